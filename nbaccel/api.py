@@ -419,13 +419,19 @@ def snapshot() -> Snapshot:
     return _started_engine().snapshot()
 
 
-def publish(kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None) -> None:
+def publish(
+    kind: str,
+    id: str,
+    record: Mapping[str, Any] | None,
+    asked: Callable[[str], object] | None = None,
+    rows: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
     """Show a record (at most 64 KB of JSON) in every snapshot until this process ends; None withdraws it.
 
-    Another thread calls `asked` with each request that `ask` sends. Raises ValueError if the record is no JSON or too
-    large.
+    Another thread calls `asked` with each request that `ask` sends. `rows` that have changed are kept for who asks
+    for them (`ReadRows`). Raises ValueError if the record or a row is no JSON or too large.
     """
-    _started_engine().publish(kind, id, record, asked)
+    _started_engine().publish(kind, id, record, asked, rows)
 
 
 def ask(id: str, what: str) -> None:

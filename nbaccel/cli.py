@@ -22,6 +22,7 @@ import msgspec
 
 from nbaccel import __version__
 from nbaccel.exceptions import RayError
+from nbaccel.machines.kuberay.commands import kuberay
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
@@ -114,6 +115,9 @@ class _Sentences(click.Group):
 def main(ctx: click.Context) -> None:
     """Accelerators for notebooks: shared heads on this machine, and what they do."""
     ctx.obj = ctx.obj or real_control()
+
+
+main.add_command(kuberay)
 
 
 @main.command()

@@ -51,6 +51,11 @@ _MISSING = {
 }  # fmt: skip
 
 
+# Modules of searches and schedulers in Ray Tune, and what does their work here.
+_TUNE_SEARCHES = ("ax", "bayesopt", "bohb", "hebo", "hyperopt", "nevergrad", "skopt", "zoopt")
+_TUNE_SCHEDULERS = ("hb_bohb", "hyperband", "pb2", "resource_changing_scheduler")
+
+
 def no_attribute(package: str, name: str) -> AttributeError:
     """The AttributeError of a package that lacks `name`. If Ray has it, the message says how to get it there."""
     words = _missing_words(f"{package}.{name}")
@@ -60,6 +65,14 @@ def no_attribute(package: str, name: str) -> AttributeError:
 def _missing_words(fullname: str) -> str:
     """Why a module of Ray, or a name below one, is missing here; "" if Ray has no such module."""
     path = fullname.partition(".")[2]
+    if path.removeprefix("tune.search.").partition(".")[0] in _TUNE_SEARCHES and path.startswith("tune.search."):
+        return (
+            f"nbaccel has no {path}: it searches by Optuna, which has TPE (the method of HyperOpt), GP, CMA-ES, "
+            "NSGA-II and more. pip install 'nbaccel[tune]', then nbaccel.tune.search.optuna.OptunaSearch("
+            "sampler=optuna.samplers.TPESampler())."
+        )
+    if path.removeprefix("tune.schedulers.") in _TUNE_SCHEDULERS and path.startswith("tune.schedulers."):
+        return f"nbaccel has no {path}: use nbaccel.tune.schedulers.ASHAScheduler, with OptunaSearch if it is to learn."
     for package, names in _MISSING.items():
         inside = path.removeprefix(f"{package}.") if package else path
         if (inside != path or not package) and inside.partition(".")[0] in names:

@@ -182,6 +182,12 @@ class CodePromise(Protocol):
 
     def report_progress(self, done: float, total: float) -> None: ...
 
+    def expect_imports(self, modules: Sequence[str]) -> None:
+        """A hint that tasks and actors will import these modules, so that workers to come may have them loaded.
+
+        It takes no time, and a module that cannot be imported is no error.
+        """
+
 
 class ViewPromise(Protocol):
     """Questions that views ask, and actions that users take in them."""
@@ -214,13 +220,19 @@ class ViewPromise(Protocol):
         """End the actor that a snapshot shows by this id. Only queues a message: any thread may call it."""
 
     def publish(
-        self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None
+        self,
+        kind: str,
+        id: str,
+        record: Mapping[str, Any] | None,
+        asked: Callable[[str], object] | None = None,
+        rows: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """Show a record (at most 64 KB of JSON) to whoever looks at the cluster, in place of the one before of this id;
         None withdraws it, and so does this process's end.
 
-        What somebody asks of it comes to `asked`, from a thread of the engine's, while other code runs: it returns at
-        once. Raises ValueError for a record that is too large or no JSON.
+        `rows` (each at most 4 KB) are in no snapshot: they are added to those that the record has, or replace them, and
+        `history(ReadRows(id))` reads them. What somebody asks of the record comes to `asked`, from a thread of the
+        engine's, while other code runs: it returns at once. Raises ValueError for what is too large or no JSON.
         """
 
     def ask(self, id: str, what: str) -> None:
@@ -229,7 +241,7 @@ class ViewPromise(Protocol):
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
 
     def history(self, asked: Question[A]) -> A:
-        """What was: the answer to `ReadRuns`, `ReadAccounting` or `ReadReadings`."""
+        """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings` or `ReadRows`."""
 
 
 class Engine(
@@ -271,6 +283,7 @@ _ENGINES: dict[str, str] = {
 }
 _current: Engine | None = None
 _auto_init: Callable[[], object] | None = None
+_expected_imports: list[str] = []  # for the engine that is started next
 _before_end: list[Callable[[Engine], object]] = []
 
 # Which notebook cell runs now: (words such as "[7]", its messages' opaque parent). The notebook room sets it.
@@ -283,7 +296,18 @@ def start(name: str, options: InitOptions) -> Engine:
     if name not in _ENGINES:
         raise ValueError(f"engine={name!r} is unknown; choose one of {', '.join(map(repr, _ENGINES))}.")
     _current = importlib.import_module(_ENGINES[name]).start(options)
+    if _expected_imports:
+        _current.expect_imports(_expected_imports)
+        _expected_imports.clear()
     return _current
+
+
+def expect_imports(modules: Sequence[str]) -> None:
+    """Tell the engine, or the next one that is started, that tasks and actors will import these modules."""
+    if _current is not None:
+        _current.expect_imports(modules)
+    else:
+        _expected_imports.extend(modules)
 
 
 def start_shared(options: InitOptions, *, with_us: bool = False) -> Any:

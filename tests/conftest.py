@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from nbaccel import engine
 from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.accelerators.fake_nvml import FakeNvml, build
 from tests.census import Place
@@ -49,7 +50,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """What has been imported by now stays. Hundreds of tests let the garbage collector run, which then need not look
     through 600,000 objects of torch, pandas and Ray each time: a third of a second of CPU time.
+
+    What the imports hinted is forgotten: the head of the next test would load torch beside it.
     """
+    engine._expected_imports.clear()
     gc.collect()
     gc.freeze()
 

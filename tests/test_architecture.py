@@ -35,15 +35,17 @@ ARROWS: dict[str, set[str]] = {
     "exceptions": {"exception_state"},
     # what users hold and see
     "engine": {"exceptions", "handles", "views"},
+    "hints": {"engine"},
     "handles": {"dag", "engine", "exceptions", "quantities", "waits"},
     "waits": {"api", "engine", "exceptions", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "job_config", "leases", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
-    "cli": {"__init__", "accelerators", "api", "exceptions", "views"},
+    "cli": {"__init__", "accelerators", "api", "exceptions", "machines", "views"},
+    "machines": set(),
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
-    | {"util", "views", "waits"},
+    | {"hints", "util", "views", "waits"},
     "tune": {
         "__init__",
         "api",

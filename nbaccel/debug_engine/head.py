@@ -144,6 +144,7 @@ class DebugHead:
             [
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 asks.Recycle.answered_by(lambda peer, asked: 0),
+                asks.ExpectImports.answered_by(lambda peer, asked: None),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: ""),
             ],
         )

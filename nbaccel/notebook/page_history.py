@@ -1,4 +1,4 @@
-"""Answers what an open view of a page asks about the past: what ran, who used the devices, how the devices were.
+"""Answers what an open view of a page asks: what ran, who used the devices, how they were, the trials of an experiment.
 
 The answers are the engine's own. For the page they get the hues of the functions that they name, and rows of this
 notebook have no job, as in snapshots.
@@ -13,12 +13,13 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.views.history.answers import AccountingAnswer, AccountRow, ReadingsAnswer, RunKind, RunsAnswer
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns
 from nbaccel.views.palette import HUES, subject, usual_hue
+from nbaccel.views.record_rows import RowsAnswer
 from nbaccel.views.snapshot import Snapshot
 
-QUESTIONS = {"runs": ReadRuns, "accounting": ReadAccounting, "readings": ReadReadings}
-Answer = RunsAnswer | AccountingAnswer | ReadingsAnswer
+QUESTIONS = {"runs": ReadRuns, "accounting": ReadAccounting, "readings": ReadReadings, "rows": ReadRows}
+Answer = RunsAnswer | AccountingAnswer | ReadingsAnswer | RowsAnswer
 
 
 def answered(engine: engines.Engine, asked: dict[str, Any], snapshot: Snapshot) -> str:
@@ -28,6 +29,8 @@ def answered(engine: engines.Engine, asked: dict[str, Any], snapshot: Snapshot) 
     """
     question = QUESTIONS[str(asked["ask"])]
     fields = {name: asked[name] for name in question.__struct_fields__ if asked.get(name) is not None}
+    if question is ReadRows:
+        fields["id"] = asked["record"]  # the page's `id` is that of its view
     answer: Answer = engine.history(msgspec.convert(fields | {"ask": asked["ask"]}, question))
     functions, jobs = _named(answer)
     for row in jobs:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.views import palette, run_snapshot, tables, wording
+from nbaccel.views import experiment_snapshot, palette, run_snapshot, tables, wording
+from nbaccel.views.experiment_snapshot import ExperimentSnapshot
+from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import TaskFilter
 
@@ -26,25 +28,36 @@ def end_one(engine: engines.Engine | None, say: str, id: str, snapshot: Snapshot
 
 
 def stop_run(engine: engines.Engine | None, order: str, snapshot: Snapshot | None) -> str:
-    """Take one step down the ladder of a run: "Asked mnist to stop."
+    """Take one step down the ladder of a run, an experiment or a trial: "Asked mnist to stop."
 
     `order` is its id and how often it had been asked before, as the pressed button knew it. A press that comes twice,
-    or from a page that was drawn before another one's press, is no further step.
+    or from a page that was drawn before another one's press, is no further step. An order with a trial's id at its end
+    is about this trial alone.
     """
     if engine is None:
         return OVER
-    id, _, before = order.partition("/")
-    runs = run_snapshot.of_snapshot(snapshot) if snapshot is not None else []
-    run = next((run for run in runs if run.id == id), None)
-    name = wording.plain(run.name) if run is not None else id
-    what = f"stop {before}" if before else "stop"
-    if run is not None and not run_snapshot.asks_to_stop(what, run.stops):
+    id, _, rest = order.partition("/")
+    before, _, trial = rest.partition("/")
+    run = _run(id, snapshot)
+    name = f"trial {wording.plain(trial)}" if trial else wording.plain(run.name) if run is not None else id
+    what = f"stop-trial {before} {trial}" if trial else f"stop {before}" if before else "stop"
+    if run is not None and not trial and not run_snapshot.asks_to_stop(what, run.stops):
         return f"{name} has been asked to stop since this button was drawn. Press it again to go one step further."
     try:
         engine.ask(id, what)
     except (RayError, ValueError, OSError) as error:
         return str(error)
     return f"Asked {name} to stop."
+
+
+def _run(id: str, snapshot: Snapshot | None) -> RunSnapshot | ExperimentSnapshot | None:
+    if snapshot is None:
+        return None
+    shown: list[RunSnapshot | ExperimentSnapshot] = [
+        *run_snapshot.of_snapshot(snapshot),
+        *experiment_snapshot.of_snapshot(snapshot),
+    ]
+    return next((run for run in shown if run.id == id), None)
 
 
 def _name(id: str, snapshot: Snapshot | None) -> str:

@@ -75,7 +75,7 @@ class RayEngine:
         self._snapshots = snapshots = Snapshots(session, actors, reports, self._submissions, self._published)
         self._devices = DeviceMemory(lambda: snapshots.take(metrics=False), actors.agent)
         self._watching = watching = SnapshotWatching(reports, snapshots, in_worker=session.in_worker)
-        self.history = RayHistory(reports, snapshots).answer
+        self.history = RayHistory(reports, snapshots, self._published).answer
         self.snapshot = snapshots.snapshot
         self.tasks = snapshots.tasks
         self.watch = watching.watch
@@ -120,6 +120,7 @@ class RayEngine:
         self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table
         self.context, self.current_actor = cluster.context, cluster.current_actor
         self.exit_actor, self.report_progress = cluster.exit_actor, cluster.report_progress
+        self.expect_imports = cluster.expect_imports
         # questions of views
         self.explain, self.probe, self.recycle = answers.explain, answers.probe, answers.recycle
         self.cancel_by_id, self.kill_by_id = answers.cancel_by_id, answers.kill_by_id

@@ -116,6 +116,20 @@ class Warn(msgspec.Struct):
     message: str
 
 
+class AskNode(msgspec.Struct):
+    """Get one more node of this type. Answer with NodeAdded, whose spec has type and launch, or with NodeFailed."""
+
+    node_type: str
+    launch: int
+
+
+class ReleaseNode(msgspec.Struct):
+    """Let a node go that nobody uses. Answer with NodeRemoved, or with NodeKept if something would be lost."""
+
+    node_id: bytes
+    why: str
+
+
 class WakeAt(msgspec.Struct):
     """Say TimePassed at this time (the earliest asked for is enough)."""
 
@@ -124,5 +138,5 @@ class WakeAt(msgspec.Struct):
 
 Command = (
     StartWorker | SendTask | RecallTasks | InterruptTask | StopWorker | ReleaseDevices | FailTask | FinishTask
-    | ActorChanged | GroupChanged | Warn | WakeAt
+    | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
 )  # fmt: skip

@@ -97,7 +97,7 @@ class Dispatcher:
                 hold = self._cluster.take(ask, record, now)
                 if hold is not None:
                     return hold, index, self._explainer.why_fallback(shape, index, now - record.waiting_since)
-            if ask.places and patient:
+            if patient and (ask.places or self._cluster.could_come(ask)):
                 if after is not None:
                     self._fall_later(shape, record.waiting_since + after)
                 return None
@@ -115,12 +115,15 @@ class Dispatcher:
     # --- waiting --------------------------------------------------------------------------------------------------
 
     def _must_wait(self, shape: Shape, record: TaskRecord, now: float) -> None:
+        self._cluster.stirred = True
         if not any(ask.places for ask in shape.asks):
-            failure = self._lost(shape, record)
-            if failure is not None:
+            if any(map(self._cluster.could_come, shape.asks)):
+                self._tell_arriving(shape, record, now)
+            elif (failure := self._lost(shape, record)) is not None:
                 self._give_up(shape, failure, now)
                 return
-            self._tell_infeasible(shape, record)
+            else:
+                self._tell_infeasible(shape, record)
         if not shape.notice_armed:
             shape.notice_armed = True
             self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
@@ -162,6 +165,15 @@ class Dispatcher:
             if each.task.terms.cell_in_words not in shape.told and each.state == WAITING:
                 self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
 
+    def _tell_arriving(self, shape: Shape, record: TaskRecord, now: float) -> None:
+        """At once, once under each cell: which type of node the cluster is to get."""
+        for each in (record, shape.line[-1]):
+            if each.task.terms.cell_in_words not in shape.told and each.state == WAITING:
+                self._tasks.say(shape, each, "waiting", self._explainer.explain(each, now).sentence)
+
+    def _could_ever(self, shape: Shape) -> bool:
+        return any(ask.places or self._cluster.could_come(ask) for ask in shape.asks)
+
     def _notice(self, shape: Shape, now: float) -> None:
         """A line under each cell whose task waits for long; said again from time to time, since the reason changes."""
         shape.notice_armed = False
@@ -171,7 +183,7 @@ class Dispatcher:
         shape.notice_armed = True
         due = record.waiting_since + self._notice_s
         self._timers.at(due if due > now else now + self._notice_s, self._notice, shape)
-        if not any(ask.places for ask in shape.asks) and not self._explainer.waits_for_group(shape):
+        if not self._explainer.waits_for_group(shape) and not self._could_ever(shape):
             return  # reported at once
         for first in self._tasks.longest_waiting(shape).values():
             if first.waiting_since + self._notice_s <= now:

@@ -34,6 +34,21 @@ class NodeSpec(msgspec.Struct):
     labels: dict[str, str] = {}
     is_head: bool = False
     absent: dict[str, str] = {}  # resource -> why devices of this machine are not among them, as a sentence part
+    node_type: str = ""  # of a node that was asked for by AskNode
+    launch: int = 0  # the number that AskNode gave it
+
+
+class NodeTypeSpec(msgspec.Struct):
+    """A type of nodes that can be asked for: what each has, and how many there may be."""
+
+    name: str
+    totals: Demand
+    devices: list[DeviceSpec] = []
+    labels: dict[str, str] = {}
+    min: int = 0
+    max: int = 1
+    idle_s: float = 60.0  # a node that nobody has used for so long leaves
+    priority: int = 0
 
 
 class TaskSubmitted(msgspec.Struct):
@@ -161,6 +176,12 @@ class PrestartAsked(msgspec.Struct):
     zygote: str = ""
 
 
+class SparesOutdated(msgspec.Struct):
+    """This zygote has been replaced by one that has more modules loaded: replace its spare workers as well."""
+
+    zygote: str = ""
+
+
 class JobEnded(msgspec.Struct):
     """A driver left: its tasks and its actors (but detached ones) end, its workers stop."""
 
@@ -175,6 +196,32 @@ class NodeAdded(msgspec.Struct):
 class NodeRemoved(msgspec.Struct):
     node_id: bytes
     why: str = "the node was removed"
+
+
+class NodeTypesGiven(msgspec.Struct):
+    """The types of nodes that can be asked for from now on."""
+
+    types: list[NodeTypeSpec]
+
+
+class NodeFailed(msgspec.Struct):
+    """A node that was asked for will not come. `why` is a sentence part: "no quota"."""
+
+    launch: int
+    why: str
+
+
+class NodeKept(msgspec.Struct):
+    """A node that was to leave stays, because it has something that would be lost; `why` is a sentence part."""
+
+    node_id: bytes
+    why: str
+
+
+class ResourcesRequested(msgspec.Struct):
+    """The cluster shall have room for all of these demands, in place of those before; each with labels and a count."""
+
+    bundles: list[tuple[tuple[tuple[str, int], ...], tuple[tuple[str, str], ...], int]]
 
 
 class GroupAsked(msgspec.Struct):
@@ -201,6 +248,7 @@ class TimePassed(msgspec.Struct):
 
 Event = (
     TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksGivenBack | WorkerBlocked
-    | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | AssignmentRefused | ArgumentsLost | DeviceChanged
-    | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | GroupAsked | GroupRemoveAsked | TimePassed
+    | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused | ArgumentsLost
+    | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | NodeTypesGiven | NodeFailed
+    | NodeKept | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

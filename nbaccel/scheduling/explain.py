@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord
+from nbaccel.scheduling.arrival_words import NO_HOPE, Hope
 from nbaccel.scheduling.groups import GroupRecord
 from nbaccel.scheduling.holder_words import HolderFact, busy, named
 from nbaccel.scheduling.ledger import Hold, Place
@@ -40,6 +41,7 @@ class TaskExplanation(msgspec.Struct):
     holders: list[HolderFact] = []
     elsewhere: list[str] = []  # devices that others hold: "GPU 0 is held by notebook b.ipynb"
     missing: list[bytes] = []  # argument objects that are not there yet
+    coming: str = ""  # "coming" or "addable": of a node that would meet it
 
 
 class Explainer:
@@ -54,6 +56,7 @@ class Explainer:
         self._cluster = cluster
         self._groups = groups
         self._nobody_runs = nobody_runs
+        self.hope: Callable[[Choice, float | None], Hope] = lambda choice, now: NO_HOPE  # what nodes may still come
 
     # --- why it waits ---------------------------------------------------------------------------------------------
 
@@ -81,7 +84,7 @@ class Explainer:
     def _resources(self, record: TaskRecord, answer: TaskExplanation, now: float | None) -> None:
         choice = record.task.terms.choices[record.task.skipped]
         group = self._groups.get(choice.placement.group_id or b"")
-        self._judge(choice, answer)
+        may = self._judge(choice, answer, now)
         if group is not None and group.state is not GroupState.CREATED:
             answer.sentence = f"{_subject(record)} waits for {group}, which is {group.state.name}."
             return
@@ -93,26 +96,37 @@ class Explainer:
         elif answer.ever:
             stuck = f" {no_way_out(answer.resources)}" if answer.deadlock else ""
             stuck = stuck or (f" {until_ended(answer.holders, answer.resources)}" if answer.kept else "")
-            answer.sentence = f"{waits}. {_busy(answer, now)}.{_falls_back(record) or stuck}"
+            more = f" {_sentence(may.text)}" if may.word in ("coming", "addable", "full") else ""
+            answer.sentence = f"{waits}. {_busy(answer, now)}.{more}{_falls_back(record) or stuck}"
+        elif may.is_open:
+            answer.sentence = f"{waits}. {_sentence(answer.reason)} {_sentence(may.text)}{_falls_back(record)}"
         else:
             answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
 
-    def _judge(self, choice: Choice, answer: TaskExplanation) -> None:
+    def _judge(self, choice: Choice, answer: TaskExplanation, now: float | None = None) -> Hope:
         verdict = judge(self._cluster, choice)
         answer.asks, answer.reason = choice_text(choice), verdict.reason
         answer.resource, answer.resources = verdict.resource, verdict.resources
         answer.fits_now, answer.ever, answer.fragmented = verdict.fits_now, verdict.ever, verdict.fragmented
         answer.holders = self._holders(verdict)
         answer.elsewhere = _elsewhere(verdict)
+        may = NO_HOPE if verdict.fits_now else self.hope(choice, now)
+        answer.coming = may.word if may.is_open else ""
+        if may.word in ("none", "failed") and not verdict.ever:
+            answer.reason = f"{verdict.reason}; {may.text}"
+        return may
 
     def choice(self, choice: Choice, now: float | None = None) -> TaskExplanation:
         """Whether a task of this choice could start, before it exists."""
         answer = TaskExplanation(b"", "", "", "")
-        self._judge(choice, answer)
+        may = self._judge(choice, answer, now)
         if answer.fits_now:
             answer.sentence = f"{answer.asks}: free now."
         elif answer.ever:
-            answer.sentence = f"{answer.asks}: not now. {_busy(answer, now)}."
+            more = f" {_sentence(may.text)}" if may.word in ("coming", "addable", "full") else ""
+            answer.sentence = f"{answer.asks}: not now. {_busy(answer, now)}.{more}"
+        elif may.is_open:
+            answer.sentence = f"{answer.asks}: not on the nodes that are here. {_sentence(may.text)}"
         else:
             answer.sentence = f"{answer.asks} can never be met here: {answer.reason}."
         return answer
@@ -142,8 +156,14 @@ class Explainer:
     # --- for the dispatcher ---------------------------------------------------------------------------------------
 
     def why_never(self, shape: Shape) -> str:
-        reasons = dict.fromkeys(judge(self._cluster, choice).reason for choice in shape.choices)
+        reasons = dict.fromkeys(self._reason(choice) for choice in shape.choices)
         return "; ".join(reasons)
+
+    def _reason(self, choice: Choice) -> str:
+        """Why it can never be met, by the nodes that are here and those that can be added."""
+        answer = TaskExplanation(b"", "", "", "")
+        self._judge(choice, answer)
+        return answer.reason
 
     def infeasible(self, shape: Shape, record: TaskRecord) -> str:
         asks = " or ".join(choice_text(choice) for choice in shape.choices)
@@ -160,8 +180,11 @@ class Explainer:
     def why_fallback(self, shape: Shape, index: int, waited_s: float) -> str:
         first = judge(self._cluster, shape.choices[0])
         label = shape.choices[index].label or choice_text(shape.choices[index])
+        may = self.hope(shape.choices[0], None) if not first.ever else NO_HOPE
+        if may.is_open:
+            return f"{label} was taken after {waited_s:.1f} s, because {first.reason}, and {may.text}"
         if not first.ever:
-            return f"{label} was taken, because {first.reason}"
+            return f"{label} was taken, because {self._reason(shape.choices[0])}"
         return f"{label} was taken after {waited_s:.1f} s, because {first.reason or 'the first choice was busy'}"
 
     def waits_for_group(self, shape: Shape) -> bool:
@@ -282,6 +305,10 @@ def _busy(answer: TaskExplanation, now: float | None) -> str:
     """The reason as a sentence, with who holds the rest, and what others hold."""
     said = busy(answer.reason, answer.holders, answer.elsewhere, now)
     return said[:1].upper() + said[1:]
+
+
+def _sentence(part: str) -> str:
+    return f"{part[:1].upper()}{part[1:]}."
 
 
 def no_way_out(resources: list[str]) -> str:

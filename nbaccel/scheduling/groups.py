@@ -118,7 +118,7 @@ class GroupTable:
         """Try to place the waiting groups in order of submission, each as a whole."""
         self._cluster.freed_any = False
         for group_id, group in list(self._pending.items()):
-            holds = _BundleSearch(group, list(self._cluster.nodes.values()), now, self._cluster).run()
+            holds = BundleSearch(group, self._cluster.staying(), now, self._cluster.device_resources).run()
             if holds is not None:
                 del self._pending[group_id]
                 self._create(group, holds, now)
@@ -128,6 +128,7 @@ class GroupTable:
                     group.told = True
                     self._tell_never(group)
         self._cluster.groups_wait = bool(self._pending)
+        self._cluster.stirred = self._cluster.stirred or self._cluster.groups_wait
 
     def _create(self, group: GroupRecord, holds: dict[int, Hold], now: float) -> None:
         group.refused, group.told, group.never = "", False, None
@@ -141,26 +142,33 @@ class GroupTable:
         """Whether the bundles would fit together if nobody held anything."""
         unplaced = GroupRecord(group.spec, group.since)
         empty = [node.emptied() for node in self._cluster.nodes.values()]
-        return _BundleSearch(unplaced, empty, group.since, self._cluster).run() is not None
+        empty += self._cluster.nodes_that_may_come(len(group.spec.bundles))
+        return BundleSearch(unplaced, empty, group.since, self._cluster.device_resources).run() is not None
+
+    def pending(self) -> list[GroupRecord]:
+        """The groups that wait for room."""
+        return list(self._pending.values())
 
 
-class _BundleSearch:
+class BundleSearch:
     """Depth-first search for nodes that hold all missing bundles at once, on the real books, undone where it fails."""
 
-    def __init__(self, group: GroupRecord, nodes: list[Place], now: float, cluster: PlacementBook) -> None:
+    def __init__(self, group: GroupRecord, nodes: list[Place], now: float, device_resources: frozenset[str]) -> None:
         self._group = group
         preferred = group.spec.soft_node
         self._nodes = sorted(nodes, key=lambda node: (node.node_id != preferred, node.order))
         self._now = now
-        self._cluster = cluster
         self._taken: dict[int, Hold] = {}
         self._trials = MAX_TRIALS
         self._strategy = group.spec.strategy
         missing = [index for index in range(len(group.spec.bundles)) if index not in group.places]
         # The largest first: what is left then fits in between.
         self._missing = sorted(missing, key=lambda i: (-sum(amount for _, amount in group.spec.bundles[i]), i))
-        self._asked = {i: SplitDemand.of(group.choice(i), cluster.device_resources) for i in missing}
-        self._allowed = {i: {place.node_id for place in cluster.eligible(group.choice(i))} for i in missing}
+        choices = {i: group.choice(i) for i in missing}
+        self._asked = {i: SplitDemand.of(choice, device_resources) for i, choice in choices.items()}
+        self._allowed = {
+            i: {node.node_id for node in nodes if node.meets(choice.placement.labels)} for i, choice in choices.items()
+        }
 
     def run(self) -> dict[int, Hold] | None:
         if self._strategy == "PACK":  # one node for all, if one can hold them

@@ -135,6 +135,10 @@ class Place(msgspec.Struct, eq=False):
     closing: bool = False  # the group is removed: the reserve goes back with the last hold
     alive: bool = True
     absent: dict[str, str] = {}  # resource -> why the node does not offer what its machine has
+    node_type: str = ""  # of a node that was asked for
+    idle_since: float = 0.0  # of such a node: since when nobody has held any of it
+    leaving: bool = False  # it was told to go, and gets no more work
+    kept_by: str = ""  # why it did not go when it was told to
     holds: dict[Hold, None] = {}
     refused: dict[str, dict[PlaceableChoice, None]] = {}  # resource -> who must wait for some of it
     demoted: dict[PlaceableChoice, None] = {}  # their order of places is stale after we give back
@@ -154,6 +158,7 @@ class Place(msgspec.Struct, eq=False):
             dict(spec.labels),
             spec.is_head,
             absent=spec.absent,
+            node_type=spec.node_type,
         )
 
     def emptied(self, *, restored: bool = False) -> Place:

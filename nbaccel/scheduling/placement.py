@@ -54,6 +54,9 @@ class PlacementBook:
         self.woken: dict[Shape, None] = {}
         self.freed_any = False  # something came back since pending groups were last tried
         self.groups_wait = False  # a placement group waits for room: nobody holds on to more than it runs
+        self.may_come: dict[str, tuple[Place, int]] = {}  # node type -> an empty node, how many there may ever be
+        self.stirred = False  # work waits, or a node that was asked for has become empty
+        self.emptied: dict[Place, None] = {}  # such nodes
         self.device_resources = DEVICE_RESOURCES
         self._most_asks = MAX_ASKS
         self._order = count()
@@ -116,7 +119,7 @@ class PlacementBook:
                 return list(self.commons.get(group_id, {}).values())
             bundle = self.bundles.get(group_id, {}).get(placement.bundle)
             return [bundle] if bundle is not None else []
-        nodes = list(self.nodes.values())
+        nodes = self.staying() if self.may_come else list(self.nodes.values())
         if placement.strategy != "NODE":
             return nodes
         wanted = [place for place in nodes if place.node_id == placement.node_id]
@@ -252,6 +255,8 @@ class PlacementBook:
         self.give_pooled(hold)
         self.give_devices(hold)
         hold.place.holds.pop(hold, None)
+        if hold.place.node_type and not hold.place.holds:
+            self.emptied[hold.place] = None
         if hold.in_commons is not None:
             hold.in_commons.place.holds.pop(hold.in_commons, None)
         self._give_bundles(hold.place.commons or hold.place)
@@ -345,6 +350,47 @@ class PlacementBook:
         place = self.nodes.pop(node_id)
         self.withdraw(place)
         return place
+
+    def could_come(self, ask: PlaceableChoice) -> bool:
+        """Whether a node that may still come could meet the demand."""
+        placement = ask.choice.placement
+        if not self.may_come or placement.strategy == "GROUP" or (placement.strategy == "NODE" and not placement.soft):
+            return False
+        return any(
+            empty.meets(placement.labels) and empty.lacks_for_ever(ask.asked) is None
+            for empty, _most in self.may_come.values()
+        )
+
+    def reconsider(self) -> None:
+        """Those whom no node here can ever meet are looked at again: other nodes may come than before."""
+        for ask in self.asks.values():
+            if not ask.places:
+                self._wake(ask)
+
+    def nodes_that_may_come(self, most: int) -> list[Place]:
+        """Empty nodes of each type, at most so many, with ids that no node has."""
+        nodes = []
+        for name, (empty, number) in self.may_come.items():
+            for index in range(min(most, number)):
+                node = empty.emptied()
+                node.node_id = f"may come: {name} {index}".encode()
+                nodes.append(node)
+        return nodes
+
+    def staying(self) -> list[Place]:
+        """The nodes on which something can be placed."""
+        return [node for node in self.nodes.values() if not node.leaving]
+
+    def sends_away(self, place: Place) -> None:
+        """A node is to leave: it gets no more work."""
+        place.leaving = True
+        self.withdraw(place)
+
+    def keeps(self, place: Place) -> None:
+        """A node that was to leave stays."""
+        place.leaving, place.alive = False, True
+        self._announce(place)
+        self.freed_any = True
 
     def withdraw(self, place: Place) -> None:
         """No ask may use this place any more; those who only hope for it are looked at again."""

@@ -11,6 +11,7 @@ from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.events import Demand
 from nbaccel.scheduling.explain import Explainer, TaskExplanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
+from nbaccel.scheduling.growth import Growth, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
 from nbaccel.scheduling.moves import FAILED, STOPPING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
@@ -39,6 +40,7 @@ class Queries:
     _actors: ActorTable
     _groups: GroupTable
     _explainer: Explainer
+    _growth: Growth
 
     # --- nodes and devices ----------------------------------------------------------------------------------------
 
@@ -79,6 +81,27 @@ class Queries:
             for commons, reserve in groups.items():
                 rows += _rows_inside(device, commons, reserve)
         return rows
+
+    # --- nodes that come and go -----------------------------------------------------------------------------------
+
+    def node_types(self) -> list[TypeRecord]:
+        return list(self._growth.types.values())
+
+    def launches(self) -> list[Launch]:
+        """The nodes that were asked for and are not here yet."""
+        return list(self._growth.launches.values())
+
+    def infeasible_requests(self) -> list[Choice]:
+        """The parts of the request for resources that no node and no type can meet."""
+        return list(self._growth.infeasible)
+
+    def node_place(self, node_id: bytes) -> Place | None:
+        return self._cluster.nodes.get(node_id)
+
+    def leaves_at(self, node_id: bytes) -> float | None:
+        """When an idle node of a type may leave; None for others."""
+        place = self._cluster.nodes.get(node_id)
+        return self._growth.leaves_at(place) if place is not None else None
 
     # --- tasks ----------------------------------------------------------------------------------------------------
 

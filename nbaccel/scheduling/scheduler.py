@@ -8,11 +8,13 @@ from typing import Any
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.actors import ActorTable
+from nbaccel.scheduling.arrival_words import hope
 from nbaccel.scheduling.commands import Command, Failure
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.endings import Endings
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
+from nbaccel.scheduling.growth import Growth
 from nbaccel.scheduling.ledger import LedgerDevice
 from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
@@ -84,6 +86,8 @@ class Scheduler(Queries):
         self._endings = Endings(
             out, timers, cluster, tasks, workers, dispatcher, loans, actors, groups, interrupt_grace_s
         )
+        growth = self._growth = Growth(out, timers, cluster, tasks, groups)
+        self._explainer.hope = lambda choice, now: hope(growth, cluster.device_resources, choice, now)
         self._ended_jobs: set[int] = set()
         self._actions = self._table()
 
@@ -100,6 +104,7 @@ class Scheduler(Queries):
             ev.WorkerSpoiled: self._worker_spoiled,
             ev.WorkerDied: self._worker_died,
             ev.PrestartAsked: self._prestart_asked,
+            ev.SparesOutdated: self._spares_outdated,
             ev.AssignmentRefused: self._assignment_refused,
             ev.ArgumentsLost: self._arguments_lost,
             ev.DeviceChanged: self._device_changed,
@@ -108,6 +113,10 @@ class Scheduler(Queries):
             ev.JobEnded: self._job_ended,
             ev.NodeAdded: self._node_added,
             ev.NodeRemoved: self._node_removed,
+            ev.NodeTypesGiven: self._growth.types_given,
+            ev.NodeFailed: self._growth.failed,
+            ev.NodeKept: self._growth.kept,
+            ev.ResourcesRequested: self._growth.requested,
             ev.GroupAsked: self._group_asked,
             ev.GroupRemoveAsked: self._group_remove_asked,
             ev.TimePassed: self._time_passed,
@@ -128,6 +137,8 @@ class Scheduler(Queries):
             self._dispatcher.run(now)
         if self._workers.short and cluster.nodes:
             self._workers.refill()
+        if self._growth.types:
+            self._growth.after(now)
         self._timers.ask()
         out = self._out
         if not out:
@@ -276,6 +287,9 @@ class Scheduler(Queries):
     def _prestart_asked(self, event: ev.PrestartAsked, now: float) -> None:
         self._workers.prestart(event.zygote)
 
+    def _spares_outdated(self, event: ev.SparesOutdated, now: float) -> None:
+        self._workers.replace_spares(event.zygote, now)
+
     # --- devices --------------------------------------------------------------------------------------------------
 
     def _assignment_refused(self, event: ev.AssignmentRefused, now: float) -> None:
@@ -359,7 +373,9 @@ class Scheduler(Queries):
         node = self._cluster.nodes.get(event.node.node_id)
         if node is not None:
             raise IllegalEvent("NodeAdded", f"node {node.name}", "here", (), "Its id is in use.")
-        self._cluster.add_node(event.node)
+        place = self._cluster.add_node(event.node)
+        if place.node_type:
+            self._growth.came(place, event.node.launch, now)
         self._groups.nodes_changed()
 
     def _node_removed(self, event: ev.NodeRemoved, now: float) -> None:
@@ -367,6 +383,8 @@ class Scheduler(Queries):
         if node is None:
             raise IllegalEvent("NodeRemoved", f"node {event.node_id.hex()}", "unknown", (), "It is not here.")
         self._endings.remove_node(node, event.why, now)
+        if node.node_type:
+            self._growth.left(node)
 
     def _group_asked(self, event: ev.GroupAsked, now: float) -> None:
         self._groups.ask(event, now)

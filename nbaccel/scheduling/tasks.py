@@ -318,6 +318,8 @@ class TaskTable:
         shape.size += 1
         if shape.size == 1 or (shape.told and self._has_to_be_told(shape, record)):
             self._cluster.woken[shape] = None
+        else:
+            self._cluster.stirred = True
         return shape
 
     def _has_to_be_told(self, shape: Shape, record: TaskRecord) -> bool:

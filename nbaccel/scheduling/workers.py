@@ -198,6 +198,15 @@ class WorkerTable:
     def short(self) -> bool:
         return bool(self._short_of_spares)
 
+    def replace_spares(self, name: str, now: float) -> None:
+        """End the spare workers of a zygote; `refill` starts others."""
+        zygote = self.zygotes.get(name)
+        if zygote is None:
+            return
+        for worker in [*zygote.spares, *zygote.starting]:
+            self.stop(worker, "a worker with more modules loaded takes its place", now)
+        self._short_of_spares[name] = zygote
+
     def became_ready(self, worker: WorkerRecord, pid: int, now: float) -> None:
         """A started process without a task becomes spare or idle; with one, the caller sends it."""
         worker.ready, worker.pid = True, pid

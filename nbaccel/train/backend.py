@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Backend:
@@ -31,7 +31,12 @@ class Backend:
 
 
 class BackendConfig:
-    """The options of a framework; this object travels to the workers."""
+    """The options of a framework; this object travels to the workers.
+
+    imports  modules that every worker imports before its function begins; an engine may have them loaded beforehand
+    """
+
+    imports: ClassVar[tuple[str, ...]] = ()
 
     @property
     def backend_cls(self) -> type[Backend]:

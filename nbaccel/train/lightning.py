@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from nbaccel import hints
 from nbaccel.train import session
 from nbaccel.train.checkpoint import Checkpoint, new_folder
 from nbaccel.train.torch.choosing import get_device
@@ -25,6 +26,8 @@ except ModuleNotFoundError:
             "nbaccel.train.lightning needs Lightning, in this process and in the workers: pip install lightning",
             name=error.name,
         ) from None
+
+hints.expect_imports([pl.__name__])
 
 __all__ = [
     "RayDDPStrategy",

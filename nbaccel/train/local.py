@@ -14,6 +14,8 @@ from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.controller import Failed, Reported, Returned, Stopped
+from nbaccel.train.errors import StopTraining
+from nbaccel.train.forwarding import TrialHost
 from nbaccel.train.live import Live
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
@@ -29,7 +31,7 @@ from nbaccel.train.worker import Payload
 class LocalSession:
     """The session of a function that runs in the driver's own process; it is rank 0 of 1."""
 
-    def __init__(self, open_run: OpenRun, records: Records, live: Live) -> None:
+    def __init__(self, open_run: OpenRun, records: Records, live: Live, trial: TrialHost | None = None) -> None:
         facts = Facts("", host_address(), socket.gethostname(), os.getpid())
         self.seat = Seat(0, facts, 0, 1, 0, 1, 0, 1)
         self.run_name = open_run.name
@@ -38,6 +40,7 @@ class LocalSession:
         self.restarts = self.max_restarts = 0
         self._records = records
         self._live = live
+        self._trial = trial
         self._next = records.first_report
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
@@ -52,6 +55,10 @@ class LocalSession:
         self._live.changed()
         self._live.show_if_due()
         self._records.call_after_report(number)
+        if self._trial is not None:
+            ends = self._trial.take_report(metrics, self.latest_checkpoint() if checkpoint is not None else None)
+            if ends is not None:
+                raise ends
 
     def latest_checkpoint(self) -> Checkpoint | None:
         path = self._records.latest_path()
@@ -70,14 +77,19 @@ class LocalSession:
         say("train", sentence)
 
 
-def run_here(open_run: OpenRun, payload: Payload, run_config: RunConfig, backend: BackendConfig) -> Result:
-    """Run the function in this thread. Its exceptions are raised unchanged, with this process's own frames."""
+def run_here(
+    open_run: OpenRun, payload: Payload, run_config: RunConfig, backend: BackendConfig, trial: TrialHost | None = None
+) -> Result:
+    """Run the function in this thread. Its exceptions are raised unchanged, with this process's own frames.
+
+    trial  in which it runs: its reports go on there, and what ends the trial is raised in the function
+    """
     records = Records(open_run, run_config)
     facts = RunFacts(
         f"run-{secrets.token_hex(6)}", open_run.name, open_run.folder, time.time(), epochs=epochs_of(payload.config)
     )
     live = Live(facts, lambda: records.past.kept, run_config.checkpoint_config)
-    session_ = LocalSession(open_run, records, live)
+    session_ = LocalSession(open_run, records, live, trial)
     records.gang_begins(1)
     records.gang_stands(0, [session_.seat])
     facts.gang_stands([session_.seat], records.first_report)
@@ -88,7 +100,7 @@ def run_here(open_run: OpenRun, payload: Payload, run_config: RunConfig, backend
         with backend.train_func_context():
             value = call(payload.function, payload.config)
     except BaseException as error:
-        how = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+        how = "stopped" if isinstance(error, (KeyboardInterrupt, StopTraining)) else "failed"
         records.failure(failures.short(0, {0: error}))
         records.close(how, error if isinstance(error, Exception) else None, None)
         facts.happened(Stopped(0) if how == "stopped" else Failed(0, time.time()))

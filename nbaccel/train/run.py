@@ -22,8 +22,10 @@ from nbaccel import exceptions
 from nbaccel.train import controller as ct
 from nbaccel.train import failures, out_of_memory, signalling, storage
 from nbaccel.train.backend import BackendConfig
+from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.errors import ControllerError, TrainingFailedError
+from nbaccel.train.forwarding import Forwarding
 from nbaccel.train.gang import Gang, never_fits, new_mailbox
 from nbaccel.train.gathering import Gathering
 from nbaccel.train.inbox import Inbox
@@ -55,6 +57,7 @@ class Run:
         scaling: ScalingConfig,
         run_config: RunConfig,
         backend: BackendConfig,
+        forwarding: Forwarding | None = None,
     ) -> None:
         self.name = open_run.name
         self.path = open_run.folder
@@ -63,6 +66,7 @@ class Run:
         self._scaling = scaling
         self._config = run_config
         self._backend = backend
+        self._forwarding = forwarding  # to the trial in which it runs
         self._records = Records(open_run, run_config)
         self._controller = ct.Controller(run_config.failure_config.max_failures)
         self._inbox = Inbox()
@@ -191,10 +195,11 @@ class Run:
             case ct.StartGang(number):
                 self._start_gang(number)
             case ct.Commit(report):
-                self._records.commit(report)
+                self._commit(report)
             case ct.AskToStop():
                 self._mailbox.stop.remote(self._controller.number)
-                say("train", f"{self.name} stops after its next report. Stop again interrupts the function.")
+                if self._forwarding is None:
+                    say("train", f"{self.name} stops after its next report. Stop again interrupts the function.")
             case ct.InterruptRanks(ranks):
                 self._interrupt(ranks)
             case ct.Kill(ranks):
@@ -209,10 +214,23 @@ class Run:
             case ct.WakeRunAt(at):
                 self._wake_at = at
 
+    def _commit(self, report: int) -> None:
+        self._records.commit(report)
+        if self._forwarding is not None:
+            self._forwarding.committed(report, Checkpoint(self._records.latest_path()))
+            self._look_at_the_trial()
+
+    def _look_at_the_trial(self) -> None:
+        """Stop the run once its trial is to end."""
+        if self._forwarding is not None and self._forwarding.ends is not None and not self._controller.presses:
+            self.stop()
+
     # ---- a gang
 
     def _start_gang(self, number: int) -> None:
         storage.clear_parts(self.path)
+        if self._forwarding is not None:
+            self._forwarding.gang_begins()
         self._last_words, self._errors, self._notes = {}, {}, {}
         self._gang = Gathering(
             self._inbox, self._mailbox, self._scaling, self._config, self._backend, self._records, self.name
@@ -283,6 +301,9 @@ class Run:
                 self._records.report(rank, number, metrics)
                 if rank == 0:
                     self._live.facts.reported(number, metrics, time.time())
+                if rank == 0 and self._forwarding is not None:
+                    self._forwarding.reported(number, metrics, has_files=has_files)
+                    self._look_at_the_trial()
                 self._tell(ct.Reported(rank, number, has_files))
                 self._records.call_after_report(number)
             elif kind == "failed":
@@ -353,6 +374,8 @@ class Run:
         error: TrainingFailedError | None = None
         if outcome is ct.RunOutcome.FAILED:
             error = self._failed_with(first)
+        if self._forwarding is not None:
+            self._forwarding.run_ends()
         self._close(outcome.value, error)
 
     def _failed_with(self, first: int) -> TrainingFailedError:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import nbaccel
-from nbaccel.train import loops
+from nbaccel import hints
+from nbaccel.train import forwarding, loops
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.datasets import DataConfig, Datasets, check
+from nbaccel.train.forwarding import Forwarding
 from nbaccel.train.local import run_here
-from nbaccel.train.opening import open_run
+from nbaccel.train.opening import OpenRun, open_run
 from nbaccel.train.result import Result
 from nbaccel.train.run import Run
 from nbaccel.train.saying import say
@@ -88,10 +90,14 @@ class DataParallelTrainer:
 
         Raises WorkerGroupError if workers failed more often than `max_failures` allows, and ControllerError if the gang
         can never be placed or the folder cannot be written; both have `.result`.
+
+        In a trial of nbaccel.tune, the reports of rank 0 go on to the trial by themselves, with their checkpoints. The
+        run begins with the trial's checkpoint, and what ends the trial ends the run and raises here.
         """
         if self.scaling_config.num_workers == 0:
             return self._fit_here()
-        return self.start().wait_with_ladder()
+        run = self.start()
+        return run.wait_with_ladder() if run._forwarding is None else forwarding.wait_inside(run, run._forwarding)
 
     def start(self) -> Run:
         """Start the run and return immediately (not in Ray); `run.result()` waits for it, `run.stop()` ends it.
@@ -101,26 +107,36 @@ class DataParallelTrainer:
         if self.scaling_config.num_workers == 0:
             raise ValueError("start() needs workers: with num_workers=0 the function runs in this process, in fit().")
         self._refuse_the_debug_engine()
-        opened = open_run(self.run_config, self._default_name())
-        if opened.said:
-            say("train", opened.said)
-        self._take_up(opened)
+        hints.expect_imports(self.backend_config.imports)
+        trial, opened = self._open()
         run = Run(
             opened,
             self._payload(),
             self.scaling_config,
             self.run_config,
             self.backend_config,
+            Forwarding(trial) if trial is not None else None,
         )
         run.begin()
         return run
 
     def _fit_here(self) -> Result:
-        opened = open_run(self.run_config, self._default_name())
+        trial, opened = self._open()
+        return run_here(opened, self._payload(), self.run_config, self.backend_config, trial)
+
+    def _open(self) -> tuple[forwarding.TrialHost | None, OpenRun]:
+        """The trial in which the run begins, if there is one, and the run's open folder."""
+        trial = forwarding.host()
+        config = self.run_config
+        if trial is not None:
+            config = forwarding.config_inside(trial, config, loops.name_of(self.train_loop_per_worker))
+        opened = open_run(config, self._default_name())
         if opened.said:
             say("train", opened.said)
-        self._take_up(opened)
-        return run_here(opened, self._payload(), self.run_config, self.backend_config)
+        latest = trial.latest_checkpoint() if trial is not None else None
+        if self._resume_from is not None or latest is not None:  # for a run without a checkpoint of its own
+            opened.begin_from = (latest or self._resume_from).path
+        return trial, opened
 
     def _payload(self) -> Payload:
         return Payload(self.train_loop_per_worker, self.train_loop_config, self._datasets)
@@ -134,11 +150,6 @@ class DataParallelTrainer:
                 "engine='debug' has one process and cannot run a gang. Debug a training function with "
                 "ScalingConfig(num_workers=0), on any engine: it runs in this process, where breakpoints work."
             )
-
-    def _take_up(self, opened: Any) -> None:
-        """Let a run without its own checkpoints start from `resume_from_checkpoint`."""
-        if self._resume_from is not None:
-            opened.begin_from = self._resume_from.path
 
     @classmethod
     def restore(cls, *args: Any, **kwargs: Any) -> NoReturn:

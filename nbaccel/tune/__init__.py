@@ -7,6 +7,7 @@ The names are those of Ray Tune 2.60.
                                   │          └── trial_source ◄── search: configs of trials
                                   ├─► launching, trial_mailbox     a task for each trial, an actor that they report to
                                   │        └── trial_task ─► trial_session: report(), get_checkpoint(), get_context()
+                                  │              └── trainer_trial: a trainer's gang, whose reports go on to the trial
                                   └─► experiment_journal           one append-only file; goes on after a crash
   result_grid, analysis ◄── trial records
 ```

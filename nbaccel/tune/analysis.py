@@ -54,6 +54,17 @@ class ExperimentAnalysis:
         return self.get_best_trial().last_result
 
     @property
+    def best_result_df(self) -> Any:
+        """The last result of the best trial, as a pandas.DataFrame with one row; parameters are "config/lr"."""
+        import pandas
+
+        return pandas.DataFrame([comparing.flat(self.best_result)]).set_index("trial_id")
+
+    def get_all_configs(self, prefix: bool = False) -> dict[str, dict[str, Any]]:
+        """The config of each trial, by its id; with `prefix` flat, with names such as "config/lr"."""
+        return {trial.id: comparing.flat({"config": trial.config}) if prefix else trial.config for trial in self.trials}
+
+    @property
     def best_checkpoint(self) -> Checkpoint | None:
         return self.get_best_checkpoint(self.best_trial)
 

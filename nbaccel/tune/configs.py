@@ -11,6 +11,7 @@ from nbaccel.train.configs import RunConfig
 from nbaccel.tune import stopper
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.schedulers import TrialScheduler, create_scheduler
+from nbaccel.tune.search import create_searcher
 
 
 @dataclass
@@ -18,7 +19,7 @@ class TuneConfig:
     """How an experiment searches.
 
     metric, mode           what trials are compared by ("eval/loss" is nested), and "min" or "max"
-    search_alg             BasicVariantGenerator (grids and random values, the default) or OptunaSearch
+    search_alg             BasicVariantGenerator (grids and random values, the default) or OptunaSearch, or "optuna"
     scheduler              ASHAScheduler and its siblings, or a name for create_scheduler
     num_samples            how often the space is drawn from; a grid is repeated so often. -1: until something stops it
     max_concurrent_trials  the most trials at one time; None: as many as fit
@@ -49,6 +50,8 @@ class TuneConfig:
             self.time_budget_s = self.time_budget_s.total_seconds()
         if self.time_budget_s is not None and self.time_budget_s < 0:
             raise ValueError(f"TuneConfig(time_budget_s={self.time_budget_s!r}) must be a number of seconds.")
+        if isinstance(self.search_alg, str):
+            self.search_alg = create_searcher(self.search_alg)
         if isinstance(self.scheduler, str):
             self.scheduler = create_scheduler(self.scheduler)
         if self.scheduler is not None and not isinstance(self.scheduler, TrialScheduler):

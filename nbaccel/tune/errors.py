@@ -17,3 +17,10 @@ class TuneError(RayError, RuntimeError):
     """
 
     results: ResultGrid | None = None
+
+
+def words_of(error: BaseException) -> str:
+    """One line about an error: its class and message."""
+    cause = getattr(error, "cause", None) or error
+    lines = str(cause).strip().splitlines()
+    return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"

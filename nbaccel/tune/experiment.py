@@ -159,7 +159,7 @@ class Experiment:
     def _failed(self, trial: Trial) -> None:
         trial.failures += 1
         most = self.rules.max_failures
-        if not self.is_stopping and (most < 0 or trial.failures <= most):
+        if not self.is_stopping and not trial.stops and (most < 0 or trial.failures <= most):
             trial.state = TrialState.PENDING
             self._again.append(trial)
             return
@@ -180,6 +180,18 @@ class Experiment:
         self.presses += 1
         self.stop("somebody stopped it")
         return self.presses
+
+    def stop_trial(self, trial: Trial) -> bool:
+        """A person ends a trial: at its next report, or at once (True) if it has not been submitted."""
+        trial.stops += 1
+        if trial.stops == 1:
+            self.scheduler.on_remove(trial.id)
+        if trial.id in self.running:
+            self._fates[trial.id] = STOP
+            return False
+        self._again.remove(trial)
+        trial.state = TrialState.STOPPED
+        return True
 
     def stop(self, why: str) -> None:
         """No trial begins any more, and those that run end at their next report."""

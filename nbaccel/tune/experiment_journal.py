@@ -82,6 +82,7 @@ def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
         trial.unknown = {named(path): value.text for path, value in leaves(config) if isinstance(value, UnknownValue)}
         if "donor" in line:
             trial.donor, trial.start_from, trial.first_report = line["donor"], line["from"], line["first"]
+            trial.counted = line.get("counted", {})
             trial.kept.clear()
         return
     trial = past.trials[line["trial"]]
@@ -121,6 +122,7 @@ class ExperimentJournal:
             line["chosen"] = {name: list(each) for name, each in trial.chosen.items()}
         if trial.donor:
             line |= {"donor": trial.donor, "from": trial.start_from, "first": trial.first_report}
+            line["counted"] = trial.counted
         self._write(line)
 
     def attempt(self, trial: Trial) -> None:

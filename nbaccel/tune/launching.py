@@ -68,7 +68,8 @@ class Launcher:
             return True
         asked = asked.least
         slots = asked.fits(self._totals)
-        if self.mean_s is not None and self.mean_s < _SHORT_S and in_flight < 2 * slots:
+        is_short = self.mean_s is not None and self.mean_s < _SHORT_S
+        if is_short and not asked.is_gang and in_flight < 2 * slots:
             return True
         # A trial that waits in `report` lends its CPU; it counts as held.
         return in_flight < slots and asked.fits(nbaccel.available_resources()) > 0
@@ -76,7 +77,7 @@ class Launcher:
     def launch(self, trial: Trial, asked: TrialResources, assignment: TrialAssignment, name: str) -> Launched:
         """Submit a trial; returns at once. Raises what a config raises that cannot be pickled."""
         task = self._task.options(name=name, **asked.task_options())
-        if len(asked.bundles) == 1:
+        if asked.is_gang or len(asked.bundles) == 1:
             launched = Launched()
             self._submit(launched, task, trial, assignment)
             return launched

@@ -2,6 +2,7 @@
 
 ```
   the experiment's thread ──► snapshot_of ──┬── publish("experiment", …) ──► snapshots of the cluster
+                                            │       rows of the trials ────► whoever asks for them
                                             └── sinks.experiment ──► the card of the cell, or a line in a terminal
 ```
 At most SNAPSHOTS_PER_S snapshots leave, however many trials report; the first and the last always do.
@@ -20,6 +21,7 @@ from nbaccel import api, exceptions
 from nbaccel.tune import comparing
 from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial_facts import TrialFacts, metric_of
 from nbaccel.views import sinks
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
 
@@ -52,9 +54,11 @@ class ExperimentLive:
         self._name, self._path = name, path
         self._experiment = experiment
         self._compared_by, self._total = compared_by, total
+        self._metric = compared_by[0] or ""  # that rows of trials have
         self._asked = asked
         self._started_at = time.time()
         self._shown_at = float("-inf")
+        self._facts = TrialFacts()
 
     def changed(self) -> None:
         """Show the experiment soon, because something has happened."""
@@ -70,8 +74,11 @@ class ExperimentLive:
         self.due, self._shown_at = None, time.monotonic()
         snapshot = self.snapshot(state, why, ended_at)
         sinks.installed.experiment(snapshot)
+        more = True
         try:
-            api.publish(KIND, self.id, msgspec.to_builtins(snapshot), self._asked)
+            while more:
+                rows, more = self._facts.changed(self._experiment.trials.values(), snapshot.shown)
+                api.publish(KIND, self.id, msgspec.to_builtins(snapshot), self._asked, rows)
         except exceptions.RayError:
             pass  # the cluster has ended, of which the experiment learns in another way
 
@@ -89,6 +96,7 @@ class ExperimentLive:
     def snapshot(self, state: str, why: str, ended_at: float | None) -> ExperimentSnapshot:
         trials = self._experiment.trials.values()
         metric, mode = self._compared_by
+        self._metric = self._metric or metric_of(trials)
         return ExperimentSnapshot(
             self.id,
             self._name,
@@ -102,6 +110,8 @@ class ExperimentLive:
             metric or "",
             best_of(list(trials), metric, mode) if metric and mode else None,
             self._experiment.presses,
+            self._metric,
+            mode or "",
         )
 
 

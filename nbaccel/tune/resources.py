@@ -10,6 +10,7 @@ Keys may be written in lower or upper case. A dict without "cpu" asks for no CPU
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 import nbaccel
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
+from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.trainables import takes_config
 
 Resources = dict[str, float]
@@ -43,11 +45,13 @@ class TrialResources:
     bundles   by resource; "CPU" and "GPU" in upper case
     strategy  how several bundles are placed
     options   further options of the trial's task
+    is_gang   the gang that the trial starts holds them, and its task holds nothing
     """
 
     bundles: tuple[Resources, ...] = ({"CPU": 1.0},)
     strategy: str = "PACK"
     options: Mapping[str, Any] = field(default_factory=dict)
+    is_gang: bool = False
 
     @property
     def total(self) -> Resources:
@@ -67,6 +71,8 @@ class TrialResources:
 
     def task_options(self) -> dict[str, Any]:
         """The options of the trial's task: those of the first bundle."""
+        if self.is_gang:
+            return {"num_cpus": 0}
         first = dict(self.bundles[0])
         options = {"num_cpus": first.pop("CPU", 0), "num_gpus": first.pop("GPU", 0), **self.options}
         memory = first.pop("memory", None)
@@ -121,6 +127,8 @@ def resources_of(given: Any, config: Mapping[str, Any]) -> TrialResources:
         given = given(config)
     if given is None:
         return TrialResources()
+    if isinstance(given, TrialResources):
+        return given
     if isinstance(given, PlacementGroupFactory):
         bundles = [_bundle(bundle)[0] for bundle in given.bundles]
         return TrialResources(tuple(each for each in bundles if each) or ({},), given.strategy)
@@ -144,9 +152,22 @@ def _bundle(given: Mapping[str, Any]) -> tuple[Resources, dict[str, Any]]:
             bundle |= {name: _amount(name, amount) for name, amount in value.items() if amount}
         else:
             name = key.upper() if key.lower() in ("cpu", "gpu", "tpu") else key
+            if name == key:
+                _refuse_a_slip(key)
             if (amount := _amount(key, value)) > 0:
                 bundle[name] = amount
     return bundle, options
+
+
+def _refuse_a_slip(key: str) -> None:
+    """Raises ValueError for a resource of the user's own whose name looks like a slip of a known key."""
+    known = (*_OPTIONS, "cpu", "gpu", "tpu", "memory", "custom_resources")
+    close = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.75)
+    if close and key not in known and key not in ("CPU", "GPU", "TPU"):
+        raise ValueError(
+            f"The resources of a trial have the key {key!r}. Did you mean {close[0]!r}? A resource of your own with "
+            f"such a name is {{'custom_resources': {{{key!r}: ...}}}}."
+        )
 
 
 def _amount(name: str, value: Any) -> float:
@@ -196,6 +217,11 @@ def with_parameters(trainable: Any, **parameters: Any) -> Any:
 
 
 def _check_function(trainable: Any) -> None:
+    if isinstance(trainable, DataParallelTrainer):
+        raise ValueError(
+            "tune.with_resources and tune.with_parameters take a function. The trials of a trainer hold what its "
+            "scaling_config asks for, and its large values come as datasets=."
+        )
     if not callable(trainable) or inspect.isclass(trainable):
         raise ValueError(f"The trainable must be a function of the config, not {trainable!r}.")
 

@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -21,50 +21,27 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import retention, storage
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.configs import RunConfig
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.retention import Kept
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
-from nbaccel.tune.errors import TuneError
+from nbaccel.tune.errors import TuneError, words_of
 from nbaccel.tune.experiment import End, Experiment
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
 from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.resources import resources_of
+from nbaccel.tune.runner_plan import RunnerPlan
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_mailbox import TrialMailbox
 from nbaccel.tune.trial_session import MetricMissingError, TrialAssignment
 from nbaccel.tune.trial_task import Ended
+from nbaccel.views import run_snapshot
 from nbaccel.waits import interruptible
 
 _TAKE_S = 30.0  # one question to the mailbox waits so long for news
 _LAST_ANSWER_S = 5.0
 _BUDGET_GRACE_S = 5.0  # after the time budget, for trials that do not report
-
-
-@dataclass(slots=True)
-class RunnerPlan:
-    """What the runner needs beside the experiment.
-
-    on_result     told of each result
-    on_trial_end  told of each trial that has ended for good, before the next one starts
-    study         Optuna's, for the results
-    total         how many trials there will be, if that is known
-    num_samples   as it was asked for; -1: without an end
-    """
-
-    function: Any
-    resources: Any
-    run_config: RunConfig
-    metric: str = ""  # that each report must have
-    time_budget_s: float | None = None
-    compared_by: tuple[str | None, str | None] = (None, None)  # metric and mode, for the results
-    on_result: Callable[[Trial, Mapping[str, Any]], None] = lambda trial, result: None
-    on_trial_end: Callable[[Trial], None] = lambda trial: None
-    study: Any = None
-    total: int | None = None
-    num_samples: int = 1
 
 
 @dataclass(slots=True)
@@ -93,9 +70,7 @@ class Runner:
         self._journal = opened.journal
         self._plan = plan
         self._inbox = Inbox()
-        self._live = ExperimentLive(
-            self.name, self.path, experiment, plan.compared_by, plan.total, lambda what: self.stop()
-        )
+        self._live = ExperimentLive(self.name, self.path, experiment, plan.compared_by, plan.total, self._was_asked)
         self._attempts: dict[str, _Attempt] = {}
         self._ended = threading.Event()
         self._error: BaseException | None = None
@@ -118,6 +93,15 @@ class Runner:
     def stop(self) -> None:
         """Go one step down the ladder: no new trials and an end at the next report; interrupt; kill."""
         self._inbox.put(self._press)
+
+    def _was_asked(self, what: str) -> None:
+        """Take a request of a view: "stop 0", or "stop-trial 0 a1b2_00003"; the number is of the presses before it."""
+        word, _, rest = what.partition(" ")
+        if word == "stop-trial":
+            before, _, name = rest.partition(" ")
+            self._inbox.put(lambda: self._press_trial(name, before))
+        elif run_snapshot.asks_to_stop(what, self.experiment.presses):
+            self.stop()
 
     def wait_with_ladder(self) -> None:
         """Wait for the end; every KeyboardInterrupt is a `stop`. Raises what ended the experiment."""
@@ -219,8 +203,8 @@ class Runner:
             self._plan.metric,
             trial.next_report,
             self._start_of(trial),
-            trial.last.get("training_iteration", 0),
-            trial.last.get("time_total_s", 0.0),
+            int(trial.counters.get("training_iteration", 0)),
+            trial.counters.get("time_total_s", 0.0),
         )
         try:
             launched = launcher.launch(trial, asked, assignment, f"{self.name} {trial.id}")
@@ -241,6 +225,7 @@ class Runner:
     def _copy_donor(self, trial: Trial, donor: str) -> None:
         """Copy the checkpoint with which the trial's next attempt begins, before the donor replaces or deletes it."""
         source = self._start_of(self.experiment.trials[donor])
+        trial.counted = self.experiment.trials[donor].counters
         copy = os.path.join(self._folder(trial), _exploited(trial.attempts + 1))
         shutil.rmtree(copy, ignore_errors=True)  # of an attempt that failed before it could begin there
         shutil.copytree(source, copy)
@@ -361,6 +346,9 @@ class Runner:
         self._end(trial, End.RETURNED if how == "returned" else End.STOPPED)
 
     def _attempt_failed(self, trial: Trial, error: BaseException, *, for_good: bool = False) -> None:
+        if isinstance(error, exceptions.TaskCancelledError) and trial.stops:
+            self._end(trial, End.STOPPED)
+            return
         if isinstance(error, exceptions.TaskCancelledError) and self.experiment.is_stopping:
             self._end(trial, End.INTERRUPTED)
             return
@@ -368,7 +356,7 @@ class Runner:
         if not self._has_metric and (isinstance(error, MetricMissingError) or isinstance(cause, MetricMissingError)):
             raise ValueError(str(cause or error)) from None
         trial.error = error.with_traceback(None)
-        trial.error_words = _words_of(error)
+        trial.error_words = words_of(error)
         if for_good:
             trial.failures = max(trial.failures, self.experiment.rules.max_failures)
         self._end(trial, End.FAILED)
@@ -385,13 +373,36 @@ class Runner:
             if how is End.STOPPED and trial.donor:
                 trial.start_from = ""  # of an earlier exploit
             return
+        self._over(trial)
+
+    def _over(self, trial: Trial) -> None:
+        """A trial has ended for good."""
         trial.ended_at = time.time()
         trial_folder.clear(self._folder(trial))
         self._journal.state(trial)
         self._plan.on_trial_end(trial)
-        self._call("on_trial_error" if state is TrialState.ERROR else "on_trial_complete", trial)
+        self._call("on_trial_error" if trial.state is TrialState.ERROR else "on_trial_complete", trial)
 
     # ---- stopping
+
+    def _press_trial(self, name: str, before: str) -> None:
+        """End one trial: at its next report; the second time interrupt it, the third time end its process."""
+        trial = self.experiment.trials.get(name)
+        if trial is None or trial.has_ended or not run_snapshot.asks_to_stop(f"stop {before}", trial.stops):
+            return
+        if self.experiment.stop_trial(trial):
+            self._over(trial)
+            return
+        launched, number = self._attempts[name].launched, trial.attempts
+        if trial.stops > 1:
+            launched.interrupt(force=trial.stops > 2)
+            return
+
+        def told(has_begun: Future[Any]) -> None:
+            if not has_begun.result():  # it may wait for its resources for ever
+                launched.interrupt()
+
+        self._inbox.when(self._mailbox.stop.remote(name, number), told, lambda: True)
 
     def _press(self) -> None:
         presses = self.experiment.press()
@@ -487,10 +498,3 @@ class Runner:
 def _exploited(attempt: int) -> str:
     """The folder of the checkpoint that a trial took over for this attempt."""
     return f"exploited_{attempt:03d}"
-
-
-def _words_of(error: BaseException) -> str:
-    """One line about an error: its class and message."""
-    cause = getattr(error, "cause", None) or error
-    lines = str(cause).strip().splitlines()
-    return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"

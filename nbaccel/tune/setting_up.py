@@ -18,13 +18,15 @@ from nbaccel.tune.experiment import Experiment, Rules
 from nbaccel.tune.experiment_journal import ExperimentPast, UnknownValue, decoded, encoded
 from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.resources import asked_by, name_of
-from nbaccel.tune.runner import Runner, RunnerPlan
+from nbaccel.tune.runner import Runner
+from nbaccel.tune.runner_plan import RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
 from nbaccel.tune.search import variants
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 from nbaccel.tune.search.optuna import OptunaSearch
 from nbaccel.tune.search.optuna_study import StudySource
+from nbaccel.tune.trainer_trial import TrainerTrial
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_source import fill_unknown
 
@@ -52,6 +54,8 @@ def start_new(wanted: Wanted) -> Runner:
     """Begin a new experiment. Raises ValueError for what looks like a mistake, TuneError for a folder."""
     space: Mapping[str, Any] = wanted.space or {}
     variants.check(space)
+    if isinstance(wanted.trainable, TrainerTrial):
+        wanted.trainable.check(space)
     search = searching.search_of(wanted.tune)
     scheduler = _scheduler_of(wanted.tune, search)
     goal = searching.goal_of(search, wanted.tune, scheduler)
@@ -195,7 +199,7 @@ def _runner(
             scheduler.replay(trial.id, [trial.result(each["metrics"]) for each in trial.reports])
     plan = RunnerPlan(
         wanted.trainable,
-        asked_by(wanted.trainable),
+        wanted.trainable.resources if isinstance(wanted.trainable, TrainerTrial) else asked_by(wanted.trainable),
         wanted.run,
         _strict_metric(goal),
         wanted.tune.time_budget_s,  # type: ignore[arg-type]  # a timedelta has become seconds

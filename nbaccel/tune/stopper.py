@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.tune.schedulers.trial_scheduler import nested
 
 
@@ -64,8 +65,11 @@ class DictStopper(NoStopper):
         for name, limit in self.limits.items():
             value = nested(result, name)
             if value is None:
-                known = ", ".join(sorted(map(str, result)))
-                raise ValueError(f"stop={{{name!r}: {limit!r}}}: the report has no {name!r}; it has: {known}.")
+                known = sorted(map(str, result))
+                raise ValueError(
+                    f"stop={{{name!r}: {limit!r}}}: the report has no {name!r}; it has: {', '.join(known)}."
+                    f"{did_you_mean(name, known)}"
+                )
             if value >= limit:
                 return True
         return False

@@ -8,7 +8,10 @@ from typing import Any
 
 
 def checked(trainable: Any) -> Any:
-    """The trainable. Raises ValueError or NotImplementedError, with what to give instead."""
+    """The trainable, a function of the config.
+
+    Raises ValueError or NotImplementedError, with what to give instead.
+    """
     if isinstance(trainable, str):
         raise NotImplementedError(
             f"The trainable {trainable!r} is a name, and RLlib, whose algorithms have names, is not here: give a "
@@ -20,7 +23,7 @@ def checked(trainable: Any) -> Any:
             "step() do, and calls tune.report(metrics, checkpoint=...) after each step."
         )
     if not callable(trainable):
-        raise ValueError(f"The trainable must be a function of the config, not {trainable!r}.")
+        raise ValueError(f"The trainable must be a function of the config or a trainer, not {trainable!r}.")
     return trainable
 
 

@@ -38,7 +38,9 @@ class Trial:
     attempts  how often it was submitted; restarts of failures and after interruptions count
     unknown   parameters whose value the journal could not store, by path: what `repr` said
     earlier_config  the config of its reports, while an attempt with another trial's config has not reported
+    counted   training_iteration and time_total_s of the other trial's checkpoint in `start_from`, which go on
     chosen    what Optuna chose, by name: the value and its distribution as JSON
+    stops     how often a person asked it to end
     is_pruned  a scheduler ended it because others are better
     """
 
@@ -55,6 +57,7 @@ class Trial:
     start_from: str = ""  # a copy of another trial's checkpoint, in this one's folder
     first_report: int = 0  # of what began there
     donor: str = ""
+    counted: dict[str, float] = field(default_factory=dict)
     pid: int = 0
     host: str = ""
     node_ip: str = ""
@@ -63,6 +66,7 @@ class Trial:
     ended_at: float = 0.0
     unknown: dict[str, str] = field(default_factory=dict)
     chosen: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    stops: int = 0
     is_pruned: bool = False
     earlier_config: dict[str, Any] | None = None
 
@@ -92,6 +96,14 @@ class Trial:
     def next_report(self) -> int:
         """The number of the first report of an attempt that continues from the latest checkpoint."""
         return self.kept[-1].report + 1 if self.kept else self.first_report
+
+    @property
+    def counters(self) -> dict[str, float]:
+        """What an attempt from the latest checkpoint counts on from. As in Ray, a donor's checkpoint brings its own."""
+        if not self.kept and self.start_from:
+            return dict(self.counted)
+        last = self.kept[-1].metrics if self.kept else {}
+        return {name: last.get(name, 0) for name in ("training_iteration", "time_total_s")}
 
     def runs_at(self, whereabouts: tuple[int, str, str, dict[str, list[str]]]) -> None:
         """Note the process of the latest attempt."""

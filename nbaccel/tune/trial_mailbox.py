@@ -63,9 +63,10 @@ class TrialMailbox:
             if waiting is not None and not waiting.done():
                 waiting.set_result(ends)
 
-    async def stop(self, trial: str, attempt: int) -> None:
-        """End this attempt of a trial at its next report."""
+    async def stop(self, trial: str, attempt: int) -> bool:
+        """End this attempt of a trial at its next report; returns whether it has begun."""
         self._stopped.add((trial, attempt))
+        return (trial, attempt) in self._begun
 
     async def stop_all(self) -> set[tuple[str, int]]:
         """End every trial at its next report; returns the attempts that have begun."""

@@ -11,6 +11,10 @@ from nbaccel.train.result import Result
 from nbaccel.tune.trial import Trial, TrialState
 
 
+class EarlierTrialError(RuntimeError):
+    """The error of a trial of an earlier process, of which the journal has the class and the message."""
+
+
 @dataclass(repr=False)
 class TrialResult(Result):
     """The result of a trial: that of a run (metrics, checkpoint, error, path, history), and the trial's parameters.
@@ -52,4 +56,4 @@ def _error_of(trial: Trial) -> Exception | None:
         return None
     if isinstance(trial.error, Exception):
         return trial.error
-    return RuntimeError(trial.error_words)
+    return EarlierTrialError(f"Trial {trial.id} failed in an earlier process: {trial.error_words}")

@@ -16,6 +16,7 @@ from nbaccel.host_address import host_address
 from nbaccel.train import session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import SessionMisuseError, StopTraining
+from nbaccel.train.forwarding import TrialHost
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.saying import say
@@ -56,8 +57,12 @@ class MetricMissingError(ValueError):
 Whereabouts = tuple[int, str, str, dict[str, list[str]]]  # pid, host, its address, devices by resource
 
 
-class TrialSession:
-    """The session of a trial; for `nbaccel.train`'s functions it is rank 0 of 1."""
+class TrialSession(TrialHost):
+    """The session of a trial; for `nbaccel.train`'s functions it is rank 0 of 1.
+
+    is_a_run  the trial is a trainer's run: all of its reports count
+    run_at    the folder and the name of the latest run that began in the trial
+    """
 
     def __init__(self, assignment: TrialAssignment, mailbox: Any) -> None:
         facts = Facts("", host_address(), socket.gethostname(), os.getpid())
@@ -75,6 +80,10 @@ class TrialSession:
         self._latest = assignment.checkpoint
         self._unanswered: Any = None
         self._is_stopped = False
+        self.is_a_run = False
+        self.run_at = ("", "")
+        self._runs = 0
+        self._foreign_was_said = False
         self._began_at = self._reported_at = time.monotonic()
 
     @property
@@ -109,6 +118,31 @@ class TrialSession:
             self._read_answer()
             raise StopTraining
 
+    # ---- for a run that the trial fits
+
+    def place_of_run(self, name: str) -> tuple[str, str]:
+        """A place of this attempt: a process of an earlier one, whose driver was killed, may still write in its own."""
+        self._runs += 1
+        name = name if self._runs == 1 else f"{name}-{self._runs}"
+        self.run_at = (os.path.join(self.run_folder, f"attempt_{self.assignment.attempt:03d}"), name)
+        return self.run_at
+
+    def take_report(self, metrics: Metrics, checkpoint: Checkpoint | None) -> BaseException | None:
+        """Report for the run. A run that is only a part of the trial may report other metrics: they stay there."""
+        missing = self._missing(metrics)
+        if missing is not None and not self.is_a_run:
+            if not self._foreign_was_said:
+                self._foreign_was_said = True
+                self.say(f"The reports of the run {self.run_at[1]} stay with it. {missing}")
+            return None
+        try:
+            self.report(metrics, checkpoint, move=False)
+        except (StopTraining, MetricMissingError) as error:
+            return error.with_traceback(None)
+        return None
+
+    # ---- reports
+
     def filled(self, metrics: Metrics) -> Metrics:
         """The metrics with the counters that Ray Tune adds."""
         self._iteration += 1
@@ -120,19 +154,22 @@ class TrialSession:
             "time_total_s": self.assignment.spent_s + now - self._began_at,
             "timestamp": int(time.time()),
         }
-        self._check(found)
+        missing = self._missing(found)
+        if missing is not None:
+            raise missing
         return found
 
-    def _check(self, metrics: Mapping[str, Any]) -> None:
+    def _missing(self, metrics: Mapping[str, Any]) -> MetricMissingError | None:
+        """The error of a report without the metric that trials are compared by."""
         wanted = self.assignment.metric
         if not wanted or nested(metrics, wanted) is not None or wanted in metrics:
-            return
+            return None
         names = sorted(metrics.keys() - ADDED)
         close = difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
         hint = (
             f" Did you mean {close[0]!r}?" if close else " Report it, or name one of these in TuneConfig(metric=...)."
         )
-        raise MetricMissingError(
+        return MetricMissingError(
             f"The experiment compares trials by the metric {wanted!r}, but a report has only: "
             f"{', '.join(names) or 'nothing'}.{hint}"
         )

@@ -8,20 +8,24 @@ from typing import Any
 
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.saying import say
+from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune import opening, trial_folder
 from nbaccel.tune.configs import TuneConfig, of_tune
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
 from nbaccel.tune.trainables import checked
+from nbaccel.tune.trainer_trial import TrainerTrial
 
 
 class Tuner:
     """Run many trials of one function, each with other parameters, on the devices that they hold.
 
     trainable    a function of the config. It calls tune.report({"loss": 0.1}), or returns a dict or a number, or yields
-                 dicts. tune.with_resources says what each trial holds; by default one CPU
-    param_space  a dict of values, domains such as tune.uniform(0, 1), and tune.grid_search([…])
+                 dicts. tune.with_resources says what each trial holds; by default one CPU. Or a trainer of
+                 nbaccel.train: each trial is then a run of its gang
+    param_space  a dict of values, domains such as tune.uniform(0, 1), and tune.grid_search([…]). For a trainer,
+                 {"train_loop_config": {…}, "scaling_config": {"num_workers": …}}
     tune_config  how many samples, compared by which metric, with which scheduler and search
     run_config   the experiment's name and folder, when trials stop, how often a failed one is tried again
 
@@ -45,7 +49,12 @@ class Tuner:
         tune = tune_config or TuneConfig()
         if not isinstance(tune, TuneConfig):
             raise ValueError(f"tune_config takes nbaccel.tune.TuneConfig, not {type(tune_config).__name__}.")
-        self._wanted = Wanted(checked(trainable), param_space, tune, of_tune(run_config))
+        if isinstance(trainable, DataParallelTrainer):
+            function: Any = TrainerTrial(trainable)
+            run_config = run_config or trainable.run_config
+        else:
+            function = checked(trainable)
+        self._wanted = Wanted(function, param_space, tune, of_tune(run_config))
         self._restored_from = ""
         self._again = Again()
         self._results: ResultGrid | None = None

@@ -41,6 +41,8 @@ class ExperimentSnapshot(msgspec.Struct, omit_defaults=True):
     metric: str = ""
     best: BestTrial | None = None
     stops: int = 0  # how often it was asked to stop
+    shown: str = ""  # the metric that the rows of its trials have (views/trial_rows.py)
+    mode: str = ""  # "min" or "max"; "" if nothing says which is better
 
     @property
     def is_under_way(self) -> bool:

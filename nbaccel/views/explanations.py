@@ -16,6 +16,7 @@ class Verdict(Enum):
     """What a probe found."""
 
     NOW = "now"  # a task that asks this would start at once
+    COMING = "coming"  # a node that would meet it was asked for and is on its way
     BUSY = "busy"  # it would have to wait for others
     NEVER = "never"  # with the nodes there are it can never start
     ADDABLE = "addable"  # not with the nodes there are, but the autoscaler could add one
@@ -53,6 +54,7 @@ class Explanation(msgspec.Struct, frozen=True):
                 whose last handle is dropped, a placement group that is removed
     elsewhere   what others than this cluster do to the devices: leases of other heads, memory of foreign processes
     missing     ids of arguments that are not there yet
+    coming      "coming": a node that would meet it was asked for; "addable": one can be asked for
     """
 
     id: str
@@ -70,12 +72,12 @@ class Explanation(msgspec.Struct, frozen=True):
     holders: list[Blocker] = []
     elsewhere: list[str] = []
     missing: list[str] = []
+    coming: str = ""
 
     def as_probe(self) -> Probe:
         """The same facts for a request, of which nothing runs yet."""
-        verdict = Verdict.NOW if self.fits_now else Verdict.BUSY if self.ever else Verdict.NEVER
         return Probe(
-            verdict,
+            self._verdict(),
             self.sentence,
             self.asks,
             self.reason,
@@ -84,6 +86,15 @@ class Explanation(msgspec.Struct, frozen=True):
             self.holders,
             self.elsewhere,
         )
+
+    def _verdict(self) -> Verdict:
+        if self.fits_now:
+            return Verdict.NOW
+        if self.coming == "coming":
+            return Verdict.COMING
+        if self.ever:
+            return Verdict.BUSY
+        return Verdict.ADDABLE if self.coming else Verdict.NEVER
 
     def __str__(self) -> str:
         return self.sentence

@@ -18,6 +18,7 @@ import msgspec
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
 from nbaccel.views.question import Question
+from nbaccel.views.record_rows import RowsAnswer
 from nbaccel.views.snapshot import Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -108,9 +109,15 @@ class ReadingsLine(ObserverLine, tag="readings"):
     readings: ReadingsAnswer
 
 
+class RowsLine(ObserverLine, tag="rows"):
+    """Rows of a published record."""
+
+    rows: RowsAnswer
+
+
 ANSWERS = (
     WelcomeLine | ErrorLine | DoneLine | SnapshotLine | ExplanationsLine | LogsLine | TasksLine | NotesLine
-    | RunsLine | AccountingLine | ReadingsLine
+    | RunsLine | AccountingLine | ReadingsLine | RowsLine
 )  # fmt: skip
 
 
@@ -244,6 +251,18 @@ class AskPublisher(ObserverQuestion[None], tag="ask_publisher"):
         return DoneLine(self.tag())
 
 
+class ReadRows(ObserverQuestion[RowsAnswer], tag="rows"):
+    """Ask for the rows of a published record, such as the trials of an experiment, that have changed since an answer's
+    `seq` (`since`; 0: all). An answer has at most 31,000 bytes; the next one has the rest.
+    """
+
+    id: str
+    since: int = 0
+
+    def line(self, answer: RowsAnswer) -> RowsLine:
+        return RowsLine(answer)
+
+
 class AddNode(ObserverQuestion[str], tag="add_node"):
     """Add a virtual node with the options of cluster_utils.Cluster.add_node(); the answer is its hex id."""
 
@@ -273,7 +292,7 @@ QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     kind.tag(): kind
     for kind in (
         TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
-        AddNode, RemoveNode, StopHead, ReadRuns, ReadAccounting, ReadReadings,
+        AddNode, RemoveNode, StopHead, ReadRuns, ReadAccounting, ReadReadings, ReadRows,
     )
 }  # fmt: skip
 _IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}

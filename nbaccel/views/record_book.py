@@ -3,6 +3,7 @@
 ```
   publish(kind, id, record) ──► RecordBook ──► Snapshot.published ──► card, %accel_status, top, observers
   asked("stop") ◄────────────── RecordBook ◄── ask(id, "stop") ◄───── a button, an observer, another notebook
+                                RecordBook ──► rows of a record, for whoever asks (`record_rows.py`)
 ```
 A head has one book for all its drivers and workers; so has the head of the debug engine. On the Ray engine each process
 has its own book, and only the process that published a record sees it.
@@ -16,12 +17,15 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from nbaccel.views import record_rows
+from nbaccel.views.record_rows import RowBook, RowsAnswer
 from nbaccel.views.snapshot import PublishedRow
 
 MOST_BYTES = 64 << 10  # of one record as JSON
 MOST_RECORDS = 20  # of one publisher; its oldest goes
 P = TypeVar("P")  # how a publisher is known
 Asked = Callable[[str], object]
+Rows = Mapping[str, Mapping[str, Any]]  # by key
 
 
 def check(kind: str, id: str, record: Mapping[str, Any]) -> None:
@@ -46,32 +50,49 @@ class RecordBook(Generic[P]):
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[P, PublishedRow]] = {}
+        self._rows: dict[str, RowBook] = {}
 
-    def publish(self, publisher: P, kind: str, id: str, record: Mapping[str, Any], job: int) -> None:
-        """Add a record, or replace the one of this id. Raises ValueError for one that cannot be published."""
+    def publish(
+        self, publisher: P, kind: str, id: str, record: Mapping[str, Any], job: int, rows: Rows | None = None
+    ) -> None:
+        """Add a record, or replace the one of this id; add `rows` to those that it has, or replace them.
+
+        Raises ValueError for a record that cannot be published.
+        """
         check(kind, id, record)
         entry = self._entries.get(id)
         if entry is not None and entry[0] != publisher:
             raise ValueError(f"The record {id} is published by another program.")
         self._entries[id] = publisher, PublishedRow(kind, id, dict(record), time.time(), job)
+        if rows:
+            self._rows.setdefault(id, RowBook()).put(rows)
         own = [each for each, (whose, _row) in self._entries.items() if whose == publisher]
         for oldest in own[:-MOST_RECORDS]:
-            del self._entries[oldest]
+            self._forget(oldest)
 
     def withdraw(self, publisher: P, id: str) -> bool:
         """Remove a publisher's record. Returns whether there was one."""
         entry = self._entries.get(id)
         if entry is None or entry[0] != publisher:
             return False
-        del self._entries[id]
+        self._forget(id)
         return True
 
     def publisher_gone(self, publisher: P) -> bool:
         """Remove all records of a publisher. Returns whether there were any."""
         gone = [id for id, (whose, _row) in self._entries.items() if whose == publisher]
         for id in gone:
-            del self._entries[id]
+            self._forget(id)
         return bool(gone)
+
+    def _forget(self, id: str) -> None:
+        del self._entries[id]
+        self._rows.pop(id, None)
+
+    def read_rows(self, id: str, since: int) -> RowsAnswer:
+        """The record's rows that have changed after this change. Raises ValueError when no record has this id."""
+        self.publisher_of(id)
+        return self._rows.get(id, _NO_ROWS).answer(since)
 
     def publisher_of(self, id: str) -> P:
         """Raises ValueError when no record has this id."""
@@ -85,6 +106,9 @@ class RecordBook(Generic[P]):
         return [row for _publisher, row in list(self._entries.values())]
 
 
+_NO_ROWS = RowBook()
+
+
 class OwnRecords:
     """The records of one process, for an engine whose views are in the same process."""
 
@@ -94,13 +118,21 @@ class OwnRecords:
         self._asked: dict[str, Asked] = {}
         self._changed = changed
 
-    def publish(self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None = None) -> None:
+    def publish(
+        self,
+        kind: str,
+        id: str,
+        record: Mapping[str, Any] | None,
+        asked: Asked | None = None,
+        rows: Rows | None = None,
+    ) -> None:
         """Publish a record, as the engine promises."""
         if record is None:
             self._asked.pop(id, None)
             self._book.withdraw("", id)
         else:
-            self._book.publish("", kind, id, record, self._job)
+            record_rows.check(rows or {})
+            self._book.publish("", kind, id, record, self._job, rows)
             if asked is not None:
                 self._asked[id] = asked
         self._changed()
@@ -111,6 +143,10 @@ class OwnRecords:
         asked = self._asked.get(id)
         if asked is not None:
             asked(what)
+
+    def read_rows(self, id: str, since: int) -> RowsAnswer:
+        """Raises ValueError when no record has this id."""
+        return self._book.read_rows(id, since)
 
     def rows(self) -> list[PublishedRow]:
         return self._book.rows()

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from nbaccel.views.observer_lines import ReadRows
 from nbaccel.views.record_book import MOST_BYTES
 from tests.rig import wait_until
 
@@ -52,6 +53,23 @@ def test_a_record_that_is_too_large_or_no_json_is_refused(nb):
     with pytest.raises(ValueError, match="a kind and an id"):
         engine.publish("test", "", {})
     assert _shown(nb) == {}
+
+
+def test_the_rows_of_a_record_are_asked_for_and_only_those_that_have_changed(nb):
+    engine = nb.engine.current()
+    engine.publish("test", "a", {"step": 1}, rows={"x": {"n": 1}, "y": {"n": 2}})
+    first = engine.history(ReadRows("a"))
+    assert (first.rows, first.total) == ({"x": {"n": 1}, "y": {"n": 2}}, 2)
+    engine.publish("test", "a", {"step": 2}, rows={"x": {"n": 3}})
+    later = engine.history(ReadRows("a", first.seq))
+    assert (later.rows, later.total) == ({"x": {"n": 3}}, 2)
+    assert engine.history(ReadRows("a", later.seq)).rows == {}
+    assert _shown(nb) == {"a": {"step": 2}}
+    with pytest.raises(ValueError, match="The row x has"):
+        engine.publish("test", "a", {}, rows={"x": {"text": "x" * 5000}})
+    engine.publish("test", "a", None)
+    with pytest.raises(ValueError, match="No record a is published here"):
+        engine.history(ReadRows("a"))
 
 
 def test_whoever_watches_is_told_of_a_record(nb):

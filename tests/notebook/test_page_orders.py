@@ -39,6 +39,12 @@ def test_a_press_is_one_step_of_the_ladder_that_the_button_showed(
     assert said.startswith("Asked mnist to stop." if asked else "mnist has been asked to stop since")
 
 
+def test_a_trial_is_stopped_by_itself(busy_snapshot: Snapshot) -> None:
+    engine: Any = Noting()
+    assert page_orders.stop_run(engine, "experiment-1/0/a1b2_00003", busy_snapshot) == "Asked trial a1b2_00003 to stop."
+    assert engine.asked == [("experiment-1", "stop-trial 0 a1b2_00003")]
+
+
 def test_a_run_that_no_snapshot_has_shown_is_asked_all_the_same(busy_snapshot: Snapshot) -> None:
     engine: Any = Noting()
     assert page_orders.stop_run(engine, "run-9/2", busy_snapshot) == "Asked run-9 to stop."

@@ -270,6 +270,10 @@ class AnyOrder(RuleBasedStateMachine):
                 worker.blocked = False
                 self.world.tell(ev.WorkerUnblocked(worker.worker_id))
 
+    @rule()
+    def its_zygote_is_replaced(self) -> None:
+        self.world.tell(ev.SparesOutdated())
+
     @precondition(lambda self: self.world.workers)
     @rule(data=st.data())
     def worker_dies(self, data: st.DataObject) -> None:

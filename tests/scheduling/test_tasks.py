@@ -122,6 +122,22 @@ def test_a_spare_takes_a_fresh_task_without_waiting_for_a_process() -> None:
     assert len(w.of(do.StartWorker)) == 1, "the spare that was taken is replaced"
 
 
+@pytest.mark.parametrize("ready", [True, False])
+def test_spares_of_a_zygote_that_was_replaced_are_replaced_and_get_no_work(ready: bool) -> None:
+    w = world()
+    w.tell(ev.PrestartAsked())
+    if ready:
+        w.ready()
+    (old,) = w.workers.values()
+    w.tell(ev.SparesOutdated())
+    (stopped,) = w.of(do.StopWorker)
+    assert stopped.worker_id == old.worker_id and len(w.of(do.StartWorker)) == 1
+    w.ready()
+    task = w.gpu_task()
+    assert w.is_sent(task) and w.worker_of(task) is not old
+    w.tell(ev.SparesOutdated("of a zygote that has none"))
+
+
 def test_an_exec_pool_takes_no_spares() -> None:
     w = world()
     w.tell(ev.PrestartAsked())

@@ -67,6 +67,11 @@ class World:
         self.actors: dict[bytes, str] = {}
         self.groups: dict[bytes, str] = {}
         self.refusals: dict[bytes, str] = {}
+        self.asked: list[do.AskNode] = []  # and neither here nor failed
+        self.released: list[bytes] = []
+        self.keeps: dict[bytes, str] = {}  # nodes that may not go, and why
+        self.specs: dict[str, NodeSpec] = {}  # of the node types
+        self._nodes_came = count(1)
         self.warnings: list[do.Warn] = []
         self.sent: list[do.SendTask] = []
         self.commands: list[do.Command] = []  # of the last event
@@ -89,6 +94,43 @@ class World:
         for device in spec.devices:
             self.amounts[spec.node_id, device.resource, device.index] = device.amount
         self.tell(ev.NodeAdded(spec))
+
+    # --- nodes that come and go -----------------------------------------------------------------------------------
+
+    def types(self, *specs: ev.NodeTypeSpec) -> None:
+        self.specs |= {spec.name: NodeSpec(b"", spec.name, spec.totals, spec.devices, spec.labels) for spec in specs}
+        self.tell(ev.NodeTypesGiven(list(specs)))
+        self.time_passes(1)
+
+    def comes(self, after_s: float = 0.0) -> bytes:
+        """The first node that was asked for arrives."""
+        ask = self.asked.pop(0)
+        spec, node_id = self.specs[ask.node_type], f"{ask.node_type}-{next(self._nodes_came)}".encode()
+        new = NodeSpec(node_id, node_id.decode(), dict(spec.totals), list(spec.devices), dict(spec.labels))
+        new.node_type, new.launch = ask.node_type, ask.launch
+        self.now += after_s
+        self.add_node(new)
+        self.time_passes(0.1)
+        return node_id
+
+    def fails(self, why: str = "no quota") -> None:
+        """The first node that was asked for will not come."""
+        self.tell(ev.NodeFailed(self.asked.pop(0).launch, why))
+        self.time_passes(0.1)
+
+    def request(self, *bundles: tuple[tuple[tuple[str, int], ...], int]) -> None:
+        self.tell(ev.ResourcesRequested([(demand, (), number) for demand, number in bundles]))
+        self.time_passes(0.1)
+
+    def answer_releases(self) -> None:
+        """As a head would: the node is removed, or stays because of what it keeps."""
+        for node_id in self.released:
+            if node_id in self.keeps:
+                self.tell(ev.NodeKept(node_id, self.keeps[node_id]))
+            else:
+                self.tell(ev.NodeRemoved(node_id))
+        self.released.clear()
+        self.time_passes(0.1)
 
     def task(self, name: str = "f", *choices: Choice, job: int = 1, **options: Any) -> Task:
         number = next(self._task_numbers)
@@ -261,6 +303,12 @@ class World:
 
     def _Warn(self, command: do.Warn) -> None:
         self.warnings.append(command)
+
+    def _AskNode(self, command: do.AskNode) -> None:
+        self.asked.append(command)
+
+    def _ReleaseNode(self, command: do.ReleaseNode) -> None:
+        self.released.append(command.node_id)
 
     def _WakeAt(self, command: do.WakeAt) -> None:
         self.wake_at = command.at if self.wake_at is None else min(self.wake_at, command.at)

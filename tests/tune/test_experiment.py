@@ -102,3 +102,21 @@ def test_an_interrupted_trial_has_not_ended() -> None:
     assert trial is not None
     made.press()
     assert made.on_ended(trial, End.INTERRUPTED) is TrialState.PENDING and made.is_over
+
+
+def test_a_person_may_end_one_trial() -> None:
+    made = experiment(3, max_concurrent=1, max_failures=5)
+    trial = made.next()
+    assert trial is not None and not made.stop_trial(trial), "it runs: it ends at its next report"
+    assert made.on_result(trial, {"x": 1}).kind == "stop"
+    assert made.on_ended(trial, End.STOPPED) is TrialState.STOPPED
+    assert made.stop_trial(made.trials["t1"]) and made.trials["t1"].state is TrialState.STOPPED, "it had not begun"
+    assert started(made) == ["t2"] and not made.is_stopping
+
+
+def test_a_trial_that_a_person_ends_is_not_tried_again() -> None:
+    made = experiment(1, max_failures=5)
+    trial = made.next()
+    assert trial is not None
+    made.stop_trial(trial)
+    assert made.on_ended(trial, End.FAILED) is TrialState.ERROR

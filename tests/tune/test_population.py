@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel import tune
+from nbaccel.tune import experiment_journal
 from nbaccel.tune.schedulers import PopulationBasedTraining
 from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, Decision, Result, TrialScheduler
 from tests.rig import wait_until
@@ -80,6 +81,49 @@ def test_a_donor_that_has_itself_just_taken_over_gives_what_it_took(kept: Kept, 
         # The config is that of the last report, which another one may have made.
         assert result.metrics is not None and ("taken" in result.config) == returns
         assert result.metrics["of"] == ("b" if returns else result.metrics["name"])
+
+
+class OfTheFirst(TrialScheduler):
+    """Lets the trial that is not the first take over from it at its first report."""
+
+    needs_metric = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trials: list[str] = []
+        self._taken = False
+
+    def add(self, trial: str, config: dict[str, Any]) -> None:
+        self._trials.append(trial)
+
+    def on_result(self, trial: str, result: Result) -> Decision:
+        if trial == self._trials[0] or self._taken:
+            return CONTINUE
+        self._taken = True
+        return Decision("exploit", self._trials[0], {"first": False})
+
+
+def counts(config: dict[str, Any]) -> None:
+    """Four steps, or those that are left after a checkpoint."""
+    checkpoint = tune.get_checkpoint()
+    for step in range(checkpoint.load()["step"] if checkpoint is not None else 0, 4):
+        if config["first"] and step == 3:
+            tune.report({"step": step})  # after its last checkpoint
+        else:
+            tune.report({"step": step}, checkpoint=tune.Checkpoint.save({"step": step + 1}))
+
+
+def test_a_trial_counts_on_from_its_donors_checkpoint(kept: Kept) -> None:
+    results = tune.Tuner(
+        counts,
+        param_space={"first": tune.grid_search([True, False])},
+        tune_config=tune.TuneConfig(scheduler=OfTheFirst(), max_concurrent_trials=1),
+        run_config=kept(),
+    ).fit()
+    assert [each["training_iteration"] for each in results[0].history] == [1, 2, 3, 4]
+    assert [(each["step"], each["training_iteration"]) for each in results[1].history] == [(0, 1), (3, 4)]
+    past = experiment_journal.read(results.experiment_path)
+    assert past is not None and list(past.trials.values())[1].counted["training_iteration"] == 3
 
 
 def population(**options: Any) -> PopulationBasedTraining:

@@ -47,6 +47,8 @@ def test_several_bundles() -> None:
         ({"num_gpus": 1}, "the key 'num_gpus': write 'gpu'"),
         ({"num_cpus": 1}, "the key 'num_cpus': write 'cpu'"),
         ({"resources": {"blue": 1}}, "write 'custom_resources'"),
+        ({"gpuu": 1}, "the key 'gpuu'. Did you mean 'gpu'?"),
+        ({"gpu": 1, "gpu_mem": "8GB"}, "Did you mean 'gpu_memory'?.*custom_resources"),
         ({"extra_cpu": 1}, "a PlacementGroupFactory with a second bundle"),
         ({"gpu": -1}, "'gpu' must be a number from 0, not -1"),
         ({"gpu": "1"}, "'gpu' must be a number from 0, not '1'"),

@@ -134,6 +134,8 @@ class TestGoingOn:
         space = {"x": tune.grid_search([1, 2])}
         folder = tune.Tuner(trainables.raises, param_space=space, run_config=kept()).fit().experiment_path
         assert [each.state for each in tune.Tuner.restore(folder, trainables.square).fit()] == ["error", "done"]
+        earlier = tune.Tuner.restore(folder, trainables.square).get_results().errors
+        assert str(earlier[0]).endswith("failed in an earlier process: ValueError: an odd number")
         results = tune.Tuner.restore(folder, trainables.square, resume_errored=True).fit()
         assert [each.state for each in results] == ["done", "done"] and results[0].metrics["loss"] == 1  # type: ignore[index]
 

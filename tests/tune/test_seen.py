@@ -19,6 +19,7 @@ from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import experiment_snapshot, sinks, tables
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
+from nbaccel.views.observer_lines import ReadRows
 from nbaccel.views.snapshot import PublishedRow, Runtime, Snapshot
 from tests.rig import wait_until
 from tests.tune import trainables
@@ -179,3 +180,38 @@ def test_an_experiment_is_seen_by_all_and_stops_when_asked(cluster: Any, tmp_pat
     wait_until(lambda: [each.state for each in seen("seen")] == ["stopped"], "its end")
     (shown,) = seen("seen")
     assert shown.stops == 1 and shown.ended_at is not None and "somebody stopped it" in shown.why
+
+
+def rows_of(id: str) -> dict[str, Any]:
+    return nbaccel.engine.current().history(ReadRows(id)).rows
+
+
+def test_one_trial_is_stopped_while_the_others_go_on(cluster: Any, tmp_path: Path) -> None:
+    runner = tune.Tuner(
+        trainables.until_stopped,
+        param_space={"x": tune.grid_search(list(range(40))), "folder": str(tmp_path)},
+        tune_config=tune.TuneConfig("max", "number"),
+        run_config=tune.RunConfig(name="one", storage_path=str(tmp_path / "runs")),
+    )._start()
+
+    def states() -> dict[int, str]:
+        found = seen("one")
+        return {row["number"]: row.get("state", "pending") for row in rows_of(found[0].id).values()} if found else {}
+
+    def reported(number: int) -> bool:
+        return any(row["number"] == number and row.get("reports") for row in rows_of(seen("one")[0].id).values())
+
+    wait_until(lambda: bool(states()) and reported(0) and reported(1), "the reports of two trials")
+    (shown,) = seen("one")
+    names = {row["number"]: name for name, row in rows_of(shown.id).items()}
+    assert states()[39] == "pending", "it does not fit"
+    nbaccel.api.ask(shown.id, f"stop-trial 0 {names[0]}")
+    nbaccel.api.ask(shown.id, f"stop-trial 0 {names[0]}")  # a press that comes twice is no further step
+    nbaccel.api.ask(shown.id, f"stop-trial 0 {names[39]}")
+    wait_until(lambda: states()[0] == "stopped" and states()[39] == "stopped", "their ends")
+    assert states()[1] == "running" and seen("one")[0].state == "running"
+    nbaccel.api.ask(shown.id, "stop 0")
+    runner.wait_with_ladder()
+    ended = {trial.number: trial for trial in runner.experiment.trials.values()}
+    assert ended[0].state is TrialState.STOPPED and ended[0].stops == 1 and ended[39].state is TrialState.STOPPED
+    assert ended[1].state is TrialState.PENDING, "a restored experiment goes on with it"

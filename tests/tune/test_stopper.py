@@ -16,6 +16,8 @@ def test_a_dict_ends_a_trial_that_reaches_one_of_its_values() -> None:
     assert not rule.stop_all()
     with pytest.raises(ValueError, match=r"the report has no 'accuracy'; it has: loss"):
         rule("a", {"loss": 1})
+    with pytest.raises(ValueError, match=r"it has: accuracies, loss. Did you mean accuracies"):
+        rule("a", {"loss": 1, "accuracies": 1})
     with pytest.raises(ValueError, match="the limit must be a number"):
         stoppers.of({"accuracy": "high"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from typing import Any
@@ -39,6 +40,19 @@ def test_other_searches_point_to_optuna(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("search.hyperopt", "searches by Optuna, which has TPE .the method of HyperOpt.*OptunaSearch"),
+        ("search.ax.ax_search", "searches by Optuna"),
+        ("schedulers.pb2", "use nbaccel.tune.schedulers.ASHAScheduler"),
+    ],
+)
+def test_the_modules_of_other_searches_and_schedulers_say_what_to_use(path: str, words: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=words):
+        importlib.import_module(f"nbaccel.tune.{path}")
+
+
+@pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: tune.run("PPO"), "RLlib, whose algorithms have names, is not here"),
@@ -55,11 +69,12 @@ def test_arguments_of_ray_that_are_not_here_say_what_to_use(call: Any, words: st
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: tune.Tuner(3), "must be a function of the config, not 3"),
+        (lambda: tune.Tuner(3), "must be a function of the config or a trainer, not 3"),
         (lambda: tune.TuneConfig(mode="maximum"), "must be 'min' or 'max'"),
         (lambda: tune.TuneConfig(num_samples=0), "must be an int from 1, or -1 for no end"),
         (lambda: tune.TuneConfig(max_concurrent_trials=-2), "None or an int from 1"),
         (lambda: tune.TuneConfig(scheduler="ash"), "There is no scheduler 'ash'"),
+        (lambda: tune.TuneConfig(search_alg="hyperopt"), "'hyperopt' is not here: nbaccel searches by Optuna"),
         (lambda: tune.TuneConfig(scheduler=3), "takes a scheduler of nbaccel.tune.schedulers"),
         (lambda: tune.RunConfig(callbacks=[3]), "nbaccel.tune.Callback"),
         (lambda: tune.RunConfig(stop=3), "stop takes a dict"),

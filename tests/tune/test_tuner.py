@@ -137,11 +137,6 @@ def test_a_weak_trial_continues_from_the_checkpoint_of_a_strong_one(kept: Kept, 
     assert [len(each.history) for each in past] == [len(each.history) for each in results]
 
 
-def test_a_trial_goes_on_reporting_after_a_trainer_ran_in_its_process(kept: Kept, tmp_path: Path) -> None:
-    (result,) = fit(trainables.fits_here, {"x": 1, "folder": str(tmp_path)}, kept())
-    assert result.error is None and [each["loss"] for each in result.history] == [1, 7]
-
-
 def test_devices_are_shared_and_placed(kept: Kept) -> None:
     results = fit(tune.with_resources(trainables.place, {"cpu": 1, "gpu": 0.5}), {}, kept(), num_samples=2)
     for result in results:
@@ -257,6 +252,22 @@ def test_a_mode_alone_compares_what_the_function_returned(tmp_path: Path) -> Non
         lambda config: config["x"], config={"x": tune.grid_search([2, 1])}, mode="min", storage_path=tmp_path
     )
     assert analysis.best_config == {"x": 1}
+
+
+def test_one_line_runs_the_best_config_again_to_its_end(kept: Kept, tmp_path: Path) -> None:
+    space = {"x": tune.grid_search([1, 2]), "steps": 3, "saves": False}
+    results = fit(trainables.steps, space, kept(stop={"training_iteration": 1}), metric="loss", mode="min")
+    again = tune.run(trainables.steps, config=results.get_best_result().config, storage_path=tmp_path)
+    assert again.best_config["x"] == 1 and again.best_result["training_iteration"] == 3
+
+
+def test_an_analysis_has_all_configs_and_its_best_result_as_a_row(tmp_path: Path) -> None:
+    space = {"x": tune.grid_search([2, 1])}
+    analysis = tune.run(trainables.square, config=space, metric="loss", mode="min", storage_path=tmp_path)
+    assert list(analysis.get_all_configs().values()) == [{"x": 2}, {"x": 1}]
+    assert list(analysis.get_all_configs(prefix=True).values()) == [{"config/x": 2}, {"config/x": 1}]
+    frame = analysis.best_result_df
+    assert list(frame.index) == [analysis.best_trial.id] and frame["config/x"].iloc[0] == frame["loss"].iloc[0] == 1
 
 
 def test_truth_is_a_metric(kept: Kept) -> None:

@@ -91,20 +91,50 @@ def learns(config: dict[str, Any]) -> None:
     strong.touch()
 
 
-def fits_here(config: dict[str, Any]) -> None:
-    """Fit a trainer in the trial's own process, and report in the trial before and after."""
+def fits(config: dict[str, Any]) -> None:
+    """Fit a trainer in the trial, and report in the trial before and after."""
     tune.report({"loss": config["x"]})
     inner = DataParallelTrainer(
-        one_report,
-        scaling_config=train.ScalingConfig(num_workers=0),
-        run_config=train.RunConfig(name="inner", storage_path=config["folder"]),
+        gang_steps,
+        train_loop_config=config,
+        scaling_config=train.ScalingConfig(num_workers=config["workers"]),
+        run_config=train.RunConfig(name="inner"),
     )
     found = inner.fit().metrics or {}
-    tune.report({"loss": found["inner"]})
+    tune.report({"loss": found["loss"] + 1})
 
 
-def one_report(config: dict[str, Any]) -> None:
-    train.report({"inner": 7})
+def gang_steps(config: dict[str, Any]) -> None:
+    """Report a loss for each step in all ranks; rank 0 brings a checkpoint, and the ranks go on from one."""
+    context = train.get_context()
+    checkpoint = train.get_checkpoint()
+    first = checkpoint.load()["step"] + 1 if checkpoint is not None else 0
+    for step in range(first, config["steps"]):
+        if config.get("fails_in") == step and context.get_world_rank() == 0 and fails_now(config):
+            raise ZeroDivisionError(f"in step {step}")
+        saved = train.Checkpoint.save({"step": step}) if context.get_world_rank() == 0 else None
+        metrics = {"loss": config["x"] / (step + 1), "step": step, "ranks": context.get_world_size()}
+        train.report(metrics, checkpoint=saved)
+
+
+def gang_until_stopped(config: dict[str, Any]) -> None:
+    """Report until somebody ends the run; each rank says that it was ended."""
+    try:
+        for number in range(100_000):
+            train.report({"number": number})
+            time.sleep(0.01)
+    finally:
+        (Path(config["folder"]) / f"ended-{train.get_context().get_world_rank()}").touch()
+
+
+def gang_silent(config: dict[str, Any]) -> None:
+    """Never report; an interrupt ends it."""
+    (Path(config["folder"]) / "there").touch()
+    try:
+        while True:
+            time.sleep(0.05)
+    finally:
+        (Path(config["folder"]) / "ended").touch()
 
 
 def counted(config: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.listed import ObjectPlaces
 from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, TakeSnapshot
 from nbaccel.views.question import Question
+from nbaccel.views.record_book import Rows
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -84,6 +85,9 @@ class ClusterView:
     def recycle(self) -> int:
         return self._link.ask(asks.Recycle())
 
+    def expect_imports(self, modules: Sequence[str]) -> None:
+        self._link.say_later(asks.told(asks.ExpectImports(list(modules))))
+
     def only_in_history(self, ids: list[bytes]) -> None:
         """Tell the head that only a notebook's output history still refers to these objects."""
         if ids:
@@ -106,9 +110,14 @@ class ClusterView:
         self._link.say(wire.KillActor(bytes.fromhex(actor_id)))
 
     def publish(
-        self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Callable[[str], object] | None = None
+        self,
+        kind: str,
+        id: str,
+        record: Mapping[str, Any] | None,
+        asked: Callable[[str], object] | None = None,
+        rows: Rows | None = None,
     ) -> None:
-        self._asker.published.publish(kind, id, record, asked)
+        self._asker.published.publish(kind, id, record, asked, rows)
 
     def ask(self, id: str, what: str) -> None:
         self._link.ask(AskPublisher(id, what))

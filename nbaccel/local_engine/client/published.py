@@ -8,7 +8,8 @@ from typing import Any
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.wire.driver_questions import Publish
-from nbaccel.views.record_book import Asked, check
+from nbaccel.views import record_rows
+from nbaccel.views.record_book import Asked, Rows, check
 
 
 class PublishedRecords:
@@ -19,16 +20,20 @@ class PublishedRecords:
         self._asked: dict[str, Asked] = {}
         link.receivers[wire.PublisherAsked] = self._was_asked
 
-    def publish(self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None) -> None:
+    def publish(
+        self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None, rows: Rows | None
+    ) -> None:
         """Publish a record, as the engine promises."""
         if record is None:
             self._link.ask(Publish(kind, id))
             self._asked.pop(id, None)
             return
         check(kind, id, record)
+        record_rows.check(rows or {})
         if asked is not None:
             self._asked[id] = asked
-        self._link.ask(Publish(kind, id, dict(record)))
+        sent = {key: dict(row) for key, row in (rows or {}).items()}
+        self._link.ask(Publish(kind, id, dict(record), sent))
 
     def _was_asked(self, message: wire.PublisherAsked) -> None:
         """Handle a request; called in the reader thread."""

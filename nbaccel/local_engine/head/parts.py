@@ -54,7 +54,7 @@ from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 from nbaccel.local_engine.head.zygotes import Zygotes
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
-from nbaccel.scheduling.events import JobEnded
+from nbaccel.scheduling.events import JobEnded, SparesOutdated
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views import observer_lines
 
@@ -141,6 +141,7 @@ class Parts:
             preload=self._config.preload,
             warn=self.warn_all,
             is_stopping=self._is_stopping,
+            replaced=lambda: self.until_done(lambda: self.tell(SparesOutdated())),
         )
         self.side_processes = SideProcesses(self.poll, self.zygotes.order, self.note, self._is_stopping)
         held = BlockedPrints(self.poll, self.scheduler, self.tell)
@@ -348,6 +349,7 @@ class Parts:
                 asks.GarbageCollected.answered_by(lambda peer, asked: self.garbage.answered(peer.client_id)),
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 asks.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
+                asks.ExpectImports.answered_by(lambda peer, asked: self.zygotes.expect(asked.modules)),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: logs.tail(asked.task_id, asked.tail)),
                 observer_lines.ReadNotes.answered_by(lambda peer, asked: list(self.note.lines)),
                 observer_lines.StopHead.answered_by(lambda peer, asked: self._stop_soon()),

@@ -135,6 +135,7 @@ class Reasons:
             holders=[self._holder(fact) for fact in found.holders],
             elsewhere=[*found.elsewhere, *foreign],
             missing=[each.hex() for each in found.missing],
+            coming=found.coming,
         )
 
     def _holder(self, fact: HolderFact) -> explanations.Blocker:

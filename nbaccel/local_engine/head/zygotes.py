@@ -1,4 +1,13 @@
-"""The head's fork servers: started when they are needed, and again when they die."""
+"""The head's fork servers: started when they are needed, and again when they die.
+
+A hint that workers will import a module costs nobody a wait: a second fork server imports it, and once it has, it takes
+the place of the first.
+
+```
+  expect(["torch"]) ──► successor: import torch ──── Report ────► takes the orders from now on; new spare workers
+                        first: goes on forking                     ends after the orders that it has
+```
+"""
 
 from __future__ import annotations
 
@@ -6,7 +15,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 import msgspec
@@ -33,12 +42,14 @@ class Zygotes:
         preload: list[str],
         warn: Callable[[str, str], None],
         is_stopping: Callable[[], bool],
+        replaced: Callable[[], None],
     ) -> None:
         self._loop = loop
         self._note = note
         self._arena_fd = arena_fd
         self._warn = warn  # sends every driver a notice (kind, message)
         self._is_stopping = is_stopping
+        self._replaced = replaced  # called when a successor has taken the place of the head's own zygote
         self._socks: dict[str, socket.socket] = {}
         self._pythons: dict[str, str] = {"": sys.executable}
         self._waiting: dict[str, list[tuple[bytes, list[int]]]] = {}
@@ -47,6 +58,10 @@ class Zygotes:
         self.generation: dict[str, int] = {}  # how many zygotes have been started
         self.preloaded: dict[str, str] = {}
         self._preload = list(preload)
+        self._expected: list[str] = []  # modules that no zygote has begun to import
+        self._successor: socket.socket | None = None
+        self._coming: list[str] = []  # what the successor imports
+        self._given_up: set[str] = set()
         self._adopt("", first)
 
     def _adopt(self, key: str, sock: socket.socket) -> None:
@@ -135,6 +150,56 @@ class Zygotes:
         self._socks.pop("").close()
         self._adopt("", self._execute(""))
 
+    # ---- a successor
+
+    def expect(self, modules: Sequence[str]) -> None:
+        """Have modules that workers are likely to import imported in the background. Unlike those of `preload`, modules
+        that cannot be are only noted: nobody has asked for them by name.
+        """
+        known = {*self._preload, *self.preloaded, *self._expected, *self._coming, *self._given_up}
+        self._expected += [name for name in dict.fromkeys(modules) if name not in known]
+        self._begin_successor()
+
+    def _begin_successor(self) -> None:
+        if self._successor is not None or not self._expected or self._is_stopping():
+            return
+        self._coming, self._expected = self._expected, []
+        self._successor = self._execute("", self._coming)
+        self._successor.setblocking(False)
+        self._loop.register(self._successor, self._successor_came)
+
+    def _successor_came(self) -> None:
+        """The successor has imported its modules, or has ended."""
+        sock, coming = self._successor, self._coming
+        assert sock is not None
+        try:
+            report = msgspec.msgpack.decode(sock.recv(65536), type=Report)
+        except BlockingIOError:
+            return
+        except (OSError, ValueError, RecursionError):  # it has ended; the others are msgspec's
+            report = Report(dict.fromkeys(coming, "the fork server that imported it has ended"))
+        self._loop.unregister(sock)
+        self._successor, self._coming = None, []
+        bad = {name: why for name, why in report.preloaded.items() if why}
+        if bad:
+            sock.close()
+            self._note(f"not loaded beforehand: {'; '.join(bad.values())}")
+            self._given_up.update(bad)
+            self._expected += [name for name in coming if name not in bad]
+        else:
+            self._preload += coming
+            self._take_over(sock)
+        self._begin_successor()
+
+    def _take_over(self, sock: socket.socket) -> None:
+        before = self._socks.pop("", None)
+        if before is not None:
+            self._loop.unregister(before)
+            before.close()  # it carries out what it has been sent, and then finds the end
+        self._adopt("", sock)
+        self._write("")
+        self._replaced()
+
     def preloading_problems(self) -> list[str]:
         """What could not be preloaded, for those who begin after that was found."""
         return [f"{why}{_NOT_PRELOADED}" for why in self.preloaded.values() if why]
@@ -155,15 +220,15 @@ class Zygotes:
 
     def _restart(self, key: str) -> None:
         self._pausing.discard(key)
-        if not self._is_stopping():
+        if not self._is_stopping() and key not in self._socks:  # a successor may have come meanwhile
             self._adopt(key, self._execute(key))
             self._write(key)
 
-    def _execute(self, key: str) -> socket.socket:
-        """Start a zygote by exec: after the first has died, or for another interpreter."""
+    def _execute(self, key: str, beside: Sequence[str] = ()) -> socket.socket:
+        """Start a zygote by exec: after the first has died, as its successor, or for another interpreter."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         arena_fd = self._arena_fd
-        preload = self._preload if key == "" else []
+        preload = [*self._preload, *beside] if key == "" else []
         code = (
             f"import sys; sys.path.insert(0, {roots.SYS_PATH_ENTRY!r}); "
             "from nbaccel.local_engine.side_processes.zygote import main; "
@@ -177,10 +242,11 @@ class Zygotes:
         return ours
 
     def close(self) -> None:
-        for sock in self._socks.values():
+        for sock in [*self._socks.values(), *([self._successor] if self._successor is not None else [])]:
             self._loop.unregister(sock)
             sock.close()
         self._socks.clear()
+        self._successor = None
 
 
 def _copies(fds: list[int]) -> list[int]:

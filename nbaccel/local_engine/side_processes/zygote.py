@@ -210,7 +210,10 @@ def _fork_safe_threads() -> int:
 
 
 def main(fd: int, head_pid: int, arena_fd: int, preload: list[str]) -> None:
-    """Run a zygote that was executed, not forked: after the first one died, or for another interpreter."""
+    """Run a zygote that was executed, not forked: after the first one died, as its successor, or for another
+    interpreter.
+    """
+    process.die_with_parent(head_pid)
     import nbaccel.local_engine.worker.main  # noqa: F401 - so that every fork finds it imported
 
     serve(socket.socket(fileno=fd), head_pid, arena_fd, preload)

@@ -118,11 +118,15 @@ class ListNamedActors(Question[list[tuple[str, str]]], tag="list_named_actors"):
 
 
 class Publish(Question[None], tag="publish"):
-    """Show this record in every snapshot until the asker ends; without a record, the one of this id no more."""
+    """Show this record in every snapshot until the asker ends; without a record, the one of this id no more.
+
+    `rows` are those of the record's rows that have changed, by their keys.
+    """
 
     kind: str
     id: str
     record: dict[str, Any] | None = None
+    rows: dict[str, dict[str, Any]] = {}
 
 
 # ---- the cluster
@@ -159,6 +163,12 @@ class ReadTimeline(Question[list[dict[str, Any]]], tag="timeline"):
 
 class Recycle(Question[int], tag="recycle"):
     """End the idle workers that have run user code; the answer is their number."""
+
+
+class ExpectImports(Question[None], tag="expect_imports"):
+    """Workers are likely to import these modules: load them beforehand."""
+
+    modules: list[str]
 
 
 # ---- placement groups

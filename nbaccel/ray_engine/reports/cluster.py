@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import ray
 
@@ -196,6 +196,9 @@ class RayCluster:
         if not self._session.in_worker or ray.get_runtime_context().get_actor_id() is None:
             raise TypeError("exit_actor() was called, but this code does not run in an actor.")
         ray.actor.exit_actor()
+
+    def expect_imports(self, modules: Sequence[str]) -> None:
+        """Do nothing: Ray's workers are no forks."""
 
     def report_progress(self, done: float, total: float) -> None:
         if self._session.in_worker:

@@ -11,8 +11,9 @@ from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns
 from nbaccel.views.question import Question
+from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
 from nbaccel.views.tables import ENDED
 
@@ -22,9 +23,10 @@ A = TypeVar("A")
 class RayHistory:
     """The book of one process. Tasks report once somebody has asked: what had ended before is not in it."""
 
-    def __init__(self, reports: Reports, snapshots: Snapshots) -> None:
+    def __init__(self, reports: Reports, snapshots: Snapshots, published: OwnRecords) -> None:
         self._reports = reports
         self._snapshots = snapshots
+        self._published = published
         self._began_at = time.time()
         self._book = HistoryBook(self._began_at)
         self._written: dict[tuple[str, int], None] = {}  # runs that are already in the book
@@ -35,6 +37,8 @@ class RayHistory:
 
     def _answered(self, asked: Question[Any]) -> Any:
         now = time.time()
+        if isinstance(asked, ReadRows):
+            return self._published.read_rows(asked.id, asked.since)
         if isinstance(asked, ReadReadings):
             snapshot = self._snapshots.take(metrics=True)
             self._book.measured(now, [_reading(row) for row in snapshot.devices if row.metrics is not None])

@@ -10,6 +10,7 @@ import os
 import shutil
 from typing import Any
 
+from nbaccel import hints
 from nbaccel.train import collective, session
 from nbaccel.train.checkpoint import Checkpoint, new_folder
 
@@ -22,6 +23,8 @@ except ModuleNotFoundError as error:
         "pip install 'transformers[torch]'",
         name=error.name,
     ) from None
+
+hints.expect_imports(["transformers"])
 
 __all__ = ["RayTrainReportCallback", "prepare_trainer"]
 

@@ -1,12 +1,13 @@
 """PyTorch in a gang: process groups, devices, models and data loaders. Names of `ray.train.torch` 2.60.
 
-Importing this loads no torch: the workers load it, and a driver without tensors does not need it.
+Importing this loads no torch here: the workers load it, and a driver without tensors does not need it. The engine may
+load it for workers to come, in the background, so that a gang does not wait for it.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nbaccel import elsewhere
+from nbaccel import elsewhere, hints
 
 if TYPE_CHECKING:
     from nbaccel.train.torch.choosing import get_device, get_devices
@@ -42,6 +43,8 @@ _ELSEWHERE = {
     "TorchCheckpoint": "Checkpoint.save(model.state_dict()) keeps a state, and checkpoint.load() gives it back.",
     "TorchftConfig": "a gang starts again as a whole: FailureConfig(max_failures=...).",
 }
+
+hints.expect_imports(["torch"])
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,8 @@ class TorchConfig(BackendConfig):
     share_devices  not in Ray: False lets each worker see only its own devices; its first device is then cuda:0
     """
 
+    imports = ("torch",)
+
     backend: str | None = None
     init_method: str = "env"
     timeout_s: int = 1800

@@ -37,6 +37,8 @@ def create_searcher(search_alg: str, **kwargs: Any) -> Any:
         from nbaccel.tune.search.optuna import OptunaSearch
 
         return OptunaSearch(**kwargs)
+    if any(name == known.lower().removesuffix("search") for known in _OTHERS) or name == "bohb":
+        raise ValueError(f"The search {search_alg!r} is not here: {_OPTUNA}")
     raise ValueError(f"There is no search {search_alg!r}; there are: optuna, random.")
 
 

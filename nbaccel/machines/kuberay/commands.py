@@ -1,0 +1,161 @@
+"""The commands `nbaccel kuberay …`: their options, and what they print.
+
+A manifest goes to stdout, so that it can be piped into kubectl; everything about it goes to stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nbaccel.machines.kuberay import legacy_values, manifest
+from nbaccel.machines.kuberay.worker_groups import WorkerPods, read_group, read_toleration
+
+_GROUP_HELP = (
+    "name=…,cpu=3,memory=50Gi,min=0,max=5,replicas=…,image=…,idle=…,select=KEY=VALUE,tolerate=KEY:EFFECT,env=K=V"
+)
+_GPU_GROUP_HELP = f"gpus=1,accelerator=A100,vendor=nvidia,resource=…,num-gpus=…,{_GROUP_HELP}"
+_READ_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group()
+def kuberay() -> None:
+    """Ray clusters on Kubernetes: write a manifest, check one, connect to one."""
+
+
+class _GroupLine(click.ParamType[WorkerPods]):
+    """A worker group, as it is described in one word of the command line."""
+
+    name = "GROUP"
+
+    def __init__(self, gpus: bool) -> None:
+        self.gpus = gpus
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> WorkerPods:
+        try:
+            return value if isinstance(value, WorkerPods) else read_group(value, gpus=self.gpus)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for value in values:
+        key, equals, content = value.partition("=")
+        if not key or not equals:
+            raise click.BadParameter(f"{value!r}: write KEY=VALUE.")
+        pairs[key] = content
+    return pairs
+
+
+@kuberay.command()
+@click.argument("name")
+@click.option("--gpu-group", "gpu_groups", multiple=True, type=_GroupLine(True), help=_GPU_GROUP_HELP)
+@click.option("--cpu-group", "cpu_groups", multiple=True, type=_GroupLine(False), help=_GROUP_HELP)
+@click.option("--from-values", type=_READ_FILE, help="Values of Ray's former Helm chart (podTypes).")
+@click.option("--namespace", default="", help="The namespace; kubectl's own if not given.")
+@click.option("--image", default="", help="The image of every pod; rayproject/ray if not given.")
+@click.option("--ray-version", default="", help="The Ray of the images; that of this machine if not given.")
+@click.option("--head-cpu", help="CPUs of the head's pod; it runs no tasks. Usually 2.")
+@click.option("--head-memory", help="Memory of the head's pod. Usually 8Gi.")
+@click.option("--head-select", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="A label of the head's node.")
+@click.option("--head-tolerate", multiple=True, metavar="KEY=VALUE:EFFECT", help="A taint that the head tolerates.")
+@click.option("--idle", "idle_s", type=click.IntRange(min=0), help="Seconds after which an idle pod goes. Usually 60.")
+@click.option("--autoscaling/--no-autoscaling", default=None, help="On where the min of a group is below its max.")
+@click.option(
+    "--gpu-tolerations/--no-gpu-tolerations",
+    "tolerate_gpu_taints",
+    default=True,
+    help="Tolerate the taint of GPU nodes.",
+)
+@click.option("--hide-gpus/--no-hide-gpus", default=True, help="NVIDIA_VISIBLE_DEVICES=void in pods without GPUs.")
+@click.option("--token/--no-token", default=True, help="Nobody joins without the token in the cluster's Secret.")
+@click.option("--notebook", is_flag=True, help="Add a pod in which JupyterLab runs inside the cluster.")
+@click.option("--notebook-image", default="", help="The image of that pod.")
+@click.option("--queue", default="", help="A queue of Kueue's; for clusters of a fixed size.")
+@click.option("--label", "labels", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Of the RayCluster.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of stdout.")
+def render(
+    name: str,
+    gpu_groups: tuple[WorkerPods, ...],
+    cpu_groups: tuple[WorkerPods, ...],
+    from_values: Path | None,
+    output: Path | None,
+    **options: Any,
+) -> None:
+    """Write the manifest of a RayCluster called NAME."""
+    plan = _planned(name, (*cpu_groups, *gpu_groups), from_values, options)
+    text = _written(plan)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    output.write_text(text)
+    click.echo(f"Wrote {output}.", err=True)
+    click.echo(f"  check it     nbaccel kuberay check {output}", err=True)
+    click.echo(f"  create it    kubectl apply -f {output}", err=True)
+
+
+def _planned(
+    name: str, groups: tuple[WorkerPods, ...], from_values: Path | None, options: dict[str, Any]
+) -> manifest.ClusterPlan:
+    given = {key: value for key, value in options.items() if value not in (None, "", (), {})}
+    tolerations = tuple(read_toleration(text) for text in given.pop("head_tolerate", ()))
+    if tolerations:
+        given["head_tolerations"] = tolerations
+    if "head_select" in given:
+        given["head_node_selector"] = given.pop("head_select")
+    given.setdefault("ray_version", _installed_ray() if "image" not in given and from_values is None else "")
+    given["python_tag"] = f"py{sys.version_info.major}{sys.version_info.minor}"
+    if from_values is None:
+        return manifest.ClusterPlan(name=name, groups=groups, **given)
+    return _from_values(name, groups, from_values, given)
+
+
+def _from_values(name: str, groups: tuple[WorkerPods, ...], file: Path, given: dict[str, Any]) -> manifest.ClusterPlan:
+    from nbaccel.machines.kuberay.yaml_files import read_documents
+
+    documents = read_documents(file.read_text())
+    legacy = legacy_values.read_values(documents[0] if documents else None)
+    plan = legacy_values.plan_of(legacy, name=name, groups=(*legacy.groups, *groups), **given)
+    click.echo(f"What {file} became:", err=True)
+    for sentence in legacy.became:
+        click.echo(f"  {sentence}", err=True)
+    if not plan.ray_version:
+        click.echo(f"  spec.rayVersion: {plan.version}. Say --ray-version if the image has another Ray.", err=True)
+    return plan
+
+
+def _written(plan: manifest.ClusterPlan) -> str:
+    from nbaccel.machines.kuberay.yaml_files import write_document
+
+    return write_document(manifest.make_manifest(plan))
+
+
+def _installed_ray() -> str:
+    """The version of this machine's Ray, without importing it: a client and its cluster need the same."""
+    try:
+        return metadata.version("ray")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+@kuberay.command()
+@click.argument("file", type=click.File("r", encoding="utf-8"))
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings as well.")
+def check(file: Any, strict: bool) -> None:
+    """Say what is wrong with the RayClusters in FILE (- for stdin): each fault with its path."""
+    from nbaccel.machines.kuberay.check import check_documents
+    from nbaccel.machines.kuberay.yaml_files import read_documents
+
+    found = check_documents(read_documents(file.read()))
+    for fault in found.faults:
+        click.echo(str(fault))
+    for title in found.skipped:
+        click.echo(f"Not checked: {title} is no object of KubeRay's.", err=True)
+    if found.refused or (strict and found.faults):
+        raise click.exceptions.Exit(1)
+    click.echo(f"{', '.join(found.clusters)}: Kubernetes, KubeRay and Ray take it.", err=True)
