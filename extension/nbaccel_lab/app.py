@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from jupyter_server.extension.application import ExtensionApp
+
+from nbaccel_lab import api, metrics, page, stream
+from nbaccel_lab.kernels import Kernels
+from nbaccel_lab.watching import Watching
+
+API = r"nbaccel/api/v1"
 
 
 class NbaccelLab(ExtensionApp):
@@ -11,3 +19,23 @@ class NbaccelLab(ExtensionApp):
     name = "nbaccel_lab"
     extension_url = "/nbaccel/"
     load_other_extensions = True
+    watching: Watching
+
+    def initialize_settings(self) -> None:
+        server: Any = self.serverapp
+        self.watching = Watching(Kernels(server.kernel_manager, server.session_manager))
+        self.settings["nbaccel_watching"] = self.watching
+
+    def initialize_handlers(self) -> None:
+        self.handlers.extend(
+            [
+                *((f"{API}/{name}", handler) for name, handler in api.HANDLERS.items()),
+                (f"{API}/watch", stream.WatchHandler),
+                (r"nbaccel/metrics", metrics.MetricsHandler),
+                (r"nbaccel/?", page.PageHandler),
+                (r"nbaccel/static/([a-z]+\.(?:js|css))", page.FileHandler),
+            ]
+        )
+
+    async def stop_extension(self) -> None:
+        await self.watching.close()

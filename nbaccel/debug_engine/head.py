@@ -143,7 +143,7 @@ class DebugHead:
             self._history.answers(),
             [
                 asks.Synchronise.answered_by(lambda peer, asked: None),
-                asks.Recycle.answered_by(lambda peer, asked: 0),
+                observer_lines.Recycle.answered_by(lambda peer, asked: 0),
                 asks.ExpectImports.answered_by(lambda peer, asked: None),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: ""),
             ],

@@ -58,6 +58,7 @@ class DoneLine(ObserverLine, tag="done"):
 
     ask: str
     node_id: str | msgspec.UnsetType = msgspec.UNSET  # of the node that was added
+    workers: int | msgspec.UnsetType = msgspec.UNSET  # that were ended
 
 
 class SnapshotLine(ObserverLine, tag="snapshot"):
@@ -281,6 +282,13 @@ class RemoveNode(ObserverQuestion[None], tag="remove_node"):
         return DoneLine(self.tag())
 
 
+class Recycle(ObserverQuestion[int], tag="recycle"):
+    """End the idle workers that have run user code; the answer is their number."""
+
+    def line(self, answer: int) -> DoneLine:
+        return DoneLine(self.tag(), workers=answer)
+
+
 class StopHead(ObserverQuestion[None], tag="stop"):
     """End the head, with its workers."""
 
@@ -292,7 +300,7 @@ QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     kind.tag(): kind
     for kind in (
         TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
-        AddNode, RemoveNode, StopHead, ReadRuns, ReadAccounting, ReadReadings, ReadRows,
+        AddNode, RemoveNode, Recycle, StopHead, ReadRuns, ReadAccounting, ReadReadings, ReadRows,
     )
 }  # fmt: skip
 _IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}

@@ -23,7 +23,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.listed import ObjectPlaces
-from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, TakeSnapshot
+from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, Recycle, TakeSnapshot
 from nbaccel.views.question import Question
 from nbaccel.views.record_book import Rows
 from nbaccel.views.snapshot import Snapshot
@@ -83,7 +83,7 @@ class ClusterView:
         return self._link.ask(asks.ProbeChoice(asked(options)))
 
     def recycle(self) -> int:
-        return self._link.ask(asks.Recycle())
+        return self._link.ask(Recycle())
 
     def expect_imports(self, modules: Sequence[str]) -> None:
         self._link.say_later(asks.told(asks.ExpectImports(list(modules))))

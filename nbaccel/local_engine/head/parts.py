@@ -348,7 +348,7 @@ class Parts:
             [
                 asks.GarbageCollected.answered_by(lambda peer, asked: self.garbage.answered(peer.client_id)),
                 asks.Synchronise.answered_by(lambda peer, asked: None),
-                asks.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
+                observer_lines.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
                 asks.ExpectImports.answered_by(lambda peer, asked: self.zygotes.expect(asked.modules)),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: logs.tail(asked.task_id, asked.tail)),
                 observer_lines.ReadNotes.answered_by(lambda peer, asked: list(self.note.lines)),

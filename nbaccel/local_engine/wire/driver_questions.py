@@ -161,10 +161,6 @@ class ReadTimeline(Question[list[dict[str, Any]]], tag="timeline"):
     """Ask for Chrome trace events of the tasks that are known."""
 
 
-class Recycle(Question[int], tag="recycle"):
-    """End the idle workers that have run user code; the answer is their number."""
-
-
 class ExpectImports(Question[None], tag="expect_imports"):
     """Workers are likely to import these modules: load them beforehand."""
 

@@ -1,0 +1,173 @@
+"""The addresses under `nbaccel/api/v1/`. docs/extension.md describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jupyter_server.utils import url_path_join
+from tornado.web import HTTPError
+
+import nbaccel_lab
+from nbaccel_lab import starting
+from nbaccel_lab.handler import NbaccelHandler, looks, orders
+from nbaccel_lab.runtimes import PROTOCOL
+
+VERSION = 1
+MOST_ROWS = 1000
+FEW_ROWS = 200
+MOST_LOG_LINES = 5000
+FEW_LOG_LINES = 200
+MOST_LOG_CHARACTERS = 1 << 16
+RUN_KINDS = ("run", "experiment")
+
+
+class VersionHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        return {
+            "api": VERSION,
+            "version": nbaccel_lab.__version__,
+            "protocol": PROTOCOL,
+            "may_execute": await self.may_execute(),
+            "page": url_path_join(self.base_url, "nbaccel/"),
+        }
+
+
+class RuntimesHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        await self.watching.look()
+        return self.watching.listed()
+
+
+class DevicesHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        try:
+            return {"machine": await self.watching.sampler.machine()}
+        except TimeoutError:
+            raise HTTPError(503, "The sampler of nbaccel-lab has not answered: a vendor's library may hang.") from None
+
+
+class TasksHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        record = await self.runtime(self.get_query_argument("runtime", ""))
+        wanted = {
+            "states": self.get_query_arguments("state"),
+            "text": self.get_query_argument("text", ""),
+            "cell": self.get_query_argument("cell", ""),
+            "limit": max(1, self.number("limit", FEW_ROWS, MOST_ROWS)),
+        }
+        said = await self.ask(record, {"ask": "tasks", "filter": wanted})
+        return {"rows": said.get("rows", []), "total": said.get("total", 0)}
+
+
+class WhyHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        record = await self.runtime(self.get_query_argument("runtime", ""))
+        said = await self.ask(record, {"ask": "explain", "task_id": self.get_query_argument("task", "") or None})
+        return {"explanations": said.get("explanations", [])}
+
+
+class LogsHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        record = await self.runtime(self.get_query_argument("runtime", ""))
+        tail = max(1, self.number("tail", FEW_LOG_LINES, MOST_LOG_LINES))
+        task = self.get_query_argument("task", "") or None
+        said = await self.ask(record, {"ask": "logs", "task_id": task, "tail": tail})
+        return {"text": str(said.get("text", ""))[-MOST_LOG_CHARACTERS:]}
+
+
+class TimelineHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        record = await self.runtime(self.get_query_argument("runtime", ""))
+        question: dict[str, Any] = {"ask": "runs", "since": self.number("since", 0, 1 << 62)}
+        for name in ("start", "end"):
+            given = self.get_query_argument(name, "")
+            try:
+                question[name] = float(given) if given else None
+            except ValueError:
+                raise HTTPError(400, f"{name} takes Unix seconds.") from None
+        said = await self.ask(record, question)
+        return {"runs": said.get("runs")}
+
+
+class RunsHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        record = await self.runtime(self.get_query_argument("runtime", ""))
+        snapshot = await self.watching.snapshot(record)
+        return {"runs": [row for row in snapshot.get("published", []) if row.get("kind") in RUN_KINDS]}
+
+
+class CancelHandler(NbaccelHandler):
+    @orders
+    async def post(self) -> dict[str, Any]:
+        given = self.given()
+        question = _ending(given)
+        await self.ask(await self.runtime(given.get("runtime")), question)
+        return {"done": "cancel"}
+
+
+def _ending(given: dict[str, Any]) -> dict[str, Any]:
+    """The order that ends what the request names. Raises HTTPError."""
+    named = {name: given[name] for name in ("task_id", "actor_id", "run_id") if name in given}
+    if len(named) != 1 or not all(isinstance(id, str) and id for id in named.values()):
+        raise HTTPError(400, "Name one of task_id, actor_id and run_id, as text.")
+    (name, id) = next(iter(named.items()))
+    if name == "task_id":
+        return {"ask": "cancel", "task_id": id, "force": given.get("force") is True}
+    if name == "actor_id":
+        return {"ask": "kill", "actor_id": id}
+    return {"ask": "ask_publisher", "id": id, "what": "stop"}
+
+
+class RecycleHandler(NbaccelHandler):
+    @orders
+    async def post(self) -> dict[str, Any]:
+        said = await self.ask(await self.runtime(self.given().get("runtime")), {"ask": "recycle"})
+        return {"done": "recycle", "workers": said.get("workers", 0)}
+
+
+class ShutdownHandler(NbaccelHandler):
+    @orders
+    async def post(self) -> dict[str, Any]:
+        await self.ask(await self.runtime(self.given().get("runtime")), {"ask": "stop"})
+        return {"done": "shutdown"}
+
+
+class StartHandler(NbaccelHandler):
+    @orders
+    async def post(self) -> dict[str, Any]:
+        name = self.given().get("kernelspec")
+        if not isinstance(name, str) or not name:
+            raise HTTPError(400, "Name a kernelspec, as text.")
+        try:
+            pid = await starting.start(self.kernel_spec_manager, name)
+        except starting.CannotStart as error:
+            raise HTTPError(409, str(error)) from None
+        await self.watching.look()
+        for record in self.watching.records():
+            if record.pid == pid:
+                return {"done": "start", "runtime": self.watching.row(record)}
+        raise HTTPError(503, "The head has started and ended again, or has another runtime directory than this server.")
+
+
+HANDLERS: dict[str, type[NbaccelHandler]] = {
+    "version": VersionHandler,
+    "runtimes": RuntimesHandler,
+    "devices": DevicesHandler,
+    "tasks": TasksHandler,
+    "why": WhyHandler,
+    "logs": LogsHandler,
+    "timeline": TimelineHandler,
+    "runs": RunsHandler,
+    "cancel": CancelHandler,
+    "recycle": RecycleHandler,
+    "shutdown": ShutdownHandler,
+    "start": StartHandler,
+}

@@ -1,0 +1,189 @@
+"""Finds the runtimes of this user: the files that heads write into Jupyter's runtime directory.
+
+A file is used only if it belongs to this user, nobody else may read or write it, its process lives, and its socket
+belongs to this user too. Every other file that has the name of a runtime's is ignored, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_core.paths import jupyter_runtime_dir
+
+PROTOCOL = 1  # of the lines that observers and heads speak (docs/observers.md)
+MOST_FILES = 256
+MOST_BYTES = 65_536  # of a file: a record has less than a thousand
+MOST_CHARACTERS = 300  # of a title
+_NAME = re.compile(r"nbaccel-([A-Za-z0-9_-]{1,64})\.json")
+_FIELDS: dict[str, type | tuple[type, ...]] = {
+    "session": str, "socket": str, "token": str, "pid": int, "start_time": int, "boot_id": str,
+}  # fmt: skip
+_FURTHER: dict[str, tuple[type | tuple[type, ...], Any]] = {
+    "shared": (bool, False), "title": (str, ""), "version": (str, ""), "python": (str, ""), "engine": (str, "local"),
+    "started_at": ((int, float), 0.0), "owner_pid": (int, 0), "protocol": (int, PROTOCOL),
+}  # fmt: skip
+
+
+class Ignorable(ValueError):
+    """A file is not used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRecord:
+    """What a head's file says."""
+
+    id: str
+    socket: str
+    token: str = field(repr=False)
+    pid: int
+    owner_pid: int
+    shared: bool
+    engine: str
+    title: str
+    started_at: float
+    version: str
+    python: str
+    protocol: int
+
+    @property
+    def speaks_ours(self) -> bool:
+        return self.protocol == PROTOCOL
+
+    @property
+    def other_version(self) -> str:
+        """The sentence for a runtime of another version; "" for one of ours."""
+        if self.speaks_ours:
+            return ""
+        newer = "nbaccel-lab" if self.protocol > PROTOCOL else "nbaccel in the kernel's environment"
+        return (
+            f"This runtime (nbaccel {self.version or 'of unknown version'}) speaks version {self.protocol} of the "
+            f"observers' protocol, and nbaccel-lab speaks version {PROTOCOL}. Update {newer}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredFile:
+    """A file that looks like a runtime's and is not used."""
+
+    file: str
+    reason: str
+
+
+def scan(folder: Path | None = None) -> tuple[list[RuntimeRecord], list[IgnoredFile]]:
+    """(the runtimes, oldest first; the files that were ignored). Reads files: not for the event loop."""
+    folder = Path(jupyter_runtime_dir()) if folder is None else folder
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.startswith("nbaccel-") and name.endswith(".json"))
+    except OSError:
+        return [], []  # nothing of Jupyter's has run yet
+    records, ignored = [], []
+    for name in names[:MOST_FILES]:
+        try:
+            records.append(_record(folder / name))
+        except Ignorable as why:
+            ignored.append(IgnoredFile(_plain(name), str(why)))
+    if len(names) > MOST_FILES:
+        ignored.append(IgnoredFile("", f"There are {len(names)} files; only the first {MOST_FILES} were read."))
+    return sorted(records, key=lambda record: (record.started_at, record.id)), ignored
+
+
+def _record(path: Path) -> RuntimeRecord:
+    name = _NAME.fullmatch(path.name)
+    if name is None:
+        raise Ignorable("Its name is not one that a head gives.")
+    given = _checked(_object(_read(path)))
+    if given["session"] != name[1]:
+        raise Ignorable("It names another session than its own name does.")
+    if not _lives(given["pid"], given["start_time"], given["boot_id"]):
+        raise Ignorable(f"It is stale: its process {given['pid']} has ended.")
+    _check_socket(given["socket"])
+    taken: dict[str, Any] = {
+        key: given[key] for key in ("socket", "token", "pid", "owner_pid", "shared", "started_at", "protocol")
+    }
+    words: dict[str, Any] = {key: _plain(given[key]) for key in ("engine", "title", "version", "python")}
+    return RuntimeRecord(id=given["session"], **taken, **words)
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a private file of this user; waits for no pipe and follows no link."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        raise Ignorable(f"It cannot be read, or is a symbolic link: {error.strerror}.") from None
+    try:
+        facts = os.fstat(fd)
+        if not stat.S_ISREG(facts.st_mode):
+            raise Ignorable("It is not a regular file.")
+        if facts.st_uid != os.getuid():
+            raise Ignorable(f"It belongs to another user (uid {facts.st_uid}).")
+        if stat.S_IMODE(facts.st_mode) & 0o077:
+            raise Ignorable(f"Others may read or write it (mode {stat.S_IMODE(facts.st_mode):04o} instead of 0600).")
+        if facts.st_size > MOST_BYTES:
+            raise Ignorable(f"It has {facts.st_size:,} bytes; a head writes less than a thousand.")
+        return os.read(fd, MOST_BYTES)
+    except OSError as error:
+        raise Ignorable(f"It cannot be read: {error.strerror}.") from None
+    finally:
+        os.close(fd)
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Ignorable("It is not JSON.") from None
+    if not isinstance(given, dict):
+        raise Ignorable("It is not an object of JSON.")
+    return given
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are used, each of its type."""
+    known = {}
+    for name, kind in _FIELDS.items():
+        if name not in given:
+            raise Ignorable(f"Its field {name!r} is missing.")
+        known[name] = _typed(name, given[name], kind)
+    for name, (kind, default) in _FURTHER.items():
+        known[name] = _typed(name, given.get(name, default), kind)
+    return known
+
+
+def _typed(name: str, value: Any, kind: type | tuple[type, ...]) -> Any:
+    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+        raise Ignorable(f"Its field {name!r} has a value of the wrong type.")
+    return value
+
+
+def _lives(pid: int, start_time: int, boot_id: str) -> bool:
+    """Whether the process that wrote a file still runs: its start time and this boot tell it from a later one."""
+    try:
+        if boot_id != Path("/proc/sys/kernel/random/boot_id").read_text().strip():
+            return False
+        facts = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return facts[0] not in "ZX" and int(facts[19]) == start_time
+    except (OSError, IndexError, ValueError):
+        return False
+
+
+def _check_socket(socket: str) -> None:
+    try:
+        facts = os.lstat(socket)
+    except (OSError, ValueError):  # ValueError: a null character
+        raise Ignorable("Its socket is not there.") from None
+    if not os.path.isabs(socket) or not stat.S_ISSOCK(facts.st_mode):
+        raise Ignorable("What it names as its socket is none.")
+    if facts.st_uid != os.getuid():
+        raise Ignorable(f"Its socket belongs to another user (uid {facts.st_uid}).")
+
+
+def _plain(text: str) -> str:
+    """Text for a browser: without control characters and halves of characters, and not endless."""
+    readable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return readable[:MOST_CHARACTERS]

@@ -1,0 +1,1 @@
+"""The Jupyter server extension `nbaccel_lab` of the folder extension/."""

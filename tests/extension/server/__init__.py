@@ -1,0 +1,1 @@
+"""Tests with a Jupyter server in this process."""
