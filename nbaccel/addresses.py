@@ -28,6 +28,16 @@ def is_own(address: str | None) -> bool:
 
 def engine_of(options: InitOptions) -> str:
     """The name of the engine that `init()` starts or joins. Raises ConnectionError where "auto" finds nothing."""
+    name = _engine_of(options)
+    if options.token_file and (name != "ray" or is_own(options.address)):
+        raise ValueError(
+            f"token_file={options.token_file!r} is shown to a Ray cluster that runs already: give its address as well, "
+            "for example address='host:6379' or address='ray://host:10001'."
+        )
+    return name
+
+
+def _engine_of(options: InitOptions) -> str:
     if options.engine is not None:
         return options.engine
     address = options.address

@@ -81,7 +81,8 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
 
     Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
     ignore_reinit_error, log_to_driver, …) and nbaccel's own: engine ("local", "ray" or "debug"), preload (modules that
-    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible.
+    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible,
+    token_file (of the Ray cluster to join).
 
     Raises RuntimeError if it is called twice or gets an unknown keyword, ValueError if this machine cannot provide what
     is requested, and ConnectionError if nothing answers at `address`.

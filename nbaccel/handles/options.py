@@ -99,6 +99,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("max_task_retries", METHODS, checks.whole_number(-1, " (-1 is without end)")),
     ("tensor_transport", METHODS, checks.word),
     ("address", Where.INIT, checks.word),
+    ("token_file", Where.INIT, checks.nonempty_word),
     ("num_cpus", Where.INIT, checks.whole_quantity),
     ("num_gpus", Where.INIT, checks.whole_quantity),
     ("resources", Where.INIT, checks.whole_resources),
@@ -301,6 +302,7 @@ class InitOptions(Struct, frozen=True, kw_only=True):
     """The keywords of init()."""
 
     address: str | None = None
+    token_file: str | None = None  # of a Ray cluster
     num_cpus: int | None = None
     num_gpus: int | None = None
     resources: dict[str, float] = {}

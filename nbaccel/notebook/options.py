@@ -46,6 +46,7 @@ INIT = (
         "engine", read.one_of("local", "ray", "debug"), "what runs the tasks", "engine=local", ("local", "ray", "debug")
     ),
     Option("address", read.text_value, "join what runs elsewhere", "address=auto", ("auto", "local", "ray://")),
+    Option("token_file", read.text_value, "the token of the Ray cluster to join", "token_file=~/.ray/auth_token"),
     Option("namespace", read.text_value, "where named actors live", "namespace=mine"),
     Option("object_store_memory", read.size_bytes, "memory for objects", "object_store_memory=4GB"),
     Option(

@@ -76,7 +76,8 @@ def _advice(address: str, port: int) -> str:
 
 _TOKEN = (
     "A cluster may demand a token (Ray's default since 2.59), and answers InvalidAuthToken to who has none or another: "
-    "set RAY_AUTH_MODE=token here, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on its head, before nbaccel.init()."
+    "copy the file ~/.ray/auth_token of its head and pass token_file='~/.ray/auth_token', or set RAY_AUTH_MODE=token "
+    "and RAY_AUTH_TOKEN before nbaccel.init()."
 )
 
 

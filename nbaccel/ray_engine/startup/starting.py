@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
-from nbaccel import exceptions
+from nbaccel import exceptions, ray_tokens
 from nbaccel.handles.options import InitOptions
 from nbaccel.ray_engine.border.rays import Environment, Keywords
 from nbaccel.ray_engine.startup import addresses, own_environments
@@ -53,6 +53,8 @@ def import_shipped() -> ModuleType:
 
 def connect(options: InitOptions) -> tuple[str | None, bool]:
     """Start or join Ray; (the address joined, whether shutdown should end our use of Ray)."""
+    if options.token_file:
+        ray_tokens.show_token_of(options.token_file)
     ray = import_ray()
     import_shipped()
     _refuse_foreign(options)
