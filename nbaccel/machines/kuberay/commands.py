@@ -5,14 +5,18 @@ A manifest goes to stdout, so that it can be piped into kubectl; everything abou
 
 from __future__ import annotations
 
+import signal
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import click
 
 from nbaccel.machines.kuberay import legacy_values, manifest
+from nbaccel.machines.kuberay.connecting import CLIENT_PORT, installed_ray
+from nbaccel.machines.kuberay.connecting import connect as connect_to
+from nbaccel.machines.kuberay.kubectl import find_kubectl
+from nbaccel.machines.kuberay.tunnel import Tunnel
 from nbaccel.machines.kuberay.worker_groups import WorkerPods, read_group, read_toleration
 
 _GROUP_HELP = (
@@ -108,7 +112,7 @@ def _planned(
         given["head_tolerations"] = tolerations
     if "head_select" in given:
         given["head_node_selector"] = given.pop("head_select")
-    given.setdefault("ray_version", _installed_ray() if "image" not in given and from_values is None else "")
+    given.setdefault("ray_version", installed_ray() if "image" not in given and from_values is None else "")
     given["python_tag"] = f"py{sys.version_info.major}{sys.version_info.minor}"
     if from_values is None:
         return manifest.ClusterPlan(name=name, groups=groups, **given)
@@ -135,14 +139,6 @@ def _written(plan: manifest.ClusterPlan) -> str:
     return write_document(manifest.make_manifest(plan))
 
 
-def _installed_ray() -> str:
-    """The version of this machine's Ray, without importing it: a client and its cluster need the same."""
-    try:
-        return metadata.version("ray")
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 @kuberay.command()
 @click.argument("file", type=click.File("r", encoding="utf-8"))
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings as well.")
@@ -159,3 +155,31 @@ def check(file: Any, strict: bool) -> None:
     if found.refused or (strict and found.faults):
         raise click.exceptions.Exit(1)
     click.echo(f"{', '.join(found.clusters)}: Kubernetes, KubeRay and Ray take it.", err=True)
+
+
+@kuberay.command()
+@click.argument("name")
+@click.option("-n", "--namespace", default="", help="The namespace; that of kubectl's context if not given.")
+@click.option("--context", default="", help="The context of kubectl's.")
+@click.option(
+    "--port", "local_port", type=click.IntRange(0, 65_535), default=0, help="The local port; a free one if 0."
+)
+@click.option(
+    "--token-file", type=click.Path(dir_okay=False, path_type=Path), help="For the token; usually ~/.ray/NAME.token."
+)
+def connect(name: str, namespace: str, context: str, local_port: int, token_file: Path | None) -> None:
+    """Open a tunnel to the RayCluster NAME for a notebook on this machine, and mend it until Ctrl-C."""
+    kubectl = find_kubectl(namespace, context)
+    tunnel = Tunnel(kubectl, f"{name}-head-svc", CLIENT_PORT, local_port, say=click.echo)
+    before = signal.signal(signal.SIGTERM, _end_as_by_a_key)
+    try:
+        connect_to(kubectl, name, token_file, tunnel, click.echo)
+    except KeyboardInterrupt:
+        click.echo("The tunnel is closed.")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end_as_by_a_key(*_: object) -> None:
+    """kubectl ends with the tunnel, however that is ended."""
+    raise KeyboardInterrupt
