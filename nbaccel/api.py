@@ -80,9 +80,8 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     """Start a head for this process, or join a running one. Returns a card of the cluster.
 
     Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
-    ignore_reinit_error, log_to_driver, …) and nbaccel's own: engine ("local", "ray" or "debug"), preload (modules that
-    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible,
-    token_file (of the Ray cluster to join).
+    ignore_reinit_error, …) and nbaccel's own: token_file, engine ("local", "ray" or "debug"), preload (modules that
+    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible.
 
     Raises RuntimeError if it is called twice or gets an unknown keyword, ValueError if this machine cannot provide what
     is requested, and ConnectionError if nothing answers at `address`.
