@@ -241,7 +241,7 @@ class ViewPromise(Protocol):
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
 
     def history(self, asked: Question[A]) -> A:
-        """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings` or `ReadRows`."""
+        """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings`, `ReadRows` or `ReadTaskLog`."""
 
 
 class Engine(

@@ -37,6 +37,7 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.reasons import NobodyElse
 from nbaccel.local_engine.head.records import TaskEntry
+from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.view_room import ViewRoom
@@ -50,6 +51,7 @@ from nbaccel.views.snapshot import Snapshot
 CLIENT = 1  # all code is one process, and so is all that it holds
 NEVER_S = 1e9
 MOST_ROWS = 100
+PRINTED = "The debug engine runs tasks in the notebook's own process: what they print stands under their cells."
 
 
 class DebugHead:
@@ -141,6 +143,9 @@ class DebugHead:
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, owner_of).answers(),
             views.answers(),
             self._history.answers(),
+            TaskLogs(
+                None, self.scheduler.task_record, self._history.tracebacks, lambda worker_id: os.getpid(), PRINTED
+            ).answers(),
             [
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 observer_lines.Recycle.answered_by(lambda peer, asked: 0),

@@ -1,4 +1,4 @@
-"""Answers what an open view of a page asks: what ran, who used the devices, how they were, the trials of an experiment.
+"""Answers what an open view of a page asks: runs, use and state of devices, trials of an experiment, a task's log.
 
 The answers are the engine's own. For the page they get the hues of the functions that they name, and rows of this
 notebook have no job, as in snapshots.
@@ -12,13 +12,25 @@ from typing import Any
 import msgspec
 
 from nbaccel import engine as engines
-from nbaccel.views.history.answers import AccountingAnswer, AccountRow, ReadingsAnswer, RunKind, RunsAnswer
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns
+from nbaccel.exceptions import RayError
+from nbaccel.notebook import failure_text
+from nbaccel.views.history.answers import (
+    AccountingAnswer,
+    AccountRow,
+    ReadingsAnswer,
+    RunKind,
+    RunsAnswer,
+    TaskLogAnswer,
+)
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadTaskLog
 from nbaccel.views.palette import HUES, subject, usual_hue
 from nbaccel.views.record_rows import RowsAnswer
 from nbaccel.views.snapshot import Snapshot
 
-QUESTIONS = {"runs": ReadRuns, "accounting": ReadAccounting, "readings": ReadReadings, "rows": ReadRows}
+QUESTIONS: dict[str, type[Any]] = {
+    "task_log": ReadTaskLog, "runs": ReadRuns, "accounting": ReadAccounting, "readings": ReadReadings,
+    "rows": ReadRows,
+}  # fmt: skip
 Answer = RunsAnswer | AccountingAnswer | ReadingsAnswer | RowsAnswer
 
 
@@ -31,12 +43,26 @@ def answered(engine: engines.Engine, asked: dict[str, Any], snapshot: Snapshot) 
     fields = {name: asked[name] for name in question.__struct_fields__ if asked.get(name) is not None}
     if question is ReadRows:
         fields["id"] = asked["record"]  # the page's `id` is that of its view
-    answer: Answer = engine.history(msgspec.convert(fields | {"ask": asked["ask"]}, question))
+    asking = msgspec.convert(fields | {"ask": asked["ask"]}, question)
+    if isinstance(asking, ReadTaskLog):
+        return _of_log(engine, asking)
+    answer: Answer = engine.history(asking)
     functions, jobs = _named(answer)
     for row in jobs:
         row.job = 0 if row.job == snapshot.runtime.job else row.job
     said = msgspec.json.encode(answer)
     return (said[:-1] + b',"hues":' + msgspec.json.encode(_hues(functions)) + b"}").decode()
+
+
+def _of_log(engine: engines.Engine, asking: ReadTaskLog) -> str:
+    """A task's log. Where it cannot be read, the answer says why and ends the asking."""
+    try:
+        answer = engine.history(asking)
+    except (RayError, ValueError, OSError) as error:
+        answer = TaskLogAnswer(1.0, True, note=str(error))
+    said = dict(msgspec.to_builtins(answer))
+    said["yours"], said["failure"] = failure_text.readable(answer.failure)
+    return msgspec.json.encode(said).decode()
 
 
 def _named(answer: Answer) -> tuple[list[str], list[RunKind] | list[AccountRow]]:

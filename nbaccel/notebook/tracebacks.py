@@ -25,7 +25,7 @@ from nbaccel.notebook import settings
 from nbaccel.notebook.cell_body import BodySyntaxError
 from nbaccel.views import wording
 
-_FRAME = re.compile(r'^(?P<indent>[\s|]*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
+FRAME = re.compile(r'^(?P<indent>[\s|]*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _OUR_DIRECTORY = roots.PACKAGE + os.sep
 _IPYTHONS_DIRECTORY = os.path.dirname(IPython.__file__) + os.sep
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
@@ -70,7 +70,7 @@ def _lines(
         lines = render(error, shell, traceback)
         return lines[-1:] if _mode(shell) == "Minimal" else lines
     frames = [] if _mode(shell) == "Minimal" else _users_frames(traceback, shell)
-    words = with_cell_lines(_without_ours(str(error)), shell)  # the message of an error in an actor's constructor
+    words = with_cell_lines(without_ours(str(error)), shell)  # the message of an error in an actor's constructor
     return [*frames, *([""] if frames else []), f"{headline}{words}"]
 
 
@@ -101,7 +101,7 @@ def render(
 ) -> list[str]:
     """The lines to show: the task's own frames, then where it ran, then what was raised."""
     told, message = _split(error.traceback_str, error.cause)
-    frames = with_cell_lines(_without_ours(told), shell).splitlines()
+    frames = with_cell_lines(without_ours(told), shell).splitlines()
     kind = message.partition(":")[0]
     message = message.replace(kind, f"{_RED}{kind}{_PLAIN}", 1)
     lines = [*frames, "", where(error)]
@@ -132,12 +132,12 @@ def where(error: RayTaskError) -> str:
     return ", ".join(facts)
 
 
-def _without_ours(text: str) -> str:
+def without_ours(text: str) -> str:
     """The task's traceback without nbaccel's own frames, such as those that run the body of `%%accel`."""
     kept: list[str] = []
     ours = ""
     for line in text.splitlines():
-        match = _FRAME.match(line)
+        match = FRAME.match(line)
         if match is not None:
             ours = match["indent"] + "  " if match["file"].startswith(_OUR_DIRECTORY) else ""
         elif not (ours and line.startswith(ours)):
@@ -152,7 +152,7 @@ def with_cell_lines(text: str, shell: InteractiveShell | None) -> str:
     lines = text.splitlines()
     result: list[str] = []
     for number, line in enumerate(lines):
-        match = _FRAME.match(line)
+        match = FRAME.match(line)
         if match is None:
             result.append(line)
             continue

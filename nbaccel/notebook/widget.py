@@ -26,7 +26,6 @@ from nbaccel.views import wording
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import TaskFilter
 
-LOG_LINES = 200
 MOST_FOUND = 1000  # rows of one answer
 _ESM = Path(__file__).parent / "static" / "cockpit.js"
 _PAST = Path(__file__).parent / "static" / "past.js"
@@ -139,8 +138,6 @@ class Cockpit(anywidget.AnyWidget):
             self.send({"say": "taken", "id": id, "words": words})
         elif say == "cancel-many":
             self._reader.submit(self._cancel_many, id, content)
-        elif say == "logs":
-            self._reader.submit(self._read_log, id)
         elif say == "find":
             self._reader.submit(self._find, id, content)
         elif say == "past":
@@ -164,14 +161,6 @@ class Cockpit(anywidget.AnyWidget):
             return
         words = page_orders.end_many(engines.started(), wanted, str(content.get("function") or ""), snapshot)
         self.send({"say": "taken", "id": id, "words": words})
-
-    def _read_log(self, id: str) -> None:
-        engine = engines.started()
-        try:
-            text = engine.logs(id, tail=LOG_LINES) if engine is not None else ""
-        except (RayError, ValueError, OSError) as error:
-            text = str(error)
-        self.send({"say": "log", "id": id, "text": text})
 
     def _find(self, id: str, content: dict[str, Any]) -> None:
         """Answer with the tasks that pass a view's filter, among all that the engine knows."""

@@ -10,6 +10,7 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
+from nbaccel.handles.refs import ObjectRef
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import unread_error_logs
 from nbaccel.ray_engine.reports.cluster import RayCluster
@@ -19,6 +20,7 @@ from nbaccel.ray_engine.reports.ray_answers import RayAnswers
 from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.reports.task_logs import RayTaskLogs
 from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
 from nbaccel.ray_engine.startup import orphans, own_environments
 from nbaccel.ray_engine.startup.addresses import host_and_port
@@ -75,10 +77,15 @@ class RayEngine:
         self._snapshots = snapshots = Snapshots(session, actors, reports, self._submissions, self._published)
         self._devices = DeviceMemory(lambda: snapshots.take(metrics=False), actors.agent)
         self._watching = watching = SnapshotWatching(reports, snapshots, in_worker=session.in_worker)
-        self.history = RayHistory(reports, snapshots, self._published).answer
+        logs = RayTaskLogs(actors, reports, self._submissions, self._value_of)
+        self.history = RayHistory(reports, snapshots, self._published, logs).answer
         self.snapshot = snapshots.snapshot
         self.tasks = snapshots.tasks
         self.watch = watching.watch
+
+    def _value_of(self, ref: ObjectRef[object]) -> object:
+        """The value of a ref that is there."""
+        return self.get([ref], 0)
 
     def _keep_submissions(self, session: RaySession, freshening: Freshening, shipping: Shipping) -> None:
         """What is submitted, and what comes back."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from nbaccel.views.explanations import Explanation
-from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
+from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer, TaskLogAnswer
 from nbaccel.views.question import Question
 from nbaccel.views.record_rows import RowsAnswer
 from nbaccel.views.snapshot import Snapshot, TaskRow
@@ -116,9 +116,15 @@ class RowsLine(ObserverLine, tag="rows"):
     rows: RowsAnswer
 
 
+class TaskLogLine(ObserverLine, tag="task_log"):
+    """What a task's process has printed."""
+
+    task_log: TaskLogAnswer
+
+
 ANSWERS = (
     WelcomeLine | ErrorLine | DoneLine | SnapshotLine | ExplanationsLine | LogsLine | TasksLine | NotesLine
-    | RunsLine | AccountingLine | ReadingsLine | RowsLine
+    | RunsLine | AccountingLine | ReadingsLine | RowsLine | TaskLogLine
 )  # fmt: skip
 
 
@@ -216,6 +222,20 @@ class ReadReadings(ObserverQuestion[ReadingsAnswer], tag="readings"):
         return ReadingsLine(answer)
 
 
+class ReadTaskLog(ObserverQuestion[TaskLogAnswer], tag="task_log"):
+    """Ask what the process of a task (its hex id) has printed since the offsets `to` of the last answer.
+
+    At first the answer has the newest 31 KB. Ask again after `pause_s`, until the task is `over`.
+    """
+
+    task_id: str
+    out_since: int = 0
+    err_since: int = 0
+
+    def line(self, answer: TaskLogAnswer) -> TaskLogLine:
+        return TaskLogLine(answer)
+
+
 class ReadNotes(ObserverQuestion[list[str]], tag="notes"):
     """Ask for the last lines of the head's own log."""
 
@@ -301,6 +321,7 @@ QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     for kind in (
         TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
         AddNode, RemoveNode, Recycle, StopHead, ReadRuns, ReadAccounting, ReadReadings, ReadRows,
+        ReadTaskLog,
     )
 }  # fmt: skip
 _IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}

@@ -86,6 +86,33 @@ def test_the_order_stands_still_under_the_pointer(loose: Callable[..., LoosePage
     page.root.locator("tr[data-task]").nth(0).and_(page.root.locator("[data-task=t1]")).wait_for()
 
 
+def test_a_log_opens_below_its_row_goes_on_and_is_searched(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 3))
+    page.root.get_by_role("tab", name="Tasks").click()
+    page.root.get_by_role("button", name="Log of task_1").click()
+    lines = "".join(f"epoch {number}\n" for number in range(60))
+    told: dict[str, Any] = {"pause_s": 0.1, "over": False, "pid": 101, "failure": "", "yours": "", "note": ""}
+    empty = {"text": "", "to": 0, "left_out": 0}
+    page.recall("task_log", told | {"out": {"text": lines, "to": 500, "left_out": 0}, "err": empty})
+    log = page.root.get_by_role("region", name="Log of task_1")
+    assert page.root.locator("tr[data-task=t1] + tr.logrow").count() == 1
+    text = log.get_by_label("What it has printed")
+    assert text.evaluate("pre => pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 1"), (
+        "the newest line is in sight"
+    )
+    page.page.wait_for_function("asked.some(each => each.ask === 'task_log' && each.out_since === 500)")
+    more = {"text": "half a bar\rthe end\n", "to": 519, "left_out": 0}
+    failed = {"over": True, "failure": "whole\ntraceback", "yours": "my frame"}
+    page.recall("task_log", told | failed | {"out": more, "err": empty})
+    log.get_by_text("the end").wait_for()
+    assert log.get_by_text("half a bar").count() == 0
+    assert log.locator("pre").first.inner_text() == "my frame"
+    log.get_by_label("Search the log").fill("EPOCH 5")
+    log.get_by_text("11 of 61 lines").wait_for()
+    page.page.keyboard.press("Escape")
+    log.wait_for(state="detached")
+
+
 _SIDEWAYS = """root => [root, ...root.querySelectorAll('*')]
     .filter(each => ['auto', 'scroll'].includes(getComputedStyle(each).overflowX))
     .filter(each => each.scrollWidth > each.clientWidth)

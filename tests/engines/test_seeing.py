@@ -10,11 +10,13 @@ import pickle
 import pytest
 
 import nbaccel
+from nbaccel import engine as engines
 from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
+from nbaccel.views.history.answers import PrintedText
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter
 from tests.rig import wait_until
 
@@ -111,6 +113,27 @@ def work(nb):
     wait_until(have_told)
     yield actor, refs
     nb.kill(actor)
+
+
+def test_a_tasks_log_has_what_it_printed_and_the_whole_traceback(nb, work):
+    _actor, (_fine, failing, call) = work
+    engine = engines.current()
+
+    def log(ref):
+        return engine.history(ReadTaskLog(ref.task_id().hex()))
+
+    failed = log(failing)
+    assert failed.over
+    assert failed.failure.splitlines()[-1] == "ValueError: no good"
+    assert f'File "{__file__}"' in failed.failure
+    said = log(call)
+    if engine.name == "debug":
+        assert "stands under their cells" in said.note
+        return
+    wait_until(lambda: "said by the actor\n" in log(call).out.text)
+    told = log(call).out
+    assert engine.history(ReadTaskLog(call.task_id().hex(), told.to)).out == PrintedText("", told.to)
+    assert said.pid == nb.get(call)
 
 
 def test_tasks_are_listed_with_their_types_and_errors(nb, work):

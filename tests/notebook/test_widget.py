@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,9 +13,10 @@ import pytest
 from nbaccel import engine as engines
 from nbaccel.notebook import views
 from nbaccel.views import palette, wording
+from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.run import PastRun
-from nbaccel.views.observer_lines import ReadAccounting, ReadRuns
+from nbaccel.views.observer_lines import ReadAccounting, ReadRuns, ReadTaskLog
 from nbaccel.views.snapshot import ActorRow, JobRow, PublishedRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 from tests.rig import wait_until
@@ -23,6 +25,14 @@ pytest.importorskip("anywidget", reason="anywidget is not installed")
 
 from nbaccel.notebook.widget import Cockpit
 
+LATE_PRESS = "has been asked to stop since this button was drawn. Press it again to go one step further."
+TRACEBACK = """Traceback (most recent call last):
+  File "/home/ada/train.py", line 3, in train
+    fit()
+  File "/usr/lib/site-packages/fit.py", line 80, in fit
+    raise ValueError("bad")
+ValueError: bad"""
+
 
 class Engine:
     """Remembers what it is told, and on which thread."""
@@ -30,7 +40,6 @@ class Engine:
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
         self.callback: Callable[[Snapshot | None], None] | None = None
-        self.log_asked = threading.Event()
         self.found = threading.Event()
         self.wanted = TaskFilter()
         self.book = HistoryBook(0.0)
@@ -52,13 +61,13 @@ class Engine:
             raise ValueError(f"No record {id} is published here.")
         self.told.append((what, id))
 
-    def logs(self, task_id: str | None, *, tail: int) -> str:
-        self.told.append(("logs", threading.current_thread().name))
-        self.log_asked.set()
-        return "line 1\nline 2"
-
     def history(self, asked: Any) -> Any:
         self.asked.append(asked)
+        if isinstance(asked, ReadTaskLog):
+            self.told.append(("log", threading.current_thread().name))
+            if asked.task_id == "gone":
+                raise ValueError("The head does not know task gone.")
+            return TaskLogAnswer(1.0, True, PrintedText("one", 8), failure=TRACEBACK)
         if isinstance(asked, ReadRuns):
             return self.book.runs(20.0, (asked.start or 0.0, asked.end or 20.0), asked.since)
         return self.book.accounting(20.0, asked.since)
@@ -195,12 +204,26 @@ def test_what_cannot_be_ended_is_said(cockpit: Cockpit) -> None:
     assert "shut down" in cockpit.sent[-1]["words"]
 
 
-def test_logs_are_read_on_a_thread_of_their_own(cockpit: Cockpit, engine: Engine) -> None:
-    cockpit._heard(cockpit, {"say": "logs", "id": "t1"}, [])
-    assert engine.log_asked.wait(90)
+def test_a_log_is_read_on_a_thread_of_its_own_and_has_the_users_frames_first(cockpit: Cockpit, engine: Engine) -> None:
+    cockpit._heard(
+        cockpit, {"say": "history", "id": "v", "ask": "task_log", "key": "k", "task_id": "ab", "out_since": 5}, []
+    )
     cockpit._reader.shutdown()
+    assert engine.asked == [ReadTaskLog("ab", 5)]
     assert engine.told[0][1].startswith("nbaccel-cockpit")
-    assert cockpit.sent == [{"say": "log", "id": "t1", "text": "line 1\nline 2"}]
+    (sent,) = cockpit.sent
+    answer = json.loads(sent["answer"])
+    assert (sent["ask"], sent["key"], answer["out"]) == ("task_log", "k", {"text": "one", "to": 8, "left_out": 0})
+    assert "site-packages" in answer["failure"]
+    assert answer["yours"].endswith("ValueError: bad")
+    assert "site-packages" not in answer["yours"]
+
+
+def test_a_log_that_cannot_be_read_says_why_and_is_not_asked_for_again(cockpit: Cockpit) -> None:
+    cockpit._heard(cockpit, {"say": "history", "id": "v", "ask": "task_log", "key": "k", "task_id": "gone"}, [])
+    cockpit._reader.shutdown()
+    answer = json.loads(cockpit.sent[0]["answer"])
+    assert (answer["over"], answer["note"]) == (True, "The head does not know task gone.")
 
 
 @pytest.mark.parametrize(
@@ -307,16 +330,16 @@ def test_the_module_of_runs_is_sent_with_the_first_run_and_each_change_after_it(
     assert '"state":"finished"' in cockpit.runs
 
 
-def test_each_press_of_a_runs_stop_is_one_request_to_its_program(
+def test_a_press_of_a_runs_stop_is_one_request_unless_the_button_is_of_another_moment(
     cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
 ) -> None:
     views.keep(published(busy_snapshot))
     for order in ("run-1/0", "run-1/1", "gone/0"):
         cockpit._heard(cockpit, {"say": "stop", "id": order}, [])
-    assert engine.told == [("stop", "run-1"), ("stop", "run-1")]
+    assert engine.told == [("stop 0", "run-1")]
     said = [(message["say"], message["id"], message["words"]) for message in cockpit.sent]  # type: ignore[attr-defined]
     assert said == [
         ("taken", "run-1/0", "Asked mnist to stop."),
-        ("taken", "run-1/1", "Asked mnist to stop."),
+        ("taken", "run-1/1", f"mnist {LATE_PRESS}"),
         ("taken", "gone/0", "No record gone is published here."),
     ]

@@ -18,6 +18,7 @@ import msgspec
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.local_engine.head.task_logs import Tracebacks
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
@@ -64,12 +65,16 @@ class ClusterHistory:
         self._now = now
         self._short: _Short | None = None
         self.book = HistoryBook(began_at)
+        self.tracebacks = Tracebacks()
 
     # ---- ends
 
     def ended(self, task: Task) -> None:
         """A task is over: it returned, or failed for good."""
         entry: TaskEntry = task.payload
+        if entry.traceback:
+            self.tracebacks.keep(task.task_id, entry.traceback)
+            entry.traceback = ""
         started, ended = entry.started_at, entry.finished_at
         if ended is None or task.kind is TaskKind.ACTOR_CREATION:
             return

@@ -49,13 +49,14 @@ UNKNOWN_ENDING: Ending = (None, None, None)
 def note_done(entry: TaskEntry, done: wire.Done, now: float) -> None:
     """Record that a task returned or raised."""
     entry.results, entry.failed, entry.note = done.results, done.failed, done.note
+    entry.traceback = done.traceback
     entry.finished_at, entry.times = now, done.times
     entry.error_type = "" if not done.failed else CANCELLED if done.note == "cancelled" else RAISED
 
 
 def note_failure(entry: TaskEntry, command: FailTask, now: float) -> None:
     """Record that a task ended without returning."""
-    entry.failed, entry.note = True, command.message
+    entry.failed, entry.note, entry.traceback = True, command.message, ""
     entry.error_type = _ERRORS[command.failure][1]
     entry.finished_at = now
 

@@ -42,6 +42,7 @@ from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.records import Job, WorkerProcess
 from nbaccel.local_engine.head.side_process import SideProcesses
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
+from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
@@ -336,6 +337,9 @@ class Parts:
 
     def _connect(self) -> None:
         logs = WorkerLogs(self._config.directory, self._worker_of)
+        task_logs = TaskLogs(
+            self._config.directory, self.scheduler.task_record, self.history.tracebacks, self.workers.pid_of
+        )
         self.questions.learn(
             self.object_room.requests.answers(),
             self.actors.answers(),
@@ -345,6 +349,7 @@ class Parts:
             self.spoiled_workers.answers(),
             self.views.answers(),
             self.history.answers(),
+            task_logs.answers(),
             [
                 asks.GarbageCollected.answered_by(lambda peer, asked: self.garbage.answered(peer.client_id)),
                 asks.Synchronise.answered_by(lambda peer, asked: None),

@@ -49,6 +49,7 @@ class TaskEntry(msgspec.Struct):
     written: int = 0  # results that are in the table of objects
     failed: bool = False
     note: str = ""
+    traceback: str = ""  # until the task is over: the history keeps it
     error_type: str = ""  # Ray's word for why it failed
     error_was_read: bool = False  # or told
     items: int = 0  # of its stream, that its reader was sent

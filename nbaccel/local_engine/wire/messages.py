@@ -191,6 +191,7 @@ class Done(Message):
     peak: int = -1
     fall_back: bool = False  # it raised an error after which the next choice is tried
     times: list[float] = []  # Unix seconds: where its phases begin and end; see Running.times
+    traceback: str = ""  # of the error, for people who look at the task's log
 
 
 class Item(Message):

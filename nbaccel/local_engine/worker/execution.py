@@ -36,6 +36,7 @@ from nbaccel.local_engine.client.arena_ranges import ArenaRange
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.worker.impatience import TooLate
 from nbaccel.scheduling.terms import TaskKind, Terms
+from nbaccel.views.history.task_log import shortened
 
 _OUR_DIRECTORIES = (
     os.path.join(roots.PACKAGE, "local_engine") + os.sep,
@@ -67,6 +68,7 @@ class Running(msgspec.Struct):
     on_progress: Callable[[], object] | None = None  # wakes the coroutine that waits for the reader
     environment: dict[str, Any] | None = None  # its runtime_env, decoded for what it submits
     captured: PlacementGroup | None = None  # the placement group of the tasks that it submits, if its own one captures
+    traceback: str = ""  # of the error that it raised
     times: list[float] = []  # Unix seconds: reading of arguments began, code began, code returned
 
     @property
@@ -290,7 +292,10 @@ class Execution:
             result, note = self._raised(running, error), _first_line(error)
         self._keep(running, result.refs)
         count = terms.num_returns if terms.num_returns > 0 else 1
-        return wire.Done(running.task_id, [result] * count, failed=True, retry=retry, note=note, fall_back=fall_back)
+        return wire.Done(
+            running.task_id, [result] * count, failed=True, retry=retry, note=note, fall_back=fall_back,
+            traceback=running.traceback,
+        )  # fmt: skip
 
     def plain_failure(self, running: Running, error: BaseException, problem: BaseException) -> wire.Done:
         """Make the Done of a task whose error has no usable text. Runs no user code."""
@@ -304,7 +309,9 @@ class Execution:
         failed = exceptions.RayTaskError(name, text, RuntimeError(said), **self._where(running))
         count = terms.num_returns if terms.num_returns > 0 else 1
         retry = terms.retry_exceptions is True and isinstance(error, Exception)
-        return wire.Done(running.task_id, [_inline(failed)] * count, failed=True, retry=retry, note=said)
+        return wire.Done(
+            running.task_id, [_inline(failed)] * count, failed=True, retry=retry, note=said, traceback=shortened(text)
+        )
 
     def _next_step(self, running: Running, error: BaseException) -> tuple[bool, bool, BaseException]:
         """(whether the next choice answers it, whether it is tried again, the error that is told)."""
@@ -332,6 +339,7 @@ class Execution:
         if type(error) is KeyError and error.args:
             _add_hint(error)
         text = user_traceback(error)
+        running.traceback = shortened(text)
         where = self._where(running)
         cause = error if isinstance(error, BaseException) else None
         name = terms.method or terms.name.removeprefix(f"{terms.class_name}.")

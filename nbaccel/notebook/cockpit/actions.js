@@ -43,8 +43,9 @@ export function actions(root, source, state, view) {
       say("");
     },
     logs(data) {
-      state.log = { id: data.id ?? "", name: data.name ?? "", text: "…" };
-      source.send({ say: "logs", id: data.id });
+      delete state.past.task_log;
+      state.log = state.log?.id === data.id ? null : { id: data.id ?? "", name: data.name ?? "", search: "", follow: true };
+      view.look();
     },
     "close-log": () => void (state.log = null),
     go: (data) => source.go?.(data.cell ?? ""),
@@ -102,6 +103,10 @@ export function actions(root, source, state, view) {
   };
   const typed = (/** @type {Event} */ event) => {
     const field = /** @type {HTMLInputElement} */ (event.target);
+    if (field.dataset?.search && state.log) {
+      state.log.search = field.value;
+      view.redraw();
+    }
     const name = /** @type {keyof import("./types.js").Filter | undefined} */ (field.dataset?.filter);
     if (!name) return;
     state.filter = { ...state.filter, [name]: field.value };
@@ -126,8 +131,6 @@ export function actions(root, source, state, view) {
       state.found = message.found;
     } else if (message.say === "history" && message.id === state.id) {
       view.recall(message);
-    } else if (message.say === "log" && state.log && state.log.id === message.id) {
-      state.log.text = String(message.text);
     }
     view.redraw();
   });

@@ -3,6 +3,7 @@
 import { actions } from "./actions.js";
 import { kernelClock } from "./clock.js";
 import { draw } from "./dom.js";
+import { followLog } from "./log.js";
 import { finder, foundNow } from "./finding.js";
 import { historian } from "./history.js";
 import { drawEmpty, drawFrame } from "./draw_frame.js";
@@ -94,6 +95,7 @@ export function drawSnapshot(root, snapshot, state, now) {
   const drawn = () => /** @type {import("./dom.js").Child[]} */ (drawFrame(scene, state).filter(Boolean));
   draw(root, drawn());
   if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
+  followLog(root, state);
 }
 
 /** What had been asked to end and is over needs no remembering. @param {State} state @param {Snapshot | null} snapshot */

@@ -29,7 +29,7 @@ const ALERTS_SHOWN = 2;
 /** Everything inside the root. @param {Scene} scene @param {State} state */
 export function drawFrame(scene, state) {
   const body = state.details ? [tabs(scene, state), panel(scene, state)] : compact(scene, state);
-  return [header(scene, state), ...body, log(state), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
+  return [header(scene, state), ...body, h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
 }
 
 /** What is shown before the first snapshot. @param {string} words */
@@ -101,12 +101,4 @@ function panel(scene, state) {
   const view = VIEWS[state.tab] ?? drawDevices;
   return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${state.tab}`, tabindex: "-1", key: `panel-${state.tab}`, class: "panel" },
     ...view(scene, state).flat());
-}
-
-/** @param {State} state */
-function log(state) {
-  if (!state.log) return null;
-  return h("section", { key: "log", class: "log", "aria-label": `Log of ${state.log.name}` },
-    h("div", { class: "line" }, h("strong", {}, `Log of ${state.log.name}`), button("Close", { "data-act": "close-log", class: "aside", "aria-label": "Close the log" })),
-    h("pre", { tabindex: "0" }, state.log.text || "(nothing printed yet)"));
 }

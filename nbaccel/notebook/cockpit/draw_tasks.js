@@ -4,6 +4,7 @@ import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
 import { button, cell, empty, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
 import { cancel, moreLine } from "./draw_tables.js";
+import { logRow } from "./log.js";
 import { grouped, inSight } from "./task_rows.js";
 import { STATES } from "./tasks.js";
 
@@ -37,7 +38,11 @@ function tableOf(rows, filled, scene, state) {
     ...(filled.peak ? ["Peak memory"] : []), ...(filled.why ? ["Why"] : []), "",
   ];
   const { first, last } = inSight(rows.length, state.scrolled);
-  const drawn = rows.slice(first, last).map((row) => ("group" in row ? groupRow(row.group, columns.length, scene, state) : knownRow(row.task, row.inGroup, filled, scene, state)));
+  const drawn = rows.slice(first, last).flatMap((row) => {
+    if ("group" in row) return [groupRow(row.group, columns.length, scene, state)];
+    const shape = knownRow(row.task, row.inGroup, filled, scene, state);
+    return state.log?.id === row.task.id ? [shape, logRow(state, columns.length)] : [shape];
+  });
   const { row } = state.scrolled;
   return table("Tasks", columns, [gap("above", first * row), ...drawn, gap("below", (rows.length - last) * row)].filter(Boolean), { rows: rows.length, sort: state.sort });
 }
@@ -69,7 +74,7 @@ function groupRow(group, columns, scene, state) {
 /** The row as it was drawn last, if nothing in it has changed: of hundreds, few change between two snapshots.
  * @param {TaskView} task @param {boolean} inGroup @param {Filled} filled @param {Scene} scene @param {State} state */
 function knownRow(task, inGroup, filled, scene, state) {
-  const content = [...Object.values(task), inGroup, filled.peak, filled.why, scene.ended, state.asked.has(task.id), state.doubted === task.id].join("\n");
+  const content = [...Object.values(task), inGroup, filled.peak, filled.why, scene.ended, state.asked.has(task.id), state.doubted === task.id, state.log?.id === task.id].join("\n");
   const known = state.rows.get(task.id);
   if (known?.content === content) return known.shape;
   const shape = taskRow(task, inGroup, filled, scene, state);
@@ -86,13 +91,13 @@ function taskRow(task, inGroup, filled, scene, state) {
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), whereCell(task.cell, state),
     cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
     filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
-    cell([cancel(task, scene, state), logs(task, scene)], "acts"));
+    cell([cancel(task, scene, state), logs(task, scene, state)], "acts"));
 }
 
-/** @param {TaskView} task @param {Scene} scene */
-function logs(task, scene) {
+/** @param {TaskView} task @param {Scene} scene @param {State} state */
+function logs(task, scene, state) {
   if (task.state === "waiting" || scene.ended) return null;
-  return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-label": `Log of ${task.name} #${task.short}` });
+  return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-expanded": String(state.log?.id === task.id), "aria-label": `Log of ${task.name} #${task.short}` });
 }
 
 /** @param {Scene} scene @param {State} state */

@@ -2,12 +2,13 @@
 // how the devices were.
 
 import { hasLines, withReadings } from "./readings.js";
+import { withLog } from "./log.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{ask: string, key: string, start?: number, end?: number}} Question its key names the cluster and the window */
+/** @typedef {{ask: string, key: string, start?: number, end?: number, task_id?: string, out_since?: number, err_since?: number}} Question its key names the cluster and the window */
 /** @typedef {{key: string, due: number, start?: number, data: any}} Past due: when it may be asked for again */
 
 const LEAST_PAUSE_MS = 250; // between two questions, also while a wheel zooms
@@ -22,6 +23,11 @@ export function questionOf(state, snapshot, now) {
   const cluster = `${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
   const view = state.details ? state.tab : "devices";
   if (view === "devices" && hasLines(snapshot)) return { ask: "readings", key: cluster };
+  if (view === "tasks" && state.log) {
+    const [key, known] = [`${cluster} ${state.log.id}`, state.past.task_log];
+    const text = known?.key === key ? known.data : null;
+    return text?.done ? null : { ask: "task_log", key, task_id: state.log.id, out_since: text?.out ?? 0, err_since: text?.err ?? 0 };
+  }
   if (view === "accounting") return { ask: "accounting", key: cluster };
   if (view !== "timeline") return null;
   if (state.range) return { ask: "runs", key: `${cluster} ${state.range.from} ${state.range.to}`, start: state.range.from, end: state.range.to };
@@ -43,12 +49,14 @@ export function historian(source, state, now) {
     asked = Date.now();
     source.send({ say: "past" }); // the module that draws it; once it is here, the view is drawn again and asks
   };
+  let looks = true; // somebody does: an answer that comes after that asks for nothing
   const look = () => {
+    looks = true;
     clearTimeout(later);
     const snapshot = source.snapshot();
     const question = snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null;
     if (!question) return;
-    if (question.ask !== "readings" && !snapshot?.past) return void load();
+    if (question.ask !== "readings" && question.ask !== "task_log" && !snapshot?.past) return void load();
     const known = state.past[question.ask];
     const same = known?.key === question.key && known.start === question.start;
     const wait = Math.max(same ? known.due : 0, last + LEAST_PAUSE_MS) - Date.now();
@@ -62,9 +70,14 @@ export function historian(source, state, now) {
     const past = state.past[message.ask];
     if (past?.key !== message.key) return; // the person looks elsewhere by now
     const answer = JSON.parse(message.answer);
-    const told = message.ask === "readings" ? withReadings : source.snapshot()?.past?.told[message.ask];
+    const told = { readings: withReadings, task_log: withLog }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
     if (told) past.data = told(past.data, answer);
     past.due = Date.now() + 1000 * answer.pause_s;
+    if (message.ask === "task_log" && looks) look(); // a task prints also while nothing else changes
   };
-  return { look, heard, end: () => clearTimeout(later) };
+  const end = () => {
+    looks = false;
+    clearTimeout(later);
+  };
+  return { look, heard, end };
 }

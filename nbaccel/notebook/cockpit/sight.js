@@ -8,6 +8,7 @@ const TASKS = '.scroll[aria-label="Tasks"]';
 export function watchSight(root, state, redraw) {
   const scrolled = (/** @type {Event} */ event) => {
     const region = /** @type {HTMLElement} */ (event.target);
+    if (state.log && region.matches?.(".printed")) state.log.follow = region.scrollTop + region.clientHeight > region.scrollHeight - 4;
     if (!region.matches?.(TASKS)) return;
     state.scrolled = { ...state.scrolled, top: region.scrollTop, height: region.clientHeight };
     redraw();
@@ -37,7 +38,8 @@ export function measure(root, state) {
   const before = state.scrolled;
   const first = /** @type {HTMLElement} */ (rows[0]).getBoundingClientRect();
   const last = /** @type {HTMLElement} */ (rows[rows.length - 1]).getBoundingClientRect();
-  const row = (last.bottom - first.top) / rows.length;
+  const log = region.querySelector(".logrow")?.getBoundingClientRect().height ?? 0;
+  const row = (last.bottom - first.top - (region.querySelector(".logrow ~ tr[data-task]") ? log : 0)) / rows.length;
   const same = row < 8 || Math.abs(row - before.row) < 4;
   state.scrolled = { top: region.scrollTop, height: Math.max(region.clientHeight, 100), row: same ? before.row : row };
   return !same || Math.abs(state.scrolled.top - before.top) > 1;

@@ -30,7 +30,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {import("./types.js").Found | null} found what passes the filter, of all tasks
  * @property {boolean} goes whether a click on a cell's words shows the cell
  * @property {string} said what the status line says
- * @property {{id: string, name: string, text: string} | null} log
+ * @property {{id: string, name: string, search: string, follow: boolean} | null} log that is open; it follows what comes
  * @property {Record<string, import("./history.js").Past>} past what was answered about the past, by question
  */
 

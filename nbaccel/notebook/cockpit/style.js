@@ -115,7 +115,14 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .said{min-height:0;margin:0}
 & .said:not(:empty){margin-top:8px}
 & .empty{margin:10px 0 4px}
-& .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
+& tr.logrow td{padding:2px 0 10px}
+& .logrow td,& tbody tr.logrow td{border:0!important;flex:1 0 100%}
+& .log{border-left:2px solid var(--line);padding:4px 0 2px 12px;min-width:0}
+& .log details{margin-top:6px}
+& .log summary{cursor:pointer;color:var(--quiet)}
+& .failure pre:first-child{border-left:3px solid ${PALETTE.failure}}
+& pre span{display:block;min-height:1.4em}
+& pre .err{color:var(--quiet)}
 & pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
 font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
 & .timeline{display:block;width:100%;height:auto}

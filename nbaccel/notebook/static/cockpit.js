@@ -3,6 +3,7 @@ const TASKS='.scroll[aria-label="Tasks"]';
 function watchSight(root,state,redraw){
 const scrolled=(event)=>{
 const region=(event.target);
+if(state.log&&region.matches?.(".printed"))state.log.follow=region.scrollTop+region.clientHeight>region.scrollHeight-4;
 if(!region.matches?.(TASKS))return;
 state.scrolled={...state.scrolled,top:region.scrollTop,height:region.clientHeight};
 redraw();
@@ -29,7 +30,8 @@ if(!region||!rows?.length)return false;
 const before=state.scrolled;
 const first=(rows[0]).getBoundingClientRect();
 const last=(rows[rows.length-1]).getBoundingClientRect();
-const row=(last.bottom-first.top)/rows.length;
+const log=region.querySelector(".logrow")?.getBoundingClientRect().height??0;
+const row=(last.bottom-first.top-(region.querySelector(".logrow ~ tr[data-task]")?log:0))/rows.length;
 const same=row<8||Math.abs(row-before.row)<4;
 state.scrolled={top:region.scrollTop,height:Math.max(region.clientHeight,100),row:same?before.row:row};
 return!same||Math.abs(state.scrolled.top-before.top)>1;
@@ -147,8 +149,9 @@ state.doubted="";
 say("");
 },
 logs(data){
-state.log={id:data.id??"",name:data.name??"",text:"…"};
-source.send({say:"logs",id:data.id});
+delete state.past.task_log;
+state.log=state.log?.id===data.id?null:{id:data.id??"",name:data.name??"",search:"",follow:true};
+view.look();
 },
 "close-log":()=>void(state.log=null),
 go:(data)=>source.go?.(data.cell??""),
@@ -206,6 +209,10 @@ view.redraw();
 };
 const typed=(event)=>{
 const field=(event.target);
+if(field.dataset?.search&&state.log){
+state.log.search=field.value;
+view.redraw();
+}
 const name=(field.dataset?.filter);
 if(!name)return;
 state.filter={...state.filter,[name]:field.value};
@@ -230,8 +237,6 @@ say(message.words??"");
 state.found=message.found;
 }else if(message.say==="history"&&message.id===state.id){
 view.recall(message);
-}else if(message.say==="log"&&state.log&&state.log.id===message.id){
-state.log.text=String(message.text);
 }
 view.redraw();
 });
@@ -361,6 +366,192 @@ else if(value==null||value===false)element.removeAttribute(name);
 else if(name==="style")element.setAttribute("style",value);
 else element.setAttribute(name,value===true?"":String(value));
 }
+function table(caption,columns,rows,more={}){
+const heads=columns.map((column,index)=>head(typeof column==="string"?{name:column}:column,index,more.sort));
+return h("div",{class:"scroll",key:caption,role:"region","aria-label":caption,tabindex:"0"},
+h("table",{"aria-rowcount":more.rows&&more.rows+1},h("caption",{class:"unseen"},caption),
+h("thead",{},h("tr",{},heads)),h("tbody",{},rows)));
+}
+function head({name,sort},index,sorted){
+if(!sort)return h("th",{scope:"col",key:name||`c${index}`},name||h("span",{class:"unseen"},"Actions"));
+const way=sorted?.column!==sort?"none":sorted.down?"descending":"ascending";
+const arrow={none:"",ascending:" ↑",descending:" ↓"}[way];
+return h("th",{scope:"col",key:name,"aria-sort":way},
+h("button",{type:"button",class:"sorts","data-act":"sort","data-column":sort},name,h("span",{"aria-hidden":"true"},arrow)));
+}
+function nameOf(name){
+return h("span",{class:"name cut",title:name},name);
+}
+function button(label,props){
+return h("button",{type:"button",...props},label);
+}
+const VERBS={cancel:"Cancel",kill:"Kill"};
+function endButton(act,whom,label,state){
+const{id,name,owner}=whom;
+const about={"data-id":id,"data-name":name};
+if(state.asked.has(id))return button("asked…",{...about,"aria-label":`${VERBS[act]} ${name} ${label}`,disabled:true});
+if(!owner)return button(VERBS[act],{...about,"data-act":act,"aria-label":`${VERBS[act]} ${name} ${label}`});
+if(state.doubted!==id){
+return button(`${VERBS[act]}…`,{...about,"data-act":"doubt","data-owner":owner,"aria-label":`${VERBS[act]} ${name} ${label} of ${owner}`});
+}
+return h("span",{class:"ask nowrap"},
+button("Keep",{...about,"data-act":"keep","aria-label":`Keep ${name} of ${owner}`})," ",
+button(`${VERBS[act]} it`,{...about,"data-act":act,class:"urgent","aria-label":`${VERBS[act]} ${name} of ${owner} all the same`}));
+}
+function chip(text){
+return h("span",{class:"chip"},text);
+}
+function empty(text,code){
+return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},code));
+}
+function stateCell(sign,word,colour){
+const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
+return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`);
+}
+function whereCell(words,state){
+return cell(state.goes&&words?button(words,{class:"goes","data-act":"go","data-cell":words,title:"Show the cell"}):words,"nowrap where");
+}
+function cell(content,kind){
+return h("td",kind?{class:kind}:{},content);
+}
+const SIZES=([
+[2**40,"TiB"],
+[2**30,"GiB"],
+[2**20,"MiB"],
+[2**10,"KiB"]
+]);
+const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
+const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
+function amount(quantity){
+return String(Math.round(quantity*10000)/10000);
+}
+function size(bytes){
+if(bytes==null)return"unknown";
+for(const[unit,word]of SIZES){
+if(bytes>=unit){
+const value=bytes/unit;
+return`${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
+}
+}
+return`${bytes} B`;
+}
+function age(seconds){
+const whole=Math.max(0,Math.floor(seconds));
+const two=(number)=>String(number).padStart(2,"0");
+if(whole<60)return`${whole} s`;
+if(whole<3600)return`${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+return`${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+}
+function duration(seconds){
+return seconds<9.95?`${Math.max(0, seconds).toFixed(1)} s`:age(seconds);
+}
+function clock(time,now){
+const at=new Date(time*1000);
+const two=(number)=>String(number).padStart(2,"0");
+const[day,clockTime]=[`${two(at.getMonth() + 1)}-${two(at.getDate())}`,`${two(at.getHours())}:${two(at.getMinutes())}`];
+return at.toDateString()===new Date(now*1000).toDateString()?`${clockTime}:${two(at.getSeconds())}`:`${day} ${clockTime}`;
+}
+function plain(text){
+return(text??"").replace(
+/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+(char)=>`\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+);
+}
+function count(number,noun){
+return number===1||noun.endsWith("s")?`${number} ${noun}`:`${number} ${noun}s`;
+}
+function demandWords(demand){
+const parts=Object.entries(demand??{}).filter(([,quantity])=>quantity);
+return parts.map(([name,quantity])=>`${amount(quantity)} ${plain(name)}`).join(", ")||"nothing";
+}
+function deviceWords(ids){
+return Object.entries(ids??{})
+.filter(([,names])=>names.length)
+.map(([name,names])=>`${plain(name)} ${names.map(plain).join(", ")}`)
+.join("; ");
+}
+function shortId(id){
+const numbered=id.length===48&&id.startsWith("000000",24);
+if(numbered)return`${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
+return id.startsWith("f".repeat(16))?id.slice(16,28):id.slice(0,12);
+}
+function stateWord(state){
+if(RUNNING.has(state))return"running";
+if(state.startsWith("PENDING"))return"waiting";
+return state.toLowerCase().replaceAll("_"," ");
+}
+function stateSign(word){
+return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[word]??"◌";
+}
+const MOST_CHARACTERS=200_000;
+const MOST_LINES=2_000;
+function withLog(before,answer){
+const said=[{text:answer.out.text,err:false},{text:answer.err.text,err:true}].filter((piece)=>piece.text);
+const gap=before&&(answer.out.left_out||answer.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
+let pieces=[...(before?.pieces??[]),...gap,...said];
+let size=pieces.reduce((sum,{text})=>sum+text.length,0);
+while(size>MOST_CHARACTERS&&pieces.length>1){
+size-=pieces[0].text.length;
+pieces=pieces.slice(1);
+}
+return{
+pieces,out:answer.out.to,err:answer.err.to,over:answer.over,pid:answer.pid?String(answer.pid):"",
+done:answer.over&&Boolean(before?.over)&&!said.length,
+failure:answer.failure,yours:answer.yours??"",note:answer.note,left:before?.left||Boolean(answer.out.left_out||answer.err.left_out)
+};
+}
+function logLines(pieces){
+const lines=[];
+const open={false:null,true:null};
+for(const{text,err}of pieces){
+const parts=text.split("\n");
+parts.forEach((part,index)=>{
+const line=open[String(err)]??{text:"",err};
+if(open[String(err)]===null&&(part||index<parts.length-1))lines.push(line);
+line.text+=part;
+open[String(err)]=index<parts.length-1?null:lines.includes(line)?line:null;
+});
+}
+return lines.map(({text,err})=>({text:plain(text.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err}));
+}
+function logRow(state,columns){
+const log=state.log;
+if(!log)return null;
+const known=(state.past.task_log?.data??null);
+return h("tr",{key:`log/${log.id}`,class:"logrow"},h("td",{colspan:columns},
+h("section",{class:"log","aria-label":`Log of ${log.name}`},logHead(log,known),...failureOf(known),printed(log,known))));
+}
+function logHead(log,known){
+return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${log.name}`),
+known?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${known.pid}`),
+known&&!known.over&&h("span",{class:"chip"},"live"),
+h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:log.search,"aria-label":`Search the log of ${log.name}`})),
+button("Close",{"data-act":"close-log","aria-label":"Close the log"}));
+}
+function failureOf(known){
+if(!known?.failure)return[];
+const whole=h("pre",{tabindex:"0","aria-label":"The whole traceback"},known.failure);
+if(!known.yours||known.yours===known.failure)return[h("div",{key:"failure",class:"failure"},whole)];
+return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},known.yours),
+h("details",{open:true},h("summary",{},"The whole traceback"),whole))];
+}
+function printed(log,known){
+if(!known)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
+const all=logLines(known.pieces);
+const search=log.search.trim().toLowerCase();
+const found=search?all.filter(({text})=>text.toLowerCase().includes(search)):all;
+const nothing=known.note||(search&&all.length?"No line has this text.":known.over?"It has printed nothing.":"It has printed nothing yet.");
+const notes=[search&&all.length&&`${found.length} of ${count(all.length, "line")}`,known.left&&"the beginning is only in %accel_logs",found.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
+return h("div",{key:"printed"},
+notes.length>0&&h("p",{class:"quiet",role:"status"},notes.join(" · ")),
+found.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},found.slice(-MOST_LINES).map(({text,err},index)=>
+h("span",{key:`l${index}`,class:err?"err":null},`${text}\n`)))
+:h("p",{class:"quiet"},nothing));
+}
+function followLog(root,state){
+const region=state.log?.follow&&root.querySelector(".printed");
+if(region)region.scrollTop=region.scrollHeight;
+}
 const FIND_EVERY_MS=1000;
 const FOUND_AT_FIRST=200;
 const MOST_FOUND=1000;
@@ -464,6 +655,11 @@ const{engine,pid}=snapshot.runtime;
 const cluster=`${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
 const view=state.details?state.tab:"devices";
 if(view==="devices"&&hasLines(snapshot))return{ask:"readings",key:cluster};
+if(view==="tasks"&&state.log){
+const[key,known]=[`${cluster} ${state.log.id}`,state.past.task_log];
+const text=known?.key===key?known.data:null;
+return text?.done?null:{ask:"task_log",key,task_id:state.log.id,out_since:text?.out??0,err_since:text?.err??0};
+}
 if(view==="accounting")return{ask:"accounting",key:cluster};
 if(view!=="timeline")return null;
 if(state.range)return{ask:"runs",key:`${cluster} ${state.range.from} ${state.range.to}`,start:state.range.from,end:state.range.to};
@@ -481,12 +677,14 @@ if(Date.now()-asked<LATE_MS)return;
 asked=Date.now();
 source.send({say:"past"});
 };
+let looks=true;
 const look=()=>{
+looks=true;
 clearTimeout(later);
 const snapshot=source.snapshot();
 const question=snapshot&&!snapshot.ended?questionOf(state,snapshot,now()):null;
 if(!question)return;
-if(question.ask!=="readings"&&!snapshot?.past)return void load();
+if(question.ask!=="readings"&&question.ask!=="task_log"&&!snapshot?.past)return void load();
 const known=state.past[question.ask];
 const same=known?.key===question.key&&known.start===question.start;
 const wait=Math.max(same?known.due:0,last+LEAST_PAUSE_MS)-Date.now();
@@ -500,59 +698,16 @@ const heard=(message)=>{
 const past=state.past[message.ask];
 if(past?.key!==message.key)return;
 const answer=JSON.parse(message.answer);
-const told=message.ask==="readings"?withReadings:source.snapshot()?.past?.told[message.ask];
+const told={readings:withReadings,task_log:withLog}[(message.ask)]??source.snapshot()?.past?.told[message.ask];
 if(told)past.data=told(past.data,answer);
 past.due=Date.now()+1000*answer.pause_s;
+if(message.ask==="task_log"&&looks)look();
 };
-return{look,heard,end:()=>clearTimeout(later)};
-}
-function table(caption,columns,rows,more={}){
-const heads=columns.map((column,index)=>head(typeof column==="string"?{name:column}:column,index,more.sort));
-return h("div",{class:"scroll",key:caption,role:"region","aria-label":caption,tabindex:"0"},
-h("table",{"aria-rowcount":more.rows&&more.rows+1},h("caption",{class:"unseen"},caption),
-h("thead",{},h("tr",{},heads)),h("tbody",{},rows)));
-}
-function head({name,sort},index,sorted){
-if(!sort)return h("th",{scope:"col",key:name||`c${index}`},name||h("span",{class:"unseen"},"Actions"));
-const way=sorted?.column!==sort?"none":sorted.down?"descending":"ascending";
-const arrow={none:"",ascending:" ↑",descending:" ↓"}[way];
-return h("th",{scope:"col",key:name,"aria-sort":way},
-h("button",{type:"button",class:"sorts","data-act":"sort","data-column":sort},name,h("span",{"aria-hidden":"true"},arrow)));
-}
-function nameOf(name){
-return h("span",{class:"name cut",title:name},name);
-}
-function button(label,props){
-return h("button",{type:"button",...props},label);
-}
-const VERBS={cancel:"Cancel",kill:"Kill"};
-function endButton(act,whom,label,state){
-const{id,name,owner}=whom;
-const about={"data-id":id,"data-name":name};
-if(state.asked.has(id))return button("asked…",{...about,"aria-label":`${VERBS[act]} ${name} ${label}`,disabled:true});
-if(!owner)return button(VERBS[act],{...about,"data-act":act,"aria-label":`${VERBS[act]} ${name} ${label}`});
-if(state.doubted!==id){
-return button(`${VERBS[act]}…`,{...about,"data-act":"doubt","data-owner":owner,"aria-label":`${VERBS[act]} ${name} ${label} of ${owner}`});
-}
-return h("span",{class:"ask nowrap"},
-button("Keep",{...about,"data-act":"keep","aria-label":`Keep ${name} of ${owner}`})," ",
-button(`${VERBS[act]} it`,{...about,"data-act":act,class:"urgent","aria-label":`${VERBS[act]} ${name} of ${owner} all the same`}));
-}
-function chip(text){
-return h("span",{class:"chip"},text);
-}
-function empty(text,code){
-return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},code));
-}
-function stateCell(sign,word,colour){
-const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
-return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`);
-}
-function whereCell(words,state){
-return cell(state.goes&&words?button(words,{class:"goes","data-act":"go","data-cell":words,title:"Show the cell"}):words,"nowrap where");
-}
-function cell(content,kind){
-return h("td",kind?{class:kind}:{},content);
+const end=()=>{
+looks=false;
+clearTimeout(later);
+};
+return{look,heard,end};
 }
 const HEIGHT=16;
 function shape(levels,filled=false){
@@ -692,75 +847,6 @@ const about={key:id,"data-id":id,"data-name":label+whom,"data-function":only,"da
 if(state.doubted!==id)return button(`${label}…`,{...about,"data-act":"sure","aria-label":`${label}${whom}…`});
 return h("span",{class:"ask nowrap",key:id},button("Keep",{...about,key:"keep","data-act":"keep"})," ",
 button(label,{...about,key:"do","data-act":"cancel-many",class:"urgent","aria-label":label+whom}));
-}
-const SIZES=([
-[2**40,"TiB"],
-[2**30,"GiB"],
-[2**20,"MiB"],
-[2**10,"KiB"]
-]);
-const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
-const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
-function amount(quantity){
-return String(Math.round(quantity*10000)/10000);
-}
-function size(bytes){
-if(bytes==null)return"unknown";
-for(const[unit,word]of SIZES){
-if(bytes>=unit){
-const value=bytes/unit;
-return`${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
-}
-}
-return`${bytes} B`;
-}
-function age(seconds){
-const whole=Math.max(0,Math.floor(seconds));
-const two=(number)=>String(number).padStart(2,"0");
-if(whole<60)return`${whole} s`;
-if(whole<3600)return`${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-return`${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
-}
-function duration(seconds){
-return seconds<9.95?`${Math.max(0, seconds).toFixed(1)} s`:age(seconds);
-}
-function clock(time,now){
-const at=new Date(time*1000);
-const two=(number)=>String(number).padStart(2,"0");
-const[day,clockTime]=[`${two(at.getMonth() + 1)}-${two(at.getDate())}`,`${two(at.getHours())}:${two(at.getMinutes())}`];
-return at.toDateString()===new Date(now*1000).toDateString()?`${clockTime}:${two(at.getSeconds())}`:`${day} ${clockTime}`;
-}
-function plain(text){
-return(text??"").replace(
-/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-(char)=>`\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
-);
-}
-function count(number,noun){
-return number===1||noun.endsWith("s")?`${number} ${noun}`:`${number} ${noun}s`;
-}
-function demandWords(demand){
-const parts=Object.entries(demand??{}).filter(([,quantity])=>quantity);
-return parts.map(([name,quantity])=>`${amount(quantity)} ${plain(name)}`).join(", ")||"nothing";
-}
-function deviceWords(ids){
-return Object.entries(ids??{})
-.filter(([,names])=>names.length)
-.map(([name,names])=>`${plain(name)} ${names.map(plain).join(", ")}`)
-.join("; ");
-}
-function shortId(id){
-const numbered=id.length===48&&id.startsWith("000000",24);
-if(numbered)return`${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
-return id.startsWith("f".repeat(16))?id.slice(16,28):id.slice(0,12);
-}
-function stateWord(state){
-if(RUNNING.has(state))return"running";
-if(state.startsWith("PENDING"))return"waiting";
-return state.toLowerCase().replaceAll("_"," ");
-}
-function stateSign(word){
-return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[word]??"◌";
 }
 function ownerOf(snapshot,row){
 if(!row.job||row.job===snapshot.runtime.job||!snapshot.jobs?.length)return"";
@@ -1048,7 +1134,11 @@ const columns=[
 ...(filled.peak?["Peak memory"]:[]),...(filled.why?["Why"]:[]),""
 ];
 const{first,last}=inSight(rows.length,state.scrolled);
-const drawn=rows.slice(first,last).map((row)=>("group"in row?groupRow(row.group,columns.length,scene,state):knownRow(row.task,row.inGroup,filled,scene,state)));
+const drawn=rows.slice(first,last).flatMap((row)=>{
+if("group"in row)return[groupRow(row.group,columns.length,scene,state)];
+const shape=knownRow(row.task,row.inGroup,filled,scene,state);
+return state.log?.id===row.task.id?[shape,logRow(state,columns.length)]:[shape];
+});
 const{row}=state.scrolled;
 return table("Tasks",columns,[gap("above",first*row),...drawn,gap("below",(rows.length-last)*row)].filter(Boolean),{rows:rows.length,sort:state.sort});
 }
@@ -1071,7 +1161,7 @@ h("span",{class:"quiet"},words+partly),
 !scene.ended&&tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all",`group/${subject}`,state.filter,subject,state)));
 }
 function knownRow(task,inGroup,filled,scene,state){
-const content=[...Object.values(task),inGroup,filled.peak,filled.why,scene.ended,state.asked.has(task.id),state.doubted===task.id].join("\n");
+const content=[...Object.values(task),inGroup,filled.peak,filled.why,scene.ended,state.asked.has(task.id),state.doubted===task.id,state.log?.id===task.id].join("\n");
 const known=state.rows.get(task.id);
 if(known?.content===content)return known.shape;
 const shape=taskRow(task,inGroup,filled,scene,state);
@@ -1086,11 +1176,11 @@ stateCell(task.sign,task.state,task.colour),
 cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),whereCell(task.cell,state),
 cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),
 filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),
-cell([cancel(task,scene,state),logs(task,scene)],"acts"));
+cell([cancel(task,scene,state),logs(task,scene,state)],"acts"));
 }
-function logs(task,scene){
+function logs(task,scene,state){
 if(task.state==="waiting"||scene.ended)return null;
-return button("Log",{"data-act":"logs","data-id":task.id,"data-name":task.name,"aria-label":`Log of ${task.name} #${task.short}`});
+return button("Log",{"data-act":"logs","data-id":task.id,"data-name":task.name,"aria-expanded":String(state.log?.id===task.id),"aria-label":`Log of ${task.name} #${task.short}`});
 }
 function filters(scene,state){
 const{filter}=state;
@@ -1120,7 +1210,7 @@ const WAITING_SHOWN=3;
 const ALERTS_SHOWN=2;
 function drawFrame(scene,state){
 const body=state.details?[tabs(scene,state),panel(scene,state)]:compact(scene,state);
-return[header(scene,state),...body,log(state),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},state.said)];
+return[header(scene,state),...body,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},state.said)];
 }
 function drawEmpty(words){
 return[h("p",{class:"quiet",key:"none"},words)];
@@ -1178,12 +1268,6 @@ function panel(scene,state){
 const view=VIEWS[state.tab]??drawDevices;
 return h("div",{role:"tabpanel",id:`${state.id}-panel`,"aria-labelledby":`${state.id}-${state.tab}`,tabindex:"-1",key:`panel-${state.tab}`,class:"panel"},
 ...view(scene,state).flat());
-}
-function log(state){
-if(!state.log)return null;
-return h("section",{key:"log",class:"log","aria-label":`Log of ${state.log.name}`},
-h("div",{class:"line"},h("strong",{},`Log of ${state.log.name}`),button("Close",{"data-act":"close-log",class:"aside","aria-label":"Close the log"})),
-h("pre",{tabindex:"0"},state.log.text||"(nothing printed yet)"));
 }
 const LONG_ID=20;
 function deviceLabels(rows){
@@ -1537,7 +1621,14 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .said{min-height:0;margin:0}
 & .said:not(:empty){margin-top:8px}
 & .empty{margin:10px 0 4px}
-& .log{margin-top:8px;border-top:1px solid var(--line);padding-top:6px}
+& tr.logrow td{padding:2px 0 10px}
+& .logrow td,& tbody tr.logrow td{border:0!important;flex:1 0 100%}
+& .log{border-left:2px solid var(--line);padding:4px 0 2px 12px;min-width:0}
+& .log details{margin-top:6px}
+& .log summary{cursor:pointer;color:var(--quiet)}
+& .failure pre:first-child{border-left:3px solid ${PALETTE.failure}}
+& pre span{display:block;min-height:1.4em}
+& pre .err{color:var(--quiet)}
 & pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
 font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
 & .timeline{display:block;width:100%;height:auto}
@@ -1680,6 +1771,7 @@ if(scene.timeline)state.shown={from:scene.timeline.start,to:scene.timeline.start
 const drawn=()=>(drawFrame(scene,state).filter(Boolean));
 draw(root,drawn());
 if(state.tab==="tasks"&&measure(root,state))draw(root,drawn());
+followLog(root,state);
 }
 function forget(state,snapshot){
 if(state.rows.size>4*MORE_ROWS)state.rows.clear();

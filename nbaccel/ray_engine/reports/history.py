@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.reports.task_logs import RayTaskLogs
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadTaskLog
 from nbaccel.views.question import Question
 from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
@@ -23,10 +24,11 @@ A = TypeVar("A")
 class RayHistory:
     """The book of one process. Tasks report once somebody has asked: what had ended before is not in it."""
 
-    def __init__(self, reports: Reports, snapshots: Snapshots, published: OwnRecords) -> None:
+    def __init__(self, reports: Reports, snapshots: Snapshots, published: OwnRecords, logs: RayTaskLogs) -> None:
         self._reports = reports
         self._snapshots = snapshots
         self._published = published
+        self._logs = logs
         self._began_at = time.time()
         self._book = HistoryBook(self._began_at)
         self._written: dict[tuple[str, int], None] = {}  # runs that are already in the book
@@ -36,6 +38,8 @@ class RayHistory:
         return self._answered(asked)  # type: ignore[no-any-return]
 
     def _answered(self, asked: Question[Any]) -> Any:
+        if isinstance(asked, ReadTaskLog):
+            return self._logs.answer(asked)
         now = time.time()
         if isinstance(asked, ReadRows):
             return self._published.read_rows(asked.id, asked.since)

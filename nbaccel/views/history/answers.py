@@ -90,6 +90,26 @@ class AccountingAnswer(msgspec.Struct):
     left_out: int  # rows that did not fit
 
 
+class PrintedText(msgspec.Struct, frozen=True):
+    """What one stream of a process has said up to the offset `to`, with which the next question goes on."""
+
+    text: str = ""
+    to: int = 0
+    left_out: int = 0  # bytes before the text that are not told
+
+
+class TaskLogAnswer(msgspec.Struct):
+    """What a task's process has printed since the asked offsets, and why the task failed."""
+
+    pause_s: float
+    over: bool  # the task has ended: what comes later is of other tasks of its process
+    out: PrintedText = PrintedText()
+    err: PrintedText = PrintedText()
+    pid: int | None = None
+    failure: str = ""  # the whole traceback, or the reason where the task raised nothing
+    note: str = ""  # why there is no text
+
+
 class ReadingsAnswer(msgspec.Struct):
     """Load, memory and power of the devices: a letter for each step, one device after the other in each text.
 

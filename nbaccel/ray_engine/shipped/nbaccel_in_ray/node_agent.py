@@ -39,6 +39,31 @@ class NodeAgent:
             found += [_last_frame(line) for line in printed if not line.startswith(_MARKS)]
         return "\n".join(found[-lines:] if lines > 0 else found)
 
+    def log_parts(
+        self, session_dir: str, worker_id: str, since: list[int], most: int, whole: bool
+    ) -> list[tuple[bytes, int]]:
+        """The newest bytes of a worker's stdout and stderr after these offsets, and where each part begins.
+
+        A line that is not ended is left for the next time, unless the `whole` of it is wanted.
+        """
+        names = [os.path.join(session_dir, "logs", f"worker-{worker_id}*.{end}") for end in ("out", "err")]
+        paths = [next(iter(sorted(glob.glob(name))), "") for name in names]
+        sizes = [os.stat(path).st_size if path else 0 for path in paths]
+        new = [max(size - start, 0) for size, start in zip(sizes, since, strict=True)]
+        err = min(new[1], max(most // 2, most - new[0]))
+        parts = []
+        for path, size, start, count in zip(paths, sizes, since, (min(new[0], most - err), err), strict=True):
+            data, at = b"", start
+            if count:
+                at = size - count
+                with open(path, "rb") as file:
+                    file.seek(at)
+                    data = file.read(count)
+            if not whole:
+                data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
+            parts.append((data, at))
+        return parts
+
 
 def _last_frame(line: str) -> str:
     """The last text of a line that redraws itself, such as a progress bar."""
