@@ -1,4 +1,4 @@
-"""The training runs as the cockpit's page gets them: the published records, with fewer points if there are many runs.
+"""Training runs and experiments as the cockpit's page gets them: their records, with fewer points for many runs.
 
 One message has all runs, so that a page that opens late has them at once. It stays under 64 KB, and with one run it has
 all points of the record.
@@ -11,12 +11,14 @@ from pathlib import Path
 import msgspec
 
 from nbaccel.notebook import packing
-from nbaccel.views import run_snapshot, tables, thinning
+from nbaccel.views import experiment_snapshot, run_snapshot, tables, thinning
+from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.palette import HUES
-from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RunSnapshot
+from nbaccel.views.run_snapshot import CheckpointTick, Curve, RunSnapshot
 from nbaccel.views.snapshot import Snapshot
 
 MOST_RUNS = 16
+MOST_EXPERIMENTS = 8
 MOST_POINTS = 2_000  # of all curves together
 LEAST_POINTS = 12  # of a curve
 FEW_ROWS = 8  # of ranks or checkpoints: they are sent as they are
@@ -31,24 +33,39 @@ class DrawnRun(RunSnapshot, omit_defaults=True):
     owner: str = ""  # the notebook or script, if it is not the reader's own
 
 
+class DrawnExperiment(ExperimentSnapshot, omit_defaults=True):
+    """An experiment with what the page cannot know of it. Its trials are asked for (`ReadRows`)."""
+
+    hue: int = -1
+    owner: str = ""
+
+
 class DrawnRuns(msgspec.Struct, omit_defaults=True):
     """The message."""
 
     runs: list[DrawnRun]
+    experiments: list[DrawnExperiment] = []
     more: int = 0  # runs that are not in it
 
 
 def of_snapshot(snapshot: Snapshot) -> DrawnRuns | None:
-    """The runs of a snapshot in their order; None without a run."""
+    """The runs and experiments of a snapshot in their order; None without any."""
     runs = run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
-    if not runs:
+    experiments = experiment_snapshot.of_snapshot(snapshot)[:MOST_EXPERIMENTS]
+    if not runs and not experiments:
         return None
-    jobs = {row.id: row.job for row in snapshot.published if row.kind == KIND}
+    jobs = {row.id: row.job for row in snapshot.published}
     shown = runs[:MOST_RUNS]
     curves = sum(len(run.curves) for run in shown)
     most = max(LEAST_POINTS, MOST_POINTS // max(1, curves))
     drawn = [_drawn(run, tables.owner(snapshot, jobs.get(run.id, 0)), most) for run in shown]
-    return DrawnRuns(drawn, len(runs) - len(shown))
+    also = [_experiment(each, tables.owner(snapshot, jobs.get(each.id, 0))) for each in experiments]
+    return DrawnRuns(drawn, also, len(runs) - len(shown))
+
+
+def _experiment(experiment: ExperimentSnapshot, owner: str) -> DrawnExperiment:
+    given = {name: getattr(experiment, name) for name in experiment.__struct_fields__}
+    return DrawnExperiment(**given, hue=HUES.of(experiment.name), owner=owner)
 
 
 def _drawn(run: RunSnapshot, owner: str, most_points: int) -> DrawnRun:
@@ -67,7 +84,7 @@ def _few(points: list[thinning.Point], most: int) -> list[thinning.Point]:
 
 
 def to_json(drawn: DrawnRuns | None) -> str:
-    """The JSON to send; "" without a run. Many ranks or checkpoints go by columns."""
+    """The JSON to send; "" without any. Many ranks or checkpoints go by columns."""
     if drawn is None:
         return ""
     sent = msgspec.to_builtins(drawn)

@@ -9,10 +9,10 @@ from tests.browser.servers import ROOT
 
 STATIC = ROOT / "nbaccel" / "notebook" / "static"
 _MOUNT = """
-async ([module, past, snapshot, details]) => {
+async ([module, past, snapshot, details, runs, runs_code]) => {
   const { default: widget } = await import(URL.createObjectURL(new Blob([module], { type: "text/javascript" })));
   const listeners = {};
-  const state = { snapshot, details };
+  const state = { snapshot, details, runs, runs_code };
   window.sent = [];
   window.asked = []; // about the past
   window.model = {
@@ -26,6 +26,7 @@ async ([module, past, snapshot, details]) => {
   };
   const call = (name, given) => (listeners[name] ?? []).forEach(each => each(given));
   window.push = snapshot => { state.snapshot = snapshot; call("change:snapshot"); };
+  window.pushRuns = runs => { state.runs = runs; call("change:runs"); };
   window.tell = message => call("msg:custom", message);
   window.frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
   window.widget = widget;
@@ -38,15 +39,30 @@ _EMPTY = "<!doctype html><html lang='en' style='color-scheme: light dark'><title
 
 
 class LoosePage:
-    """A page with one cockpit and nothing else."""
+    """A page with one cockpit and nothing else. `runs`: what the kernel has sent of training runs and experiments."""
 
-    def __init__(self, browser: Any, snapshot: dict[str, Any], *, details: bool = True, **options: Any) -> None:
+    def __init__(
+        self,
+        browser: Any,
+        snapshot: dict[str, Any],
+        *,
+        details: bool = True,
+        runs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
         self._context = browser.new_context(offline=True, **options)
         self.page = self._context.new_page()
         self.page.set_content(_EMPTY)
         self.page.evaluate(
             _MOUNT,
-            [(STATIC / "cockpit.js").read_text(), (STATIC / "past.js").read_text(), json.dumps(snapshot), details],
+            [
+                (STATIC / "cockpit.js").read_text(),
+                (STATIC / "past.js").read_text(),
+                json.dumps(snapshot),
+                details,
+                json.dumps(runs) if runs else "",
+                (STATIC / "runs.js").read_text() if runs else "",
+            ],
         )
         self.root = self.page.locator(".nbaccel-cockpit")
         self.root.wait_for()
@@ -54,6 +70,10 @@ class LoosePage:
     def push(self, snapshot: dict[str, Any]) -> None:
         """A new snapshot; returns when it is drawn."""
         self.page.evaluate("async text => { push(text); await frame(); }", json.dumps(snapshot))
+
+    def push_runs(self, runs: dict[str, Any]) -> None:
+        """New runs and experiments; returns when they are drawn."""
+        self.page.evaluate("async text => { pushRuns(text); await frame(); }", json.dumps(runs))
 
     def recall(self, ask: str, answer: dict[str, Any]) -> None:
         """Wait until the open view asks this about the past, and answer; returns when it is drawn."""

@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import drawn_runs, run_card
-from nbaccel.views import run_snapshot, wording
+from nbaccel.views import experiment_snapshot, run_snapshot, wording
+from nbaccel.views.experiment_snapshot import BestTrial, ExperimentSnapshot
 from nbaccel.views.palette import HUES
 from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, RunSnapshot
 from nbaccel.views.snapshot import JobRow, PublishedRow, Snapshot
@@ -104,6 +105,61 @@ def test_the_page_says_it_in_the_words_of_the_card(changed: dict[str, Any]) -> N
         run_snapshot.RUN_SIGNS[given.state],
         resume if resume.startswith("Resume") else "",
     ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"total": None, "best": None, "state": "stopped", "ended_at": 1_000_010.0},
+        {"counts": {"done": 1}, "total": 1, "best": BestTrial("a_0", 1e-7, {})},
+        {"best": BestTrial("a_0", 12500.0, {name: name * 2 for name in "abcdef"})},
+    ],
+)
+def test_the_page_says_an_experiment_in_the_words_of_its_card(changed: dict[str, Any]) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no node here; the committed file needs none")
+    given = msgspec.structs.replace(search(), **changed)
+    code = (
+        f"const views = await import('file://{RUNS}/experiment_views.js');"
+        "const given = {...JSON.parse(process.argv[1]), hue: 0};"
+        f"const view = views.experimentView(given, {NOW}, false);"
+        "console.log(JSON.stringify([view.progress, view.time, view.metrics, view.sign]))"
+    )
+    record = msgspec.json.encode(given).decode()
+    done = subprocess.run(["node", "--input-type=module", "-e", code, record], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        experiment_snapshot.trial_words(given),
+        experiment_snapshot.time_words(given, NOW),
+        experiment_snapshot.best_words(given),
+        experiment_snapshot.EXPERIMENT_SIGNS[given.state],
+    ]
+
+
+def search() -> ExperimentSnapshot:
+    counts = {"running": 2, "done": 3, "error": 1, "pending": 4}
+    best = BestTrial("a_3", 0.03125, {"lr": "0.01", "layers": "2"})
+    return ExperimentSnapshot(
+        "experiment-1",
+        "first",
+        "/runs/first",
+        started_at=1_000_000.0,
+        counts=counts,
+        total=10,
+        metric="loss",
+        best=best,
+    )
+
+
+def test_experiments_are_sent_with_their_hue_and_owner_also_without_a_run(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.jobs = [JobRow(2, "b.ipynb", 77)]
+    record = msgspec.to_builtins(search())
+    busy_snapshot.published = [PublishedRow(experiment_snapshot.KIND, "experiment-1", record, NOW, 2)]
+    sent = json.loads(drawn_runs.to_json(drawn_runs.of_snapshot(busy_snapshot)))
+    (only,) = sent["experiments"]
+    assert (only["id"], only["hue"], only["owner"]) == ("experiment-1", HUES.of("first"), "b.ipynb")
+    assert sent["runs"] == [] and only["best"]["id"] == "a_3"
 
 
 def test_readings_have_four_digits() -> None:

@@ -1,5 +1,6 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
+import { copyText } from "./copying.js";
 import { watchSight } from "./sight.js";
 import { watchZoom, zoomed } from "./zooming.js";
 
@@ -88,6 +89,10 @@ export function actions(root, source, state, view) {
     },
     group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
     tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
+    copy(data) {
+      copyText(root.ownerDocument, data.text ?? "");
+      say(`Copied ${data.name}.`);
+    },
     trace() {
       const snapshot = source.snapshot();
       if (snapshot?.past) save(root.ownerDocument, JSON.stringify(snapshot.past.traceOf(snapshot, view.now())));

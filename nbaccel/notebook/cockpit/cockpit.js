@@ -6,7 +6,8 @@ import { draw } from "./dom.js";
 import { followLog } from "./log.js";
 import { finder, foundNow } from "./finding.js";
 import { historian } from "./history.js";
-import { drawEmpty, drawFrame } from "./draw_frame.js";
+import { drawEmpty, drawFrame, drawOnly } from "./draw_frame.js";
+import { measureRows, watchRows } from "./rows_in_sight.js";
 import { sceneOf } from "./scene.js";
 import { measure } from "./sight.js";
 import { newState } from "./state.js";
@@ -73,6 +74,7 @@ export function mount(place, source, options = {}) {
     history.end,
     source.subscribe(arrived),
     actions(root, source, state, { redraw: soon, more: () => seen(visible), look, recall: history.heard, now: clock.now }),
+    watchRows(root, state, soon),
     watchVisibility(root, seen),
   ];
   const ticking = setInterval(soon, 1000); // ages grow though nothing is sent
@@ -92,9 +94,10 @@ export function drawSnapshot(root, snapshot, state, now) {
   const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state), past: state.past };
   const scene = sceneOf(snapshot, asked, now);
   if (scene.timeline) state.shown = { from: scene.timeline.start, to: scene.timeline.start + scene.timeline.seconds };
-  const drawn = () => /** @type {import("./dom.js").Child[]} */ (drawFrame(scene, state).filter(Boolean));
+  const drawn = () => /** @type {import("./dom.js").Child[]} */ ((state.only ? drawOnly(scene, state) : drawFrame(scene, state)).filter(Boolean));
   draw(root, drawn());
   if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
+  if ((state.tab === "runs" || state.only) && measureRows(root, state)) draw(root, drawn());
   followLog(root, state);
 }
 

@@ -32,6 +32,12 @@ export function drawFrame(scene, state) {
   return [header(scene, state), ...body, h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
 }
 
+/** The card of one run or experiment. @param {Scene} scene @param {State} state */
+export function drawOnly(scene, state) {
+  const shown = scene.runs?.only(state).flat() ?? [];
+  return [...(shown.length ? shown : drawEmpty("Waiting for news of it …")), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
+}
+
 /** What is shown before the first snapshot. @param {string} words */
 export function drawEmpty(words) {
   return [h("p", { class: "quiet", key: "none" }, words)];

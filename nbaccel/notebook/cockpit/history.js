@@ -3,12 +3,13 @@
 
 import { hasLines, withReadings } from "./readings.js";
 import { withLog } from "./log.js";
+import { placeOf, rowsQuestion, withRows } from "./record_rows.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{ask: string, key: string, start?: number, end?: number, task_id?: string, out_since?: number, err_since?: number}} Question its key names the cluster and the window */
+/** @typedef {{ask: string, key: string, start?: number, end?: number, task_id?: string, out_since?: number, err_since?: number, record?: string}} Question its key names the cluster and the window */
 /** @typedef {{key: string, due: number, start?: number, data: any}} Past due: when it may be asked for again */
 
 const LEAST_PAUSE_MS = 250; // between two questions, also while a wheel zooms
@@ -21,7 +22,9 @@ const MINUTES_TOLD = 3; // as long as a window of one minute grows before it beg
 export function questionOf(state, snapshot, now) {
   const { engine, pid } = snapshot.runtime;
   const cluster = `${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
+  if (state.only) return rowsQuestion(state, snapshot);
   const view = state.details ? state.tab : "devices";
+  if (view === "runs") return rowsQuestion(state, snapshot);
   if (view === "devices" && hasLines(snapshot)) return { ask: "readings", key: cluster };
   if (view === "tasks" && state.log) {
     const [key, known] = [`${cluster} ${state.log.id}`, state.past.task_log];
@@ -56,24 +59,26 @@ export function historian(source, state, now) {
     const snapshot = source.snapshot();
     const question = snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null;
     if (!question) return;
-    if (question.ask !== "readings" && question.ask !== "task_log" && !snapshot?.past) return void load();
-    const known = state.past[question.ask];
+    if (!["readings", "task_log", "rows"].includes(question.ask) && !snapshot?.past) return void load();
+    const place = placeOf(question);
+    const known = state.past[place];
     const same = known?.key === question.key && known.start === question.start;
     const wait = Math.max(same ? known.due : 0, last + LEAST_PAUSE_MS) - Date.now();
     if (wait > 0) return void (later = setTimeout(look, wait));
     last = Date.now();
     const data = same || question.ask === "runs" ? (known?.data ?? null) : null; // runs of another window stay until its own are here
-    state.past[question.ask] = { key: question.key, start: question.start, due: last + LATE_MS, data };
+    state.past[place] = { key: question.key, start: question.start, due: last + LATE_MS, data };
     source.send({ say: "history", id: state.id, ...question, since: same ? (data?.since ?? 0) : 0 });
   };
   const heard = (/** @type {any} */ message) => {
-    const past = state.past[message.ask];
+    const past = state.past[placeOf(message)];
     if (past?.key !== message.key) return; // the person looks elsewhere by now
     const answer = JSON.parse(message.answer);
-    const told = { readings: withReadings, task_log: withLog }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
+    const told = { readings: withReadings, task_log: withLog, rows: withRows }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
     if (told) past.data = told(past.data, answer);
     past.due = Date.now() + 1000 * answer.pause_s;
-    if (message.ask === "task_log" && looks) look(); // a task prints also while nothing else changes
+    const goesOn = message.ask === "task_log" || (message.ask === "rows" && !answer.pause_s); // a task prints also while nothing else changes
+    if (goesOn && looks) look();
   };
   const end = () => {
     looks = false;

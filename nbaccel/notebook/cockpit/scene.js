@@ -25,7 +25,7 @@ export function sceneOf(given, asked, now) {
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
-  const runs = snapshot.runs?.(now, ended !== "");
+  const runs = snapshot.runs?.(now, ended !== "", snapshot);
   const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : [];
   return {
     title: titleOf(snapshot),

@@ -10,6 +10,7 @@ import { cellWords } from "./owners.js";
 import { rowsOf } from "./packing.js";
 import { PALETTE } from "./palette.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
+import { inSight } from "./task_rows.js";
 import { age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord } from "./words.js";
 
 /** @typedef {import("./widget.js").Model} Model */
@@ -18,7 +19,7 @@ import { age, amount, clock, count, demandWords, deviceWords, duration, plain, s
 /** All that the other modules use of this one; tools/join_cockpit.py refuses an import of anything else. */
 export const PARTS = {
   h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
-  colourOf, subjectOf, deviceLabels, laneName, cellWords, LAST_MINUTE, WHOLE_RUN,
+  colourOf, subjectOf, deviceLabels, laneName, cellWords, LAST_MINUTE, WHOLE_RUN, inSight,
 };
 
 /** What a module in a trait of the model makes of the parts; null until it is loaded, of which `changed` is told.

@@ -17,6 +17,9 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {Set<string>} open functions whose tasks are shown one by one
  * @property {string} device the key of the device whose tile was clicked
  * @property {{top: number, height: number, row: number}} scrolled of the tasks, as measured on the page
+ * @property {Map<string, {top: number, height: number, row: number}>} sights of other tables of many rows, likewise
+ * @property {string} heldSight the table under the pointer, whose order stands still
+ * @property {string} only id of the run or experiment of whose card this view is a part; "" for the whole cockpit
  * @property {boolean} wide more rows have been asked for
  * @property {number} window of the timeline, in seconds
  * @property {import("../past/timeline.js").Range | null} range of the timeline, where the person looks closer
@@ -50,6 +53,9 @@ export function newState(details) {
     open: new Set(),
     device: "",
     scrolled: { top: 0, height: 460, row: 46 },
+    sights: new Map(),
+    heldSight: "",
+    only: "",
     wide: false,
     window: LAST_MINUTE,
     range: null,

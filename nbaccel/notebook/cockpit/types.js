@@ -126,8 +126,10 @@
  * @property {number} active how many are under way
  * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} draw
  * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} brief
+ * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} only the one of whose card the view is a part
  *
- * @typedef {(now: number, ended: boolean) => RunsView} DrawRuns
+ * `open` names the experiments whose trials a view shows.
+ * @typedef {{(now: number, ended: boolean, snapshot?: Snapshot): RunsView, open: (state: import("./state.js").State) => string[]}} DrawRuns
  *
  * The views of the past, as the third module has them; `told` adds an answer to what was known.
  * @typedef {object} PastViews

@@ -1,9 +1,11 @@
 // The Runs view: a line for each run, opened with its gang, curves, checkpoints, and how to stop or resume it.
 
 import { h } from "../cockpit/dom.js";
-import { button, empty, nameOf } from "../cockpit/draw_parts.js";
+import { empty, nameOf } from "../cockpit/draw_parts.js";
 import { count } from "../cockpit/words.js";
 import { drawCurves } from "./draw_curves.js";
+import { experimentView, goesOn } from "./experiment_views.js";
+import { head } from "./run_head.js";
 import { isUnderWay, runView } from "./run_views.js";
 
 /** @typedef {import("./types.js").Given} Given */
@@ -22,16 +24,24 @@ export function drawRuns(given, now, ended, state) {
     return drawRun(view, state, first.has(run.id) !== state.open.has(view.id));
   });
   return [
-    h("ul", { class: "runs", key: "runs", "aria-label": "Training runs" }, rows),
+    rows.length > 0 && h("ul", { class: "runs", key: "runs", "aria-label": "Training runs" }, rows),
     Boolean(given.more) && h("p", { class: "quiet", key: "more" }, `and ${count(given.more ?? 0, "more run")}`),
   ];
 }
 
-/** The runs under way, each in a line. @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
+/** One run with all that is known of it, for its own card. @param {import("./types.js").Run} given @param {number} now @param {boolean} ended @param {State} state */
+export function drawOneRun(given, now, ended, state) {
+  const run = runView(given, now, ended);
+  return [head(run, state, nameOf(run.name), false), h("div", { class: "run", key: "run" }, details(run))];
+}
+
+/** The runs and experiments under way, each in a line. @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
 export function drawBrief(given, now, ended, state) {
-  const runs = ended ? [] : given.runs.filter(isUnderWay).map((run) => runView(run, now, false));
+  if (ended) return [];
+  const experiments = (given.experiments ?? []).filter(goesOn).map((experiment) => experimentView(experiment, now, false));
+  const runs = [...experiments, ...given.runs.filter(isUnderWay).map((run) => runView(run, now, false))];
   if (!runs.length) return [];
-  return [h("ul", { class: "runs", key: "runs", "aria-label": "Training runs" }, runs.map((run) => h("li", { key: run.id }, head(run, state, nameOf(run.name), true))))];
+  return [h("ul", { class: "runs", key: "runs", "aria-label": "Runs under way" }, runs.map((run) => h("li", { key: run.id }, head(run, state, nameOf(run.name), true))))];
 }
 
 /** @param {RunView} run @param {State} state @param {boolean} open */
@@ -39,34 +49,6 @@ function drawRun(run, state, open) {
   const name = h("button", { type: "button", class: "opens", "data-act": "group", "data-function": run.id, "aria-expanded": String(open) },
     h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(run.name));
   return h("li", { key: run.id }, head(run, state, name, !open), open && h("div", { class: "run" }, details(run)));
-}
-
-/** @param {RunView} run @param {State} state @param {import("../cockpit/dom.js").Shape} name @param {boolean} brief */
-function head(run, state, name, brief) {
-  const facts = [run.owner, run.time, run.progress, brief && run.metrics].filter(Boolean).join(" · ");
-  return h("div", { class: "line head" }, name, stateOf(run), h("span", { class: "facts quiet" }, facts), stopButton(run, state));
-}
-
-/** @param {{state: string, sign: string, colour: number}} shown */
-function stateOf({ state, sign, colour }) {
-  const own = state === "running" ? ` ink c${colour}` : "";
-  return h("span", { class: `nowrap state ${state}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, sign), ` ${state}`);
-}
-
-/** What takes one step down the ladder; a run of another notebook is stopped only after a question. @param {RunView} run @param {State} state */
-function stopButton(run, state) {
-  if (!run.stop) return null;
-  const { label, about, order } = run.stop;
-  const data = { "data-id": order, "data-name": run.name };
-  if (state.asked.has(order)) return button("asked…", { ...data, class: "aside", "aria-label": `${label} ${run.name}`, disabled: true });
-  const title = `${label} ${run.name} ${about}`;
-  if (!run.owner) return button(label, { ...data, class: "aside", "data-act": "cancel-run", "aria-label": `${label} ${run.name}`, title });
-  if (state.doubted !== order) {
-    return button(`${label}…`, { ...data, class: "aside", "data-act": "doubt", "data-owner": run.owner, "aria-label": `${label} ${run.name} of ${run.owner}`, title });
-  }
-  return h("span", { class: "ask nowrap aside" },
-    button("Keep", { ...data, "data-act": "keep", "aria-label": `Keep ${run.name} of ${run.owner}` }), " ",
-    button(`${label} it`, { ...data, "data-act": "cancel-run", class: "urgent", "aria-label": `${label} ${run.name} of ${run.owner} all the same` }));
 }
 
 /** @param {RunView} run */

@@ -25,6 +25,14 @@ export const RUNS_STYLE = `
 .nbaccel-cockpit .curve .marks{stroke:var(--quiet);stroke-width:1.5;fill:none}
 .nbaccel-cockpit .curve .best{stroke:var(--quiet);stroke-width:1;stroke-dasharray:3 3;fill:none}
 .nbaccel-cockpit .curve .curve-line{stroke:var(--c);stroke-width:2;stroke-linejoin:round;fill:none;background:none}
+.nbaccel-cockpit .curve.wide{max-width:720px;margin-top:8px}
+.nbaccel-cockpit .curve.wide figcaption{justify-content:flex-start}
+.nbaccel-cockpit .curve .other{stroke:var(--quiet);stroke-width:1;opacity:.3;fill:none}
+.nbaccel-cockpit .curve .front{stroke:var(--c);stroke-width:1.2;opacity:.6;fill:none;background:none}
+.nbaccel-cockpit .curve .dots{stroke:var(--c);stroke-width:5;stroke-linecap:round;opacity:.55;fill:none;background:none}
+.nbaccel-cockpit .curve .axis-line{stroke:var(--edge);stroke-width:1;fill:none}
+.nbaccel-cockpit .curve .axis-name{fill:var(--ink);font-weight:600}
+.nbaccel-cockpit td.trend{min-width:64px;max-width:90px}
 @container (max-width:700px){.nbaccel-cockpit .run{padding-left:4px}.nbaccel-cockpit .head .facts{order:3;flex-basis:100%}}
 @media (forced-colors:active){.nbaccel-cockpit .curve text,.nbaccel-cockpit .curve .star{fill:CanvasText}
 .nbaccel-cockpit .curve path{stroke:CanvasText}.nbaccel-cockpit .curve .curve-line{stroke:Highlight}.nbaccel-cockpit .curve .curve-end{fill:Highlight}

@@ -5,6 +5,7 @@ import { PALETTE } from "../cockpit/palette.js";
 import { age, amount, count, demandWords, deviceWords, plain } from "../cockpit/words.js";
 import { curveShape } from "./curve_shapes.js";
 import { reading } from "./scales.js";
+import { STEPS, STOPS } from "./stop_button.js";
 
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").RankDot} RankDot */
@@ -12,8 +13,6 @@ import { reading } from "./scales.js";
 const UNDER_WAY = ["waiting", "running", "stopping", "restarting"];
 /** @type {Record<string, string>} */
 const SIGNS = { waiting: "◌", restarting: "◌", running: "●", stopping: "●", finished: "✓", returned: "✓", stopped: "⊘", failed: "✕" };
-const STOPS = ["Stop", "Interrupt", "Kill"]; // the steps of the ladder
-const STEPS = ["after its next report", "now, with KeyboardInterrupt", "at once, by ending its processes"];
 const METRICS = 4; // of a run that is shown in one line
 
 /** @param {Run} run */

@@ -28,7 +28,44 @@
  * @property {number} [left_s]
  * @property {number} [stops] how often it was asked to stop
  *
- * @typedef {{runs: Run[], more?: number}} Given what the kernel sends: the runs in their order, and how many more there are
+ * An experiment of nbaccel.tune (nbaccel/views/experiment_snapshot.py).
+ * @typedef {object} Experiment
+ * @property {string} id
+ * @property {string} name
+ * @property {string} path
+ * @property {number} hue
+ * @property {string} [owner] missing for the reader's own
+ * @property {string} [state]
+ * @property {string} [why]
+ * @property {number} [started_at]
+ * @property {number} [ended_at]
+ * @property {Record<string, number>} [counts] of trials, by their states
+ * @property {number} [total]
+ * @property {string} [metric]
+ * @property {{id: string, value: number, config: Record<string, string>}} [best]
+ * @property {number} [stops] how often it was asked to stop
+ * @property {string} [shown] the metric of its trials' rows
+ * @property {string} [mode]
+ *
+ * A trial, as it is asked for (nbaccel/views/trial_rows.py).
+ * @typedef {object} TrialRow
+ * @property {number} number
+ * @property {string} [state]
+ * @property {Record<string, any>} [config]
+ * @property {number | string | null} [value]
+ * @property {number} [reports]
+ * @property {{first: number, last: number, low: number, high: number, letters: string, log?: boolean} | null} [curve]
+ * @property {Record<string, string[]>} [devices]
+ * @property {number | null} [pid]
+ * @property {number | null} [started_at]
+ * @property {number | null} [ended_at]
+ * @property {string} [error]
+ * @property {number} [attempts]
+ * @property {number} [stops]
+ * @property {boolean} [waits]
+ *
+ * @typedef {{rows: Map<string, TrialRow>}} TrialRows
+ * @typedef {{runs: Run[], experiments?: Experiment[], more?: number}} Given what the kernel sends: the runs in their order, and how many more there are
  * @typedef {import("../cockpit/state.js").State} State
  * @typedef {import("../cockpit/dom.js").Shape} Shape
  */

@@ -1,4 +1,18 @@
 // nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
+function copyText(page,text){
+const clipboard=page.defaultView?.navigator.clipboard;
+if(clipboard)clipboard.writeText(text).catch(()=>copySelected(page,text));
+else copySelected(page,text);
+}
+function copySelected(page,text){
+const field=page.createElement("textarea");
+field.value=text;
+field.style.position="fixed";
+page.body.append(field);
+field.select();
+page.execCommand("copy");
+field.remove();
+}
 const TASKS='.scroll[aria-label="Tasks"]';
 function watchSight(root,state,redraw){
 const scrolled=(event)=>{
@@ -194,6 +208,10 @@ state.held=null;
 },
 group:(data)=>void(state.open.delete(data.function??"")||state.open.add(data.function??"")),
 tile:(data)=>void(state.device=state.device===data.device?"":(data.device??"")),
+copy(data){
+copyText(root.ownerDocument,data.text??"");
+say(`Copied ${data.name}.`);
+},
 trace(){
 const snapshot=source.snapshot();
 if(snapshot?.past)save(root.ownerDocument,JSON.stringify(snapshot.past.traceOf(snapshot,view.now())));
@@ -368,7 +386,7 @@ else element.setAttribute(name,value===true?"":String(value));
 }
 function table(caption,columns,rows,more={}){
 const heads=columns.map((column,index)=>head(typeof column==="string"?{name:column}:column,index,more.sort));
-return h("div",{class:"scroll",key:caption,role:"region","aria-label":caption,tabindex:"0"},
+return h("div",{class:"scroll",key:caption,role:"region","aria-label":caption,tabindex:"0","data-sight":more.sight??null},
 h("table",{"aria-rowcount":more.rows&&more.rows+1},h("caption",{class:"unseen"},caption),
 h("thead",{},h("tr",{},heads)),h("tbody",{},rows)));
 }
@@ -614,6 +632,19 @@ return{since:answer.seq,origin:answer.origin,step:answer.step_s,first,watts:answ
 function linesOf(readings,row){
 return readings?.lines.get(laneName(row))??null;
 }
+function rowsQuestion(state,snapshot){
+const due=(id)=>state.past[`rows/${id}`]?.due??0;
+const[record]=(snapshot.runs?.open(state)??[]).sort((a,b)=>due(a)-due(b));
+return record?{ask:"rows",key:`rows/${record}`,record}:null;
+}
+function placeOf({ask,key}){
+return ask==="rows"?key:ask;
+}
+function withRows(before,answer){
+const rows=new Map(before?.rows);
+for(const[key,row]of Object.entries(answer.rows))rows.set(key,row);
+return{since:answer.seq,total:answer.total,rows};
+}
 const LAST_MINUTE=60;
 const WHOLE_RUN=0;
 let views=0;
@@ -630,6 +661,9 @@ order:[],
 open:new Set(),
 device:"",
 scrolled:{top:0,height:460,row:46},
+sights:new Map(),
+heldSight:"",
+only:"",
 wide:false,
 window:LAST_MINUTE,
 range:null,
@@ -653,7 +687,9 @@ const MINUTES_TOLD=3;
 function questionOf(state,snapshot,now){
 const{engine,pid}=snapshot.runtime;
 const cluster=`${engine} ${pid ?? ""} ${snapshot.nodes?.[0]?.node_id ?? ""}`;
+if(state.only)return rowsQuestion(state,snapshot);
 const view=state.details?state.tab:"devices";
+if(view==="runs")return rowsQuestion(state,snapshot);
 if(view==="devices"&&hasLines(snapshot))return{ask:"readings",key:cluster};
 if(view==="tasks"&&state.log){
 const[key,known]=[`${cluster} ${state.log.id}`,state.past.task_log];
@@ -684,24 +720,26 @@ clearTimeout(later);
 const snapshot=source.snapshot();
 const question=snapshot&&!snapshot.ended?questionOf(state,snapshot,now()):null;
 if(!question)return;
-if(question.ask!=="readings"&&question.ask!=="task_log"&&!snapshot?.past)return void load();
-const known=state.past[question.ask];
+if(!["readings","task_log","rows"].includes(question.ask)&&!snapshot?.past)return void load();
+const place=placeOf(question);
+const known=state.past[place];
 const same=known?.key===question.key&&known.start===question.start;
 const wait=Math.max(same?known.due:0,last+LEAST_PAUSE_MS)-Date.now();
 if(wait>0)return void(later=setTimeout(look,wait));
 last=Date.now();
 const data=same||question.ask==="runs"?(known?.data??null):null;
-state.past[question.ask]={key:question.key,start:question.start,due:last+LATE_MS,data};
+state.past[place]={key:question.key,start:question.start,due:last+LATE_MS,data};
 source.send({say:"history",id:state.id,...question,since:same?(data?.since??0):0});
 };
 const heard=(message)=>{
-const past=state.past[message.ask];
+const past=state.past[placeOf(message)];
 if(past?.key!==message.key)return;
 const answer=JSON.parse(message.answer);
-const told={readings:withReadings,task_log:withLog}[(message.ask)]??source.snapshot()?.past?.told[message.ask];
+const told={readings:withReadings,task_log:withLog,rows:withRows}[(message.ask)]??source.snapshot()?.past?.told[message.ask];
 if(told)past.data=told(past.data,answer);
 past.due=Date.now()+1000*answer.pause_s;
-if(message.ask==="task_log"&&looks)look();
+const goesOn=message.ask==="task_log"||(message.ask==="rows"&&!answer.pause_s);
+if(goesOn&&looks)look();
 };
 const end=()=>{
 looks=false;
@@ -1212,6 +1250,10 @@ function drawFrame(scene,state){
 const body=state.details?[tabs(scene,state),panel(scene,state)]:compact(scene,state);
 return[header(scene,state),...body,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},state.said)];
 }
+function drawOnly(scene,state){
+const shown=scene.runs?.only(state).flat()??[];
+return[...(shown.length?shown:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},state.said)];
+}
 function drawEmpty(words){
 return[h("p",{class:"quiet",key:"none"},words)];
 }
@@ -1268,6 +1310,44 @@ function panel(scene,state){
 const view=VIEWS[state.tab]??drawDevices;
 return h("div",{role:"tabpanel",id:`${state.id}-panel`,"aria-labelledby":`${state.id}-${state.tab}`,tabindex:"-1",key:`panel-${state.tab}`,class:"panel"},
 ...view(scene,state).flat());
+}
+const REGIONS=".scroll[data-sight]";
+function watchRows(root,state,redraw){
+const scrolled=(event)=>{
+const region=(event.target);
+if(!region.matches?.(REGIONS))return;
+note(region,state);
+redraw();
+};
+const moved=(event)=>{
+const body=event.type==="pointerover"?(event.target).closest?.(`${REGIONS} tbody`):null;
+const over=(body?.closest(REGIONS)??null)?.dataset.sight??"";
+if(over===state.heldSight)return;
+state.heldSight=over;
+redraw();
+};
+root.addEventListener("scroll",scrolled,true);
+root.addEventListener("pointerover",moved);
+root.addEventListener("pointerleave",moved);
+return()=>{
+root.removeEventListener("scroll",scrolled,true);
+root.removeEventListener("pointerover",moved);
+root.removeEventListener("pointerleave",moved);
+};
+}
+function measureRows(root,state){
+const regions=([...root.querySelectorAll(REGIONS)]);
+return regions.map((region)=>note(region,state)).some(Boolean);
+}
+function note(region,state){
+const name=region.dataset.sight??"";
+const before=state.sights.get(name);
+const rows=region.querySelectorAll("tbody tr:not(.gap)");
+if(!rows.length)return false;
+const height=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length;
+const same=before&&(height<8||Math.abs(height-before.row)<4);
+state.sights.set(name,{top:region.scrollTop,height:Math.max(region.clientHeight,100),row:same?before.row:height});
+return!same||Math.abs(before.top-region.scrollTop)>1;
 }
 const LONG_ID=20;
 function deviceLabels(rows){
@@ -1399,7 +1479,7 @@ const ended=given.lost?"the kernel has gone":!given.ended?"":given.runtime.share
 const snapshot=ended?afterEnd(given):given;
 const counts=taskCounts(snapshot);
 const tab=asked.tab;
-const runs=snapshot.runs?.(now,ended!=="");
+const runs=snapshot.runs?.(now,ended!=="",snapshot);
 const tasks=tab==="tasks"?tasksOf(snapshot,asked,now):[];
 return{
 title:titleOf(snapshot),
@@ -1751,6 +1831,7 @@ finding.end,
 history.end,
 source.subscribe(arrived),
 actions(root,source,state,{redraw:soon,more:()=>seen(visible),look,recall:history.heard,now:clock.now}),
+watchRows(root,state,soon),
 watchVisibility(root,seen)
 ];
 const ticking=setInterval(soon,1000);
@@ -1768,9 +1849,10 @@ function drawSnapshot(root,snapshot,state,now){
 const asked={filter:state.filter,window:state.window,range:state.range,sort:state.sort,held:state.held,tab:state.details?state.tab:"devices",found:foundNow(state),past:state.past};
 const scene=sceneOf(snapshot,asked,now);
 if(scene.timeline)state.shown={from:scene.timeline.start,to:scene.timeline.start+scene.timeline.seconds};
-const drawn=()=>(drawFrame(scene,state).filter(Boolean));
+const drawn=()=>((state.only?drawOnly(scene,state):drawFrame(scene,state)).filter(Boolean));
 draw(root,drawn());
 if(state.tab==="tasks"&&measure(root,state))draw(root,drawn());
+if((state.tab==="runs"||state.only)&&measureRows(root,state))draw(root,drawn());
 followLog(root,state);
 }
 function forget(state,snapshot){
@@ -1847,7 +1929,7 @@ for(const each of saved)each.style.display="";
 }
 const PARTS={
 h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,plain,stateWord,
-colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN
+colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN,inSight
 };
 function loadedFrom(model,trait,changed){
 let asked=false;

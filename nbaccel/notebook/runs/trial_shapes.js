@@ -1,0 +1,152 @@
+// The drawings of an experiment's trials, as shapes: curves over each other, parallel coordinates, and each parameter
+// against the metric. The best trial is in front; all that are not among the best are one path, however many they are.
+
+import { count, plain } from "../cockpit/words.js";
+import { isLogarithmic, logTicks, reading, ticks } from "./scales.js";
+import { paramWords } from "./trials.js";
+
+/** @typedef {import("./trials.js").Trial} Trial */
+/** @typedef {{name: string, at: (value: any) => number | null, levels: {y: number, label: string}[]}} Axis at: the height of a value */
+
+export const WIDE = 560;
+export const TALL = 200;
+export const SMALL = { width: 220, height: 150 };
+const MARGIN = 52;
+const BELOW = 22; // below the drawing, for the labels of x
+const CEILING = 10;
+const IN_FRONT = 8; // after the best one
+const MOST_LINES = 300;
+const MOST_AXES = 6; // of parameters
+const MOST_WORDS = 10; // values of a parameter that is no number
+
+/** @param {number} number */
+function rounded(number) {
+  return Math.round(number * 10) / 10;
+}
+
+/** Where values from `low` to `high` are drawn, from `bottom` up to `top`. @param {number[]} values @param {number} bottom @param {number} top */
+function scaleOf(values, bottom, top) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  const log = isLogarithmic(low, high);
+  const height = log ? Math.log10 : (/** @type {number} */ value) => value;
+  const [first, last] = [height(low), height(high)];
+  const at = (/** @type {number} */ value) => rounded(bottom + (last > first ? (height(value) - first) / (last - first) : 0.5) * (top - bottom));
+  return { at, levels: (log ? logTicks(low, high) : ticks(low, high)).map((value) => ({ y: at(value), label: reading(value) })) };
+}
+
+/** The paths of lines, the best first: one for the best, some in front, and one for all others.
+ * @param {string[]} lines */
+function layers(lines) {
+  return { best: lines[0] ?? "", front: lines.slice(1, 1 + IN_FRONT), others: lines.slice(1 + IN_FRONT).join("") };
+}
+
+/** @param {Trial[]} trials the best first @param {string} metric */
+export function overlaidShape(trials, metric) {
+  const drawn = trials.filter(({ points }) => points.length > 1).slice(0, MOST_LINES);
+  if (!drawn.length) return null;
+  const every = drawn.flatMap(({ points }) => points);
+  const across = scaleOf([0, 1], MARGIN, WIDE - 10);
+  const last = every.reduce((most, [x]) => Math.max(most, x), 1);
+  const x = (/** @type {number} */ report) => across.at(report / last);
+  const { at, levels } = scaleOf(every.map(([, value]) => value), TALL - BELOW, CEILING);
+  const lines = drawn.map(({ points }) => points.map(([report, value], index) => `${index ? "L" : "M"}${x(report)} ${at(value)}`).join(""));
+  const left = trials.length - drawn.length;
+  return {
+    ...layers(lines),
+    levels,
+    reports: ticks(0, last).filter(Number.isInteger).map((report) => ({ x: x(report), label: String(report) })),
+    words: `${plain(metric)} over ${count(last + 1, "report")} of ${count(drawn.length, "trial")}, the best in front: ${drawn[0].short}, ${lastWords(drawn[0])}`,
+    left,
+  };
+}
+
+/** @typedef {NonNullable<ReturnType<typeof overlaidShape>>} OverlaidShape */
+
+/** @param {Trial} trial */
+function lastWords({ value, points }) {
+  return `now ${reading(value ?? points[points.length - 1][1])}`;
+}
+
+/** An axis for a parameter's values: numbers, or a few words one above the other. @param {string} name @param {any[]} values
+ * @param {number} bottom @param {number} top @returns {Axis | null} */
+function axisOf(name, values, bottom, top) {
+  const there = values.filter((value) => value !== undefined && value !== null);
+  if (there.length && there.every((value) => typeof value === "number" && Number.isFinite(value))) {
+    const { at, levels } = scaleOf(there, bottom, top);
+    return { name: plain(name), at: (value) => (typeof value === "number" ? at(value) : null), levels };
+  }
+  const distinct = [...new Set(values.map(paramWords))].sort();
+  if (distinct.length > MOST_WORDS) return null;
+  const { at } = scaleOf([0, Math.max(1, distinct.length - 1)], bottom, top);
+  const levels = distinct.map((label, place) => ({ y: at(place), label: label.length > 10 ? `${label.slice(0, 9)}…` : label }));
+  return { name: plain(name), at: (value) => at(distinct.indexOf(paramWords(value))), levels };
+}
+
+/** Parallel coordinates: an axis for each parameter and one for the metric, a line for each trial.
+ * @param {Trial[]} trials the best first @param {string[]} names @param {string} metric */
+export function parallelShape(trials, names, metric) {
+  const drawn = trials.filter(({ value }) => value != null).slice(0, MOST_LINES);
+  const [bottom, top] = [TALL - 8, 26];
+  const given = names.slice(0, MOST_AXES).map((name) => ({ name, axis: axisOf(name, drawn.map(({ params }) => params[name]), bottom, top) }));
+  const usable = given.filter(({ axis }) => axis);
+  if (drawn.length < 2 || !usable.length) return null;
+  const heights = [...usable.map(({ name, axis }) => (/** @type {Trial} */ trial) => axis?.at(trial.params[name]) ?? null)];
+  const last = /** @type {Axis} */ (axisOf(metric, drawn.map(({ value }) => value), bottom, top));
+  heights.push((trial) => last.at(trial.value));
+  const axes = [...usable.map(({ axis }) => /** @type {Axis} */ (axis)), last];
+  const x = (/** @type {number} */ place) => rounded(MARGIN + (place * (WIDE - MARGIN - 24)) / (axes.length - 1));
+  const lines = drawn.map((trial) => {
+    const points = heights.map((height, place) => ({ x: x(place), y: height(trial) })).filter(({ y }) => y != null);
+    return points.map((point, index) => `${index ? "L" : "M"}${point.x} ${point.y}`).join("");
+  });
+  return {
+    ...layers(lines),
+    axes: axes.map(({ name, levels }, place) => ({ name, x: x(place), levels })),
+    bottom,
+    top,
+    words: `Parallel coordinates of ${count(drawn.length, "trial")}: ${axes.map(({ name }) => name).join(", ")}; the best in front: ${wordsOfBest(drawn[0], names, metric)}`,
+  };
+}
+
+/** @typedef {NonNullable<ReturnType<typeof parallelShape>>} ParallelShape */
+
+/** @param {Trial} trial @param {string[]} names @param {string} metric */
+function wordsOfBest({ params, value }, names, metric) {
+  const said = names.slice(0, MOST_AXES).map((name) => `${plain(name)} ${paramWords(params[name])}`);
+  return [...said, `${plain(metric)} ${reading(value ?? 0)}`].join(", ");
+}
+
+/** A dot for each trial: a parameter against the metric. @param {Trial[]} trials the best first @param {string} name @param {string} metric */
+export function scatterShape(trials, name, metric) {
+  const drawn = trials.filter(({ value, params }) => value != null && params[name] !== undefined);
+  const { width, height } = SMALL;
+  const across = drawn.length > 1 ? axisOf(name, drawn.map(({ params }) => params[name]), MARGIN, width - 14) : null;
+  if (!across) return null;
+  const { at, levels } = scaleOf(drawn.map(({ value }) => value ?? 0), height - BELOW, CEILING + 8);
+  const [best, ...others] = drawn.map(({ params, value }) => ({ x: across.at(params[name]) ?? MARGIN, y: at(value ?? 0) }));
+  return {
+    name: plain(name),
+    best,
+    others: others.map((dot) => `M${dot.x} ${dot.y}h0`).join(""),
+    levels,
+    below: across.levels.map(({ y, label }) => ({ x: y, label })),
+    words: `${plain(metric)} against ${plain(name)} of ${count(drawn.length, "trial")}, the best at ${paramWords(drawn[0].params[name])}`,
+  };
+}
+
+/** @typedef {NonNullable<ReturnType<typeof scatterShape>>} ScatterShape */
+
+/** The drawings of parameters, of those that have one. @param {Trial[]} trials @param {string[]} names @param {string} metric */
+export function scatterShapes(trials, names, metric) {
+  return names.slice(0, MOST_AXES).map((name) => scatterShape(trials, name, metric)).filter((shape) => shape !== null);
+}
+
+/** A curve without axes, 64 wide and 16 high. @param {Trial} trial */
+export function sparkPath({ points }) {
+  if (points.length < 2) return "";
+  const down = scaleOf(points.map(([, value]) => value), 15, 1);
+  const across = scaleOf([points[0][0], points[points.length - 1][0]], 0, 64);
+  const linear = (/** @type {number} */ x) => rounded(((x - points[0][0]) / (points[points.length - 1][0] - points[0][0] || 1)) * 64);
+  return across && points.map(([x, value], index) => `${index ? "L" : "M"}${linear(x)} ${down.at(value)}`).join("");
+}
