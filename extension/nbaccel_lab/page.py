@@ -1,11 +1,12 @@
 """The page at `{base_url}nbaccel/`: the cockpit of every runtime, for browsers without JupyterLab and Notebook 7.
 
-The cockpit's own modules draw it: those in the wheel, or in a checkout those of nbaccel beside this folder.
+The cockpit's own modules draw it: in a checkout those of nbaccel beside this folder, else the copies in the wheel.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -95,5 +96,7 @@ class FileHandler(_Handler):
 @cache
 def content(name: str) -> bytes:
     """A file of the page. Raises OSError."""
-    folder = FILES[name] or (RENDERER if RENDERER.exists() else CHECKOUT)
-    return (folder / name).read_bytes()
+    folder = FILES[name] or CHECKOUT
+    if folder.exists():
+        return (folder / name).read_bytes()
+    return gzip.decompress((RENDERER / f"{name}.gz").read_bytes())

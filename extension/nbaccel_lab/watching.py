@@ -188,7 +188,7 @@ class Watching:
         for id in [id for id in self._feeds if id not in wanted or id not in self._records]:
             feed = self._feeds.pop(id)
             self._finish(feed.end())
-            if id in wanted:
+            if id not in self._records:
                 self._post(f"gone {id}", _gone(id, feed.reason or "The runtime has ended."), id)
         for id, rows in wanted.items():
             record = self._records.get(id)

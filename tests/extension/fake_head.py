@@ -136,7 +136,7 @@ class FakeHead:
         writer.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
 
 
-async def until(is_so: Callable[[], Any], what: str, deadline_s: float = 60.0) -> None:
+async def until(is_so: Callable[[], Any], what: str, deadline_s: float = 120.0) -> None:
     """Wait until something is so; tests of the event loop cannot block it."""
     async with asyncio.timeout(deadline_s) as limit:
         while not is_so():

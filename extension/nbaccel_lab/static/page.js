@@ -158,7 +158,10 @@ function answering(runtime, snapshot, tell) {
     visible: ({ rows }) => rows && say({ type: "watch", runtimes: ["*"], rows }),
     cancel: ({ id }) => taken(id, "Cancelled.", { task_id: id }),
     kill: ({ id }) => taken(id, "Killed.", { actor_id: id }),
-    stop: ({ id }) => taken(id, "Asked it to stop.", { run_id: id.split("/")[0] }),
+    stop({ id }) {
+      const [run_id, before, trial] = id.split("/");
+      return taken(id, "Asked it to stop.", { run_id, ...(before && { before: Number(before) }), ...(trial && { trial }) });
+    },
     async "cancel-many"({ id, filter, function: only }) {
       const { rows } = await ask(runtime, { ask: "tasks", filter: filterOf(filter, MOST_FOUND) });
       const live = rows.filter((row) => !ENDED.includes(row.state) && (!only || (row.function || row.name) === only));

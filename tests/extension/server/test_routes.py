@@ -132,12 +132,16 @@ async def test_each_order_reaches_the_head(head: FakeHead, post: Fetch) -> None:
     assert await post("cancel", runtime=id, task_id="a1", force=True) == (200, {"done": "cancel"})
     assert await post("cancel", runtime=id, actor_id="b2") == (200, {"done": "cancel"})
     assert await post("cancel", runtime=id, run_id="r1") == (200, {"done": "cancel"})
+    assert (await post("cancel", runtime=id, run_id="r1", before=1))[0] == 200
+    assert (await post("cancel", runtime=id, run_id="r1", before=0, trial="t3"))[0] == 200
     assert await post("recycle", runtime=id) == (200, {"done": "recycle", "workers": 2})
     assert await post("shutdown", runtime=id) == (200, {"done": "shutdown"})
     assert head.asked == [
         {"ask": "cancel", "task_id": "a1", "force": True},
         {"ask": "kill", "actor_id": "b2"},
         {"ask": "ask_publisher", "id": "r1", "what": "stop"},
+        {"ask": "ask_publisher", "id": "r1", "what": "stop 1"},
+        {"ask": "ask_publisher", "id": "r1", "what": "stop-trial 0 t3"},
         {"ask": "recycle"},
         {"ask": "stop"},
     ]
@@ -157,6 +161,7 @@ async def test_a_request_that_makes_no_sense_is_answered_with_a_sentence(
         (post("cancel", runtime=id, task_id="a1", actor_id="b2"), 400),
         (post("cancel", runtime=id, task_id=["a1"]), 400),
         (post("cancel", runtime=[id], task_id="a1"), 400),
+        (post("cancel", runtime=id, run_id="r1", before="now"), 400),
         (post("start", kernelspec=7), 400),
         (answer_of(jp_fetch("nbaccel", "api", "v1", "cancel", method="POST", body="[]")), 400),
     ]:

@@ -30,7 +30,7 @@ class Browser:
 
     async def next(self, kind: str, is_it: Callable[[dict[str, Any]], bool] = lambda message: True) -> dict[str, Any]:
         """The next message of a kind; those before it are in `heard`."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while True:
                 text = await self._connection.read_message()
                 assert text is not None, "the server has closed the tab's connection"
@@ -171,6 +171,15 @@ async def test_a_runtime_that_ends_is_gone_and_one_that_falls_silent_is_tried_ag
         gone = await tab.next("gone", lambda message: message["runtime"] == head.session)
         assert gone["reason"].endswith(".")
         await tab.next("runtimes", lambda message: not message["runtimes"])
+
+
+async def test_who_watches_all_hears_of_the_end_too(browser: Any, head: FakeHead) -> None:
+    async with browser() as tab:
+        await tab.say(type="watch", runtimes=["*"])
+        await tab.next("snapshot")
+        head.close()
+        head.file.unlink()
+        assert (await tab.next("gone"))["runtime"] == head.session
 
 
 async def test_a_runtime_of_another_version_is_in_the_list_with_its_sentence(browser: Any, head: FakeHead) -> None:
