@@ -22,6 +22,7 @@ import msgspec
 
 from nbaccel import __version__
 from nbaccel.exceptions import RayError
+from nbaccel.machines import joining
 from nbaccel.machines.kuberay.commands import kuberay
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
@@ -118,6 +119,7 @@ def main(ctx: click.Context) -> None:
 
 
 main.add_command(kuberay)
+main.add_command(joining.token)
 
 
 @main.command()
@@ -264,9 +266,15 @@ def devices(control: Control, as_json: bool) -> None:
 
 @main.command()
 @click.option("--simulate", help="Report on a machine with these devices: nvidia:8xH100")
+@click.option("--address", help="Say instead whether this machine could join the Ray cluster at HOST:6379.")
+@click.option("--token-file", help="The token to show there; usually ~/.ray/auth_token.")
 @click.pass_obj
-def doctor(control: Control, simulate: str | None) -> None:
+def doctor(control: Control, simulate: str | None, address: str | None, token_file: str | None) -> None:
     """Say which accelerators were looked for, what was found, and why not the others."""
+    if address:
+        for sentence in joining.judge_address(address, token_file):
+            click.echo(sentence)
+        return
     from nbaccel.accelerators import report
 
     text = report.doctor(simulate=simulate, held=control.holder, log_errors=_last_notes(control))

@@ -29,6 +29,7 @@ ARROWS: dict[str, set[str]] = {
     "host_address": set(),
     "plain_files": set(),
     "proc": set(),
+    "ray_preflight": set(),
     "ray_tokens": {"plain_files"},
     "quantities": set(),
     "roots": set(),
@@ -43,7 +44,7 @@ ARROWS: dict[str, set[str]] = {
     "api": HELD | {"addresses", "job_config", "leases", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "machines", "views"},
-    "machines": {"ray_tokens"},
+    "machines": {"ray_preflight", "ray_tokens"},
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"hints", "util", "views", "waits"},
@@ -83,7 +84,10 @@ ARROWS: dict[str, set[str]] = {
     "ray_engine": {"engine", "handles", "views"} | RAYS,
     "ray_engine.border": HELD | {"ray_engine.startup"},
     "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
-    "ray_engine.startup": HELD | RAYS | {"addresses", "package_environments", "plain_files", "ray_tokens", "views"},
+    "ray_engine.startup": HELD
+    | RAYS
+    | {"addresses", "package_environments", "plain_files"}
+    | {"ray_preflight", "ray_tokens", "views"},
     "ray_engine.reports": HELD | RAYS | {"__init__", "accelerators", "scheduling", "views"},
 }
 # Inside of a room: modules that import nothing of nbaccel but these.

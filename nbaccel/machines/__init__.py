@@ -1,6 +1,7 @@
 """What brings machines to a Ray cluster.
 
 ```
+  joining      the token of this machine, and whether a cluster would let it in
   kuberay/     a RayCluster for Kubernetes: written, checked, connected to
 ```
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
-from nbaccel import exceptions, ray_tokens
+from nbaccel import exceptions, ray_preflight, ray_tokens
 from nbaccel.handles.options import InitOptions
 from nbaccel.ray_engine.border.rays import Environment, Keywords
 from nbaccel.ray_engine.startup import addresses, own_environments
@@ -119,24 +119,21 @@ def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
 
 
 def show_token(address: str) -> None:
-    """Whether the cluster takes our token, in 10 ms: Ray itself tries for 20 s, and does not say what was wrong.
+    """Whether the cluster takes our token and runs what we run, in milliseconds: Ray itself tries for 20 s.
 
     Raises ConnectionError. Of Ray Client, Ray says it soon enough.
     """
-    from ray.exceptions import AuthenticationError, RayError
+    from ray.exceptions import AuthenticationError
 
     if address.startswith("ray://"):
         return
-    raylet: Any = importlib.import_module("ray._raylet")
-    # Ray reads its variables when it is imported, and the token once; a notebook may have set them since.
-    raylet.Config.initialize("")
-    raylet.AuthenticationTokenLoader.instance().reset_cache()
     try:
-        raylet.GcsClient(address=address)
+        versions = ray_preflight.ask_versions(address)
     except AuthenticationError as error:
         raise ConnectionError(addresses.why_not_joined(address, error)) from error
-    except (RayError, RuntimeError):
-        pass  # Ray's own attempt reports other errors
+    wrong = ray_preflight.mismatch(versions, ray_preflight.versions_here()) if versions else ""
+    if wrong:
+        raise ConnectionError(f"address={address!r}: the cluster could not be joined: {wrong}")
 
 
 def _start_keywords(options: InitOptions) -> Keywords:

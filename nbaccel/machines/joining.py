@@ -1,0 +1,117 @@
+"""Joining a Ray cluster from a terminal: the token of this machine, and whether a cluster would let it in."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from nbaccel import ray_preflight, ray_tokens
+
+_USUAL_PORTS = {8265: "Ray's dashboard", 10001: "Ray Client (write ray://HOST:10001)", 8000: "Ray Serve"}
+
+
+@click.command()
+@click.option("--generate", is_flag=True, help="Make a token if this machine has none.")
+@click.option("--path", "only_path", is_flag=True, help="Print only the path of the file.")
+@click.option("--show", is_flag=True, help="Print the token itself: whoever reads it may run code in the cluster.")
+def token(generate: bool, only_path: bool, show: bool) -> None:
+    """Say which token this machine shows to Ray clusters; the token itself is printed only by --show."""
+    file = ray_tokens.usual_file()
+    if generate and not file.exists():
+        ray_tokens.write_token(file, ray_tokens.make_token())
+        click.echo(f"Made a token in {file}.", err=True)
+    elif generate:
+        click.echo(f"{file} is there already and stays: other machines may have copied it.", err=True)
+    if only_path:
+        click.echo(str(file))
+        return
+    if not file.exists():
+        raise click.ClickException(
+            f"This machine has no token ({file} is missing). Make one: nbaccel token --generate. To join a cluster, "
+            "copy its head's: scp head:~/.ray/auth_token ~/.ray/"
+        )
+    content = ray_tokens.read_token(file)
+    if show:
+        click.echo(content)
+    elif not generate:
+        click.echo(f"The token is in {file}, and only you can read it. Ray shows it where token_file= names it.")
+
+
+def judge_address(address: str, token_file: str | None) -> Iterator[str]:
+    """One sentence for each thing that is in order. Raises ConnectionError or ValueError for the first that is not."""
+    host, port = _host_and_port(address)
+    _listening(address, host, port)
+    yield f"{host} answers on port {port}."
+    if address.startswith("ray://"):
+        yield "This is taken for Ray Client's port, which says its versions and its token only to who joins."
+        return
+    yield _shown_token(token_file)
+    versions = _versions(address)
+    if versions is None:
+        raise ConnectionError(
+            f"{address} answers, but not as the head of a Ray cluster does. `ray start --head` listens on port 6379 "
+            f"unless told otherwise{_usually(port)}."
+        )
+    here = ray_preflight.versions_here()
+    wrong = ray_preflight.mismatch(versions, here)
+    if wrong:
+        raise ConnectionError(wrong)
+    yield "The cluster takes this machine's token, or wants none."
+    yield f"The cluster runs {versions}, and this machine can join it."
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        port = parts.port or (10001 if parts.scheme == "ray" else None)
+    except ValueError:  # no number, or too large
+        port = None
+    if not parts.hostname or port is None or parts.scheme not in ("", "ray"):
+        raise ValueError(f"{address!r} is no address of a Ray cluster: write HOST:6379 or ray://HOST:10001.")
+    return parts.hostname, port
+
+
+def _listening(address: str, host: str, port: int) -> None:
+    try:
+        ray_preflight.answers(host, port)
+    except OSError as error:
+        raise ConnectionError(
+            f"Nothing answers at {address} ({error.strerror or error}). Is the head started, and is the port open "
+            "between the machines (firewall)?"
+        ) from None
+
+
+def _shown_token(token_file: str | None) -> str:
+    """Make Ray show the token, and say which one it is: what is set for Ray goes before the usual file."""
+    if token_file is None and os.environ.get("RAY_AUTH_TOKEN"):
+        os.environ["RAY_AUTH_MODE"] = "token"
+        return "The token of RAY_AUTH_TOKEN is shown."
+    file = Path(token_file) if token_file else ray_tokens.usual_file()
+    if token_file is None and not file.exists():
+        return f"No token is shown: {file} is missing."
+    ray_tokens.show_token_of(str(file))
+    mode = stat.S_IMODE(file.expanduser().stat().st_mode)
+    return f"The token of {file} is shown (mode {mode:04o})."
+
+
+def _versions(address: str) -> ray_preflight.RayVersions | None:
+    try:
+        from ray.exceptions import AuthenticationError
+    except ModuleNotFoundError:
+        raise RuntimeError("Ray is not installed here. Type: pip install 'nbaccel[ray]'") from None
+    try:
+        return ray_preflight.ask_versions(address)
+    except AuthenticationError:
+        raise ConnectionError(
+            f"The cluster at {address} asks for a token and the one in {ray_tokens.usual_file()} is not its. Copy the "
+            "head's: scp head:~/.ray/auth_token ~/.ray/ (or RAY_AUTH_TOKEN)."
+        ) from None
+
+
+def _usually(port: int) -> str:
+    return f"; port {port} is usually that of {_USUAL_PORTS[port]}" if port in _USUAL_PORTS else ""

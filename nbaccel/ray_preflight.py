@@ -1,0 +1,84 @@
+"""Asks a Ray cluster what it runs, before this process joins: milliseconds, where Ray itself tries for 20 s.
+
+It needs an imported Ray, and neither starts nor joins anything. Another Ray, or another Python to the last number, is
+refused by a node and by a driver that joins at "host:6379".
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+_ANSWER_TIMEOUT_S = 3.0
+_METADATA = (b"CLUSTER_METADATA", b"cluster")  # the key and its namespace, which every head of Ray's writes
+
+
+@dataclass(frozen=True, slots=True)
+class RayVersions:
+    """The Ray and the Python of a cluster, or of this process."""
+
+    ray: str
+    python: str
+
+    def __str__(self) -> str:
+        return f"Ray {self.ray} on Python {self.python}"
+
+
+def answers(host: str, port: int) -> None:
+    """Whether somebody listens there; raises OSError."""
+    socket.create_connection((host, port), timeout=_ANSWER_TIMEOUT_S).close()
+
+
+def ask_versions(address: str) -> RayVersions | None:
+    """What a cluster at "host:port" runs; None where it does not say.
+
+    Raises Ray's AuthenticationError if the cluster does not take this process's token.
+    """
+    from ray.exceptions import AuthenticationError, RayError
+
+    raylet: Any = importlib.import_module("ray._raylet")
+    # Ray reads its variables when it is imported, and the token once; a notebook may have set them since.
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+    try:
+        client = raylet.GcsClient(address=address)
+        return _read(client.internal_kv_get(*_METADATA, timeout=_ANSWER_TIMEOUT_S))
+    except AuthenticationError:
+        raise
+    except (RayError, RuntimeError, OSError):
+        return None  # Ray's own attempt reports other errors
+
+
+def _read(metadata: bytes | None) -> RayVersions | None:
+    try:
+        known = json.loads(metadata or b"{}")
+        return RayVersions(str(known["ray_version"]), str(known["python_version"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def versions_here() -> RayVersions:
+    """What this process runs."""
+    ray: Any = importlib.import_module("ray")
+    return RayVersions(str(ray.__version__), platform.python_version())
+
+
+def mismatch(cluster: RayVersions, here: RayVersions) -> str:
+    """A sentence where Ray would refuse to join; empty if the versions go together."""
+    numbers = 2 if os.environ.get("RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL") == "minor" else 3
+    same_python = cluster.python.split(".")[:numbers] == here.python.split(".")[:numbers]
+    if cluster.ray == here.ray and same_python:
+        return ""
+    told = f"The cluster runs {cluster}, and here is {here}."
+    if not same_python:
+        major, minor = (*cluster.python.split("."), "")[:2]
+        return (
+            f"{told} Ray needs the same Python: use Python {cluster.python} here, or an image tagged "
+            f"py{''.join(here.python.split('.')[:2])} for the cluster (now py{major}{minor})."
+        )
+    return f"{told} Ray needs the same Ray: pip install 'ray[client]=={cluster.ray}'"
