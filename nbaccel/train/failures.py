@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nbaccel import exceptions
-from nbaccel.train import signalling
+from nbaccel.train import signalling, travelling
 from nbaccel.train.controller import Say
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
 from nbaccel.views import sinks
@@ -131,10 +131,11 @@ def _ranks(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
 
 
-def not_shared(folder: str, hosts: Sequence[Any]) -> str:
+def not_shared(folder: str, hosts: Sequence[str]) -> str:
     return (
-        f"The run's folder {folder} is not the same disk on {', '.join(sorted(set(map(str, hosts))))}, so their "
-        "checkpoints would be lost. Give a folder that all machines share: RunConfig(storage_path=...)."
+        f"the folder {folder} is not the same disk on {', '.join(hosts)}, so checkpoints travel between the machines, "
+        f"up to {travelling.MOST_BYTES / 1e9:.3g} GB at once. A folder that all machines share is faster: "
+        "RunConfig(storage_path=...)."
     )
 
 

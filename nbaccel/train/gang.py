@@ -102,10 +102,16 @@ class Gang:
     def ask_facts(self, run_folder: str, probe: str) -> list[ObjectRef[Facts]]:
         return [actor.facts.remote(run_folder, probe) for actor in self._actors]
 
-    def prepare(self, assignments: Sequence[Assignment], mailbox: Any) -> list[ObjectRef[None]]:
-        """Give each rank its seat; the refs are in the order of ranks."""
+    def prepare(self, assignments: Sequence[Assignment], mailbox: Any, files: Any = None) -> list[ObjectRef[None]]:
+        """Give each rank its seat; the refs are in the order of ranks.
+
+        `files`: an object with those of the checkpoint to go on from, for ranks that do not see it.
+        """
         self.seats = [each.seat for each in assignments]
-        return [self._of(rank).prepare.remote(each, mailbox) for rank, each in enumerate(assignments)]
+        return [
+            self._of(rank).prepare.remote(each, mailbox, files if each.travels else None)
+            for rank, each in enumerate(assignments)
+        ]
 
     def run(self, payload: ObjectRef[Any]) -> list[ObjectRef[Any]]:
         """Begin the training function in all ranks."""

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import nbaccel
-from nbaccel.train import failures
+from nbaccel.train import failures, travelling
 from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.controller import Controller
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.gang import Gang, WorkerGroup, as_many_as_fit
 from nbaccel.train.inbox import Inbox
-from nbaccel.train.ranks import Seat, seats
+from nbaccel.train.ranks import Facts, Seat, seats
 from nbaccel.train.records import Records
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import Assignment
@@ -41,6 +41,8 @@ class GangListener(Protocol):
     def gang_ready(self, gang: Gang) -> None: ...
 
     def gang_waits(self, sentence: str) -> None: ...
+
+    def folder_is_not_shared(self, sentence: str) -> None: ...
 
     def no_place(self, error: BaseException) -> None: ...
 
@@ -67,6 +69,7 @@ class Gathering:
         self._backend = backend
         self._records = records
         self._name = name
+        self._sharing: set[str] = set()  # nodes that see the run's folder
 
     def begin(self, number: int, controller: Controller, told: GangListener) -> Gang:
         """Ask for everything; returns at once."""
@@ -125,20 +128,22 @@ class Gathering:
             self._inbox.when(ref, partial(came, number), self._is_wanted)
 
     def _facts_came(self, facts: list[Any], probe: str) -> None:
-        trace = Path(self._records.folder, probe)
-        blind = [each.host for each in facts if not each.sees_storage]
-        if blind or not trace.exists():
-            hosts = blind or [each.host for each in facts]
-            self._told.no_place(ControllerError(failures.not_shared(self._records.folder, hosts)))
+        traces = {each.node_id: Path(self._records.folder, f"{probe}{each.node_id}") for each in facts}
+        self._sharing = {node for node, trace in traces.items() if trace.exists()}
+        for trace in traces.values():
+            trace.unlink(missing_ok=True)
+        try:
+            files = self._files_for_others(facts)
+        except (OSError, ValueError) as error:
+            self._told.no_place(ControllerError(str(error), error))
             return
-        trace.unlink(missing_ok=True)
         self._gang.facts = facts
         devices = nbaccel.snapshot().devices
         positions = {(row.node_id, row.resource, row.id): row.index for row in devices}
         kinds = {(row.node_id, row.resource, row.id): row.kind for row in devices}
         share = self._backend.backend_cls.share_cuda_visible_devices
         placed = seats(facts, positions, driver_node=nbaccel.get_runtime_context().get_node_id(), share=share)
-        refs = self._gang.prepare([self._assignment(seat, kinds) for seat in placed], self._mailbox)
+        refs = self._gang.prepare([self._assignment(seat, kinds) for seat in placed], self._mailbox, files)
         self._when_all(refs, lambda _: self._prepared())
 
     def _assignment(self, seat: Seat, kinds: Kinds) -> Assignment:
@@ -147,7 +152,7 @@ class Gathering:
             gang=self._number,
             seat=seat,
             run_name=self._name,
-            run_folder=self._records.folder,
+            run_folder=facts.folder,
             first_report=self._records.first_report,
             checkpoint=self._records.latest_path(),
             backend=self._backend,
@@ -157,7 +162,17 @@ class Gathering:
             },
             restarts=self._controller.failures,
             max_restarts=self._config.failure_config.max_failures,
+            travels=facts.node_id not in self._sharing,
         )
+
+    def _files_for_others(self, facts: list[Facts]) -> Any:
+        """An object with the checkpoint to go on from, if ranks do not see it. Raises ValueError if it is too large."""
+        others = sorted({each.host for each in facts if each.node_id not in self._sharing})
+        latest = self._records.latest_path()
+        if not others:
+            return None
+        self._told.folder_is_not_shared(failures.not_shared(self._records.folder, others))
+        return nbaccel.put(travelling.pack(latest)) if latest else None
 
     def _prepared(self) -> None:
         """Run the backend's methods, once all ranks have seats; they may take long, so they have a thread."""

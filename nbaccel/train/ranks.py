@@ -22,6 +22,7 @@ class Facts:
     device_ids              by resource, as get_accelerator_ids(): only what was assigned, {"GPU": ["2", "3"]}
     variables               the vendors' variables that its environment has, {"CUDA_VISIBLE_DEVICES": "2,3"}
     families                which variable belongs to which of its resources, {"CUDA_VISIBLE_DEVICES": "GPU"}
+    folder                  where it puts the run's files: the run's folder, or a temporary one where it cannot
     """
 
     node_id: str
@@ -31,7 +32,7 @@ class Facts:
     device_ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
-    sees_storage: bool = True
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import controller as ct
-from nbaccel.train import failures, out_of_memory, signalling, storage
+from nbaccel.train import failures, out_of_memory, signalling, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
@@ -251,6 +251,10 @@ class Run:
         self._live.facts.waits(sentence)
         say("train", f"{self.name} waits for its workers: {sentence}")
 
+    def folder_is_not_shared(self, sentence: str) -> None:
+        """Tell the user once that checkpoints travel."""
+        self._say_once(sentence)
+
     def no_place(self, error: BaseException) -> None:
         """Tell the controller that the run can have no gang; `error` says why."""
         self._no_place = error
@@ -297,7 +301,9 @@ class Run:
     def _read(self, messages: Any) -> None:
         for rank, kind, number, contents in messages:
             if kind == "report":
-                metrics, has_files = contents
+                metrics, has_files, files = contents
+                if files is not None and not self._arrived(files, number):
+                    continue
                 self._records.report(rank, number, metrics)
                 if rank == 0:
                     self._live.facts.reported(number, metrics, time.time())
@@ -310,9 +316,25 @@ class Run:
                 self._last_words[rank] = contents
             elif kind == "backend":
                 self._live.facts.backend = contents
-            elif kind == "say" and contents not in self._said:
-                self._said.add(contents)
-                say("train", f"{self.name}: {contents}")
+            elif kind == "say":
+                self._say_once(contents)
+
+    def _arrived(self, files: Any, number: int) -> bool:
+        """Put files that have travelled into the run's folder.
+
+        Returns whether they could be got: a rank that dies takes them with it, and its checkpoint is not complete.
+        """
+        try:
+            found = nbaccel.get(files)
+        except exceptions.RayError:
+            return False
+        travelling.arrive(found, self.path, number)
+        return True
+
+    def _say_once(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            say("train", f"{self.name}: {sentence}")
 
     def _function_ended(self, rank: int, future: Future[Any]) -> None:
         """Handle the end of a rank's function, after all messages that it has sent before."""
@@ -359,7 +381,7 @@ class Run:
 
         def look() -> None:
             chosen = [gang.seats[rank] for rank in order.ranks]
-            standing = [signalling.standing(stack) for stack in signalling.where(self.path, chosen)]
+            standing = [signalling.standing(stack) for stack in signalling.where(chosen)]
             say("train", failures.about_ranks(self.name, order, standing))
 
         threading.Thread(target=look, daemon=True).start()

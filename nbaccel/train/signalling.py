@@ -49,9 +49,9 @@ def interrupt(seats: Sequence[Seat]) -> None:
     _everywhere([seat.facts for seat in seats], _send_interrupt)
 
 
-def where(run_folder: str, seats: Sequence[Seat]) -> list[str]:
+def where(seats: Sequence[Seat]) -> list[str]:
     """The stack of each of these workers' functions, innermost frame first; "" for one that does not answer."""
-    paths = {seat.facts.pid: stack_file(run_folder, seat.rank) for seat in seats}
+    paths = {seat.facts.pid: stack_file(seat.facts.folder, seat.rank) for seat in seats}
     return _everywhere([seat.facts for seat in seats], partial(_stack_in, paths))
 
 

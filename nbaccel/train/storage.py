@@ -23,6 +23,7 @@ from nbaccel.train import journal
 from nbaccel.train.retention import Kept
 
 LOCK = ".lock"
+SAVED = ".saved-"  # begins the names of temporary folders in a run's folder
 _FOLDER = re.compile(r"checkpoint_(\d{6,})")
 _PART = re.compile(r"\.checkpoint_\d{6,}\.part|\.saved-.*")
 _TRACE = re.compile(r"\.(where|probe)-.*")
@@ -47,7 +48,7 @@ def bring(source: str, run_folder: str, report: int, *, move: bool = False) -> i
     """
     part = Path(run_folder) / part_name(report)
     size = 0
-    for file in _files(Path(source)):
+    for file in files_in(Path(source)):
         relative = file.relative_to(source)
         target = part / relative
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +58,8 @@ def bring(source: str, run_folder: str, report: int, *, move: bool = False) -> i
     return size
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_in(folder: Path) -> Iterator[Path]:
+    """The files of a checkpoint, also those in its folders. Raises FileNotFoundError."""
     if not folder.is_dir():
         raise FileNotFoundError(f"train.report(checkpoint=...): {folder} is no folder.")
     for path in sorted(folder.rglob("*")):

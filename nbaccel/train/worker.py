@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -24,7 +25,7 @@ import nbaccel
 from nbaccel import device_memory
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.host_address import host_address
-from nbaccel.train import session, signalling, storage
+from nbaccel.train import session, signalling, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
@@ -52,6 +53,7 @@ class Assignment:
     device_kinds: dict[str, str] = field(default_factory=dict)
     restarts: int = 0
     max_restarts: int = 0
+    travels: bool = False  # its files go to the driver as objects: they share no disk
 
 
 @dataclass(slots=True)
@@ -96,17 +98,22 @@ class RankSession:
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
         number = self.next_report
-        has_files = checkpoint is not None
-        if checkpoint is not None:
-            storage.bring(checkpoint.path, self.run_folder, number, move=move)
+        files = self._bring(checkpoint, number, move=move) if checkpoint is not None else None
         self._read_answer()  # to the report before: when to stop
         self.next_report = number + 1
         self._unanswered = self._mailbox.put.remote(
-            self.assignment.gang, self.seat.rank, "report", number, (metrics, has_files)
+            self.assignment.gang, self.seat.rank, "report", number, (metrics, checkpoint is not None, files)
         )
         if self._stop_after is not None and number >= self._stop_after:
             self._read_answer()
             raise StopTraining
+
+    def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> Any:
+        """Bring the files into the run's folder; an object with them where this process does not see that folder."""
+        if not self.assignment.travels:
+            storage.bring(checkpoint.path, self.run_folder, number, move=move)
+            return None
+        return nbaccel.put(travelling.pack(checkpoint.path))
 
     def _read_answer(self) -> None:
         if self._unanswered is not None:
@@ -149,10 +156,15 @@ class TrainWorker:
 
     def __init__(self) -> None:
         self._session: RankSession | None = None
+        self._temporary = ""  # a folder in place of the run's
 
     def facts(self, run_folder: str, probe: str) -> Facts:
-        """The facts of this worker. The file `probe` in the run's folder shows the driver that both see one disk."""
+        """The facts of this worker. The file `probe` of its node in the run's folder shows the driver that both see one
+        disk.
+        """
         context = nbaccel.get_runtime_context()
+        folder = travelling.own_folder(run_folder, f"{probe}{context.get_node_id()}")
+        self._temporary = folder if folder != run_folder else ""
         ids = {name: list(found) for name, found in context.get_accelerator_ids().items() if found}
         families = {
             vendor.variable: vendor.resource
@@ -167,16 +179,22 @@ class TrainWorker:
             ids,
             {name: os.environ[name] for name in families},
             families,
-            _leave_probe(run_folder, probe),
+            folder,
         )
 
     def execute(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function of a backend, before or after the training function."""
         return function(*args, **kwargs)
 
-    def prepare(self, assignment: Assignment, mailbox: Any) -> None:
-        """Take the seat: set the environment and create the session."""
+    def prepare(self, assignment: Assignment, mailbox: Any, files: travelling.Files | None) -> None:
+        """Take the seat: set the environment and create the session.
+
+        `files`: those of the checkpoint to go on from, for a rank that does not see it.
+        """
         seat = assignment.seat
+        if files is not None:
+            assignment.checkpoint = os.path.join(assignment.run_folder, os.path.basename(assignment.checkpoint))
+            travelling.unpack(files, assignment.checkpoint)
         os.environ.update(seat.variables)
         self._session = RankSession(assignment, mailbox)
         session.enter(self._session)
@@ -202,14 +220,8 @@ class TrainWorker:
                 raise
             finally:
                 session.enter(None)
-
-
-def _leave_probe(run_folder: str, probe: str) -> bool:
-    try:
-        Path(run_folder, probe).touch()
-    except OSError:
-        return False
-    return True
+                if self._temporary:
+                    shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 def _without_tensors(value: Any) -> Any:

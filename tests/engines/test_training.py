@@ -11,7 +11,7 @@ import pytest
 from nbaccel.train import FailureConfig, Result, RunConfig, ScalingConfig, WorkerGroupError, controller
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from tests.rig import wait_until
-from tests.train import loops
+from tests.train import far_disk, loops
 
 TWO = ScalingConfig(num_workers=2)
 
@@ -22,8 +22,15 @@ def trainer(nb: ModuleType, engine: str, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(controller, "SILENT_S", 100.0)
     monkeypatch.setattr(controller, "FINALLY_S", 100.0)
 
-    def made(function: Any, scaling: ScalingConfig = TWO, max_failures: int = 0, **config: Any) -> DataParallelTrainer:
-        kept = RunConfig("run", str(tmp_path / "runs"), failure_config=FailureConfig(max_failures))
+    def made(
+        function: Any,
+        scaling: ScalingConfig = TWO,
+        max_failures: int = 0,
+        runtime_env: dict[str, Any] | None = None,
+        **config: Any,
+    ) -> DataParallelTrainer:
+        failures = FailureConfig(max_failures)
+        kept = RunConfig("run", str(tmp_path / "runs"), failure_config=failures, worker_runtime_env=runtime_env)
         return DataParallelTrainer(
             function,
             train_loop_config=config | {"once": str(tmp_path / "once"), "folder": str(tmp_path)},
@@ -59,6 +66,16 @@ def test_ranks_hold_their_devices(trainer: Any) -> None:
 def test_a_gang_that_fails_starts_again(trainer: Any, how: str) -> None:
     result = trainer(loops.steps, max_failures=1, steps=3, fails_in=1, how=how).fit()
     assert [each["step"] for each in result.history] == [0, 1, 2]
+
+
+def test_checkpoints_travel_where_the_workers_do_not_see_the_runs_folder(trainer: Any, capfd: Any) -> None:
+    far = {"worker_process_setup_hook": far_disk.leave}
+    options = {"steps": 4, "fails_in": 2, "how": "raise", "together": True}
+    result = trainer(loops.steps, max_failures=1, runtime_env=far, **options).fit()
+    assert [each["step"] for each in result.history] == [0, 1, 2, 3]
+    assert result.checkpoint is not None and result.checkpoint.load() == {"step": 3}
+    assert result.return_value == 2  # it went on from the checkpoint of step 1, which had travelled back
+    assert capfd.readouterr().err.count("is not the same disk on") == 1
 
 
 def test_a_failure_is_told_with_the_users_own_exception(trainer: Any) -> None:

@@ -36,6 +36,8 @@ def steps(config: dict[str, Any]) -> int:
     checkpoint = train.get_checkpoint()
     start = checkpoint.load()["step"] + 1 if checkpoint is not None else 0
     for step in range(start, config.get("steps", 4)):
+        if config.get("together"):
+            train.collective.barrier()  # all ranks have sent their reports of the steps before
         if step == config.get("fails_in") and rank == config.get("rank", 1) and first_time(config):
             fail(config["how"])
         state = Checkpoint.save({"step": step}) if rank == 0 else None

@@ -192,7 +192,7 @@ def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(begun: 
 
     def where() -> str:
         gang = run._gang
-        return "; ".join(map(signalling.standing, signalling.where(run.path, gang.seats))) if gang else ""
+        return "; ".join(map(signalling.standing, signalling.where(gang.seats))) if gang else ""
 
     # Both in this function: that rank 1 answers while C code has the lock is what faulthandler is for.
     wait_until(lambda: where().count("is in hangs_in_c (loops.py line") == 2, "both stacks")

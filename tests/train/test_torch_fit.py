@@ -102,7 +102,7 @@ def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(kep
 
     def standing() -> list[str]:
         gang = run._gang
-        return [signalling.standing(stack) for stack in signalling.where(run.path, gang.seats)] if gang else []
+        return [signalling.standing(stack) for stack in signalling.where(gang.seats)] if gang else []
 
     wait_until(lambda: "waits in all_reduce" in "".join(standing()[:1]), "rank 0 to wait")
     wait_until(lambda: "is in nobody_comes (torch_loops.py line" in "".join(standing()[1:]), "rank 1 to be there")
