@@ -1,10 +1,11 @@
-"""Lightning, Transformers and JAX in real workers; a test is skipped where its library is not installed."""
+"""Examples of PyTorch, Lightning and Transformers, and JAX, in real workers; skipped where a library is missing."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import os
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,14 +15,13 @@ import pytest
 
 import nbaccel
 from nbaccel.train import RunConfig, ScalingConfig
-from nbaccel.train.torch import TorchTrainer
 from nbaccel.train.v2.jax import JaxConfig, JaxTrainer
 from tests.census import Place
 from tests.heads import assert_idle, inside
 from tests.train import framework_loops
 
 Kept = Callable[..., RunConfig]
-TWO = ScalingConfig(num_workers=2)
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 LIBRARIES = {"lightning": "lightning.pytorch", "transformers": "transformers"}
 
 
@@ -41,31 +41,42 @@ def workers() -> Iterator[None]:
         assert_idle()
 
 
+def example(name: str) -> Any:
+    """The `main` of a program in examples/."""
+    return runpy.run_path(str(EXAMPLES / f"train_{name}.py"), run_name=f"train_{name}")["main"]
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples keep their runs in the test's folder."""
+    monkeypatch.setenv("NBACCEL_STORAGE", str(tmp_path))
+
+
+@needs("torch")
+def test_the_example_of_ddp_learns_and_goes_on_from_its_checkpoint(workers: None, results: None) -> None:
+    main = example("ddp")
+    assert main(epochs=2).checkpoint.load()["epoch"] == 1
+    history = main(epochs=3).history
+    assert [each["epoch"] for each in history] == [0, 1, 2] and history[2]["loss"] < history[0]["loss"]
+
+
 @needs("lightning")
 @pytest.mark.slow
-def test_lightning_trains_in_a_gang_and_goes_on_from_its_checkpoint(workers: None, kept: Kept, tmp_path: Path) -> None:
-    def fit(epochs: int) -> Any:
-        config = {"epochs": epochs, "folder": str(tmp_path)}
-        return TorchTrainer(
-            framework_loops.lightning, train_loop_config=config, scaling_config=TWO, run_config=kept(resume=True)
-        ).fit()
-
-    result = fit(2)
+def test_lightning_trains_in_a_gang_and_goes_on_from_its_checkpoint(workers: None, results: None) -> None:
+    main = example("lightning")
+    result = main(epochs=2, accelerator="cpu")
     assert result.return_value == {"size": 2, "rank": 0, "batches": 2}  # half of the 4 batches
     assert [(each["epoch"], each["step"]) for each in result.history] == [(0, 2), (1, 4)]
     assert result.history[1]["loss"] < result.history[0]["loss"]
     assert os.listdir(result.checkpoint.path) == ["checkpoint.ckpt"]
-    assert [each["epoch"] for each in fit(3).history] == [0, 1, 2]
+    assert [each["epoch"] for each in main(epochs=3, accelerator="cpu").history] == [0, 1, 2]
 
 
 @needs("transformers")
 @needs("accelerate")
 @pytest.mark.slow
-def test_transformers_trains_in_a_gang_and_reports_what_it_logs(workers: None, kept: Kept, tmp_path: Path) -> None:
-    config = {"folder": str(tmp_path / "out")}
-    result = TorchTrainer(
-        framework_loops.transformers, train_loop_config=config, scaling_config=TWO, run_config=kept()
-    ).fit()
+def test_transformers_trains_in_a_gang_and_reports_what_it_logs(workers: None, results: None) -> None:
+    result = example("transformers")(epochs=2, use_cpu=True)
     assert result.return_value == {"size": 2, "steps": 4}  # 16 rows, 2 ranks, 4 rows each, 2 epochs
     assert [each["step"] for each in result.history] == [2, 2, 4, 4, 4]
     assert {"loss", "epoch"} <= result.history[0].keys() and "train_runtime" in result.history[-1]
