@@ -1,10 +1,14 @@
 """Training runs on nbaccel and on what users would pick instead: how soon the function begins, what a report costs.
 
-    python benchmarks/training.py --only nbaccel,spawn,torchrun,ray --repeat 5
+    python benchmarks/training.py --only nbaccel,spawn,notebook_launcher,torchrun,ray --repeat 5
 
 Each contender runs in a process of its own, one after the other, so that nobody runs beside another. Two workers, on
 CPUs, connected by gloo. Every figure is checked by what the workers return: two pids, two ranks, the sum that an
-all_reduce gave. A row that a contender has no word for is left out.
+all_reduce gave. A row that a contender has no word for is left out. A ratio is that of one round; the median of the
+rounds is printed with the quartiles, which say how much of it is the machine's other work.
+
+`spawn` is torch.multiprocessing.spawn, whose processes import torch; `notebook_launcher` is Accelerate's, which forks
+this process, with torch loaded.
 """
 
 from __future__ import annotations
@@ -154,6 +158,36 @@ def spawn_figures() -> dict[str, float]:
         return _checked(folder, start, time.perf_counter() - clock)
 
 
+def notebook_launcher_figures() -> dict[str, float]:
+    import socket
+
+    from accelerate import notebook_launcher
+
+    def port() -> int:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return int(probe.getsockname()[1])
+
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(2):  # the second is measured, as with nbaccel and Ray
+            start, clock = time.time(), time.perf_counter()
+            notebook_launcher(_launched, (folder,), num_processes=2, use_port=str(port()))
+            took = time.perf_counter() - clock
+        return _checked(folder, start, took)
+
+
+def _launched(folder: str) -> None:
+    begun = time.time()
+    import torch
+
+    torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
+    total = torch.tensor(rank + 1)
+    torch.distributed.all_reduce(total)
+    Path(folder, str(rank)).write_text(json.dumps([os.getpid(), rank, int(total), begun]))
+    torch.distributed.destroy_process_group()
+
+
 def torchrun_figures() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "program.py")
@@ -173,6 +207,7 @@ def _checked(folder: str, start: float, took: float) -> dict[str, float]:
 CONTENDERS: dict[str, Callable[[], dict[str, float]]] = {
     "nbaccel": nbaccel_figures,
     "spawn": spawn_figures,
+    "notebook_launcher": notebook_launcher_figures,
     "torchrun": torchrun_figures,
     "ray": ray_figures,
 }
@@ -204,11 +239,21 @@ def main() -> None:
             figures[name].append(measured(name))
     print(f"medians of {given.repeat}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
     for row, words in ROWS.items():
-        cells = []
-        for name in names:
-            values = [each[row] for each in figures[name] if row in each]
-            cells += [f"{name} {statistics.median(values):.4g}"] if values else []
-        print(f"{words}: {', '.join(cells)}")
+        print(f"{words}: {', '.join(cell for name in names if (cell := _cell(row, name, figures)))}")
+
+
+def _cell(row: str, name: str, figures: dict[str, list[dict[str, float]]]) -> str:
+    """ "spawn 8.1 (12.3 ×, quartiles 11.1 to 13.9)": the figure, and how many times nbaccel's of its round it is."""
+    values = [each[row] for each in figures[name] if row in each]
+    if not values:
+        return ""
+    pairs = zip(figures[name], figures.get("nbaccel", []), strict=False)
+    ratios = [theirs[row] / ours[row] for theirs, ours in pairs if row in theirs and row in ours]
+    beside = ""
+    if name != "nbaccel" and len(ratios) > 1:
+        low, middle, high = statistics.quantiles(ratios, method="inclusive")
+        beside = f" ({middle:.3g} ×, quartiles {low:.3g} to {high:.3g})"
+    return f"{name} {statistics.median(values):.4g}{beside}"
 
 
 if __name__ == "__main__":
