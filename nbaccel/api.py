@@ -6,12 +6,11 @@ Names, options and meanings are those of Ray Core; a docstring names each differ
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from nbaccel import addresses, exceptions
+from nbaccel import addresses, exceptions, init_variables
 from nbaccel import engine as engines
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.option_checks import is_number, streams_only_generators, with_article
@@ -81,7 +80,10 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
 
     Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
     ignore_reinit_error, …) and nbaccel's own: token_file, engine ("local", "ray" or "debug"), preload (modules that
-    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible.
+    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible,
+    node_types (types of virtual nodes that come when work needs them).
+
+    Without `address` it joins the cluster that NBACCEL_ADDRESS names, unless it asks for a cluster of its own.
 
     Raises RuntimeError if it is called twice or gets an unknown keyword, ValueError if this machine cannot provide what
     is requested, and ConnectionError if nothing answers at `address`.
@@ -90,7 +92,7 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     """
     job = given.get("job_config")
     keywords = job.keywords(given) if isinstance(job, JobConfig) else given
-    options = init_options(address=address, **{**_from_rays_variables(), **keywords})
+    options = init_options(**init_variables.joined_with(address, keywords))
     started = engines.started()
     if started is not None:
         if options.ignore_reinit_error:
@@ -106,12 +108,6 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
         options.logging_config.apply()
     _attach_to_notebook()
     return _context(engines.start(addresses.engine_of(options), options))
-
-
-def _from_rays_variables() -> dict[str, Any]:
-    """The keywords of init() that Ray's environment variables set."""
-    hides = os.environ.get("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "").lower() in ("1", "true")
-    return {"hide_unassigned": True} if hides else {}
 
 
 def _attach_to_notebook() -> None:
@@ -447,7 +443,8 @@ def start_head(*, with_us: bool = False, **options: Any) -> Any:
 
     The head outlives this process, unless `with_us` is true.
     """
-    return engines.start_shared(init_options(**{**_from_rays_variables(), **options}), with_us=with_us)
+    given = init_variables.joined_with("local", options) | {"address": None}
+    return engines.start_shared(init_options(**given), with_us=with_us)
 
 
 def stop_head(record: Any, force: bool = False) -> bool:

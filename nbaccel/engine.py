@@ -142,6 +142,9 @@ class ClusterPromise(Protocol):
                           bundle_labels: list[dict[str, str]] | None) -> bool:  # fmt: skip
         """Ask the cluster to grow until these bundles fit; False if the cluster cannot grow."""
 
+    def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
+        """Ask for these bundles besides, until this process ends or asks for none with the same id; False as above."""
+
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel import engine as engines
+from nbaccel.handles.option_checks import quantity
 from nbaccel.views import sinks
 
 
@@ -15,27 +16,47 @@ def request_resources(
 ) -> None:
     """Ask for room for so many CPUs and for these bundles; each call replaces the one before.
 
+    As in Ray there is one request in a cluster, the last call of any driver counts, and it outlives its driver:
+    `bundles=[]` withdraws it. It is a floor: what the cluster has already counts, whoever uses it.
+
     Raises RuntimeError before init(), TypeError for the wrong types, ValueError for selectors that are not one for
-    each bundle.
+    each bundle and for quantities that nothing can have.
     """
-    engine = engines.started()
-    if engine is None:
-        raise RuntimeError("request_resources() needs a cluster: call nbaccel.init() first.")
+    engine = started_for("request_resources()")
     if num_cpus is not None and (not isinstance(num_cpus, int) or isinstance(num_cpus, bool)):
         raise TypeError("num_cpus should be of type int.")
     if bundles is not None and not _is_list_of_dicts(bundles):
         raise TypeError("bundles should be of type List, holding a dict of resources for each bundle.")
     if bundle_label_selectors is not None:
         _check_selectors(bundle_label_selectors, bundles)
-    if not engine.request_resources(num_cpus, bundles, bundle_label_selectors) and (num_cpus or bundles):
-        sinks.installed.notice(sinks.Notice("growing", _stays_as_it_is(engine.cluster_resources())))
+    checked = None if bundles is None else checked_bundles(bundles)
+    if not engine.request_resources(num_cpus, checked, bundle_label_selectors) and (num_cpus or bundles):
+        say_fixed(engine, "request_resources()")
 
 
-def _stays_as_it_is(resources: dict[str, float]) -> str:
-    has = " and ".join(f"{resources.get(name, 0):g} {name}" for name in ("CPU", "GPU"))
-    return (
-        f"request_resources() changes nothing: this cluster is one machine with {has}, and it does not grow. A Ray "
-        "cluster with an autoscaler does: nbaccel.init(engine='ray', address=...)."
+def started_for(what: str) -> engines.Engine:
+    """The engine. Raises RuntimeError before init()."""
+    engine = engines.started()
+    if engine is None:
+        raise RuntimeError(f"{what} needs a cluster: call nbaccel.init() first.")
+    return engine
+
+
+def checked_bundles(bundles: list[dict[str, float]]) -> list[dict[str, float]]:
+    """The bundles with plain names and numbers. Raises TypeError, ValueError."""
+    return [{str(name): quantity(str(name), amount) or 0.0 for name, amount in bundle.items()} for bundle in bundles]
+
+
+def say_fixed(engine: engines.Engine, what: str) -> None:
+    """Tell the user that this cluster does not grow."""
+    has = " and ".join(f"{engine.cluster_resources().get(name, 0):g} {name}" for name in ("CPU", "GPU"))
+    sinks.installed.notice(
+        sinks.Notice(
+            "growing",
+            f"{what} changes nothing: this cluster is one machine with {has}, and it does not grow. With types of "
+            "virtual nodes it does: nbaccel.init(node_types={'gpu': {'num_gpus': 1, 'max': 2}}). So does a Ray cluster "
+            "with an autoscaler: nbaccel.init(engine='ray', address=...).",
+        )
     )
 
 

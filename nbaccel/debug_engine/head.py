@@ -150,6 +150,8 @@ class DebugHead:
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 observer_lines.Recycle.answered_by(lambda peer, asked: 0),
                 asks.ExpectImports.answered_by(lambda peer, asked: None),
+                asks.RequestResources.answered_by(lambda peer, asked: False),
+                asks.HoldResources.answered_by(lambda peer, asked: False),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: ""),
             ],
         )

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from nbaccel.handles import option_checks as checks
+from nbaccel.handles.node_types import node_types
 from nbaccel.handles.option_checks import Check, did_you_mean
 from nbaccel.handles.runtime_env_checks import runtime_env
 from nbaccel.quantities import ACCELERATORS, TYPE_PREFIX, TYPE_SHARE, UNIT, to_units
@@ -124,6 +125,7 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("on_interrupt", Where.INIT, checks.one_of("cancel", "detach", "force")),
     ("infeasible", Where.INIT, checks.one_of("warn", "raise", none="warn")),
     ("leak_threshold", Where.INIT, checks.size_bytes),
+    ("node_types", Where.INIT, node_types),
     ("_code_search_path", Where.INIT, checks.words),  # of a JobConfig
     ("shared", Where.INIT, checks.switch),
 )
@@ -329,6 +331,7 @@ class InitOptions(Struct, frozen=True, kw_only=True):
     on_interrupt: str | None = None  # None: cancel in IPython, detach in scripts
     infeasible: str = "warn"
     leak_threshold: int | None = None  # bytes
+    node_types: dict[str, dict[str, Any]] | None = None  # virtual nodes that may come and go
     shared: bool = False
     code_search_path: tuple[str, ...] = ()
     passed_on: dict[str, Any] = {}  # Ray's own keywords, see PASSED_ON
@@ -338,6 +341,16 @@ class InitOptions(Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"init(address={self.address!r}) joins a head that runs already, so num_cpus and num_gpus must not be "
                 "given: they are set where the head is started (nbaccel start --head --num-gpus=2)."
+            )
+        if self.node_types and self.address not in (None, "local"):
+            raise ValueError(
+                f"init(address={self.address!r}) joins a head that runs already, so node_types must not be given: they "
+                "are set where the head is started (nbaccel start --head --node-types machines.toml)."
+            )
+        if self.node_types and self.engine not in (None, "local"):
+            raise ValueError(
+                f"init(engine={self.engine!r}) takes no node_types: they are virtual nodes of the local engine. A Ray "
+                "cluster gets its node types from its own autoscaler's configuration."
             )
 
 

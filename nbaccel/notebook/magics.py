@@ -16,6 +16,7 @@ from nbaccel.notebook import arguments, completion, dashboards, mistyped_magics,
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
 from nbaccel.notebook.dashboard_magics import DashboardMagics
+from nbaccel.notebook.growing_magics import GrowingMagics
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.notebook.starting import Starter
@@ -25,7 +26,7 @@ from nbaccel.views import sessions
 
 def register(ipython: InteractiveShell) -> None:
     """Register magics, completion and the watch of cells, for `%load_ext nbaccel`. A second call changes nothing."""
-    ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics)
+    ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics, GrowingMagics)
     completion.install(ipython)
     mistyped_magics.install(ipython)
     attach(ipython)

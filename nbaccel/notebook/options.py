@@ -72,6 +72,7 @@ INIT = (
         ("warn", "raise"),
     ),
     Option("leak_threshold", read.size_bytes, "device memory kept for nothing that is told", "leak_threshold=256MiB"),
+    Option("node_types", read.text_value, "virtual nodes that come when work needs them", "node_types=machines.toml"),
     Option(
         "on_interrupt",
         read.one_of("cancel", "detach", "force"),
@@ -134,6 +135,11 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
     ),
     "accel_actors": (),
+    "accel_nodes": (),
+    "accel_scale": (
+        Option("num_gpus", read.whole, "room for so many tasks of one GPU", "num_gpus=2", ("1", "2", "4", "8")),
+        Option("num_cpus", read.whole, "room for so many tasks of one CPU", "num_cpus=8", ("1", "2", "4", "8")),
+    ),
     "accel_why": (),
     "accel_probe": (
         *TASK[:7],
@@ -167,7 +173,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
 
 CELL_MAGICS = ("accel", "accel_time")
 # Magics that take plain words, and the meaning of these words.
-WORDS = {"accel_why": "TASK …", "accel_cancel": "TASK …", "accel_logs": "TASK"}
+WORDS = {"accel_why": "TASK …", "accel_cancel": "TASK …", "accel_logs": "TASK", "accel_scale": "[0]"}
 
 
 def manual(magic: str, purpose: str) -> str:
@@ -175,7 +181,9 @@ def manual(magic: str, purpose: str) -> str:
     sign = "%%" if magic in CELL_MAGICS else "%"
     usage = " ".join(part for part in (WORDS.get(magic, ""), "key=value … --switch" if MAGICS[magic] else "") if part)
     lines = [purpose, "", f"    {sign}{magic} {usage}".rstrip(), ""]
-    lines += ["    TASK is an id of %accel_tasks or a variable with a ref.", ""] if magic in WORDS else []
+    lines += (
+        ["    TASK is an id of %accel_tasks or a variable with a ref.", ""] if "TASK" in WORDS.get(magic, "") else []
+    )
     width = max((len(option.example) for option in MAGICS[magic]), default=0)
     lines += [f"    {option.example:<{width}}  {option.meaning}" for option in MAGICS[magic]]
     lines += ["", "Values take {variables} of the notebook; --key value means key=value."] if MAGICS[magic] else []

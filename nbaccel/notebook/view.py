@@ -37,6 +37,13 @@ def of_table(table: tables.Table) -> View:
     return View(tables.as_text(table), parts.box([static_tables.of_table(table)]))
 
 
+def of_tables(several: list[tables.Table], sentences: list[str]) -> View:
+    """Several tables below each other, and sentences after them."""
+    text = "\n\n".join([tables.as_text(table) for table in several] + (["\n".join(sentences)] if sentences else []))
+    drawn = [static_tables.of_table(table) for table in several] + [parts.line(line) for line in sentences]
+    return View(text, parts.box(drawn))
+
+
 def of_snapshot(snapshot: Snapshot, table: tables.Table, drawn: Html) -> View:
     """A drawn table, below the line that says what is busy."""
     header = parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot))

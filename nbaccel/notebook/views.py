@@ -17,7 +17,7 @@ from nbaccel.notebook import static_tables, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.view import View
-from nbaccel.views import tables
+from nbaccel.views import node_tables, tables
 from nbaccel.views.history.answers import AccountingAnswer
 from nbaccel.views.observer_lines import ReadAccounting
 from nbaccel.views.snapshot import Snapshot
@@ -63,6 +63,16 @@ def devices(*, everything: bool = False) -> View:
     snapshot = seen()
     drawn = static_tables.devices(snapshot, everything=everything)
     return view.of_snapshot(snapshot, tables.devices(snapshot, everything=everything), drawn)
+
+
+def nodes() -> View:
+    """The nodes that are here, arriving and leaving, and the types that can be added; as `%accel_nodes`."""
+    if not api.is_initialized():
+        return view.of_message(NOT_RUNNING)
+    snapshot = seen()
+    return view.of_tables(
+        [node_tables.nodes(snapshot), node_tables.node_types(snapshot)], node_tables.requests(snapshot)
+    )
 
 
 def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> View:

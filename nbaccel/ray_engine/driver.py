@@ -122,6 +122,7 @@ class RayEngine:
         self.stream_end, self.stream_ready = objects.stream_end, objects.stream_ready
         # the cluster, its groups, and the running code
         self.nodes, self.request_resources = cluster.nodes, cluster.request_resources
+        self.hold_resources = cluster.hold_resources
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
         self.create_group, self.remove_group = groups.create_group, groups.remove_group
         self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table

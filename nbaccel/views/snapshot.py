@@ -74,6 +74,50 @@ class NodeRow(msgspec.Struct):
     labels: dict[str, str] = {}
     address: str = ""
     why: str = ""  # of a dead one
+    node_type: str = ""  # of a node that was asked for
+    idle_since: float | None = None  # of such a node: since when nobody has held any of it
+    leaves_at: float | None = None  # when it may leave, unless a request or the type's min keeps it
+    kept_by: str = ""  # why it did not leave when it was told to
+
+
+class NodeTypeRow(msgspec.Struct):
+    """A type of nodes that the cluster can get: what each has, how many there may be, and how many there are."""
+
+    name: str
+    source: str = "virtual"
+    resources: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    min: int = 0
+    max: int = 1
+    here: int = 0
+    arriving: int = 0
+    idle_s: float | None = None
+    failures: int = 0  # in a row
+    why: str = ""  # of the last failure
+    next_try_at: float | None = None
+    given_up: bool = False  # no more are asked for
+
+
+class ArrivalRow(msgspec.Struct):
+    """A node that was asked for and is not here yet."""
+
+    id: str
+    node_type: str
+    source: str = "virtual"
+    state: str = "arriving"
+    since: float = 0.0
+    usually_s: float | None = None  # the median of the last arrivals of its type
+
+
+class RequestRow(msgspec.Struct):
+    """Room that somebody asks the cluster to have: the request of request_resources(), or what a notebook holds."""
+
+    kind: str  # "request" or "held"
+    resources: dict[str, float]
+    bundles: int = 0
+    by: str = ""  # the notebook or script
+    job: int = 0
+    since: float = 0.0
 
 
 class TaskRow(msgspec.Struct):
@@ -227,6 +271,10 @@ class Snapshot(msgspec.Struct):
     published: list[PublishedRow] = []
     found: list[str] = []  # sentences on families found but not offered, or not found and why
     protocol: int = PROTOCOL_VERSION
+    node_types: list[NodeTypeRow] = []
+    arrivals: list[ArrivalRow] = []
+    requests: list[RequestRow] = []
+    infeasible_requests: list[dict[str, float]] = []  # bundles that no node and no type can meet
 
     def to_json(self) -> bytes:
         """Encode for observers; unknown fields are ignored when read back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from pathlib import Path
 
 import pytest
 
@@ -102,7 +103,11 @@ def test_every_example_can_be_read(magic: str) -> None:
 
 
 @pytest.mark.parametrize("option", INIT_KEYWORDS, ids=lambda option: option.name)
-def test_what_the_magic_hands_on_is_a_keyword_of_init(option: Option) -> None:
+def test_what_the_magic_hands_on_is_a_keyword_of_init(
+    option: Option, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "machines.toml").write_text("[types.gpu]\nnum_gpus = 1\n")
+    monkeypatch.chdir(tmp_path)
     init_options(**arguments.parse(option.example, INIT_KEYWORDS))
 
 

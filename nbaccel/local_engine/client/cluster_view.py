@@ -134,7 +134,12 @@ class ClusterView:
         bundles: list[dict[str, float]] | None,
         bundle_labels: list[dict[str, str]] | None,
     ) -> bool:
-        return False
+        one_cpu: list[dict[str, float]] = [{"CPU": 1}]
+        labels = [*([{}] * (num_cpus or 0)), *bundle_labels] if bundle_labels else []
+        return self._link.ask(asks.RequestResources([*(one_cpu * (num_cpus or 0)), *(bundles or [])], labels))
+
+    def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
+        return self._link.ask(asks.HoldResources(id, bundles))
 
     def create_group(
         self,

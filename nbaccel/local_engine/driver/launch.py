@@ -77,6 +77,7 @@ def configure(options: InitOptions, *, shared: bool) -> Config:
         token=os.urandom(16).hex(),
         title=title(),
         preload=list(options.preload),
+        node_types=options.node_types or {},
     )
 
 

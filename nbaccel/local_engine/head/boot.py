@@ -32,6 +32,7 @@ class Config(msgspec.Struct):
     token: str = ""
     title: str = ""
     preload: list[str] = []
+    node_types: dict[str, dict[str, Any]] = {}  # virtual nodes that may come and go
     ready_fd: int = -1  # a daemon writes here that it is ready, or why not
 
     @property

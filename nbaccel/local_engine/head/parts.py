@@ -27,6 +27,7 @@ from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
+from nbaccel.local_engine.head.node_source import NodeSource
 from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
 from nbaccel.local_engine.head.objects.ledger import Freed, Objects
@@ -40,7 +41,9 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.records import Job, WorkerProcess
+from nbaccel.local_engine.head.resource_requests import ResourceRequests
 from nbaccel.local_engine.head.side_process import SideProcesses
+from nbaccel.local_engine.head.snapshot_builder import Growing
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -207,6 +210,9 @@ class Parts:
         )
         self.nodes = self.devices.nodes
         self.virtual_nodes = HeadVirtualNodes(self.nodes, self.lineage, self.tell)
+        types = self._config.node_types
+        self.node_source = NodeSource(self.poll, self.scheduler, self.virtual_nodes, self.lineage, self.tell, types)
+        self.requests = ResourceRequests(self.tell, self._name_of_job, lambda: bool(types))
 
     def _make_views(self) -> None:
         self.groups: Groups[int] = Groups(
@@ -245,6 +251,7 @@ class Parts:
             started_at=self._life.started_at,
             changed=self.watchers.changed,
             snapshot=lambda: self.snapshot_builder.snapshot(self.watchers.seq),
+            growing=Growing(self.node_source.type_rows, self.node_source.arrival_rows, self.requests.rows),
         )
         self.snapshot_builder, self.published = self.views.snapshot_builder, self.views.published
         self.idle_holds = IdleHolds(
@@ -314,6 +321,8 @@ class Parts:
             do.GroupChanged: self.groups.changed,
             do.Warn: self.watchers.warned,
             do.WakeAt: self.decisions.wake_at,
+            do.AskNode: self.node_source.ask,
+            do.ReleaseNode: self.node_source.release,
         }
 
     def _handlers(self) -> Handlers:
@@ -346,6 +355,7 @@ class Parts:
             self.tasks.flow.submissions.answers(),
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: peer.client_id).answers(),
             self.virtual_nodes.answers(),
+            self.requests.answers(),
             self.spoiled_workers.answers(),
             self.views.answers(),
             self.history.answers(),
@@ -399,6 +409,11 @@ class Parts:
         self._life.ready()
         self.foreign.look()  # be ready for the first question
         self.idle_holds.begin()
+        self.node_source.begin()
+
+    def _name_of_job(self, number: int) -> str:
+        job = self.jobs.by_number.get(number)
+        return job.name if job is not None else ""
 
     def _job_began(self, job: Job) -> None:
         for problem in self.zygotes.preloading_problems():
@@ -450,6 +465,7 @@ class Parts:
         self.actors.names.client_gone(client_id)
         self.objects.client_gone(client_id)
         self.published.client_gone(client_id)
+        self.requests.client_gone(client_id)
 
     def _worker_gone(self, worker: WorkerProcess) -> None:
         if worker.peer is not None:

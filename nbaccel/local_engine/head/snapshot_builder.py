@@ -6,7 +6,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from nbaccel import __version__
 from nbaccel.accelerators.metrics import DeviceReading
@@ -17,10 +18,13 @@ from nbaccel.quantities import UNIT
 from nbaccel.views.listed import ListedNode
 from nbaccel.views.snapshot import (
     Alert,
+    ArrivalRow,
     DeviceRow,
     JobRow,
     NodeRow,
+    NodeTypeRow,
     PublishedRow,
+    RequestRow,
     Runtime,
     Snapshot,
     WorkerRow,
@@ -29,10 +33,23 @@ from nbaccel.views.snapshot import (
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.boot import Config
     from nbaccel.local_engine.head.head_records import HeadRecords
+    from nbaccel.scheduling.events import NodeSpec
 
 MOST_WAITING, MOST_RUNNING, MOST_ENDED = 20, 50, 20
 MOST_JOBS = 100
 MOST_ALERTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """Where a snapshot gets its rows of node types, arrivals and requests from."""
+
+    types: Callable[[], list[NodeTypeRow]]
+    arrivals: Callable[[], list[ArrivalRow]]
+    requests: Callable[[], list[RequestRow]]
+
+
+NO_GROWTH = Growing(list, list, list)
 
 
 class SnapshotBuilder:
@@ -49,6 +66,7 @@ class SnapshotBuilder:
         alerts: Callable[[], list[Alert]],
         arena_used: Callable[[], int],
         started_at: float,
+        growing: Growing,
     ) -> None:
         self._config = config
         self._records = records
@@ -59,6 +77,7 @@ class SnapshotBuilder:
         self._alerts = alerts
         self._arena_used = arena_used
         self._started_at = started_at
+        self._growing = growing
 
     def snapshot(self, seq: int, rows: int = 0) -> Snapshot:
         """A snapshot. `rows` asks for more tasks of each kind than usual."""
@@ -80,6 +99,13 @@ class SnapshotBuilder:
             counts=counts,
             published=self._published(),
             found=self._found(),
+            node_types=self._growing.types(),
+            arrivals=self._growing.arrivals(),
+            requests=self._growing.requests(),
+            infeasible_requests=[
+                {name: amount / UNIT for name, amount in choice.demand}
+                for choice in self._scheduler.infeasible_requests()
+            ],
         )
 
     def _runtime(self) -> Runtime:
@@ -142,9 +168,23 @@ class SnapshotBuilder:
                     spec.labels,
                     self._nodes.address,
                     self._nodes.gone.get(node_id, ""),
+                    **(self._of_type(spec) if spec.node_type and alive else {}),
                 )
             )
         return rows
+
+    def _of_type(self, spec: NodeSpec) -> dict[str, Any]:
+        """The fields of a node that was asked for: since when it is idle, when it may leave, and what keeps it."""
+        place, offset = self._scheduler.node_place(spec.node_id), time.time() - time.monotonic()
+        leaves_at = self._scheduler.leaves_at(spec.node_id)
+        if place is None or leaves_at is None:
+            return {"node_type": spec.node_type}
+        return {
+            "node_type": spec.node_type,
+            "idle_since": place.idle_since + offset,
+            "leaves_at": leaves_at + offset,
+            "kept_by": place.kept_by,
+        }
 
     def listed_nodes(self) -> list[ListedNode]:
         """Rows of Ray's nodes()."""

@@ -13,7 +13,7 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.published import Published
 from nbaccel.local_engine.head.reasons import Foreign, Reasons
 from nbaccel.local_engine.head.rows import PidOf, Rows
-from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
+from nbaccel.local_engine.head.snapshot_builder import NO_GROWTH, Growing, SnapshotBuilder
 from nbaccel.local_engine.head.state_rows import StateRows
 from nbaccel.views.question import Row
 from nbaccel.views.snapshot import Alert, Snapshot
@@ -36,6 +36,7 @@ class ViewRoom:
         started_at: float,
         changed: Callable[[], None],
         snapshot: Callable[[], Snapshot],
+        growing: Growing = NO_GROWTH,
     ) -> None:
         self.published = Published(records.peers, send, changed)
         self.snapshot_builder = SnapshotBuilder(
@@ -47,6 +48,7 @@ class ViewRoom:
             alerts=alerts,
             arena_used=arena_used,
             started_at=started_at,
+            growing=growing,
         )
         reasons = Reasons(records.scheduler, records.actors, records.nodes.devices, pid_of, foreign)
         rows = StateRows(self.snapshot_builder, records, alerts)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from nbaccel import accelerators
+from nbaccel.accelerators import NodeDevices
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import device_specs
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.refusal import Refusal
-from nbaccel.quantities import UNIT
+from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.scheduling.events import NodeRemoved, NodeSpec
+from nbaccel.scheduling.labels import TYPE_LABEL
 from nbaccel.views.observer_lines import AddNode, RemoveNode
 from nbaccel.views.question import Row
 
@@ -39,28 +42,24 @@ class HeadVirtualNodes:
             RemoveNode.answered_by(lambda peer, asked: _or_refused(self.remove, asked.node_id)),
         ]
 
-    def add(self, options: dict[str, Any]) -> str:
-        """The hex id of a new node. Raises ValueError for what no node can have."""
+    def add(self, options: dict[str, Any], *, node_type: str = "", launch: int = 0) -> str:
+        """The hex id of a new node. Raises ValueError for what no node can have.
+
+        A node that was asked for has its type and the number of its launch.
+        """
         node_id = os.urandom(28)
-        resources = options.get("resources") or {}
-        nothing = accelerators.detect(accelerators.RealMachine(), simulate="none")
-        num_gpus = options.get("num_gpus") or 0
-        offered = accelerators.resolve_resources(nothing, num_gpus=num_gpus, resources=resources, environ={})
-        totals = {name: round(amount * UNIT) for name, amount in resources.items() if name not in offered.devices}
-        totals |= {name: round(amount * UNIT) for name, amount in offered.resources.items()}
-        totals["CPU"] = round((1 if options.get("num_cpus") is None else options["num_cpus"]) * UNIT)
-        totals["memory"] = round((options.get("memory") or DEFAULT_MEMORY_BYTES) * UNIT)
-        if options.get("object_store_memory"):
-            totals["object_store_memory"] = round(options["object_store_memory"] * UNIT)
-        name = options.get("name") or f"node-{len(self._nodes.specs)}"
-        totals[f"node:{name}"] = UNIT
-        labels = {"ray.io/node-id": node_id.hex(), **offered.labels, **(options.get("labels") or {})}
+        number = len(self._nodes.specs)
+        name = options.get("name") or (f"{node_type}-{number}" if node_type else f"node-{number}")
+        spec, offered = spec_of(options, node_id, name)
+        spec.totals[f"node:{name}"] = UNIT
+        spec.labels = {"ray.io/node-id": node_id.hex(), **spec.labels}
+        spec.node_type, spec.launch = node_type, launch
         self.environ[node_id] = options.get("environ") or {}
         self._lineage.active = True
-        self._nodes.add(NodeSpec(node_id, name, totals, device_specs(offered), labels), offered)
+        self._nodes.add(spec, offered)
         return node_id.hex()
 
-    def remove(self, node_id: str) -> None:
+    def remove(self, node_id: str, why: str = "it was removed") -> None:
         """Lose a node. Raises ValueError for one that cannot be removed."""
         id = bytes.fromhex(node_id)
         if id not in self._nodes.specs or id in self._nodes.gone:
@@ -68,10 +67,34 @@ class HeadVirtualNodes:
         if self._nodes.specs[id].is_head:
             raise ValueError("The head's own node cannot be removed: shut the cluster down instead.")
         self.environ.pop(id, None)
-        self._nodes.remove(id, "it was removed")
+        self._nodes.remove(id, why)
         lost = self._lineage.lose(id)
-        self._tell(NodeRemoved(id))
+        self._tell(NodeRemoved(id, why) if self._nodes.specs[id].node_type else NodeRemoved(id))
         self._lineage.make_again(lost, f"node {self._nodes.specs[id].name}")
+
+
+def spec_of(options: dict[str, Any], node_id: bytes, name: str) -> tuple[NodeSpec, NodeDevices]:
+    """What a node with these options has: logical devices, and the rest as it was given."""
+    resources = options.get("resources") or {}
+    nothing = accelerators.detect(accelerators.RealMachine(), simulate="none")
+    num_gpus = options.get("num_gpus") or 0
+    offered = accelerators.resolve_resources(nothing, num_gpus=num_gpus, resources=resources, environ={})
+    kind = options.get("accelerator_type")
+    if kind:
+        offered.devices = {
+            resource: [replace(device, type=kind) for device in devices]
+            for resource, devices in offered.devices.items()
+        }
+        offered.resources[TYPE_PREFIX + kind] = 1.0
+        offered.labels[TYPE_LABEL] = kind
+    totals = {name: round(amount * UNIT) for name, amount in resources.items() if name not in offered.devices}
+    totals |= {name: round(amount * UNIT) for name, amount in offered.resources.items()}
+    totals["CPU"] = round((1 if options.get("num_cpus") is None else options["num_cpus"]) * UNIT)
+    totals["memory"] = round((options.get("memory") or DEFAULT_MEMORY_BYTES) * UNIT)
+    if options.get("object_store_memory"):
+        totals["object_store_memory"] = round(options["object_store_memory"] * UNIT)
+    labels = {**offered.labels, **(options.get("labels") or {})}
+    return NodeSpec(node_id, name, totals, device_specs(offered), labels), offered
 
 
 def _or_refused(act: Callable[[A], B], argument: A) -> B:

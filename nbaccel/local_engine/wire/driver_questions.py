@@ -53,6 +53,23 @@ class GarbageCollected(Question[None], tag="collected"):
     """This process has looked for cycles that hold refs, as the head has asked."""
 
 
+# ---- room for work to come
+
+
+class RequestResources(Question[bool], tag="request_resources"):
+    """Have room for these bundles, in place of those of the request before; whether this cluster can grow at all."""
+
+    bundles: list[dict[str, float]]
+    labels: list[dict[str, str]] = []  # of each bundle, or none at all
+
+
+class HoldResources(Question[bool], tag="hold_resources"):
+    """Have room for these bundles besides, until this process ends or asks again with the same id and no bundle."""
+
+    id: str
+    bundles: list[dict[str, float]]
+
+
 # ---- the asking worker
 
 

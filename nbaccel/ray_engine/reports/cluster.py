@@ -182,6 +182,12 @@ class RayCluster:
         self._session.asked_inside("tables", "request_resources", num_cpus, bundles, bundle_labels)
         return True
 
+    def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
+        raise NotImplementedError(
+            "autoscaler.held() is of the local engine: Ray keeps one request for the whole cluster and does not know "
+            "whose it is. Use autoscaler.sdk.request_resources(bundles=...), and bundles=[] to withdraw it."
+        )
+
     # ---- the running code
 
     def context(self) -> CodeFacts:

@@ -121,6 +121,11 @@ class Lineage:
             self._objects.records[id].nodes = None
         return lost
 
+    def only_on(self, node_id: bytes) -> tuple[int, int]:
+        """How many living objects have their only copy on this node, and their bytes."""
+        sole = [r.value for r in self._objects.records.values() if r.nodes == {node_id} and r.value is not None]
+        return len(sole), sum(value.size for value in sole)
+
     def make_again(self, lost: list[bytes], node: str) -> None:
         """Run the tasks again that made these objects; those that have none fail in words."""
         again: dict[bytes, Maker] = {}

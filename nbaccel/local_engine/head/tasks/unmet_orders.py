@@ -6,6 +6,7 @@
                  ├─ StopWorker ────────► its process is killed, at once and again until it is gone
                  ├─ FinishTask, FailTask ► once more; what cannot be written becomes an error
                  ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
+                 ├─ AskNode, ReleaseNode ► the node does not come, or stays
                  └─ RecallTasks ───────► the worker gives nothing back
 ```
 An act that is repeated skips the steps that its first try has finished. Interrupts and warnings need no answer: they
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
-from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
+from nbaccel.scheduling.events import NodeFailed, NodeKept, TaskReturned, TasksGivenBack
 from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class UnmetOrders:
             do.ActorChanged: self._once_more,
             do.GroupChanged: self._once_more,
             do.WakeAt: self._once_more,
+            do.AskNode: lambda c, why: tell(NodeFailed(c.launch, f"the head could not get it: {why}")),
+            do.ReleaseNode: lambda c, why: tell(NodeKept(c.node_id, f"the head could not remove it: {why}")),
         }
 
     def answer(self, command: do.Command, error: Exception) -> None:

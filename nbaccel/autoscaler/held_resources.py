@@ -1,0 +1,60 @@
+"""Room that one notebook or script asks for while a block runs."""
+
+from __future__ import annotations
+
+import uuid
+from types import TracebackType
+
+from nbaccel import engine as engines
+from nbaccel.autoscaler.sdk import checked_bundles, say_fixed, started_for
+
+
+def held(
+    *, num_cpus: int | None = None, num_gpus: int | None = None, bundles: list[dict[str, float]] | None = None
+) -> HeldResources:
+    """Have the cluster keep room for these while a `with` block runs: so many CPUs, GPUs, and each of the bundles.
+
+    What all notebooks hold is added up, and added to the request of `sdk.request_resources`, which it does not change.
+    It is withdrawn at the end of the block, also when its cell is stopped, and when its process ends.
+
+    >>> with nbaccel.autoscaler.held(num_gpus=2):
+    ...     nbaccel.get([train.remote(part) for part in parts])
+
+    Raises RuntimeError before init(), ValueError for nothing or for quantities that nothing can have.
+    """
+    asked = bundles_of(num_cpus, num_gpus, bundles)
+    if not asked:
+        raise ValueError("held() got nothing to ask for: give it num_gpus=2, num_cpus=8 or bundles=[{'GPU': 1}].")
+    return HeldResources(started_for("held()"), asked)
+
+
+def bundles_of(
+    num_cpus: int | None = None, num_gpus: int | None = None, bundles: list[dict[str, float]] | None = None
+) -> list[dict[str, float]]:
+    """One bundle for each CPU and each GPU, and the bundles. Raises TypeError, ValueError."""
+    counted: list[dict[str, float]] = []
+    for option, name, number in (("num_cpus", "CPU", num_cpus), ("num_gpus", "GPU", num_gpus)):
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+            raise ValueError(f"{option} is a whole number from 0 up, but got {number!r}.")
+        counted += [{name: 1.0}] * (number or 0)
+    return counted + checked_bundles(bundles or [])
+
+
+class HeldResources:
+    """Room that is asked for between the beginning and the end of a `with` block."""
+
+    def __init__(self, engine: engines.Engine, bundles: list[dict[str, float]]) -> None:
+        self._engine = engine
+        self._bundles = bundles
+        self._id = uuid.uuid4().hex
+
+    def __enter__(self) -> HeldResources:
+        if not self._engine.hold_resources(self._id, self._bundles):
+            say_fixed(self._engine, "held()")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if engines.started() is self._engine:  # a cluster that was shut down holds nothing any more
+            self._engine.hold_resources(self._id, [])

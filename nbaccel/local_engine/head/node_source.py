@@ -1,0 +1,142 @@
+"""Gets virtual nodes of the given types when the scheduler asks for them, and lets them go.
+
+```
+  scheduler ── AskNode ──────► NodeSource ── after arrives_after_s ──► NodeAdded, or NodeFailed where the type `fails`
+  scheduler ── ReleaseNode ──► NodeSource ── objects only there? ────► NodeKept, else NodeRemoved
+```
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from nbaccel.handles.node_types import DEFAULT_IDLE_S, DEFAULT_MOST
+from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.virtual_nodes import HeadVirtualNodes, spec_of
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.commands import AskNode, ReleaseNode
+from nbaccel.scheduling.events import NodeFailed, NodeKept, NodeTypesGiven, NodeTypeSpec
+from nbaccel.scheduling.resources import bytes_text
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.views.snapshot import ArrivalRow, NodeTypeRow
+
+REMEMBERED = 9  # arrivals of a type, for how long one usually takes
+
+
+class NodeSource:
+    """The node types of one head. Without types it does nothing."""
+
+    def __init__(
+        self,
+        timers: LoopTimers,
+        scheduler: Scheduler,
+        nodes: HeadVirtualNodes,
+        lineage: Lineage,
+        tell: Tell,
+        types: Mapping[str, dict[str, Any]],
+    ) -> None:
+        self._timers = timers
+        self._scheduler = scheduler
+        self._nodes = nodes
+        self._lineage = lineage
+        self._tell = tell
+        self._types = types
+        self._asked_at: dict[int, float] = {}
+        self._took: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in types}
+
+    def __bool__(self) -> bool:
+        return bool(self._types)
+
+    def begin(self) -> None:
+        """Tell the scheduler of the types; the head's own node has joined."""
+        if self._types:
+            self._tell(NodeTypesGiven([_type_spec(name, options) for name, options in self._types.items()]))
+
+    # ---- orders
+
+    def ask(self, command: AskNode) -> None:
+        self._asked_at[command.launch] = self._timers.now()
+        pause_s = self._types[command.node_type].get("arrives_after_s") or 0.0
+        self._timers.after(pause_s, lambda: self._arrive(command))
+
+    def _arrive(self, command: AskNode) -> None:
+        took = self._timers.now() - self._asked_at.pop(command.launch)
+        options = self._types[command.node_type]
+        why = options.get("fails")
+        if why:
+            self._tell(NodeFailed(command.launch, why))
+            return
+        self._took[command.node_type].append(took)
+        try:
+            self._nodes.add(options, node_type=command.node_type, launch=command.launch)
+        except Exception as error:  # the scheduler waits for an answer
+            self._tell(NodeFailed(command.launch, f"{type(error).__name__}: {error}"))
+            raise
+
+    def release(self, command: ReleaseNode) -> None:
+        number, size_bytes = self._lineage.only_on(command.node_id)
+        if number:
+            objects = "1 object is" if number == 1 else f"{number} objects are"
+            self._tell(NodeKept(command.node_id, f"{objects} only there ({bytes_text(size_bytes)})"))
+        else:
+            self._nodes.remove(command.node_id.hex(), command.why)
+
+    # ---- rows
+
+    def type_rows(self) -> list[NodeTypeRow]:
+        now = time.monotonic()
+        rows = []
+        for record in self._scheduler.node_types():
+            spec = record.spec
+            arriving = sum(launch.node_type == spec.name for launch in self._scheduler.launches())
+            totals = {name: amount / UNIT for name, amount in spec.totals.items()}
+            for device in spec.devices:
+                totals[device.resource] = totals.get(device.resource, 0.0) + device.amount / UNIT
+            rows.append(
+                NodeTypeRow(
+                    spec.name, "virtual", totals, spec.labels, spec.min, spec.max, len(record.here), arriving,
+                    spec.idle_s, record.failures, record.why if record.failures else "",
+                    _clock(record.try_at, now) if record.failures and not record.given_up else None, record.given_up,
+                )
+            )  # fmt: skip
+        return rows
+
+    def arrival_rows(self) -> list[ArrivalRow]:
+        now = time.monotonic()
+        return [
+            ArrivalRow(
+                str(launch.number), launch.node_type, "virtual", "arriving", _clock(launch.since, now),
+                self._usual(launch.node_type),
+            )
+            for launch in self._scheduler.launches()
+        ]  # fmt: skip
+
+    def _usual(self, node_type: str) -> float | None:
+        """The median of the last arrivals of this type; None before the first."""
+        took = sorted(self._took[node_type])
+        return took[len(took) // 2] if took else None
+
+
+def _clock(at: float, now: float) -> float:
+    """A time of the loop's clock as Unix seconds."""
+    return time.time() + (at - now)
+
+
+def _type_spec(name: str, options: dict[str, Any]) -> NodeTypeSpec:
+    spec, _offered = spec_of(options, b"", name)
+    idle_s = options.get("idle_s")
+    return NodeTypeSpec(
+        name,
+        spec.totals,
+        spec.devices,
+        spec.labels,
+        options.get("min") or 0,
+        options.get("max") or DEFAULT_MOST,
+        DEFAULT_IDLE_S if idle_s is None else idle_s,
+        options.get("priority") or 0,
+    )

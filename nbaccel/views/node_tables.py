@@ -1,0 +1,81 @@
+"""Tables of nodes: those that are here, arriving or not coming, and the types that can be asked for."""
+
+from __future__ import annotations
+
+from nbaccel.views import wording
+from nbaccel.views.snapshot import NodeRow, NodeTypeRow, Snapshot
+from nbaccel.views.tables import Table
+
+NO_TYPE = "No type of node can be added. This makes one: nbaccel.init(node_types={'gpu': {'num_gpus': 1, 'max': 2}})"
+_COUNTED = ("CPU", "GPU", "TPU", "HPU", "NPU", "neuron_cores")
+
+
+def nodes(snapshot: Snapshot) -> Table:
+    """One row for each node that is here or asked for, and for each type whose last node did not come."""
+    rows = [
+        (wording.plain(node.name), wording.plain(node.node_type), _state(node, snapshot.time), _has(node.totals))
+        for node in snapshot.nodes
+        if node.alive
+    ]
+    kinds = {kind.name: kind for kind in snapshot.node_types}
+    for arrival in snapshot.arrivals:
+        usually = f" (usually {wording.duration(arrival.usually_s)})" if arrival.usually_s is not None else ""
+        state = f"arriving for {wording.duration(max(snapshot.time - arrival.since, 0))}{usually}"
+        has = _has(kinds[arrival.node_type].resources) if arrival.node_type in kinds else ""
+        rows.append(("", wording.plain(arrival.node_type), state, has))
+    rows += [
+        ("", wording.plain(kind.name), _not_coming(kind, snapshot.time), _has(kind.resources))
+        for kind in snapshot.node_types
+        if kind.failures and not kind.arriving
+    ]
+    return Table("Nodes", ("Node", "Type", "State", "Has"), rows)
+
+
+def node_types(snapshot: Snapshot) -> Table:
+    """One row for each type of node that can be asked for."""
+    rows = [
+        (
+            wording.plain(kind.name),
+            _has(kind.resources),
+            f"{kind.min} to {kind.max}",
+            str(kind.here),
+            str(kind.arriving),
+            wording.duration(kind.idle_s) if kind.idle_s is not None else "",
+        )
+        for kind in snapshot.node_types
+    ]
+    return Table("Node types", ("Type", "Has", "Nodes", "Here", "Arriving", "Leaves when idle for"), rows, NO_TYPE)
+
+
+def requests(snapshot: Snapshot) -> list[str]:
+    """A sentence for each request, and one for what nothing can meet."""
+    said = [
+        f"{_has(row.resources)} asked for by {wording.plain(row.by) or 'a program'} since {wording.moment(row.since)}"
+        + (" (until its block, its cell or its process ends)" if row.kind == "held" else " (request_resources)")
+        for row in snapshot.requests
+    ]
+    never = [wording.demand(bundle) for bundle in snapshot.infeasible_requests]
+    return said + [f"No node and no type of node can meet {each}." for each in never]
+
+
+def _state(node: NodeRow, now: float) -> str:
+    if node.kept_by:
+        return f"stays: {node.kept_by}"
+    if node.leaves_at is None or node.idle_since is None:
+        return "in use" if node.node_type else "here"
+    idle = f"idle for {wording.duration(max(now - node.idle_since, 0))}"
+    left = node.leaves_at - now
+    return (
+        f"{idle}, leaves in {wording.duration(left)}" if left > 0 else f"{idle}, kept for a request or its type's min"
+    )
+
+
+def _not_coming(kind: NodeTypeRow, now: float) -> str:
+    if kind.given_up:
+        return f"not coming: {kind.why}; stopped trying after {kind.failures} failures"
+    again = f"; next try in {wording.duration(max((kind.next_try_at or now) - now, 0))}"
+    return f"not coming: {kind.why}{again}"
+
+
+def _has(resources: dict[str, float]) -> str:
+    return wording.demand({name: resources[name] for name in _COUNTED if resources.get(name)})

@@ -1,0 +1,15 @@
+"""Waiting for something that a growing cluster does, with a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+DEADLINE_S = 60.0
+
+
+def until(happened: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not happened():
+        assert time.monotonic() < deadline, f"{what} has not happened within {DEADLINE_S} s"
+        time.sleep(0.02)
