@@ -1,0 +1,122 @@
+"""What nodes that come and go cost: a decision, an arrival, and a thousand idle nodes.
+
+    python benchmarks/growing.py
+
+Prints each figure beside its target: a decision over 10 types, 1,000 nodes and 10,000 demands (50 ms); how long after a
+demand a node that arrives at once runs it (20 ms); how often 1,000 idle nodes wake the head in 10 s (never).
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+
+import nbaccel
+from nbaccel import autoscaler
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling.events import DeviceSpec, NodeSpec, NodeTypeSpec
+from nbaccel.scheduling.growing import EqualDemands, Planner, Stock, wanted_of
+from nbaccel.scheduling.ledger import Place
+from nbaccel.scheduling.placement import PlacementBook
+from nbaccel.scheduling.terms import Choice, Placement
+
+TYPES, NODES, DEMANDS, KINDS = 10, 1_000, 10_000, 20
+PAIRS = 7
+IDLE_NODES, LOOK_S = 1_000, 10.0
+
+
+def decision_s() -> float:
+    """The median time of one decision: every type has nodes here, and a request and waiting tasks want more."""
+    cluster = PlacementBook()
+    stocks = [Stock(_type(number), _empty(_type(number)), here=NODES // TYPES) for number in range(TYPES)]
+    for number in range(NODES):
+        spec = stocks[number % TYPES].spec
+        node = NodeSpec(b"%d" % number, f"n{number}", dict(spec.totals), list(spec.devices), spec.labels)
+        node.node_type = spec.name
+        cluster.add_node(node)
+    demands = [_wanted(kind, cluster) for kind in range(KINDS)]
+    assert sum(each.count for each in demands) == DEMANDS
+    took = []
+    for _ in range(PAIRS):
+        began = time.perf_counter()
+        plan = Planner(cluster, stocks).plan(demands[:5], [], demands, 0.0)
+        took.append(time.perf_counter() - began)
+        assert plan.asks, "nothing was asked for"
+    return statistics.median(took)
+
+
+def _type(number: int) -> NodeTypeSpec:
+    devices = [DeviceSpec("GPU", index) for index in range(number % 5)]
+    return NodeTypeSpec(f"t{number}", {"CPU": (4 + number) * UNIT}, devices, {"zone": str(number)}, max=2 * NODES)
+
+
+def _empty(spec: NodeTypeSpec) -> Place:
+    return Place.of(NodeSpec(b"", spec.name, spec.totals, spec.devices, spec.labels), 1 << 30)
+
+
+def _wanted(kind: int, cluster: PlacementBook) -> EqualDemands:
+    gpus = (0, UNIT, UNIT // 2, 2 * UNIT)[kind % 4]
+    labels = (("zone", str(kind % TYPES)),) if kind % 3 == 0 and kind % 4 == 0 else ()
+    demand = (("CPU", (1 + kind % 3) * UNIT), *((("GPU", gpus),) if gpus else ()))
+    return wanted_of(Choice(demand, Placement(labels=labels)), DEMANDS // KINDS, cluster.device_resources)
+
+
+def arrival_s() -> tuple[float, float]:
+    """The medians of the time from a demand to its task's first line: on a node that has to come, and on one here."""
+    types = {f"t{number}": {"resources": {f"r{number}": 2}, "idle_s": 600} for number in range(PAIRS)}
+    nbaccel.init(num_cpus=1, resources={"here": 100}, node_types=types)
+    try:
+        start = nbaccel.remote(max_calls=1)(_started)
+        nbaccel.get(start.options(resources={"here": 1}).remote())
+
+        def delay(name: str) -> float:
+            asked = time.time()
+            return float(nbaccel.get(start.options(resources={name: 1}).remote())) - asked
+
+        coming, here = [], []
+        for number in range(PAIRS):
+            coming.append(delay(f"r{number}"))
+            here.append(delay("here"))
+        return statistics.median(coming), statistics.median(here)
+    finally:
+        nbaccel.shutdown()
+
+
+def _started() -> float:
+    return time.time()
+
+
+def wakes_of_idle_nodes() -> tuple[int, float]:
+    """How often the head's one thread wakes in LOOK_S with 1,000 idle nodes, and how long they took to come."""
+    nbaccel.init(num_cpus=1, node_types={"idle": {"min": IDLE_NODES, "max": IDLE_NODES}})
+    try:
+        pid, began = nbaccel.snapshot().runtime.pid, time.perf_counter()
+        while autoscaler.status().arriving or len(autoscaler.status().nodes) <= IDLE_NODES:
+            time.sleep(0.2)
+        came_s = time.perf_counter() - began
+        time.sleep(7)  # what follows a start, such as the end of idle workers, is over
+        before = _switches(pid)
+        time.sleep(LOOK_S)
+        return _switches(pid) - before, came_s
+    finally:
+        nbaccel.shutdown()
+
+
+def _switches(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("voluntary_ctxt")).split()[1])
+
+
+def main() -> None:
+    print(f"a decision, {TYPES} types, {NODES} nodes, {DEMANDS} demands   {decision_s() * 1e3:6.1f} ms  (50 ms)")
+    coming, here = arrival_s()
+    print(f"from a demand to its task on a node that has to come     {coming * 1e3:6.1f} ms  (20 ms)")
+    print(f"                          on a node that is here         {here * 1e3:6.1f} ms")
+    wakes, came_s = wakes_of_idle_nodes()
+    print(f"{IDLE_NODES} idle nodes wake the head in {LOOK_S:g} s              {wakes:6d} times")
+    print(f"{IDLE_NODES} nodes that come at once are here after        {came_s:6.1f} s")
+
+
+if __name__ == "__main__":
+    main()
