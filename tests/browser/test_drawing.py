@@ -113,6 +113,27 @@ def test_a_log_opens_below_its_row_goes_on_and_is_searched(loose: Callable[..., 
     log.wait_for(state="detached")
 
 
+def test_a_notice_tells_the_end_of_a_long_task_also_while_nobody_looks(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2))
+    page.page.evaluate("""() => {
+        window.told = [];
+        window.Notification = class { constructor(title) { told.push(title); } };
+        Notification.requestPermission = async () => "granted";
+    }""")
+    page.root.get_by_role("tab", name="Tasks").click()
+    page.root.get_by_role("button", name="Notify me", pressed=False).click()
+    page.root.get_by_role("button", name="Notify me", pressed=True).wait_for()
+    page.page.evaluate("() => { sent.length = 0; document.body.style.paddingTop = '5000px'; }")
+    page.page.wait_for_function("sent.length > 0")
+    assert page.sent()[-1]["say"] == "visible", "the kernel goes on sending"
+    ended = cluster(2, 2, seq=2)
+    ended["tasks"][1] |= {"state": "FINISHED", "finished_at": NOW + 500}
+    page.push(ended)
+    assert page.page.evaluate("told") == ["task_1 #t1 has finished"]
+    page.page.evaluate("end()")
+    assert page.sent()[-1]["say"] == "hidden"
+
+
 _SIDEWAYS = """root => [root, ...root.querySelectorAll('*')]
     .filter(each => ['auto', 'scroll'].includes(getComputedStyle(each).overflowX))
     .filter(each => each.scrollWidth > each.clientWidth)

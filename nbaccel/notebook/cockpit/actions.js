@@ -1,6 +1,7 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
 import { copyText } from "./copying.js";
+import { turnNotices } from "./notices.js";
 import { watchSight } from "./sight.js";
 import { watchZoom, zoomed } from "./zooming.js";
 
@@ -36,6 +37,7 @@ export function actions(root, source, state, view) {
       state.doubted = data.id ?? "";
       say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
     },
+    notices: () => void turnNotices(root.ownerDocument.defaultView, state, say).then(view.more),
     sure: (data) => void (state.doubted = data.id ?? ""),
     "cancel-many": (data) => order({ say: "cancel-many", id: data.id, function: data.function,
       filter: { state: data.state, cell: data.cell, text: data.text } }, `${data.name}`),

@@ -8,6 +8,7 @@ import { finder, foundNow } from "./finding.js";
 import { historian } from "./history.js";
 import { drawEmpty, drawFrame, drawOnly } from "./draw_frame.js";
 import { measureRows, watchRows } from "./rows_in_sight.js";
+import { endings, notify } from "./notices.js";
 import { sceneOf } from "./scene.js";
 import { measure } from "./sight.js";
 import { newState } from "./state.js";
@@ -35,6 +36,7 @@ export function mount(place, source, options = {}) {
   state.goes = Boolean(source.go);
   const clock = kernelClock();
   let visible = false;
+  const noticed = { running: /** @type {Set<string>} */ (new Set()) };
   let waiting = 0; // the frame that is asked for
 
   const redraw = () => {
@@ -54,11 +56,14 @@ export function mount(place, source, options = {}) {
     if (snapshot?.time) clock.heard(snapshot.time);
     forget(state, snapshot);
     if (visible && !snapshot?.ended) look();
+    const told = snapshot ? endings(noticed, snapshot) : [];
+    if (state.notices) notify(page.defaultView, told);
     soon();
   };
-  const seen = (/** @type {boolean} */ now) => {
+  const seen = (/** @type {boolean} */ now, leaving = false) => {
     visible = now;
-    source.send({ say: now ? "visible" : "hidden", view: state.id, rows: state.wide ? MORE_ROWS : 0 });
+    const looks = now || (state.notices && !leaving); // notices are wanted from behind other tabs too
+    source.send({ say: looks ? "visible" : "hidden", view: state.id, rows: now && state.wide ? MORE_ROWS : 0 });
     if (now) history.look();
     else history.end();
     soon();

@@ -112,5 +112,6 @@ function filters(scene, state) {
       option("", "all", filter.cell), scene.cells.map((name) => option(name, name, filter.cell)))),
     h("label", {}, "Text ", h("input", { type: "search", "data-filter": "text", value: filter.text, placeholder: "name, id, reason" })),
     (filter.state || filter.cell || filter.text) && !scene.ended && scene.tasks.some((task) => task.cancellable) && cancelMany("Cancel all of these", "these", filter, "", state),
+    !scene.ended && button("Notify me", { "data-act": "notices", class: "aside", "aria-pressed": String(state.notices), title: "A notice of the browser when a task of more than a minute ends or fails" }),
     state.sort.column && button("In the usual order", { "data-act": "sort", "data-column": "" }));
 }

@@ -34,6 +34,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {boolean} goes whether a click on a cell's words shows the cell
  * @property {string} said what the status line says
  * @property {{id: string, name: string, search: string, follow: boolean} | null} log that is open; it follows what comes
+ * @property {boolean} notices whether the browser tells when a long task ends
  * @property {Record<string, import("./history.js").Past>} past what was answered about the past, by question
  */
 
@@ -70,6 +71,7 @@ export function newState(details) {
     goes: false,
     said: "",
     log: null,
+    notices: false,
     past: {},
   };
 }

@@ -1,6 +1,6 @@
 // Whether anybody can see an element: it is on the screen, and its page is not in the background.
 
-/** Calls back at once and whenever that changes. @param {Element} element @param {(visible: boolean) => void} changed
+/** Calls back at once and whenever that changes. @param {Element} element @param {(visible: boolean, leaving: boolean) => void} changed
  * @returns {() => void} what ends it */
 export function watchVisibility(element, changed) {
   const page = element.ownerDocument;
@@ -12,8 +12,8 @@ export function watchVisibility(element, changed) {
     const visible = onScreen && !leaving && page.visibilityState !== "hidden";
     if (visible !== last) {
       last = visible;
-      changed(visible);
-    }
+      changed(visible, leaving);
+    } else if (leaving) changed(false, true);
   };
   const observer = new IntersectionObserver((entries) => {
     onScreen = entries[entries.length - 1].isIntersecting;

@@ -13,6 +13,118 @@ field.select();
 page.execCommand("copy");
 field.remove();
 }
+const SIZES=([
+[2**40,"TiB"],
+[2**30,"GiB"],
+[2**20,"MiB"],
+[2**10,"KiB"]
+]);
+const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
+const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
+function amount(quantity){
+return String(Math.round(quantity*10000)/10000);
+}
+function size(bytes){
+if(bytes==null)return"unknown";
+for(const[unit,word]of SIZES){
+if(bytes>=unit){
+const value=bytes/unit;
+return`${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
+}
+}
+return`${bytes} B`;
+}
+function age(seconds){
+const whole=Math.max(0,Math.floor(seconds));
+const two=(number)=>String(number).padStart(2,"0");
+if(whole<60)return`${whole} s`;
+if(whole<3600)return`${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+return`${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+}
+function duration(seconds){
+return seconds<9.95?`${Math.max(0, seconds).toFixed(1)} s`:age(seconds);
+}
+function clock(time,now){
+const at=new Date(time*1000);
+const two=(number)=>String(number).padStart(2,"0");
+const[day,clockTime]=[`${two(at.getMonth() + 1)}-${two(at.getDate())}`,`${two(at.getHours())}:${two(at.getMinutes())}`];
+return at.toDateString()===new Date(now*1000).toDateString()?`${clockTime}:${two(at.getSeconds())}`:`${day} ${clockTime}`;
+}
+function plain(text){
+return(text??"").replace(
+/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+(char)=>`\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+);
+}
+function count(number,noun){
+return number===1||noun.endsWith("s")?`${number} ${noun}`:`${number} ${noun}s`;
+}
+function demandWords(demand){
+const parts=Object.entries(demand??{}).filter(([,quantity])=>quantity);
+return parts.map(([name,quantity])=>`${amount(quantity)} ${plain(name)}`).join(", ")||"nothing";
+}
+function deviceWords(ids){
+return Object.entries(ids??{})
+.filter(([,names])=>names.length)
+.map(([name,names])=>`${plain(name)} ${names.map(plain).join(", ")}`)
+.join("; ");
+}
+function shortId(id){
+const numbered=id.length===48&&id.startsWith("000000",24);
+if(numbered)return`${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
+return id.startsWith("f".repeat(16))?id.slice(16,28):id.slice(0,12);
+}
+function stateWord(state){
+if(RUNNING.has(state))return"running";
+if(state.startsWith("PENDING"))return"waiting";
+return state.toLowerCase().replaceAll("_"," ");
+}
+function stateSign(word){
+return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[word]??"◌";
+}
+function ownerOf(snapshot,row){
+if(!row.job||row.job===snapshot.runtime.job||!snapshot.jobs?.length)return"";
+return plain(snapshot.jobs.find((job)=>job.number===row.job)?.name??`job ${row.job}`);
+}
+function cellWords(snapshot,row){
+return[ownerOf(snapshot,row),plain(row.cell)].filter(Boolean).join(" ");
+}
+const LONG_S=60;
+const MOST_RUNNING=10_000;
+function endings(noticed,snapshot){
+const told=[];
+if(noticed.running.size>MOST_RUNNING)noticed.running.clear();
+for(const row of snapshot.tasks??[]){
+if(!ENDED.has(row.state)){
+if(row.started_at!=null&&!ownerOf(snapshot,row))noticed.running.add(row.task_id);
+continue;
+}
+if(!noticed.running.delete(row.task_id)||row.started_at==null)continue;
+const seconds=(row.finished_at??snapshot.time??0)-row.started_at;
+if(seconds<LONG_S)continue;
+const why=row.reason==null?row.why:snapshot.reasons?.[row.reason];
+const title=`${plain(row.name)} #${shortId(row.task_id)} ${{ FINISHED: "has finished", FAILED: "has failed" }[row.state] ?? `was ${stateWord(row.state)}`}`;
+told.push({id:row.task_id,title,body:[`after ${age(seconds)}`,row.cell&&`cell ${plain(row.cell)}`,plain(why)].filter(Boolean).join(" · ")});
+}
+return told;
+}
+async function turnNotices(page,state,say){
+const notices=(page)?.Notification;
+if(state.notices){
+state.notices=false;
+say("");
+return;
+}
+if(!notices)return say("This browser shows no notices.");
+state.notices=(await notices.requestPermission())==="granted";
+say(state.notices?"The browser will tell you when a task of more than a minute ends or fails."
+:"The browser does not let this page show notices. Its settings for this site can change that.");
+}
+function notify(page,told){
+const notices=(page)?.Notification;
+if(!notices)return;
+for(const{id,title,body}of told)new notices(title,{body,tag:`nbaccel-${id}`});
+}
 const TASKS='.scroll[aria-label="Tasks"]';
 function watchSight(root,state,redraw){
 const scrolled=(event)=>{
@@ -155,6 +267,7 @@ doubt(data){
 state.doubted=data.id??"";
 say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
 },
+notices:()=>void turnNotices(root.ownerDocument.defaultView,state,say).then(view.more),
 sure:(data)=>void(state.doubted=data.id??""),
 "cancel-many":(data)=>order({say:"cancel-many",id:data.id,function:data.function,
 filter:{state:data.state,cell:data.cell,text:data.text}},`${data.name}`),
@@ -432,75 +545,6 @@ return cell(state.goes&&words?button(words,{class:"goes","data-act":"go","data-c
 function cell(content,kind){
 return h("td",kind?{class:kind}:{},content);
 }
-const SIZES=([
-[2**40,"TiB"],
-[2**30,"GiB"],
-[2**20,"MiB"],
-[2**10,"KiB"]
-]);
-const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
-const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
-function amount(quantity){
-return String(Math.round(quantity*10000)/10000);
-}
-function size(bytes){
-if(bytes==null)return"unknown";
-for(const[unit,word]of SIZES){
-if(bytes>=unit){
-const value=bytes/unit;
-return`${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${word}`;
-}
-}
-return`${bytes} B`;
-}
-function age(seconds){
-const whole=Math.max(0,Math.floor(seconds));
-const two=(number)=>String(number).padStart(2,"0");
-if(whole<60)return`${whole} s`;
-if(whole<3600)return`${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-return`${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
-}
-function duration(seconds){
-return seconds<9.95?`${Math.max(0, seconds).toFixed(1)} s`:age(seconds);
-}
-function clock(time,now){
-const at=new Date(time*1000);
-const two=(number)=>String(number).padStart(2,"0");
-const[day,clockTime]=[`${two(at.getMonth() + 1)}-${two(at.getDate())}`,`${two(at.getHours())}:${two(at.getMinutes())}`];
-return at.toDateString()===new Date(now*1000).toDateString()?`${clockTime}:${two(at.getSeconds())}`:`${day} ${clockTime}`;
-}
-function plain(text){
-return(text??"").replace(
-/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-(char)=>`\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
-);
-}
-function count(number,noun){
-return number===1||noun.endsWith("s")?`${number} ${noun}`:`${number} ${noun}s`;
-}
-function demandWords(demand){
-const parts=Object.entries(demand??{}).filter(([,quantity])=>quantity);
-return parts.map(([name,quantity])=>`${amount(quantity)} ${plain(name)}`).join(", ")||"nothing";
-}
-function deviceWords(ids){
-return Object.entries(ids??{})
-.filter(([,names])=>names.length)
-.map(([name,names])=>`${plain(name)} ${names.map(plain).join(", ")}`)
-.join("; ");
-}
-function shortId(id){
-const numbered=id.length===48&&id.startsWith("000000",24);
-if(numbered)return`${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
-return id.startsWith("f".repeat(16))?id.slice(16,28):id.slice(0,12);
-}
-function stateWord(state){
-if(RUNNING.has(state))return"running";
-if(state.startsWith("PENDING"))return"waiting";
-return state.toLowerCase().replaceAll("_"," ");
-}
-function stateSign(word){
-return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[word]??"◌";
-}
 const MOST_CHARACTERS=200_000;
 const MOST_LINES=2_000;
 function withLog(before,answer){
@@ -678,6 +722,7 @@ found:null,
 goes:false,
 said:"",
 log:null,
+notices:false,
 past:{}
 };
 }
@@ -885,13 +930,6 @@ const about={key:id,"data-id":id,"data-name":label+whom,"data-function":only,"da
 if(state.doubted!==id)return button(`${label}…`,{...about,"data-act":"sure","aria-label":`${label}${whom}…`});
 return h("span",{class:"ask nowrap",key:id},button("Keep",{...about,key:"keep","data-act":"keep"})," ",
 button(label,{...about,key:"do","data-act":"cancel-many",class:"urgent","aria-label":label+whom}));
-}
-function ownerOf(snapshot,row){
-if(!row.job||row.job===snapshot.runtime.job||!snapshot.jobs?.length)return"";
-return plain(snapshot.jobs.find((job)=>job.number===row.job)?.name??`job ${row.job}`);
-}
-function cellWords(snapshot,row){
-return[ownerOf(snapshot,row),plain(row.cell)].filter(Boolean).join(" ");
 }
 const PALETTE={
 hues:[
@@ -1142,7 +1180,7 @@ scene.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${scene.actorsMor
 ];
 }
 function drawAlerts(scene){
-if(!scene.alerts.length)return[empty("No alert. What a person should look at is told here: failures, leaks, lost devices.")];
+if(!scene.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
 return[h("ul",{class:"alerts",key:"alerts"},scene.alerts.map((alert)=>
 h("li",{key:alert.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),alert.kind),` ${alert.message}`,h("span",{class:"quiet"},` ${alert.age} ago`))))];
 }
@@ -1231,6 +1269,7 @@ h("label",{},"Cell ",h("select",{"data-filter":"cell",value:filter.cell},
 option("","all",filter.cell),scene.cells.map((name)=>option(name,name,filter.cell)))),
 h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:filter.text,placeholder:"name, id, reason"})),
 (filter.state||filter.cell||filter.text)&&!scene.ended&&scene.tasks.some((task)=>task.cancellable)&&cancelMany("Cancel all of these","these",filter,"",state),
+!scene.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(state.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),
 state.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}));
 }
 const VIEWS={
@@ -1761,8 +1800,8 @@ const look=(leaving=false)=>{
 const visible=onScreen&&!leaving&&page.visibilityState!=="hidden";
 if(visible!==last){
 last=visible;
-changed(visible);
-}
+changed(visible,leaving);
+}else if(leaving)changed(false,true);
 };
 const observer=new IntersectionObserver((entries)=>{
 onScreen=entries[entries.length-1].isIntersecting;
@@ -1793,6 +1832,7 @@ const state=options.state??newState(options.details??false);
 state.goes=Boolean(source.go);
 const clock=kernelClock();
 let visible=false;
+const noticed={running:(new Set())};
 let waiting=0;
 const redraw=()=>{
 waiting=0;
@@ -1811,11 +1851,14 @@ const snapshot=source.snapshot();
 if(snapshot?.time)clock.heard(snapshot.time);
 forget(state,snapshot);
 if(visible&&!snapshot?.ended)look();
+const told=snapshot?endings(noticed,snapshot):[];
+if(state.notices)notify(page.defaultView,told);
 soon();
 };
-const seen=(now)=>{
+const seen=(now,leaving=false)=>{
 visible=now;
-source.send({say:now?"visible":"hidden",view:state.id,rows:state.wide?MORE_ROWS:0});
+const looks=now||(state.notices&&!leaving);
+source.send({say:looks?"visible":"hidden",view:state.id,rows:now&&state.wide?MORE_ROWS:0});
 if(now)history.look();
 else history.end();
 soon();
