@@ -20,9 +20,11 @@ import type { HeadSnapshot } from './messages';
 import type { Server } from './server';
 import type { Watch } from './watch';
 
-const LOG_LINES = 200;
 const ENDED_STATES = ['FINISHED', 'FAILED', 'CANCELLED'];
 const MOST_CANCELLED = 1000; // tasks of one order
+const NOTHING_PRINTED = { text: '', to: 0, left_out: 0 };
+/** A log that cannot be read: it says why, and is not asked for again. */
+const NO_LOG = { pause_s: 1, over: true, pid: null, failure: '', out: NOTHING_PRINTED, err: NOTHING_PRINTED };
 const PAST = ['runs', 'accounting', 'readings'];
 
 /** Which notebook the person looks at: its rows are the reader's own. */
@@ -70,15 +72,16 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
       const words = await cancelMany(given, only, snapshot(), runtime, watch, server).catch(error => error.message);
       tell({ say: 'taken', id, words });
     },
-    logs: async ({ id }) => {
-      const answer = watch.ask(runtime, { ask: 'logs', task_id: id || null, tail: LOG_LINES });
-      tell({ say: 'log', id: id ?? '', text: await answer.then(({ text }) => text, error => error.message) });
-    },
     find: async ({ id, key, filter, limit }) => {
       const found = await watch.ask(runtime, { ask: 'tasks', filter: filterOf(filter, snapshot(), limit) });
       tell({ say: 'found', id, found: { key, tasks: found.rows, reasons: [], total: found.total } });
     },
-    history: async ({ id, key, ask, start, end, since }) => {
+    history: async ({ id, key, ask, start, end, since, task_id, out_since, err_since }) => {
+      if (ask === 'task_log') {
+        const asked = watch.ask(runtime, { ask, task_id, out_since, err_since });
+        const log = await asked.then(answer => answer.task_log, error => ({ ...NO_LOG, note: error.message }));
+        tell({ say: 'history', id, ask, key, answer: JSON.stringify(log) });
+      }
       if (!PAST.includes(ask)) return;
       const answer = await watch.ask(runtime, { ask, since, ...(ask === 'runs' && { start, end }) });
       tell({ say: 'history', id, ask, key, answer: JSON.stringify(answer[ask]) });
