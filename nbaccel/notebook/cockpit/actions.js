@@ -3,6 +3,7 @@
 import { copyText } from "./copying.js";
 import { turnNotices } from "./notices.js";
 import { watchSight } from "./sight.js";
+import { speaker } from "./speaking.js";
 import { watchZoom, zoomed } from "./zooming.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -10,7 +11,6 @@ import { watchZoom, zoomed } from "./zooming.js";
 /** @typedef {{redraw: () => void, more: () => void, look: () => void, recall: (message: any) => void, now: () => number}} View */
 
 const TAKEN_WITHIN_MS = 1500; // a kernel that is reached at all answers in a tenth of it
-const SAY_EVERY_MS = 5000;
 
 /** @param {HTMLElement} root @param {Source} source @param {State} state @param {View} view @returns {() => void} what ends it */
 export function actions(root, source, state, view) {
@@ -175,22 +175,6 @@ function pressed(event, root, acts, view) {
   }
   if (event.key !== "Tab") event.stopPropagation();
   view.redraw();
-}
-
-/** Says something in the status line, for ears at most once in five seconds. @param {State} state @param {View} view */
-function speaker(state, view) {
-  let last = 0;
-  /** @type {any} */
-  let later;
-  return (/** @type {string} */ words) => {
-    clearTimeout(later);
-    const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
-    later = setTimeout(() => {
-      last = Date.now();
-      state.said = words;
-      view.redraw();
-    }, state.said ? wait : 0);
-  };
 }
 
 /** Offer a text as a file. @param {Document} page @param {string} text */

@@ -162,6 +162,20 @@ const same=row<8||Math.abs(row-before.row)<4;
 state.scrolled={top:region.scrollTop,height:Math.max(region.clientHeight,100),row:same?before.row:row};
 return!same||Math.abs(state.scrolled.top-before.top)>1;
 }
+const SAY_EVERY_MS=5000;
+function speaker(state,view){
+let last=0;
+let later;
+return(words)=>{
+clearTimeout(later);
+const wait=Math.max(0,last+SAY_EVERY_MS-Date.now());
+later=setTimeout(()=>{
+last=Date.now();
+state.said=words;
+view.redraw();
+},state.said?wait:0);
+};
+}
 const LEAST_S=0.05;
 const LEAST_DRAG_PX=6;
 const CARD_PX=246;
@@ -245,7 +259,6 @@ root.removeEventListener("pointerleave",hovered);
 return{key,end};
 }
 const TAKEN_WITHIN_MS=1500;
-const SAY_EVERY_MS=5000;
 function actions(root,source,state,view){
 const waitingFor=new Map();
 const say=speaker(state,view);
@@ -402,19 +415,6 @@ event.preventDefault();
 }
 if(event.key!=="Tab")event.stopPropagation();
 view.redraw();
-}
-function speaker(state,view){
-let last=0;
-let later;
-return(words)=>{
-clearTimeout(later);
-const wait=Math.max(0,last+SAY_EVERY_MS-Date.now());
-later=setTimeout(()=>{
-last=Date.now();
-state.said=words;
-view.redraw();
-},state.said?wait:0);
-};
 }
 function save(page,text){
 const link=page.createElement("a");
