@@ -72,6 +72,7 @@ class Gang:
         self.facts: list[Facts] = []
         self.seats: list[Seat] = []
         self.is_down = False
+        self.before_down: Callable[[], None] | None = None  # a backend's last words, while the workers exist
         self._group = placement_group(
             scaling.bundles(num_workers), scaling.placement_strategy, bundle_label_selector=scaling.labels(num_workers)
         )
@@ -131,6 +132,8 @@ class Gang:
         if self.is_down:
             return
         self.is_down = True
+        if self.before_down is not None:
+            self.before_down()
         for actor in self._actors:
             try:
                 nbaccel.kill(actor)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import nbaccel
+from nbaccel import exceptions
 from nbaccel.train import failures, travelling
 from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.configs import RunConfig
@@ -27,9 +28,11 @@ from nbaccel.train.gang import Gang, WorkerGroup, as_many_as_fit
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.ranks import Facts, Seat, seats
 from nbaccel.train.records import Records
+from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import Assignment
 
+_LEAVE_S = 10.0  # so long may a backend take to shut down
 _LOOK_S = 0.2  # a gang that is not placed after so long is explained
 
 Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "real", "logical" or "simulated"
@@ -177,10 +180,29 @@ class Gathering:
     def _prepared(self) -> None:
         """Run the backend's methods, once all ranks have seats; they may take long, so they have a thread."""
         kind = self._backend.backend_cls
+        backend = kind()
+        if _overrides(kind, "on_shutdown"):
+            self._gang.before_down = partial(self._shut_down, backend)
         if not (_overrides(kind, "on_start") or _overrides(kind, "on_training_start")):
             self._told.gang_ready(self._gang)
             return
-        threading.Thread(target=self._run_backend, args=(kind(),), name="nbaccel-train-backend", daemon=True).start()
+        threading.Thread(target=self._run_backend, args=(backend,), name="nbaccel-train-backend", daemon=True).start()
+
+    def _shut_down(self, backend: Backend) -> None:
+        """Run the backend's `on_shutdown`, for a few seconds at most: a worker that has died does not answer it."""
+        group = WorkerGroup(self._gang, self._scaling)
+
+        def leave() -> None:
+            try:
+                backend.on_shutdown(group, self._backend)
+            except exceptions.RayError:
+                pass  # its workers have died, of which the run tells
+            except Exception as error:  # a user's own class
+                say("train", f"{self._name}: {type(backend).__name__}.on_shutdown failed: {error!r}")
+
+        thread = threading.Thread(target=leave, name="nbaccel-train-backend", daemon=True)
+        thread.start()
+        thread.join(_LEAVE_S)
 
     def _run_backend(self, backend: Backend) -> None:
         group = WorkerGroup(self._gang, self._scaling)

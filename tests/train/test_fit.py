@@ -27,6 +27,7 @@ from nbaccel.train import (
     WorkerGroupError,
     signalling,
 )
+from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from tests.census import Place
 from tests.rig import wait_until
@@ -295,6 +296,45 @@ def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: 
             once=str(tmp_path / "once"),
         )
     assert seen[0] == ([{"step": 0, "loss": 1.0}] * 2, True) and 0 in seen[-1]
+
+
+class NotingBackend(Backend):
+    """Notes in every worker, in a file of its own, when it is called; and fails at the end."""
+
+    def on_start(self, worker_group: Any, backend_config: Any) -> None:
+        self.folder = backend_config.folder
+        worker_group.execute(note, self.folder, "start")
+
+    def on_training_start(self, worker_group: Any, backend_config: Any) -> None:
+        worker_group.execute(note, self.folder, "training")
+
+    def on_shutdown(self, worker_group: Any, backend_config: Any) -> None:
+        worker_group.execute(note, self.folder, "shutdown")
+        raise ZeroDivisionError("at the end")
+
+
+def note(folder: str, what: str) -> None:
+    with open(Path(folder, f"noted-{os.getpid()}"), "a") as file:
+        file.write(f"{what} ")
+
+
+class NotingConfig(BackendConfig):
+    folder = ""
+
+    @property
+    def backend_cls(self) -> type[Backend]:
+        return NotingBackend
+
+
+def test_a_backend_is_called_before_and_after_the_function_while_the_workers_live(
+    kept: Kept, tmp_path: Path, capsys: Any
+) -> None:
+    config = NotingConfig()
+    config.folder = str(tmp_path)
+    trainer = DataParallelTrainer(loops.steps, backend_config=config, scaling_config=TWO, run_config=kept())
+    assert trainer.fit().metrics == {"step": 3, "loss": 0.25}
+    assert [path.read_text() for path in tmp_path.glob("noted-*")] == ["start training shutdown "] * 2
+    assert "NotingBackend.on_shutdown failed: ZeroDivisionError('at the end')" in capsys.readouterr().err
 
 
 def test_without_workers_the_function_runs_here_and_keeps_its_checkpoints(kept: Kept) -> None:
