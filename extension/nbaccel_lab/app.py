@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jupyter_server.extension.application import ExtensionApp
+from traitlets import Bool
 
 from nbaccel_lab import api, metrics, page, stream
 from nbaccel_lab.kernels import Kernels
@@ -19,6 +20,7 @@ class NbaccelLab(ExtensionApp):
     name = "nbaccel_lab"
     extension_url = "/nbaccel/"
     load_other_extensions = True
+    assistants_may_cancel = Bool(False, config=True, help="Whether the tools of jupyter_server_mcp may cancel tasks.")
     watching: Watching
 
     def initialize_settings(self) -> None:
