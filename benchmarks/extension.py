@@ -41,7 +41,7 @@ TASKS = 2_000
 _DRIVER = """
 import sys, time, nbaccel
 nbaccel.init(simulate="nvidia:8xH100", num_cpus=4)
-@nbaccel.remote(num_gpus=1)
+@nbaccel.remote(num_gpus=1, num_cpus=0)
 def hold(seconds): time.sleep(seconds)
 @nbaccel.remote(num_cpus=1)
 def quick(number): return number
