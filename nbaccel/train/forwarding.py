@@ -126,6 +126,10 @@ def wait_inside(run: Run, forwarding: Forwarding) -> Result:
             break
     if is_interrupted:
         raise KeyboardInterrupt
-    if forwarding.ends is not None:
-        raise forwarding.ends
+    ends, forwarding.ends = forwarding.ends, None
+    if ends is not None:
+        try:
+            raise ends
+        finally:
+            del ends  # its traceback would hold this frame, and the frame the error: a cycle with the run's refs in it
     return result

@@ -24,3 +24,13 @@ def words_of(error: BaseException) -> str:
     cause = getattr(error, "cause", None) or error
     lines = str(cause).strip().splitlines()
     return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"
+
+
+def could_not_write(name: str, folder: str, error: OSError) -> TuneError:
+    """The error of an experiment whose folder cannot be written any more, most likely since the disk is full."""
+    found = TuneError(
+        f"The experiment {name} could not write to {folder}: {error.strerror or error}. Make room and go on with "
+        f"tune.Tuner.restore({folder!r}, trainable)."
+    )
+    found.__cause__ = error
+    return found

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -19,13 +17,11 @@ from typing import Any
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.train import retention, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.inbox import Inbox
-from nbaccel.train.retention import Kept
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
-from nbaccel.tune.errors import TuneError, words_of
+from nbaccel.tune.errors import TuneError, could_not_write, words_of
 from nbaccel.tune.experiment import End, Experiment
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
@@ -33,6 +29,7 @@ from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.runner_plan import RunnerPlan
 from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial_checkpoints import TrialCheckpoints
 from nbaccel.tune.trial_mailbox import TrialMailbox
 from nbaccel.tune.trial_session import MetricMissingError, TrialAssignment
 from nbaccel.tune.trial_task import Ended
@@ -68,6 +65,7 @@ class Runner:
         self.experiment = experiment
         self._open = opened
         self._journal = opened.journal
+        self._checkpoints = TrialCheckpoints(opened.folder, opened.journal, plan.run_config.checkpoint_config)
         self._plan = plan
         self._inbox = Inbox()
         self._live = ExperimentLive(self.name, self.path, experiment, plan.compared_by, plan.total, self._was_asked)
@@ -157,6 +155,8 @@ class Runner:
         if self._interrupt_at is not None and now >= self._interrupt_at:
             self._interrupt_at = None
             self._interrupt(force=False)
+        if self._live.due is not None and now >= self._live.due:
+            self._journal.sync()  # before an end of a trial is seen
         self._live.show_if_due()
 
     # ---- starting trials
@@ -179,6 +179,9 @@ class Runner:
                 self._attempt_failed(trial, error, for_good=True)
                 continue
             never = launcher.never_fits(asked)
+            if never and same is None:  # others may ask for less
+                self._attempt_failed(trial, TuneError(never), for_good=True)
+                continue
             if never:
                 raise TuneError(never)
             if not launcher.room(asked, len(self._attempts)):
@@ -190,19 +193,19 @@ class Runner:
 
     def _launch(self, launcher: Launcher, trial: Trial, asked: Any) -> None:
         if trial.donor and not trial.start_from:
-            self._take_over(trial)
+            self._checkpoints.take_over(trial)
         trial.forget_after_checkpoint()
         self._journal.attempt(trial)
         assignment = TrialAssignment(
             trial.id,
             trial.attempts,
             self.name,
-            self._folder(trial),
+            self._checkpoints.folder(trial),
             asked.total,
             self.experiment.decides,
             self._plan.metric,
             trial.next_report,
-            self._start_of(trial),
+            self._checkpoints.start_of(trial),
             int(trial.counters.get("training_iteration", 0)),
             trial.counters.get("time_total_s", 0.0),
         )
@@ -214,32 +217,6 @@ class Runner:
         trial.started_at = trial.started_at or time.time()
         self._attempts[trial.id] = _Attempt(trial.attempts, launched, assignment.waits, time.monotonic())
         self._call("on_trial_start", trial)
-
-    def _folder(self, trial: Trial) -> str:
-        return os.path.join(self.path, trial.id)
-
-    def _start_of(self, trial: Trial) -> str:
-        folder = trial.kept[-1].folder if trial.kept else trial.start_from
-        return os.path.join(self._folder(trial), folder) if folder else ""
-
-    def _copy_donor(self, trial: Trial, donor: str) -> None:
-        """Copy the checkpoint with which the trial's next attempt begins, before the donor replaces or deletes it."""
-        source = self._start_of(self.experiment.trials[donor])
-        trial.counted = self.experiment.trials[donor].counters
-        copy = os.path.join(self._folder(trial), _exploited(trial.attempts + 1))
-        shutil.rmtree(copy, ignore_errors=True)  # of an attempt that failed before it could begin there
-        shutil.copytree(source, copy)
-
-    def _take_over(self, trial: Trial) -> None:
-        """Begin with the donor's checkpoint, and leave those of this trial that are not to be kept."""
-        trial.first_report = (trial.reports[-1]["report"] + 1) if trial.reports else 0
-        if self._plan.run_config.checkpoint_config.num_to_keep is not None:
-            for old in trial.kept:
-                self._journal.deleted(trial, old.folder)
-                storage.delete(self._folder(trial), old.folder)
-        trial.kept.clear()
-        trial.start_from = _exploited(trial.attempts)
-        self._journal.trial(trial)
 
     # ---- news
 
@@ -291,21 +268,13 @@ class Runner:
         self._plan.on_result(trial, result)
         decision = self.experiment.on_result(trial, result)
         if decision.kind == "exploit":
-            self._copy_donor(trial, decision.donor)
+            self._checkpoints.copy_donor(trial, self.experiment.trials[decision.donor])
         self._call("on_trial_result", trial, result)
         return decision.kind != "continue"
 
     def _commit(self, trial: Trial, number: int, metrics: dict[str, Any]) -> None:
-        folder = self._folder(trial)
-        kept = Kept(trial_folder.commit(folder, trial.attempts, number), number, metrics)
-        trial.kept.append(kept)
-        self._journal.checkpoint(trial, kept)
-        self._journal.sync()
-        self._call("on_checkpoint", trial, Checkpoint(os.path.join(folder, kept.folder)))
-        for old in retention.to_delete(trial.kept, self._plan.run_config.checkpoint_config):
-            self._journal.deleted(trial, old.folder)
-            storage.delete(folder, old.folder)
-            trial.kept.remove(old)
+        path = self._checkpoints.commit(trial, number, metrics)
+        self._call("on_checkpoint", trial, Checkpoint(path))
         self.experiment.scheduler.has_checkpoint(trial.id)
 
     # ---- ends
@@ -378,7 +347,7 @@ class Runner:
     def _over(self, trial: Trial) -> None:
         """A trial has ended for good."""
         trial.ended_at = time.time()
-        trial_folder.clear(self._folder(trial))
+        trial_folder.clear(self._checkpoints.folder(trial))
         self._journal.state(trial)
         self._plan.on_trial_end(trial)
         self._call("on_trial_error" if trial.state is TrialState.ERROR else "on_trial_complete", trial)
@@ -469,11 +438,7 @@ class Runner:
         """End the experiment after an error outside of trials: the disk, a callback, a metric that no trial reports."""
         self._error = error
         if isinstance(error, OSError):
-            self._error = TuneError(
-                f"The experiment {self.name} could not write to {self.path}: {error.strerror or error}. Make room and "
-                f"go on with tune.Tuner.restore({self.path!r}, trainable)."
-            )
-            self._error.__cause__ = error
+            self._error = could_not_write(self.name, self.path, error)
         try:
             self._close("failed")
         except BaseException as second:
@@ -493,8 +458,3 @@ class Runner:
         self._calls += 1
         trials = list(self.experiment.trials.values())
         self._each(lambda callback: getattr(callback, name)(self._calls, trials, trial, *more))
-
-
-def _exploited(attempt: int) -> str:
-    """The folder of the checkpoint that a trial took over for this attempt."""
-    return f"exploited_{attempt:03d}"

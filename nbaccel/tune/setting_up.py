@@ -14,6 +14,7 @@ from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.tune import opening, searching, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.configs import TuneConfig
+from nbaccel.tune.errors import could_not_write
 from nbaccel.tune.experiment import Experiment, Rules
 from nbaccel.tune.experiment_journal import ExperimentPast, UnknownValue, decoded, encoded
 from nbaccel.tune.opening import OpenExperiment
@@ -26,7 +27,7 @@ from nbaccel.tune.search import variants
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 from nbaccel.tune.search.optuna import OptunaSearch
 from nbaccel.tune.search.optuna_study import StudySource
-from nbaccel.tune.trainer_trial import TrainerTrial
+from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_source import fill_unknown
 
@@ -82,12 +83,18 @@ def start_new(wanted: Wanted) -> Runner:
         "search": {"name": type(search).__name__, "given": searching.given_of(search)},
         "stop": encoded(wanted.run.stop),
     }
-    opened.journal.begin(facts)
-    runner = _runner(wanted, opened, scheduler, search, source, trials, goal)
-    for trial in trials:
-        opened.journal.trial(trial)
-    opened.journal.sync()
-    return runner
+    try:
+        opened.journal.begin(facts)
+        runner = _runner(wanted, opened, scheduler, search, source, trials, goal)
+        for trial in trials:
+            opened.journal.trial(trial)
+        opened.journal.sync()
+        return runner
+    except BaseException as error:
+        opened.close()
+        if isinstance(error, OSError):
+            raise could_not_write(opened.name, opened.folder, error) from error
+        raise
 
 
 def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> Runner:
@@ -96,8 +103,10 @@ def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> R
     opened = opening.reopen(path)
     try:
         return _go_on(opened, wanted, again)
-    except BaseException:
+    except BaseException as error:
         opened.close()
+        if isinstance(error, OSError):
+            raise could_not_write(opened.name, opened.folder, error) from error
         raise
 
 
@@ -199,7 +208,7 @@ def _runner(
             scheduler.replay(trial.id, [trial.result(each["metrics"]) for each in trial.reports])
     plan = RunnerPlan(
         wanted.trainable,
-        wanted.trainable.resources if isinstance(wanted.trainable, TrainerTrial) else asked_by(wanted.trainable),
+        _resources(wanted, trials),
         wanted.run,
         _strict_metric(goal),
         wanted.tune.time_budget_s,  # type: ignore[arg-type]  # a timedelta has become seconds
@@ -211,6 +220,15 @@ def _runner(
         source.replay(trials)
         plan.on_result, plan.on_trial_end, plan.study = source.on_result, source.on_end, source.study
     return Runner(opened, experiment, plan)
+
+
+def _resources(wanted: Wanted, trials: list[Trial]) -> Any:
+    """What a trial holds; a function of the config if trials differ in it."""
+    trainable = wanted.trainable
+    if not isinstance(trainable, TrainerTrial):
+        return asked_by(trainable)
+    differ = any(SCALING in config for config in (wanted.space or {}, *(trial.config for trial in trials)))
+    return trainable.resources if differ else trainable.resources({})
 
 
 def _total(search: Any, wanted: Wanted, source: Any, trials: list[Trial]) -> int | None:

@@ -61,7 +61,8 @@ class TrialSession(TrialHost):
     """The session of a trial; for `nbaccel.train`'s functions it is rank 0 of 1.
 
     is_a_run  the trial is a trainer's run: all of its reports count
-    run_at    the folder and the name of the latest run that began in the trial
+    runs      how many have begun in the trial
+    run_at    the folder and the name of the latest one
     """
 
     def __init__(self, assignment: TrialAssignment, mailbox: Any) -> None:
@@ -82,7 +83,7 @@ class TrialSession(TrialHost):
         self._is_stopped = False
         self.is_a_run = False
         self.run_at = ("", "")
-        self._runs = 0
+        self.runs = 0
         self._foreign_was_said = False
         self._began_at = self._reported_at = time.monotonic()
 
@@ -122,8 +123,8 @@ class TrialSession(TrialHost):
 
     def place_of_run(self, name: str) -> tuple[str, str]:
         """A place of this attempt: a process of an earlier one, whose driver was killed, may still write in its own."""
-        self._runs += 1
-        name = name if self._runs == 1 else f"{name}-{self._runs}"
+        self.runs += 1
+        name = name if self.runs == 1 else f"{name}-{self.runs}"
         self.run_at = (os.path.join(self.run_folder, f"attempt_{self.assignment.attempt:03d}"), name)
         return self.run_at
 

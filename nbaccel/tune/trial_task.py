@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +33,8 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
         return "stopped", trial.sent, None, trial.whereabouts
     finally:
         session.enter(None)
+        if trial.runs:
+            gc.collect()  # cycles of a run's futures hold refs, and a worker that then rests collects nothing
 
 
 def _call(function: Callable[..., Any], config: dict[str, Any], trial: TrialSession) -> Metrics | None:

@@ -58,6 +58,8 @@ SKIPS: dict[tuple[str, str], str] = (
         ): "gangs and trials need processes of their own; the debug engine says so (tested here as well)"
         for test in (
             "test_a_failure_is_told_with_the_users_own_exception",
+            "test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints",
+            "test_a_trainers_trial_is_its_gang",
             "test_a_gang_reports_and_keeps_checkpoints",
             "test_a_gang_that_fails_starts_again",
             "test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped",

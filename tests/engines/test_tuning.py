@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from nbaccel import tune
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from nbaccel.tune import experiment_journal
 from tests.tune import trainables
 
 
@@ -24,3 +27,26 @@ def test_the_debug_engine_says_how_to_debug_a_trainable(kept: Any, engine: str) 
             tuner.fit()
         return
     assert tuner.fit().get_best_result("loss", "min").config == {"x": 1}
+
+
+def test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints(kept: Any, tmp_path: Path) -> None:
+    space = {"x": 1, "steps": 3, "fails_in": 1, "how": "raise", "folder": str(tmp_path)}
+    folder = tune.Tuner(trainables.steps, param_space=space, run_config=kept).fit().experiment_path
+    journal = Path(folder) / experiment_journal.FILE
+    lines = journal.read_bytes().splitlines(keepends=True)
+    last = max(index for index, line in enumerate(lines) if b"checkpoint_000001" in line)
+    journal.write_bytes(b"".join(lines[: last + 1]))  # as if the driver had been killed there
+    (result,) = tune.Tuner.restore(folder, trainables.steps).fit()
+    assert result.error is None and [each["training_iteration"] for each in result.history] == [1, 2, 3]
+    assert [each["step"] for each in result.history] == [0, 1, 2]
+    attempts = [line["first"] for line in map(json.loads, journal.read_bytes().splitlines()) if "attempt" in line]
+    assert attempts == [0, 1, 2]
+
+
+def test_a_trainers_trial_is_its_gang(kept: Any) -> None:
+    trainer = DataParallelTrainer(trainables.gang_steps, train_loop_config={"steps": 100, "x": 1})
+    kept.stop = {"training_iteration": 2}
+    space = {"scaling_config": {"num_workers": 2}}
+    (result,) = tune.Tuner(trainer, param_space=space, run_config=kept).fit()
+    assert result.state == "stopped" and [each["ranks"] for each in result.history] == [2, 2]
+    assert result.checkpoint is not None and result.checkpoint.load() == {"step": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,18 +10,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nbaccel import tune
+from nbaccel.train import storage
 from nbaccel.train.retention import Kept as KeptCheckpoint
 from nbaccel.tune import experiment_journal
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.schedulers import ASHAScheduler
 from nbaccel.tune.trial import Trial, TrialState
+from tests.disks import tiny_disk
 from tests.rig import wait_until
 from tests.tune import trainables
 
@@ -191,52 +194,149 @@ class TestGoingOn:
         analysis = tune.run(trainables.square, name="experiment", storage_path=folder.parent, resume=True)
         assert len(analysis.trials) == 4 and analysis.experiment_path == str(folder)
 
+    def test_wherever_its_lines_end_an_experiment_loses_no_trial_and_repeats_none(self, kept: Kept) -> None:
+        """The driver is as if killed after each line of the journal."""
+        space = {"x": tune.grid_search([1, 2]), "steps": 2}
+        config = tune.TuneConfig(max_concurrent_trials=1)
+        tuner = tune.Tuner(trainables.steps, param_space=space, tune_config=config, run_config=kept())
+        folder = Path(tuner.fit().experiment_path)
+        lines = journal_of(folder).splitlines(keepends=True)
+        for number in range(3, len(lines)):
+            cut = folder.with_name(f"cut-{number}")
+            shutil.copytree(folder, cut, ignore=lambda path, names: {storage.LOCK} & set(names))
+            (cut / experiment_journal.FILE).write_bytes(b"".join(lines[:number]))
+            goes_on_well(cut, trainables.steps, steps=2, trials=2)
 
-PROGRAM = """
-import sys
+    def test_an_experiment_that_finds_the_disk_full_goes_on_when_there_is_room(
+        self, kept: Kept, tmp_path: Path
+    ) -> None:
+        class Filling(tune.Callback):
+            def on_trial_complete(self, *args: Any, **info: Any) -> None:
+                fill(disk / "filler")
+
+        space = {"x": tune.grid_search(list(range(40)))}
+        options = tune.TuneConfig(max_concurrent_trials=1)
+        words = r"could not write to .*: No space left on device. Make room and go on with tune.Tuner.restore"
+        with tiny_disk(tmp_path / "runs", "size=1m") as disk:
+            for name, callbacks in (("experiment", [Filling()]), ("other", [])):
+                config = kept(name, callbacks=callbacks)
+                tuner = tune.Tuner(trainables.square, param_space=space, tune_config=options, run_config=config)
+                with pytest.raises(tune.TuneError, match=words):
+                    tuner.fit()
+            (disk / "filler").unlink()
+            before = tune.Tuner.restore(disk / "experiment", trainables.square).get_results()
+            results = tune.Tuner.restore(disk / "experiment", trainables.square).fit()
+            assert 0 < before.num_terminated < 40 and results.num_terminated == 40
+            states = [line for line in map(json.loads, lines_of(disk / "experiment")) if "state" in line]
+            assert len({line["trial"] for line in states}) == len(states) == 40
+
+
+def fill(path: Path) -> None:
+    """Leave no room on the disk."""
+    with open(path, "ab", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+def goes_on_well(folder: Path, trainable: Any, *, steps: int, trials: int) -> None:
+    """Go on with an experiment whose driver was killed. No finished trial runs again, one under way goes on from its
+    last checkpoint and is counted as started again, and none is lost.
+    """
+    past = experiment_journal.read(folder)
+    assert past is not None
+    before = {id: (trial.has_ended, trial.state, trial.attempts, len(trial.kept)) for id, trial in past.trials.items()}
+    length = past.length
+    results = tune.Tuner.restore(folder, trainable).fit()
+    assert len(results) == trials and all(each.state == "done" for each in results)
+    later = [json.loads(line) for line in journal_of(folder)[length:].splitlines()]
+    ran = {line["trial"]: line for line in later if "attempt" in line}
+    assert ran.keys() == {id for id, (has_ended, *_) in before.items() if not has_ended}
+    for id, line in ran.items():
+        _, state, attempts, checkpoints = before[id]
+        assert line["attempt"] == attempts + 1 and (attempts >= 1) == (state is TrialState.RUNNING)
+        # A checkpoint whose line was cut is made again.
+        assert line["first"] == checkpoints, "it begins after its last checkpoint"
+    assert [[each["step"] for each in result.history] for result in results] == [list(range(steps))] * trials
+
+
+NURSERY = """
+import os, signal, sys
 import nbaccel
 from nbaccel import tune
 from tests.tune import trainables
-folder, kept = sys.argv[1:]
-nbaccel.init(num_cpus=3)
-space = {"x": tune.grid_search(list(range(12))), "folder": folder}
-config = tune.RunConfig(name="experiment", storage_path=kept)
-tune.Tuner(trainables.counted, param_space=space, run_config=config).fit()
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for line in sys.stdin:
+    folder, kept = line.split()
+    pid = os.fork()
+    if pid:
+        print(pid, flush=True)
+        continue
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        nbaccel.init(num_cpus=3)
+        if os.path.exists(kept + "/experiment"):
+            tune.Tuner.restore(kept + "/experiment", trainables.counted).fit()
+        else:
+            space = {"x": tune.grid_search(list(range(12))), "folder": folder}
+            config = tune.RunConfig(name="experiment", storage_path=kept)
+            tune.Tuner(trainables.counted, param_space=space, run_config=config).fit()
+    finally:
+        os._exit(0)
 """
 
 
+@pytest.fixture
+def nursery() -> Iterator[subprocess.Popen[str]]:
+    """A process that works on the experiment whose folders are written to it, with a driver for each line."""
+    made = subprocess.Popen(
+        [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    with made:
+        yield made
+        assert made.stdin is not None
+        made.stdin.close()
+
+
+def lives_until_killed(nursery: subprocess.Popen[str], folder: Path, random_: random.Random) -> None:
+    """Let a driver work, and kill it when the journal has grown by a random number of lines, or at its end."""
+    assert nursery.stdin is not None and nursery.stdout is not None
+    experiment = folder / "runs" / "experiment"
+    wanted = len(lines_of(experiment)) + random_.randrange(1, 50)
+    nursery.stdin.write(f"{folder} {folder / 'runs'}\n")
+    pid = int(nursery.stdout.readline())
+    is_over = lambda: not Path(f"/proc/{pid}").exists()  # noqa: E731
+    wait_until(lambda: is_over() or len(lines_of(experiment)) >= max(wanted, 14), "lines in the journal")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(is_over, "the driver's end")
+    wait_until(lambda: is_unlocked(experiment), "the lock of the killed driver")
+
+
 @pytest.mark.usefixtures("cluster")
-def test_after_the_driver_was_killed_no_finished_trial_runs_again_and_none_is_lost(tmp_path: Path) -> None:
-    """Each life of the driver is killed when its journal has grown by a random number of lines."""
-    folder = tmp_path / "runs" / "experiment"
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path), str(tmp_path / "runs")])
-    wanted = 14 + random.randrange(40)
+def test_after_the_driver_was_killed_no_finished_trial_runs_again_and_none_is_lost(
+    nursery: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    """The driver that goes on is killed as well."""
+    random_ = random.Random()
+    for _ in range(2):
+        lives_until_killed(nursery, tmp_path, random_)
+    goes_on_well(tmp_path / "runs" / "experiment", trainables.counted, steps=4, trials=12)
 
-    def is_due() -> bool:
-        return process.poll() is not None or (folder.exists() and len(lines_of(folder)) >= wanted)
 
-    try:
-        wait_until(is_due, "lines in the journal")
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    past = experiment_journal.read(folder)
-    assert past is not None
-    finished = {trial.id for trial in past.trials.values() if trial.has_ended}
-    under_way = {trial.id for trial in past.trials.values() if trial.state is TrialState.RUNNING}
-    length = past.length
-
-    tuner = tune.Tuner.restore(folder, trainables.counted)
-    wait_until(lambda: is_unlocked(folder), "the lock of the killed driver")
-    results = tuner.fit()
-    assert len(results) == 12 and all(each.state == "done" for each in results)
-    later = [json.loads(line) for line in journal_of(folder)[length:].splitlines()]
-    ran = {line["trial"]: line["attempt"] for line in later if "attempt" in line}
-    assert not finished & ran.keys()
-    assert ran.keys() == {trial.id for trial in past.trials.values()} - finished
-    assert all(ran[id] == 2 for id in under_way)  # counted as started again
-    for result in results:
-        assert [each["step"] for each in result.history] == [0, 1, 2, 3]
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("cluster")
+def test_fifty_experiments_whose_drivers_were_killed_lose_no_trial(
+    nursery: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    random_ = random.Random()
+    for number in range(50):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        lives_until_killed(nursery, folder, random_)
+        goes_on_well(folder / "runs" / "experiment", trainables.counted, steps=4, trials=12)
 
 
 def lines_of(folder: Path) -> list[bytes]:

@@ -165,6 +165,12 @@ def test_a_trial_that_can_never_start_is_told_at_once(kept: Kept) -> None:
         fit(tune.with_resources(trainables.square, {"gpu": 8}), {"x": 1}, kept())
 
 
+def test_a_trial_that_asks_for_more_than_the_others_fails_alone(kept: Kept) -> None:
+    trainable = tune.with_resources(trainables.place, lambda config: {"gpu": config["gpus"]})
+    results = fit(trainable, {"gpus": tune.grid_search([8, 1])}, kept())
+    assert "each asks for 8 GPU, and there are 2" in str(results[0].error) and results[1].error is None
+
+
 def test_a_config_that_does_not_pickle_fails_its_trial(kept: Kept) -> None:
     results = fit(trainables.square, {"x": tune.grid_search([threading.Lock(), 2])}, kept())
     assert results.num_errors == 1 and "pickle" in str(results.errors[0]) and results[1].metrics["loss"] == 4  # type: ignore[index]

@@ -6,10 +6,6 @@ import os
 import random
 import socket
 import struct
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,25 +17,11 @@ from nbaccel.local_engine import wire
 from nbaccel.views import sessions
 from nbaccel.views.observer_lines import Explain, ReadNotes
 from tests.census import Place
+from tests.disks import tiny_disk
 from tests.local_engine import misbehaving, programs
 from tests.rig import DEADLINE_S, wait_until
 
 NOBODY = 65534
-
-
-@contextmanager
-def tiny_disk(path: Path, options: str) -> Iterator[Path]:
-    """A file system of its own, mounted there."""
-    path.mkdir(exist_ok=True)
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"file systems cannot be mounted here: {mounted.stderr.decode().strip()}")
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
 
 
 def head_socket() -> socket.socket:
