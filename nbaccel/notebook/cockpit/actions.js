@@ -2,6 +2,7 @@
 
 import { copyText } from "./copying.js";
 import { turnNotices } from "./notices.js";
+import { secondWay } from "./second_way.js";
 import { watchSight } from "./sight.js";
 import { speaker } from "./speaking.js";
 import { watchZoom, zoomed } from "./zooming.js";
@@ -24,6 +25,7 @@ export function actions(root, source, state, view) {
     state.asked.add(message.id);
     clearTimeout(waitingFor.get(message.id));
     waitingFor.set(message.id, setTimeout(() => {
+      if (secondWay(root, source, message, say)) return;
       say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
     }, TAKEN_WITHIN_MS));
     view.redraw();

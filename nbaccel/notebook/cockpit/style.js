@@ -156,6 +156,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
 & tbody tr td{overflow-wrap:anywhere}
 & tr.gap{padding:0;border:0!important}}
+@container (max-width:320px){& .holders{min-width:0}}
 @media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
 @media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}
 & .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}

@@ -125,6 +125,12 @@ const notices=(page)?.Notification;
 if(!notices)return;
 for(const{id,title,body}of told)new notices(title,{body,tag:`nbaccel-${id}`});
 }
+const OFFERED="nbaccel-order";
+function secondWay(root,source,message,taken){
+const pid=source.snapshot()?.runtime.pid;
+const offered=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message,pid,taken}});
+return!root.dispatchEvent(offered);
+}
 const TASKS='.scroll[aria-label="Tasks"]';
 function watchSight(root,state,redraw){
 const scrolled=(event)=>{
@@ -268,6 +274,7 @@ source.send(message);
 state.asked.add(message.id);
 clearTimeout(waitingFor.get(message.id));
 waitingFor.set(message.id,setTimeout(()=>{
+if(secondWay(root,source,message,say))return;
 say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
 },TAKEN_WITHIN_MS));
 view.redraw();
@@ -1781,6 +1788,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
 & tbody tr td{overflow-wrap:anywhere}
 & tr.gap{padding:0;border:0!important}}
+@container (max-width:320px){& .holders{min-width:0}}
 @media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
 @media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}
 & .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
