@@ -5,6 +5,7 @@ export { numberOf, subjectOf } from '../../nbaccel/notebook/cockpit/colours.js';
 export { draw, h } from '../../nbaccel/notebook/cockpit/dom.js';
 export { button, nameOf } from '../../nbaccel/notebook/cockpit/draw_parts.js';
 export { PALETTE } from '../../nbaccel/notebook/cockpit/palette.js';
+export { OFFERED } from '../../nbaccel/notebook/cockpit/second_way.js';
 export { newState } from '../../nbaccel/notebook/cockpit/state.js';
 export { STYLE } from '../../nbaccel/notebook/cockpit/style.js';
 export { age, count, ENDED, plain, shortId, size } from '../../nbaccel/notebook/cockpit/words.js';

@@ -11,6 +11,7 @@ import { deedsOf } from './deeds';
 import { icon } from './icon';
 import { Notebooks } from './notebooks';
 import { type Deeds, Panel, PANEL_ID } from './panel';
+import { takeOrders } from './second_way';
 import { Server } from './server';
 import { StatusItem } from './status';
 import { TimelinePage } from './timeline';
@@ -48,6 +49,7 @@ function activate(
   panel.title.caption = trans.__('Accelerators: nbaccel');
   app.shell.add(panel, 'right', { rank: RANK, type: 'nbaccel' });
   restorer?.add(panel, PANEL_ID);
+  takeOrders(document, watch, server, { notebook: () => notebooks.path, onlyMine: () => false, go: () => undefined });
   addCommands(app, palette, panel, watch, notebooks, deeds, trans);
   void addStatusItem(statusBar, settings, watch, trans, () => void app.commands.execute('nbaccel:open'));
 }

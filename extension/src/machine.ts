@@ -13,7 +13,7 @@ export function drawMachine(machine: Machine | null, trans: TranslationBundle): 
   return h(
     'section',
     { key: 'machine', class: 'nbaccel-section', 'aria-label': trans.__('Devices of this machine') },
-    h('h3', {}, trans.__('This machine'), host(machine, trans)),
+    h('div', { class: 'line' }, h('h3', {}, trans.__('This machine')), host(machine, trans)),
     devices.length > 0 && h('ul', { class: 'devices' }, devices),
     !devices.length && h('p', { class: 'quiet empty' }, [machine.reason, machine.others].filter(Boolean).join(' '))
   );

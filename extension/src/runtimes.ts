@@ -2,7 +2,7 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { age, button, draw, h, mount, newState, plain, type Shape, type State } from './cockpit';
-import type { HeadSnapshot, Runtime } from './messages';
+import type { Runtime } from './messages';
 import type { Server } from './server';
 import { type Reader, sourceOf } from './source';
 import type { Watch } from './watch';
@@ -40,7 +40,7 @@ export class RuntimeSections {
       const section = this.sections.get(runtime.id) ?? this.made(runtime, shown);
       if (section.root === before) before = before.nextElementSibling;
       else this.place.insertBefore(section.root, before);
-      draw(section.head, headOf(runtime, this.watch.snapshot(runtime.id), shown));
+      draw(section.head, headOf(runtime, shown));
     }
   }
 
@@ -56,6 +56,7 @@ export class RuntimeSections {
     root.className = 'nbaccel-section nbaccel-runtime';
     root.dataset.runtime = runtime.id;
     root.setAttribute('aria-label', trans.__('Runtime %1', titleOf(runtime)));
+    head.className = 'nbaccel-cockpit nbaccel-head';
     root.append(head, body);
     const state = this.states.get(runtime.id) ?? newState(false);
     this.states.set(runtime.id, state);
@@ -77,11 +78,10 @@ export function titleOf(runtime: Runtime): string {
   return plain(runtime.notebook.split('/').at(-1) || runtime.title);
 }
 
-function headOf(runtime: Runtime, snapshot: HeadSnapshot | null, { trans, mayExecute, isMine }: Shown): Shape[] {
+function headOf(runtime: Runtime, { trans, mayExecute, isMine }: Shown): Shape[] {
   const title = titleOf(runtime);
   const facts = [
     trans.__('%1 engine', plain(runtime.engine)),
-    heldWords(snapshot, trans),
     runtime.started_at ? trans.__('for %1', age(Date.now() / 1000 - runtime.started_at)) : ''
   ];
   const about = { 'data-runtime': runtime.id, 'data-title': title };
@@ -106,12 +106,4 @@ function headOf(runtime: Runtime, snapshot: HeadSnapshot | null, { trans, mayExe
     runtime.reason && h('p', { class: 'attention', role: 'status' }, h('strong', {}, '⚠ '), plain(runtime.reason))
   );
   return [shape];
-}
-
-/** "holds 1 of 2 GPUs". */
-function heldWords(snapshot: HeadSnapshot | null, trans: TranslationBundle): string {
-  const offered = (snapshot?.devices ?? []).filter(row => row.offered !== false);
-  if (!offered.length) return '';
-  const held = offered.filter(row => row.holders?.length).length;
-  return trans.__('%1 of %2 devices in use', held, offered.length);
 }

@@ -105,9 +105,22 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
 /** The snapshot with what the cockpit's page adds: runs, the past, and whose rows are the reader's own. */
 function asShown(given: HeadSnapshot, reader: Reader, gone: boolean): Snapshot {
   const job = ownJob(given, reader.notebook());
-  const own = { ...given, runtime: { ...given.runtime, job } };
+  const own = { ...withoutTheOnlyNode(given), runtime: { ...given.runtime, job } };
   const filtered = reader.onlyMine() && (given.jobs?.length ?? 0) > 1 ? onlyOf(own, job) : own;
   return { ...filtered, runs: runsOf(filtered), past: viewOfPast, ...(gone && { ended: true }) };
+}
+
+/** The cockpit's rows name a node only where there are several; holders have their function's colour. */
+function withoutTheOnlyNode(given: HeadSnapshot): HeadSnapshot {
+  const subjects = new Map(given.tasks?.map(row => [row.task_id, subjectOf(row)]));
+  for (const row of given.actors ?? []) subjects.set(row.actor_id, row.class_name);
+  const isOnly = given.nodes?.length === 1;
+  const devices = given.devices?.map(row => ({
+    ...row,
+    node_id: isOnly ? '' : row.node_id,
+    holders: row.holders?.map(each => ({ ...each, function: subjects.get(each.actor_id || each.task_id || '') ?? '' }))
+  }));
+  return { ...given, devices, tasks: isOnly ? given.tasks?.map(row => ({ ...row, node_id: null })) : given.tasks };
 }
 
 /** The job of this notebook; of a runtime with one driver, that one. */
