@@ -43,7 +43,6 @@ check: $(VENV)/.stamp-dev
 	$(PY) tools/observer_schema.py --check
 	if command -v npm >/dev/null; then \
 	    $(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix $(COCKPIT) run --silent check; fi
-	if [ -d extension/node_modules/typescript ] && command -v node >/dev/null; then npm --prefix extension run --silent check; fi
 	$(PY) -m pytest -q tests/test_architecture.py
 
 # Bytes at random, from every kind of connection and file that others may write.

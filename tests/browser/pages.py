@@ -58,7 +58,8 @@ class NotebookPage:
         self.page = self._context.new_page()
         self.page.set_default_timeout(PATIENCE_S * 1000)
         self.page.on("websocket", self._listen)
-        self.page.add_locator_handler(self.page.locator("dialog.jp-Dialog"), self._answer, no_wait_after=True)
+        asked = self.page.locator("dialog.jp-Dialog:not(:has-text('Shut down nbaccel'))")  # that one a test answers
+        self.page.add_locator_handler(asked, self._answer, no_wait_after=True)
         if text is not None:
             server.file(self.name).write_text(text)
         self.page.goto(server.address(self.name) if text is not None else server.write(self.name, *cells))
@@ -116,6 +117,26 @@ class NotebookPage:
             self.page.keyboard.press("Control+Enter")  # "and All Below" is disabled where nothing is below
         else:
             self._choose("Run", "Run Selected Cell and All Below")
+
+    def open_panel(self) -> Any:
+        """The panel of nbaccel-lab, opened by its command."""
+        panel = self.page.locator(".nbaccel-panel")
+        end = time.monotonic() + 2 * PATIENCE_S
+        while not panel.is_visible():  # a page that is being laid out may close the palette
+            assert time.monotonic() < end, "The panel does not open."
+            with suppress(playwright.TimeoutError):
+                self._command("Show Accelerators")
+                panel.wait_for(timeout=5000)
+        return panel
+
+    def _command(self, label: str) -> None:
+        """Choose a command from the palette."""
+        self.page.keyboard.press("Control+Shift+C")
+        field = self.page.locator(".lm-CommandPalette-input")
+        field.fill(label, timeout=5000)
+        chosen = self.page.locator(".lm-CommandPalette-item.lm-mod-active", has_text=label)
+        chosen.wait_for(timeout=5000)
+        field.press("Enter", timeout=5000)
 
     def menu(self, menu: str, item: str) -> None:
         """Choose an item."""
@@ -183,6 +204,12 @@ class NotebookPage:
     def cockpit(self, number: int = 0) -> Any:
         """The cockpit that stands at this place among those of the page."""
         found = self.page.locator(".nbaccel-cockpit").nth(number)
+        found.wait_for()
+        return found
+
+    def cockpit_in_notebook(self) -> Any:
+        """The first cockpit of a cell's output."""
+        found = self.page.locator(".jp-OutputArea .nbaccel-cockpit").first
         found.wait_for()
         return found
 

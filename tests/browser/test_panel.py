@@ -1,0 +1,69 @@
+"""The panel of nbaccel-lab in real JupyterLab and Notebook 7, on a server with a prefix, a token and XSRF checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+START = "%load_ext nbaccel\n%accel_init num_cpus=3 num_gpus=2"
+HOLD = """
+import os, time
+import nbaccel as ray
+
+@ray.remote(num_gpus=1, max_retries=0)
+def hold(name, folder=os.getcwd()):
+    while not os.path.exists(os.path.join(folder, f"{name}.may_end")):
+        time.sleep(0.02)
+
+refs = [hold.options(name=name).remote(name) for name in ("NAMES",)]
+print("they are", "submitted")
+"""
+# C code that holds the interpreter: no thread of the kernel runs meanwhile.
+SPIN = """
+while not os.path.exists("spin.may_begin"):
+    time.sleep(0.02)
+open("spin.has_begun", "w").close()
+sum(range(10**12))
+"""
+
+
+def holding(*names: str) -> str:
+    return HOLD.replace('"NAMES",', "".join(f"{name!r}, " for name in names))
+
+
+def holders(runtime: Any) -> list[str]:
+    """Who holds devices, as the runtime's rows say."""
+    return list(runtime.locator(".holders .name").all_inner_texts())
+
+
+def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: Callable[..., Any]) -> None:
+    page = opened(START, holding("alpha", "beta", "gamma"), SPIN, panel=True)
+    panel = page.open_panel()
+    panel.get_by_text("does not use nbaccel yet").wait_for()
+
+    page.run_all()
+    runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
+    runtime.get_by_text("2 of 2 GPUs busy").wait_for()
+    page.until(lambda: holders(runtime) == ["alpha", "beta"])
+    assert page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2")
+    of_widget = page.cockpit_in_notebook().get_by_role("button", name="Cancel beta")
+    of_widget.wait_for()
+    page.file("spin.may_begin").touch()
+    page.until(lambda: page.file("spin.has_begun").exists())
+
+    runtime.get_by_role("button", name="Cancel alpha").click()
+    page.until(lambda: "gamma" in holders(runtime))  # it has got the device
+    of_widget.click()  # the widget's own way is through the kernel
+    page.until(lambda: holders(runtime) == ["gamma"])
+    assert page.is_busy, "the cell itself goes on"
+
+    runtime.get_by_role("button", name="Details").click()
+    runtime.get_by_role("tab", name="Tasks").click()
+    runtime.locator("tr[data-task]", has_text="gamma").get_by_role("button", name="[2]").click()
+    active = page.page.locator(".jp-Notebook .jp-mod-active")
+    page.until(lambda: "they are" in active.first.inner_text())
+    assert not page.refused
+
+    runtime.get_by_role("button", name="Shut down").click()
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
+    runtime.wait_for(state="detached")
