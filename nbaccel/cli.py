@@ -123,7 +123,10 @@ main.add_command(joining.token)
 
 
 @main.command()
-@click.option("--head", is_flag=True, help="Start a head; always needed; a head serves one machine.")
+@click.option("--head", is_flag=True, help="Start a head, which serves this machine.")
+@click.option("--address", help="Join the Ray cluster at HOST:6379 as a node, until this command is ended.")
+@click.option("--token-file", help="The token to show there; usually ~/.ray/auth_token.")
+@click.option("--node-type", help="The name of nodes like this one, for views.")
 @click.option("--num-cpus", type=int, help="CPUs to offer; as many as there are if not given.")
 @click.option("--num-gpus", type=int, help="GPUs to offer; more than there are makes logical ones.")
 @click.option("--resources", callback=_json_object, help="""Further resources, '{"TPU": 4}'.""")
@@ -136,10 +139,16 @@ main.add_command(joining.token)
 @click.option("--block", is_flag=True, help="Stay until the head ends; Ctrl-C ends it.")
 @click.pass_obj
 def start(control: Control, /, head: bool, block: bool, preload: str | None, **options: Any) -> None:
-    """Start a head that several notebooks share."""
+    """Start a head that several notebooks share, or join a Ray cluster as a node."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if "address" in given:
+        _join_as_node(given, head=head, preload=preload)
+        return
     if not head:
         raise click.UsageError("Say --head. A head here serves one machine; for several, use init(engine='ray').")
-    given = {name: value for name, value in options.items() if value is not None}
+    for name in ("token_file", "node_type"):
+        if name in given:
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with --address=HOST:6379.")
     if preload:
         given["preload"] = [name for name in preload.split(",") if name]
     try:
@@ -150,6 +159,16 @@ def start(control: Control, /, head: bool, block: bool, preload: str | None, **o
         _stay(control, record)
     else:
         _announce(record)
+
+
+def _join_as_node(given: dict[str, Any], *, head: bool, preload: str | None) -> None:
+    from nbaccel.machines.ray_node import become_node
+
+    if head:
+        raise click.UsageError("Say --head or --address, not both.")
+    if preload or "simulate" in given:
+        raise click.UsageError("--preload and --simulate are for heads of nbaccel; a node of Ray's has neither.")
+    become_node(given.pop("address"), given.pop("token_file", None), given, click.echo)
 
 
 def _announce(record: SessionRecord) -> None:

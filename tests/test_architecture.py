@@ -45,7 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "api": HELD | {"addresses", "init_variables", "job_config", "leases", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "autoscaler", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "machines", "views"},
-    "machines": {"ray_preflight", "ray_tokens"},
+    "machines": {"accelerators", "ray_preflight", "ray_tokens"},
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"hints", "util", "views", "waits"},

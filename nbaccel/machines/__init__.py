@@ -2,6 +2,7 @@
 
 ```
   joining      the token of this machine, and whether a cluster would let it in
+  ray_node     this machine as a node of a Ray cluster
   kuberay/     a RayCluster for Kubernetes: written, checked, connected to
 ```
 

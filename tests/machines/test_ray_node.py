@@ -1,0 +1,80 @@
+"""A machine joins a Ray cluster with what nbaccel has found in it, after it has been told that it can."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from nbaccel import accelerators, cli
+from nbaccel.accelerators import NodeDevices
+from nbaccel.machines.ray_node import node_environment, ray_start_line
+
+
+@pytest.fixture(scope="module")
+def node() -> NodeDevices:
+    detection = accelerators.detect(accelerators.RealMachine(), simulate="nvidia:2xA100,tpu:4")
+    return accelerators.resolve_resources(detection, num_gpus=None, resources=None, environ={})
+
+
+def option(line: list[str], name: str) -> str:
+    (found,) = [word.partition("=")[2] for word in line if word.startswith(f"{name}=")]
+    return found
+
+
+def test_the_node_offers_what_was_found(node: NodeDevices) -> None:
+    line = ray_start_line("head:6379", node, {})
+    assert line[1:5] == ["-m", "ray.scripts.scripts", "start", "--block"]
+    assert option(line, "--address") == "head:6379"
+    assert option(line, "--num-gpus") == "2"
+    resources = json.loads(option(line, "--resources"))
+    assert resources["TPU"] == 4
+    assert "GPU" not in resources
+    assert any(label.startswith("ray.io/accelerator-type=") for label in option(line, "--labels").split(","))
+
+
+def test_what_is_asked_for_goes_before_what_was_found() -> None:
+    asked = {
+        "num_gpus": 3,
+        "num_cpus": 4,
+        "resources": {"license": 1},
+        "labels": {"zone": "a"},
+        "object_store_memory": 9,
+    }
+    line = ray_start_line("head:6379", NodeDevices(), asked)
+    assert option(line, "--num-gpus") == "3"
+    assert option(line, "--num-cpus") == "4"
+    assert option(line, "--object-store-memory") == "9"
+    assert json.loads(option(line, "--resources")) == {"license": 1}
+    assert option(line, "--labels") == "zone=a"
+
+
+def test_a_machine_without_accelerators_says_so_to_ray() -> None:
+    line = ray_start_line("head:6379", NodeDevices(), {})
+    assert option(line, "--num-gpus") == "0"
+    assert not any(word.startswith(("--resources", "--labels")) for word in line)
+
+
+def test_the_type_of_a_node_is_that_of_its_devices_or_the_one_that_is_said(node: NodeDevices) -> None:
+    assert node_environment({"A": "b"}, NodeDevices(), None) == {"A": "b"}
+    assert node_environment({}, node, "mine") == {"RAY_NODE_TYPE_NAME": "mine"}
+    assert node_environment({}, node, None)["RAY_NODE_TYPE_NAME"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--address", "ray://host:10001"], 1, "a node joins at the head's own port"),
+        (["--address", "nowhere"], 1, "write HOST:6379"),
+        (["--address", "host:1", "--head"], 2, "--head or --address"),
+        (["--address", "host:1", "--simulate", "nvidia:2xA100"], 2, "--simulate"),
+        (["--address", "host:1", "--preload", "numpy"], 2, "--preload"),
+        (["--head", "--token-file", "t"], 2, "--token-file"),
+        ([], 2, "Say --head"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused_in_words(arguments: list[str], code: int, words: str) -> None:
+    done = CliRunner().invoke(cli.main, ["start", *arguments])
+    assert done.exit_code == code, done.output
+    assert words in done.output
