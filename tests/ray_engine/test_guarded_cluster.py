@@ -79,6 +79,26 @@ print("after:", ray.probe(num_gpus=1, timeout_s=60).verdict.name)
 """
 )
 
+REQUESTS = (
+    JOIN
+    + """
+from ray._raylet import GcsClient
+from ray.core.generated.autoscaler_pb2 import GetClusterStatusReply
+
+ray.init(engine="ray", address=address)
+
+def request(bundles):
+    ray.autoscaler.sdk.request_resources(bundles=bundles)
+
+def asked():
+    reply = GetClusterStatusReply()
+    reply.ParseFromString(GcsClient(address=address).get_cluster_status(timeout_s=60))
+    constraints = reply.cluster_resource_state.cluster_resource_constraints
+    return sum(each.count for constraint in constraints for each in constraint.resource_requests)
+
+"""
+)
+
 
 def _free_port() -> int:
     with socket.socket() as sock:
@@ -202,3 +222,16 @@ def test_who_had_no_token_joins_once_it_is_set_and_is_given_a_node_that_is_launc
     assert before.startswith("before: ") and "NEVER" not in before and "autoscaler" in before
     assert ran == "ran with GPU 0"
     assert after == "after: NOW"
+
+
+def test_a_request_for_resources_outlives_its_driver_until_another_withdraws_it(head: Head) -> None:
+    asks = head.run(
+        REQUESTS + "request([{'GPU': 1}])\nprint('asked', asked())", RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN
+    )
+    assert "asked 1" in asks.stdout, asks.stdout + asks.stderr
+    withdraws = head.run(
+        REQUESTS + "print('found', asked())\nrequest([])\nprint('left', asked())",
+        RAY_AUTH_MODE="token",
+        RAY_AUTH_TOKEN=TOKEN,
+    )
+    assert "found 1" in withdraws.stdout and "left 0" in withdraws.stdout, withdraws.stdout + withdraws.stderr
