@@ -30,21 +30,18 @@ settings.load_profile("same in every run")
 
 NOW = 1_700_000_000.0
 HERE = Path(__file__).parent
-ENGINES_ON_RAY, BROWSER = "engines on ray", "browser"
-HEAVY = "heavy"  # the lane of all tests that start a Ray cluster or a browser: one after the other
-LIGHT = 3  # the place of what needs neither
+ENGINES_ON_RAY, BROWSER = "engines on ray", "browser"  # the two longest lanes
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes, the tests of a lane run in one of them, since they share what they start. The heavy lane
-    comes first: it takes as long as all others together.
+    """With several processes, the tests of a lane run in one of them, since they share what they start; the longest
+    lanes come first.
     """
-    with_ray = {_room(item) for item in items if item.get_closest_marker("ray") is not None}
-    items.sort(key=lambda item: _place(_room(item), with_ray))
     for item in items:
-        heavy = _place(_room(item), with_ray) < LIGHT
-        item.add_marker(pytest.mark.xdist_group(HEAVY if heavy else _room(item)))
+        item.add_marker(pytest.mark.xdist_group(_lane(item)))
+    with_ray = {_lane(item) for item in items if item.get_closest_marker("ray") is not None}
+    items.sort(key=lambda item: _place(_lane(item), with_ray))
 
 
 def pytest_collection_finish() -> None:
@@ -58,20 +55,19 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _room(item: pytest.Item) -> str:
-    """A file, the browser's tests, or the contract on Ray or on the other engines."""
+def _lane(item: pytest.Item) -> str:
+    """A file, the browser's tests, or the contract on Ray or on the other engines. On Ray it is one lane: two Ray
+    clusters and a browser beside one another took minutes to start, and tests found what Ray does then.
+    """
     file = item.path.relative_to(HERE)
     if file.parts[0] == "engines":
         return "engines" if item.get_closest_marker("ray") is None else ENGINES_ON_RAY
     return BROWSER if file.parts[0] == BROWSER else str(file)
 
 
-def _place(room: str, with_ray: set[str]) -> int:
-    """Where a room stands in the row. A Ray cluster and a browser each take both cores of a small machine while they
-    start: beside one another they took minutes, and the tests found what Ray and JupyterLab do then.
-    """
+def _place(lane: str, with_ray: set[str]) -> int:
     first = (ENGINES_ON_RAY, BROWSER)
-    return first.index(room) if room in first else len(first) if room in with_ray else LIGHT
+    return first.index(lane) if lane in first else len(first) + (lane not in with_ray)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -101,22 +101,23 @@ class NotebookPage:
     def run_all(self) -> NotebookPage:
         """Run every cell. A kernel that shows as idle may still not take the first requests: then it is asked again."""
         left = self.page.locator(".jp-CodeCell", has=self.page.locator(".jp-InputPrompt", has_text="[ ]"))
+        was_asked = False
         end = time.monotonic() + 2 * PATIENCE_S
         while time.monotonic() < end:
             with suppress(playwright.TimeoutError):
-                if count := left.count():
-                    left.first.click(timeout=5000)  # each time: a page that is being laid out may take the focus away
-                    self._run_from_here(is_last=count == 1)
+                if not was_asked or left.count():
+                    left.first.click(timeout=10_000)  # each time: a page that is laid out may take the focus away
+                    self._run_from_here()
+                    was_asked = True
                 self.page.wait_for_function(ALL_HAVE_BEGUN, timeout=5000)
                 return self
         said = self.page.inner_text("body")[:3000]
         raise AssertionError(f"{left.count()} cells have not begun to run; the page says: {said}")
 
-    def _run_from_here(self, *, is_last: bool) -> None:
-        if is_last:
-            self.page.keyboard.press("Control+Enter")  # "and All Below" is disabled where nothing is below
-        else:
-            self._choose("Run", "Run Selected Cell and All Below")
+    def _run_from_here(self) -> None:
+        """Run the selected cell and those below it, which may not have been drawn yet."""
+        if not any(self._choose("Run", "Run Selected Cell and All Below") for _ in range(3)):
+            self.page.keyboard.press("Control+Enter")  # the item is disabled on the last cell
 
     def open_panel(self) -> Any:
         """The panel of nbaccel-lab, opened by its command."""
