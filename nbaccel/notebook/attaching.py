@@ -7,7 +7,7 @@ from functools import partial
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.notebook import cells, history, interrupt, reprs, settings, tracebacks
+from nbaccel.notebook import cells, dashboards, history, interrupt, reprs, settings, tracebacks
 from nbaccel.notebook.output import CellOutput, sender
 from nbaccel.views import sinks
 
@@ -26,5 +26,11 @@ def attach(shell: InteractiveShell | None = None) -> None:
     # A terminal has one place for output, and the engine prints there by itself.
     if kernel is not None and not isinstance(sinks.installed, CellOutput):
         cell_of = partial(cells.number_of, shell)
-        output = CellOutput(sender(kernel), settings.of(shell), parent_now=lambda: watch.source()[1], cell_of=cell_of)
+        output = CellOutput(
+            sender(kernel),
+            settings.of(shell),
+            parent_now=lambda: watch.source()[1],
+            cell_of=cell_of,
+            place_now=dashboards.place_now,
+        )
         sinks.install(output)

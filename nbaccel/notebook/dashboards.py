@@ -44,6 +44,11 @@ def shown(*, details: bool) -> Any:
     return _cockpit
 
 
+def place_now() -> str:
+    """The CSS class of the places into which the page puts views of this kernel's cockpit; "" without one."""
+    return _cockpit.live_place if _cockpit is not None and _cockpit.comm is not None else ""
+
+
 def can_be_live() -> bool:
     """Whether a front end can show a widget.
 

@@ -79,6 +79,7 @@ class CellOutput:
         later: Callable[[Callable[[], None]], None] | None = None,
         parent_now: Callable[[], bytes] = bytes,
         cell_of: Callable[[str], str] = lambda file: "",
+        place_now: Callable[[], str] = str,
     ) -> None:
         self._send = send
         self._limits = limits
@@ -91,8 +92,10 @@ class CellOutput:
         self._waiting: set[bytes] = set()  # tasks with a shown line that says why they wait
         self._lock = threading.Lock()
         self._saying_soon = False
-        self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle)
-        self._experiments: RunCards[ExperimentSnapshot] = RunCards(send, parent_now, experiment_card.mimebundle)
+        self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle, place_now=place_now)
+        self._experiments: RunCards[ExperimentSnapshot] = RunCards(
+            send, parent_now, experiment_card.mimebundle, place_now=place_now
+        )
 
     def write(self, parent: bytes, stream: str, text: str) -> None:
         """Shows whole lines of `stream` ("stdout" or "stderr") under the cell of `parent`."""

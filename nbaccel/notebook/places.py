@@ -30,12 +30,6 @@ def can_be_used(shell: Any) -> bool:
     return bool(cell_id) and ":" not in cell_id
 
 
-def bundle(key: str, card: dict[str, str], *, details: bool) -> dict[str, str]:
-    """The output that reserves a place for views of the model with this key."""
-    opens = " nbaccel-details" if details else ""
-    return {**card, "text/html": f'<div class="nbaccel-place {key}{opens}">{card["text/html"]}</div>'}
-
-
 class Displays:
     """The outputs of one kernel that hold a live view, each with a name, so that it can be drawn again."""
 

@@ -1,4 +1,8 @@
-"""Shows the cards of runs and of experiments: a card has an id, by which the front end updates its copies."""
+"""Shows the cards of runs and of experiments: a card has an id, by which the front end updates its copies.
+
+Where a page puts live views into places, the card of what is under way is such a place: the cockpit's module draws it
+there, with Stop. It is then sent only when its state changes, because an output that is sent again is a new place.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+from nbaccel.notebook import live_place
+
 RUNS_REMEMBERED = 100
 Send = Callable[[str, dict[str, Any], dict[str, Any]], None]  # message type, content, parent
 
@@ -16,6 +22,10 @@ class _HasId(Protocol):
     """What has a card."""
 
     id: str
+    state: str
+
+    @property
+    def is_under_way(self) -> bool: ...
 
 
 Shown = TypeVar("Shown", bound=_HasId)
@@ -24,7 +34,8 @@ Shown = TypeVar("Shown", bound=_HasId)
 class RunCards(Generic[Shown]):
     """The cards of the runs of one kernel, or of its experiments. `send` publishes for a cell, from any thread.
 
-    `parent_now` gives the parent of the running cell; `draw` makes a card at a time.
+    `parent_now` gives the parent of the running cell; `draw` makes a card at a time; `place_now` gives the CSS class of
+    the page's places for live views, "" if it has none.
     """
 
     def __init__(
@@ -33,16 +44,22 @@ class RunCards(Generic[Shown]):
         parent_now: Callable[[], bytes],
         draw: Callable[[Shown, float], dict[str, str]],
         clock: Callable[[], float] = time.time,
+        place_now: Callable[[], str] = str,
     ) -> None:
         self._send = send
         self._parent_now = parent_now
         self._draw = draw
         self._clock = clock
+        self._place_now = place_now
+        self._sent: dict[str, tuple[str, str]] = {}  # run's id -> the state and the place with which it was sent
         self._parents: OrderedDict[str, dict[str, Any]] = OrderedDict()  # run's id -> the cell in which it began
 
     def run(self, snapshot: Shown) -> None:
         """Show a run under the running cell, or update its cards."""
         parent = self._parents.get(snapshot.id)
+        place = self._place_of(snapshot)
+        if place and self._sent.get(snapshot.id) == (snapshot.state, place):
+            return  # the page draws it
         if parent is None:
             self.show(snapshot)
         else:
@@ -54,9 +71,17 @@ class RunCards(Generic[Shown]):
         place = json.loads(parent) if parent else {}
         self._parents.setdefault(snapshot.id, place)
         if len(self._parents) > RUNS_REMEMBERED:
-            self._parents.popitem(last=False)
+            self._sent.pop(self._parents.popitem(last=False)[0], None)
         self._send("display_data", self._content(snapshot), place)
 
     def _content(self, snapshot: Shown) -> dict[str, Any]:
         data = self._draw(snapshot, self._clock())
+        place = self._place_of(snapshot)
+        self._sent[snapshot.id] = snapshot.state, place
+        if place:
+            data = live_place.bundle(place, data, details=False, of=snapshot.id)
         return {"data": data, "metadata": {}, "transient": {"display_id": f"nbaccel-{snapshot.id}"}}
+
+    def _place_of(self, snapshot: Shown) -> str:
+        """The class of its place; "" if it is no live view."""
+        return self._place_now() if snapshot.is_under_way else ""

@@ -19,7 +19,7 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, drawn, drawn_runs, page_history, page_orders, places, views
+from nbaccel.notebook import card, drawn, drawn_runs, live_place, page_history, page_orders, views
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import wording
@@ -66,6 +66,11 @@ class Cockpit(anywidget.AnyWidget):
         self.details = details
         self._publisher.follow(engine, now)
 
+    @property
+    def live_place(self) -> str:
+        """The CSS class of places for its views; "" if the page puts none there, or there is nothing to show."""
+        return self.place if self.in_places and self._engine is not None else ""
+
     def _set_snapshot(self, json: str) -> None:
         self.snapshot = json
 
@@ -89,7 +94,7 @@ class Cockpit(anywidget.AnyWidget):
         if self._displays is None or self._static is None:
             publish_display_data(*self._repr_mimebundle_())  # type: ignore[no-untyped-call]
         elif self.in_places:
-            shown = places.bundle(self.place, card.mimebundle_at(self._static), details=self.details)
+            shown = live_place.bundle(self.place, card.mimebundle_at(self._static), details=self.details)
             self._displays.show(shown, {})
         else:
             self._displays.show(*self._repr_mimebundle_())

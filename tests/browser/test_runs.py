@@ -93,12 +93,13 @@ def test_the_view_shows_a_run_and_its_stop_works_while_the_cell_runs(
     assert "mnist" in page.cockpit(0).locator(".runs").inner_text(), "the compact form has a line for it"
     theme = "-dark" if front.get("dark") else ""
     page.screenshot(f"training-runs{theme}", page.cockpit(1))
-    page.screenshot(f"training-card{theme}", page.page.locator(".jp-CodeCell").nth(3).locator(".nbaccel").first)
+    card = page.cockpit(2)  # under the cell of fit, whose saved form is plain HTML
+    page.screenshot(f"training-card{theme}", card)
     if AXE.exists():
         assert _serious(page, ".nbaccel-cockpit") == []
     _assert_it_fits_a_narrow_page(page)
 
-    view.get_by_role("button", name="Stop mnist").click()
+    card.get_by_role("button", name="Stop mnist").click()
     view.get_by_text("stopping").wait_for()
     view.get_by_role("button", name="Interrupt mnist").click()
     page.output("the result says stopped: True")

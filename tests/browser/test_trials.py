@@ -134,7 +134,9 @@ def test_trials_are_seen_and_stopped_while_the_cell_runs(opened: Callable[..., A
     page.screenshot("trials-dark", page.cockpit(1))
     if AXE.exists():
         assert _serious(page, ".nbaccel-cockpit") == []
-    view.get_by_role("button", name="Stop search").click()
+    card = page.cockpit(2)  # under the cell of fit
+    card.get_by_role("region", name="Trials of search").locator("tr[data-trial]").nth(9).wait_for()
+    card.get_by_role("button", name="Stop search").click()
     page.output("trials that ended: 2")
     view.get_by_role("img", name="Parallel coordinates").wait_for()
     page.screenshot("trials-ended-dark", page.cockpit(1))

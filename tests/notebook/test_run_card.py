@@ -111,3 +111,34 @@ def test_a_run_is_shown_under_its_first_cell_changed_there_and_shown_again_where
     # A front end changes every display of an id, in whatever cell it stands.
     assert {json.dumps(content["transient"]) for _, content, _ in sent} == {'{"display_id": "nbaccel-run-1"}'}
     assert "✓ mnist finished" in sent[-1][1]["data"]["text/plain"]
+
+
+def test_where_the_page_has_live_views_the_card_is_a_place_for_one_while_the_run_goes_on() -> None:
+    sent: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+    place = ["nbaccel-live-7"]
+    cards: RunCards[RunSnapshot] = RunCards(
+        lambda *message: sent.append(message), bytes, run_card.mimebundle, clock=lambda: NOW, place_now=lambda: place[0]
+    )
+    for reports in range(8):
+        cards.run(run_with(reports=reports))
+    cards.run(run_with(state="stopping"))
+    cards.run(run_with(state="stopped"))
+    pages = [content["data"]["text/html"] for _, content, _ in sent]
+    assert len(pages) == 3, "an output that is sent again is a new place, in which nobody can click twice"
+    for page in pages[:2]:
+        assert page.startswith('<div class="nbaccel-place nbaccel-live-7 nbaccel-of-run-1"><style>') and "mnist" in page
+    assert "nbaccel-place" not in pages[2] and "stopped" in pages[2]
+
+
+def test_a_card_without_a_live_view_is_sent_with_every_change() -> None:
+    sent: list[Any] = []
+    place = [""]
+    cards: RunCards[RunSnapshot] = RunCards(
+        lambda *message: sent.append(message), bytes, run_card.mimebundle, clock=lambda: NOW, place_now=lambda: place[0]
+    )
+    cards.run(run_with(reports=1))
+    cards.run(run_with(reports=2))
+    place[0] = "nbaccel-live-7"  # a cockpit was opened meanwhile
+    cards.run(run_with(reports=3))
+    cards.run(run_with(reports=4))
+    assert ["nbaccel-place" in content["data"]["text/html"] for _, content, _ in sent] == [False, False, True]

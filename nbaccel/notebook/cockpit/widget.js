@@ -9,6 +9,8 @@ import { newState } from "./state.js";
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 
+const OF = "nbaccel-of-"; // begins the class of a place for one run or experiment
+
 /** What anywidget gives. @typedef {object} Model
  * @property {(name: string) => any} get
  * @property {(name: string, callback: (...given: any[]) => void) => void} on
@@ -71,6 +73,7 @@ function initialize({ model }) {
   const states = new WeakMap(); // an output that scrolls far away leaves the page and comes back
   return takePlaces(document, model.get("place"), (place) => {
     const state = states.get(place) ?? newState(place.classList.contains("nbaccel-details"));
+    state.only = [...place.classList].find((name) => name.startsWith(OF))?.slice(OF.length) ?? "";
     states.set(place, state);
     return cover(place, (live) => mount(live, sourceOf(model), { state }));
   });

@@ -2010,6 +2010,7 @@ if(drawing&&now!==text)view=drawing(JSON.parse((text=now)));
 return view;
 };
 }
+const OF="nbaccel-of-";
 function sourceOf(model){
 let text="";
 let parsed=null;
@@ -2058,6 +2059,7 @@ function initialize({model}){
 const states=new WeakMap();
 return takePlaces(document,model.get("place"),(place)=>{
 const state=states.get(place)??newState(place.classList.contains("nbaccel-details"));
+state.only=[...place.classList].find((name)=>name.startsWith(OF))?.slice(OF.length)??"";
 states.set(place,state);
 return cover(place,(live)=>mount(live,sourceOf(model),{state}));
 });
