@@ -21,6 +21,7 @@ from nbaccel.views import experiment_snapshot, sinks, tables
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
 from nbaccel.views.observer_lines import ReadRows
 from nbaccel.views.snapshot import PublishedRow, Runtime, Snapshot
+from tests.notebook.levels import LEVELS, Reading
 from tests.rig import wait_until
 from tests.tune import trainables
 
@@ -150,6 +151,15 @@ def test_results_have_html_with_everything_escaped(tmp_path: Path) -> None:
     for page in (grid._repr_html_(), analysis._repr_html_(), reprs.results_html(grid), reprs.results_html(analysis)):
         assert page.index("a_3") < page.index("a_0") and "✕ error" in page
         assert "ValueError: &lt;odd&gt;" in page and "<odd>" not in page
+
+
+def test_results_and_the_card_say_the_same_at_every_level_of_html(tmp_path: Path) -> None:
+    grid = tune.ResultGrid(str(tmp_path), trials(), "loss", "min")
+    for page in (reprs.results_html(grid), experiment_card.html(experiment(), NOW)):
+        full, *others = (Reading(level(page)) for level in LEVELS.values())
+        assert full.words
+        for other in others:
+            assert (other.words, other.rows) == (full.words, full.rows)
 
 
 def test_the_record_names_the_best_trial_and_the_parameters_that_vary() -> None:
