@@ -21,7 +21,9 @@ PATIENCE_S = 60.0
 ANSWERS = 8  # to a page's questions, in a row
 RELOADS = 5
 SCREENSHOTS = ROOT / "docs" / "images"
-PAGES = [ROOT / "docs" / f"{name}.md" for name in ("cockpit", "design", "training", "tuning")]  # that show them
+PAGES = [
+    ROOT / "docs" / f"{name}.md" for name in ("cockpit", "design", "extension", "training", "tuning")
+]  # that show them
 _numbers = iter(range(1, 10_000))
 PROMPTS = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
 ALL_HAVE_BEGUN = f"!{PROMPTS}.some(each => each.innerText.includes('[ ]'))"

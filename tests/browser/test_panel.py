@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.browser.test_looks import AXE
+
 START = "%load_ext nbaccel\n%accel_init num_cpus=3 num_gpus=2"
 HOLD = """
 import os, time
@@ -48,6 +50,7 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     assert page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2")
     of_widget = page.cockpit_in_notebook().get_by_role("button", name="Cancel beta")
     of_widget.wait_for()
+    page.screenshot("panel", panel)
     page.file("spin.may_begin").touch()
     page.until(lambda: page.file("spin.has_begun").exists())
 
@@ -67,3 +70,18 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     runtime.get_by_role("button", name="Shut down").click()
     page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
     runtime.wait_for(state="detached")
+
+
+def test_a_notebook_gets_its_runtime_from_the_panel_in_notebook_7(opened: Callable[..., Any]) -> None:
+    page = opened("", classic=True, dark=True, panel=True)
+    panel = page.open_panel()
+    panel.get_by_role("button", name="Insert %accel_init").click()
+    page.page.locator(".jp-CodeCell", has_text="%accel_init").wait_for()
+
+    page.run_all()
+    panel.locator(".nbaccel-runtime", has_text=page.name).get_by_text("CPUs busy").wait_for()
+    if AXE.exists():
+        page.page.evaluate(AXE.read_text())
+        found = page.page.evaluate("() => axe.run('.nbaccel-panel', {resultTypes: ['violations']})")
+        assert not [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert not page.refused
