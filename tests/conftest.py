@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several processes, the tests of a lane run in one of them, since they share what they start; the longest
     lanes come first.
     """
+    if unstable := [item.nodeid for item in items if " at 0x" in item.nodeid]:
+        raise pytest.UsageError(f"Ids with an address differ from process to process; give ids=: {unstable[:3]}")
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_lane(item)))
     with_ray = {_lane(item) for item in items if item.get_closest_marker("ray") is not None}

@@ -19,6 +19,7 @@ from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.retention import Kept
 from nbaccel.train.run_facts import RunFacts, snapshot_of
 from nbaccel.views import sinks
+from nbaccel.views.record_book import nobody_asked
 from nbaccel.views.run_snapshot import KIND, RunSnapshot
 
 SNAPSHOTS_PER_S = 4
@@ -73,6 +74,7 @@ class Live:
 
     def end(self, how: str, why: str) -> None:
         """Show how the run ended, while this process lives and few other runs have ended since."""
+        self._asked = nobody_asked  # a published record keeps whom it asks
         self.facts.ended(how, why, time.time())
         self.show()
         _ended.append(self.facts.id)

@@ -24,6 +24,7 @@ from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_facts import TrialFacts, metric_of
 from nbaccel.views import sinks
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
+from nbaccel.views.record_book import nobody_asked
 
 SNAPSHOTS_PER_S = 2
 MOST_ENDED = 4  # experiments of this process that views still show when they have ended
@@ -84,6 +85,7 @@ class ExperimentLive:
 
     def end(self, how: str, why: str) -> None:
         """Show how the experiment ended, while this process lives and few others have ended since."""
+        self._asked = nobody_asked  # a published record keeps whom it asks
         self.show(how, why, time.time())
         if self.id not in _ended:  # ending may have failed once
             _ended.append(self.id)

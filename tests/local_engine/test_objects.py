@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,25 @@ def test_what_a_dead_actor_held_is_let_go(cluster: Place) -> None:
     assert arena_bytes() >= 8 * MIB
     nbaccel.kill(keeper)
     wait_until(lambda: arena_bytes() == 0, "the dead actor's object to go")
+
+
+def test_a_failed_future_is_no_cycle_that_keeps_its_ref(cluster: Place) -> None:
+    """A worker that rests collects no garbage, so it would keep the object for ever."""
+
+    @nbaccel.remote(max_retries=0)
+    def fail() -> None:
+        raise ValueError("on purpose")
+
+    gc.disable()
+    try:
+        future = fail.remote().future()
+        assert isinstance(future.exception(60), ValueError)
+        gone = weakref.ref(future)
+        del future
+        wait_until(lambda: gone() is None, "the future's end without the collector of garbage")
+        wait_until(lambda: not rows("objects"), "the end of the error's object")
+    finally:
+        gc.enable()
 
 
 def test_an_argument_lives_until_its_task_has_ended(cluster: Place) -> None:

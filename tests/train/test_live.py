@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -79,6 +82,20 @@ def test_views_show_only_the_last_of_many_runs_that_have_ended(kept: Kept) -> No
     runs[-1].result(60)
     names = {each.name for each in run_snapshot.of_snapshot(nbaccel.snapshot())}
     assert names == {run.name for run in runs[-MOST_ENDED:]}
+
+
+@pytest.mark.parametrize("how", ["finished", "failed"])
+def test_a_run_that_has_ended_is_seen_and_not_kept(kept: Kept, tmp_path: Path, how: str) -> None:
+    given = {"fails_in": 2, "how": "raise", "once": str(tmp_path / "once")} if how == "failed" else {}
+    run = trainer(loops.steps, kept(), **given).start()
+    with suppress(WorkerGroupError):
+        run.result(60)
+    seen, gone = shown(run), weakref.ref(run)
+    assert seen is not None and seen.state == how
+    del run
+    wait_until(lambda: gc.collect() >= 0 and gone() is None, "the run's end")
+    api.ask(seen.id, "stop 0")  # a button that was drawn before
+    assert [each.state for each in run_snapshot.of_snapshot(nbaccel.snapshot()) if each.id == seen.id] == [how]
 
 
 def test_a_result_is_drawn_from_what_the_folder_holds(kept: Kept) -> None:

@@ -279,7 +279,7 @@ class ObjectClient:
         try:
             future.set_result(self.get([ref], 0)[0])
         except BaseException as error:  # the user's own exception, whatever it is, belongs to the future
-            future.set_exception(error)
+            future.set_exception(error.with_traceback(None))  # its frames hold the future and the ref: a cycle
 
     # ---- refs
 
