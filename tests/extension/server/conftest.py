@@ -79,7 +79,7 @@ def get(jp_fetch: Fetch) -> Fetch:
     """GET an address of the API; returns (status, the object)."""
 
     async def fetch(name: str, **params: str) -> tuple[int, Any]:
-        return await answer_of(jp_fetch("nbaccel", "api", "v1", name, params=params))
+        return await answer_of(jp_fetch("nbaccel", "api", "v1", name, params=params, request_timeout=120))
 
     return fetch
 
@@ -89,7 +89,8 @@ def post(jp_fetch: Fetch) -> Fetch:
     """POST to an address of the API; returns (status, the object)."""
 
     async def fetch(name: str, **body: Any) -> tuple[int, Any]:
-        return await answer_of(jp_fetch("nbaccel", "api", "v1", name, method="POST", body=json.dumps(body)))
+        sent = {"method": "POST", "body": json.dumps(body), "request_timeout": 120}
+        return await answer_of(jp_fetch("nbaccel", "api", "v1", name, **sent))
 
     return fetch
 
