@@ -66,7 +66,7 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
     visible: message => watch.askForRows(message.rows ?? 0),
     cancel: ({ id }) => order(id, `Cancelled ${named(id)}.`, { task_id: id }),
     kill: ({ id }) => order(id, `Killed ${named(id)}.`, { actor_id: id }),
-    stop: ({ id }) => order(id, 'Asked it to stop.', { run_id: String(id).split('/')[0] }),
+    stop: ({ id }) => order(id, 'Asked it to stop.', stepOf(id)),
     'cancel-many': async ({ id, filter, function: only }) => {
       const given = { filter: filterOf(filter, snapshot(), MOST_CANCELLED) };
       const words = await cancelMany(given, only, snapshot(), runtime, watch, server).catch(error => error.message);
@@ -76,7 +76,11 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
       const found = await watch.ask(runtime, { ask: 'tasks', filter: filterOf(filter, snapshot(), limit) });
       tell({ say: 'found', id, found: { key, tasks: found.rows, reasons: [], total: found.total } });
     },
-    history: async ({ id, key, ask, start, end, since, task_id, out_since, err_since }) => {
+    history: async ({ id, key, ask, start, end, since, task_id, out_since, err_since, record }) => {
+      if (ask === 'rows') {
+        const { rows } = await watch.ask(runtime, { ask, id: record, since });
+        tell({ say: 'history', id, ask, key, answer: JSON.stringify(rows) });
+      }
       if (ask === 'task_log') {
         const asked = watch.ask(runtime, { ask, task_id, out_since, err_since });
         const log = await asked.then(answer => answer.task_log, error => ({ ...NO_LOG, note: error.message }));
@@ -148,16 +152,25 @@ function onlyOf(snapshot: HeadSnapshot, job: number): HeadSnapshot {
   return { ...snapshot, tasks, actors, published, counts: counted(tasks), actor_counts: counted(actors) };
 }
 
+/** The training runs and experiments, as the module that draws them takes them. */
 function runsOf(snapshot: HeadSnapshot): DrawRuns | null {
-  const rows = (snapshot.published ?? []).filter(({ kind }) => kind === 'run');
-  if (!rows.length) return null;
   const owners = new Map(snapshot.jobs?.map(({ number, name }) => [number, name]));
-  const runs = rows.map(({ record, job }) => ({
-    ...record,
-    hue: numberOf(String(record.name)) % PALETTE.hues.length,
-    owner: job && job !== snapshot.runtime.job ? (owners.get(job) ?? '') : ''
-  }));
-  return viewOfRuns({ runs });
+  const of = (wanted: string) =>
+    (snapshot.published ?? [])
+      .filter(({ kind }) => kind === wanted)
+      .map(({ record, job }) => ({
+        ...record,
+        hue: numberOf(String(record.name)) % PALETTE.hues.length,
+        owner: job && job !== snapshot.runtime.job ? (owners.get(job) ?? '') : ''
+      }));
+  const given = { runs: of('run'), experiments: of('experiment') };
+  return given.runs.length || given.experiments.length ? viewOfRuns(given) : null;
+}
+
+/** The order for a run or an experiment: its id, how often it had been asked before, and a trial, as the button has them. */
+function stepOf(id: string) {
+  const [run_id, before, trial] = String(id).split('/');
+  return { run_id, ...(before && { before: Number(before) }), ...(trial && { trial }) };
 }
 
 /** A view's filter as a question has it: its cell is "[7]", or "b.ipynb [7]" of another notebook. */

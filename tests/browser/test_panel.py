@@ -14,6 +14,7 @@ import nbaccel as ray
 
 @ray.remote(num_gpus=1, max_retries=0)
 def hold(name, folder=os.getcwd()):
+    print(name, "has begun", flush=True)
     while not os.path.exists(os.path.join(folder, f"{name}.may_end")):
         time.sleep(0.02)
 
@@ -47,7 +48,7 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
     runtime.get_by_text("2 of 2 GPUs busy").wait_for()
     page.until(lambda: holders(runtime) == ["alpha", "beta"])
-    assert page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2")
+    page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2"))
     of_widget = page.cockpit_in_notebook().get_by_role("button", name="Cancel beta")
     of_widget.wait_for()
     page.screenshot("panel", panel)
@@ -71,6 +72,10 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
     runtime.wait_for(state="detached")
 
+    page.server.restart()
+    panel.get_by_text("The connection to the Jupyter server is lost").wait_for()
+    panel.get_by_text("The connection to the Jupyter server is lost").wait_for(state="detached")
+
 
 def test_a_notebook_gets_its_runtime_from_the_panel_in_notebook_7(opened: Callable[..., Any]) -> None:
     page = opened("", classic=True, dark=True, panel=True)
@@ -84,4 +89,24 @@ def test_a_notebook_gets_its_runtime_from_the_panel_in_notebook_7(opened: Callab
         page.page.evaluate(AXE.read_text())
         found = page.page.evaluate("() => axe.run('.nbaccel-panel', {resultTypes: ['violations']})")
         assert not [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert not page.refused
+
+
+def test_the_servers_own_page_shows_the_cockpit_and_connects_again(opened: Callable[..., Any]) -> None:
+    page = opened(START, holding("<b>solo</b>", "other"), panel=True).run_all()
+    page.output("they are submitted")
+    page.page.goto(page.server.url("nbaccel/"))
+    cockpit = page.cockpit()
+    cockpit.get_by_text("2 of 2 GPUs busy").wait_for()
+    page.until(lambda: sorted(page.holders().values()) == ["<b>solo</b>", "other"])
+    cockpit.get_by_role("tab", name="Tasks").click()
+    cockpit.get_by_role("button", name="Log of other").click()
+    cockpit.get_by_role("region", name="Log of other").get_by_text("other has begun").wait_for()
+    cockpit.locator("tr[data-task]", has_text="other").get_by_role("button", name="Cancel").click()
+    cockpit.locator("tr[data-task]", has_text="other").get_by_text("⊘ cancelled").wait_for()
+
+    page.server.restart()  # its kernels end with it
+    page.page.get_by_text("No nbaccel runs on this machine").wait_for()
+    page.page.get_by_role("status").get_by_text("Connected.").wait_for()
+    assert page.page.locator(".nbaccel-cockpit").count() == 0
     assert not page.refused

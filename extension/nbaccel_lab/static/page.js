@@ -5,7 +5,6 @@ import cockpit from "./cockpit.js";
 
 const { base, xsrf } = document.body.dataset;
 const API = 1;
-const LOG_LINES = 200;
 const MOST_FOUND = 1000;
 const RETRY_MS = [500, 1000, 2000, 5000];
 const ENDED = ["FINISHED", "FAILED", "CANCELLED"];
@@ -139,9 +138,10 @@ function modelOf(runtime) {
 const ownJob = ({ jobs = [] }) => (jobs.length === 1 ? jobs[0].number : 0);
 
 function runsOf({ published = [], jobs = [] }) {
-  const rows = published.filter(({ kind }) => kind === "run");
   const owner = (number) => (jobs.length > 1 ? (jobs.find((job) => job.number === number)?.name ?? "") : "");
-  return rows.length ? JSON.stringify({ runs: rows.map(({ record, job }) => ({ ...record, owner: owner(job) })) }) : "";
+  const of = (wanted) => published.filter(({ kind }) => kind === wanted).map(({ record, job }) => ({ ...record, owner: owner(job) }));
+  const given = { runs: of("run"), experiments: of("experiment") };
+  return given.runs.length || given.experiments.length ? JSON.stringify(given) : "";
 }
 
 // ---- what a view asks for
@@ -172,16 +172,13 @@ function answering(runtime, snapshot, tell) {
         tell({ say: "taken", id, words: error.message });
       }
     },
-    async logs({ id }) {
-      const asked = ask(runtime, { ask: "logs", task_id: id || null, tail: LOG_LINES });
-      tell({ say: "log", id, text: await asked.then(({ text }) => text, (error) => error.message) });
-    },
     async find({ id, key, filter, limit }) {
       const { rows, total } = await ask(runtime, { ask: "tasks", filter: filterOf(filter, limit) });
       tell({ say: "found", id, found: { key, tasks: rows, reasons: [], total } });
     },
-    async history({ id, key, ask: what, since, start, end }) {
-      const answer = await ask(runtime, { ask: what, since, ...(what === "runs" && { start, end }) });
+    async history({ id, key, ask: what, since, start, end, task_id, out_since, err_since, record }) {
+      const fields = { runs: { since, start, end }, task_log: { task_id, out_since, err_since }, rows: { id: record, since } };
+      const answer = await ask(runtime, { ask: what, ...(fields[what] ?? { since }) });
       tell({ say: "history", id, key, ask: what, answer: JSON.stringify(answer[what]) });
     },
   };
