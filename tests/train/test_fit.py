@@ -294,6 +294,7 @@ def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: 
             rank=0,
             how="raise",
             once=str(tmp_path / "once"),
+            together=True,
         )
     assert seen[0] == ([{"step": 0, "loss": 1.0}] * 2, True) and 0 in seen[-1]
 

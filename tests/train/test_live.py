@@ -66,7 +66,8 @@ def test_a_run_is_in_the_snapshot_of_the_cluster_and_stops_when_a_view_asks_it_t
 
 
 def test_the_snapshot_of_a_failed_run_says_which_rank_and_why(kept: Kept, tmp_path: Path) -> None:
-    run = trainer(loops.steps, kept(), fails_in=2, how="raise", once=str(tmp_path / "once")).start()
+    given = {"fails_in": 2, "how": "raise", "once": str(tmp_path / "once"), "together": True}
+    run = trainer(loops.steps, kept(), **given).start()
     with pytest.raises(WorkerGroupError):
         run.result(60)
     last = shown(run)

@@ -45,9 +45,9 @@ def test_a_long_curve_is_a_few_letters_and_keeps_its_shape() -> None:
 
 
 def test_a_config_is_sent_as_it_is_and_odd_values_as_text() -> None:
-    given = {"lr": 0.1, "net": {"sizes": (8, 2**70)}, "f": print, "bad": math.nan, 3: None}
+    given = {"lr": 0.1, "net": {"sizes": (8, 2**70)}, "f": len, "bad": math.nan, 3: None}
     assert config_of(given) == {
-        "lr": 0.1, "net": {"sizes": [8, str(2**70)]}, "f": "<built-in function print>", "bad": "nan", "3": None
+        "lr": 0.1, "net": {"sizes": [8, str(2**70)]}, "f": "<built-in function len>", "bad": "nan", "3": None
     }  # fmt: skip
     large = config_of({f"weight{number}": "x" * 200 for number in range(100)})
     assert len(large) == trial_facts.MOST_PARAMETERS and len(msgspec.json.encode(large)) < 2_000

@@ -71,7 +71,7 @@ class RayTaskLogs:
         except exceptions.RayTaskError as error:
             return shortened(error.traceback_str)
         except exceptions.RayError as error:
-            return str(error)
+            return shortened(str(error))
         return ""
 
 

@@ -58,7 +58,8 @@ def fitted(answer: TaskLogAnswer, read: ReadStreams, *, is_first: bool) -> TaskL
 
 
 def shortened(traceback: str) -> str:
-    """A traceback that is kept: a very long one without its middle."""
+    """A traceback that is kept and sent: a very long one without its middle, and halves of characters as escapes."""
+    traceback = traceback.encode("utf-8", "backslashreplace").decode()
     if len(traceback) <= MOST_TRACEBACK_CHARACTERS:
         return traceback
     half = MOST_TRACEBACK_CHARACTERS // 2
