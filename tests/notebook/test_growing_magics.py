@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-import nbaccel
-from nbaccel import autoscaler, engine
-from nbaccel.notebook import magics
+from nbaccel import autoscaler
 from tests.autoscaler.waiting import until
+from tests.notebook.shells import shell_with
 
 Run = Callable[[str], str]
 TYPES = {"gpu": {"num_gpus": 1, "max": 2, "idle_s": 0.2}, "never": {"num_gpus": 8, "fails": "no quota"}}
@@ -18,14 +17,8 @@ TYPES = {"gpu": {"num_gpus": 1, "max": 2, "idle_s": 0.2}, "never": {"num_gpus": 
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[InteractiveShell]:
-    shell = InteractiveShell.instance()
-    magics.register(shell)
-    nbaccel.init(num_cpus=1, node_types=TYPES)
-    yield shell
-    nbaccel.shutdown()
-    engine.cell_source = None
-    shell.history_manager.end_session()
-    InteractiveShell.clear_instance()
+    with shell_with(num_cpus=1, node_types=TYPES) as shell:
+        yield shell
 
 
 @pytest.fixture

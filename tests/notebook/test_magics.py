@@ -10,26 +10,19 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 import nbaccel
-from nbaccel import engine
 from nbaccel.handles.placement_group_handle import PlacementGroup
-from nbaccel.notebook import magics, views
+from nbaccel.notebook import views
 from nbaccel.views import wording
 from tests.notebook.levels import Reading
+from tests.notebook.shells import shell_with
 
 Run = Callable[[str], str]
 
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
-    shell = InteractiveShell.instance()
-    magics.register(shell)
-    nbaccel.init(engine="debug", num_cpus=2, num_gpus=1)
-    shell.user_ns["nbaccel"] = nbaccel
-    yield shell
-    nbaccel.shutdown()
-    engine.cell_source = None
-    shell.history_manager.end_session()
-    InteractiveShell.clear_instance()
+    with shell_with(engine="debug", num_cpus=2, num_gpus=1) as shell:
+        yield shell
 
 
 @pytest.fixture

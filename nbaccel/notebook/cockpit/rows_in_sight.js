@@ -19,6 +19,12 @@ export function watchRows(root, state, redraw) {
     state.heldSight = over;
     redraw();
   };
+  return listening(root, scrolled, moved);
+}
+
+/** @param {HTMLElement} root @param {(event: Event) => void} scrolled @param {(event: Event) => void} moved
+ * @returns {() => void} what ends it */
+export function listening(root, scrolled, moved) {
   root.addEventListener("scroll", scrolled, true); // a region's scrolling does not bubble
   root.addEventListener("pointerover", moved);
   root.addEventListener("pointerleave", moved);

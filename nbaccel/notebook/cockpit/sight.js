@@ -1,5 +1,7 @@
 // What of the tasks is in sight, and whether the pointer is over them: where their order stands still.
 
+import { listening } from "./rows_in_sight.js";
+
 /** @typedef {import("./state.js").State} State */
 
 const TASKS = '.scroll[aria-label="Tasks"]';
@@ -19,14 +21,7 @@ export function watchSight(root, state, redraw) {
     state.held = over ? state.order : null;
     redraw();
   };
-  root.addEventListener("scroll", scrolled, true); // a region's scrolling does not bubble
-  root.addEventListener("pointerover", moved);
-  root.addEventListener("pointerleave", moved);
-  return () => {
-    root.removeEventListener("scroll", scrolled, true);
-    root.removeEventListener("pointerover", moved);
-    root.removeEventListener("pointerleave", moved);
-  };
+  return listening(root, scrolled, moved);
 }
 
 /** The height of a row as it was drawn, for the room that rows out of sight take, and where the region stands.

@@ -131,6 +131,47 @@ const pid=source.snapshot()?.runtime.pid;
 const offered=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message,pid,taken}});
 return!root.dispatchEvent(offered);
 }
+const REGIONS=".scroll[data-sight]";
+function watchRows(root,state,redraw){
+const scrolled=(event)=>{
+const region=(event.target);
+if(!region.matches?.(REGIONS))return;
+note(region,state);
+redraw();
+};
+const moved=(event)=>{
+const body=event.type==="pointerover"?(event.target).closest?.(`${REGIONS} tbody`):null;
+const over=(body?.closest(REGIONS)??null)?.dataset.sight??"";
+if(over===state.heldSight)return;
+state.heldSight=over;
+redraw();
+};
+return listening(root,scrolled,moved);
+}
+function listening(root,scrolled,moved){
+root.addEventListener("scroll",scrolled,true);
+root.addEventListener("pointerover",moved);
+root.addEventListener("pointerleave",moved);
+return()=>{
+root.removeEventListener("scroll",scrolled,true);
+root.removeEventListener("pointerover",moved);
+root.removeEventListener("pointerleave",moved);
+};
+}
+function measureRows(root,state){
+const regions=([...root.querySelectorAll(REGIONS)]);
+return regions.map((region)=>note(region,state)).some(Boolean);
+}
+function note(region,state){
+const name=region.dataset.sight??"";
+const before=state.sights.get(name);
+const rows=region.querySelectorAll("tbody tr:not(.gap)");
+if(!rows.length)return false;
+const height=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length;
+const same=before&&(height<8||Math.abs(height-before.row)<4);
+state.sights.set(name,{top:region.scrollTop,height:Math.max(region.clientHeight,100),row:same?before.row:height});
+return!same||Math.abs(before.top-region.scrollTop)>1;
+}
 const TASKS='.scroll[aria-label="Tasks"]';
 function watchSight(root,state,redraw){
 const scrolled=(event)=>{
@@ -146,14 +187,7 @@ if(over===Boolean(state.held))return;
 state.held=over?state.order:null;
 redraw();
 };
-root.addEventListener("scroll",scrolled,true);
-root.addEventListener("pointerover",moved);
-root.addEventListener("pointerleave",moved);
-return()=>{
-root.removeEventListener("scroll",scrolled,true);
-root.removeEventListener("pointerover",moved);
-root.removeEventListener("pointerleave",moved);
-};
+return listening(root,scrolled,moved);
 }
 function measure(root,state){
 const region=root.querySelector(TASKS);
@@ -1356,44 +1390,6 @@ function panel(scene,state){
 const view=VIEWS[state.tab]??drawDevices;
 return h("div",{role:"tabpanel",id:`${state.id}-panel`,"aria-labelledby":`${state.id}-${state.tab}`,tabindex:"-1",key:`panel-${state.tab}`,class:"panel"},
 ...view(scene,state).flat());
-}
-const REGIONS=".scroll[data-sight]";
-function watchRows(root,state,redraw){
-const scrolled=(event)=>{
-const region=(event.target);
-if(!region.matches?.(REGIONS))return;
-note(region,state);
-redraw();
-};
-const moved=(event)=>{
-const body=event.type==="pointerover"?(event.target).closest?.(`${REGIONS} tbody`):null;
-const over=(body?.closest(REGIONS)??null)?.dataset.sight??"";
-if(over===state.heldSight)return;
-state.heldSight=over;
-redraw();
-};
-root.addEventListener("scroll",scrolled,true);
-root.addEventListener("pointerover",moved);
-root.addEventListener("pointerleave",moved);
-return()=>{
-root.removeEventListener("scroll",scrolled,true);
-root.removeEventListener("pointerover",moved);
-root.removeEventListener("pointerleave",moved);
-};
-}
-function measureRows(root,state){
-const regions=([...root.querySelectorAll(REGIONS)]);
-return regions.map((region)=>note(region,state)).some(Boolean);
-}
-function note(region,state){
-const name=region.dataset.sight??"";
-const before=state.sights.get(name);
-const rows=region.querySelectorAll("tbody tr:not(.gap)");
-if(!rows.length)return false;
-const height=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length;
-const same=before&&(height<8||Math.abs(height-before.row)<4);
-state.sights.set(name,{top:region.scrollTop,height:Math.max(region.clientHeight,100),row:same?before.row:height});
-return!same||Math.abs(before.top-region.scrollTop)>1;
 }
 const LONG_ID=20;
 function deviceLabels(rows){
