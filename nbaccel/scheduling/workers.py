@@ -74,6 +74,7 @@ class WorkerRecord(msgspec.Struct, eq=False):
     began_at: float = 0.0
     idle_since: float = 0.0
     why: str = ""  # why we stopped it
+    killed: bool = False  # we stopped it at work
     story: Story = ()
 
     def __str__(self) -> str:
@@ -256,7 +257,7 @@ class WorkerTable:
             return
         self._set_aside(worker)
         self.move(worker, STOPPING, now)
-        worker.why = why
+        worker.why, worker.killed = why, force
         self._out.append(StopWorker(worker.worker_id, why, force))
 
     def _set_aside(self, worker: WorkerRecord) -> None:

@@ -62,6 +62,10 @@ class StopTraining(BaseException):
     """Raised in `report` when the run was asked to stop: `finally` blocks run, `except Exception` lets it pass."""
 
 
+class TrialInterrupted(KeyboardInterrupt):
+    """Raised by a `fit()` inside a trial whose run was interrupted together with the trial."""
+
+
 def outside(name: str) -> SessionMisuseError:
     """The error of `report` and its siblings outside of a run."""
     hint = (

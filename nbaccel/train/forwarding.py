@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nbaccel.train import session
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
+from nbaccel.train.errors import TrialInterrupted
 from nbaccel.train.metrics import Metrics
 
 if TYPE_CHECKING:
     from nbaccel.train.result import Result
     from nbaccel.train.run import Run
+    from nbaccel.util.placement_group import PlacementGroup
 
 
 class TrialHost(ABC):
@@ -37,6 +39,18 @@ class TrialHost(ABC):
 
     @abstractmethod
     def latest_checkpoint(self) -> Checkpoint | None: ...
+
+    @abstractmethod
+    def gang_begins(self, group: PlacementGroup) -> None:
+        """Learn what the run's gang holds: if the trial's process is killed, nobody else gives it back."""
+
+    @abstractmethod
+    def fit_begins(self) -> Any:
+        """A ref that is True once the run is to be interrupted, and False once it has ended."""
+
+    @abstractmethod
+    def fit_ends(self) -> bool:
+        """Returns whether the run was to be interrupted."""
 
 
 def host() -> TrialHost | None:
@@ -54,21 +68,23 @@ def config_inside(host: TrialHost, config: RunConfig, default_name: str) -> RunC
 class Forwarding:
     """Hands the reports of rank 0 to the trial, in their order, for the thread of the run.
 
+    host  the trial
     ends  what ends the trial; None while it goes on
     """
 
     def __init__(self, host: TrialHost) -> None:
         self.ends: BaseException | None = None
-        self._host = host
+        self.host = host
         self._next = 0
         self._waiting: dict[int, Metrics] = {}  # reports that are not handed on, because of files on their way
         self._bringing: set[int] = set()
         self._loose: Checkpoint | None = None  # of a report that has gone on without it: other ranks brought it
 
-    def gang_begins(self) -> None:
+    def gang_begins(self, group: PlacementGroup) -> None:
         """Forget what the former gang did not finish: it is reported again."""
         self._waiting.clear()
         self._bringing.clear()
+        self.host.gang_begins(group)
 
     def reported(self, number: int, metrics: Metrics, *, has_files: bool) -> None:
         """Take a report of rank 0. One that was handed on before a restart is not handed on again."""
@@ -100,32 +116,30 @@ class Forwarding:
             checkpoint = brought[1] if brought is not None and brought[0] == number else self._loose
             self._loose = None
             self._next = number + 1
-            self.ends = self._host.take_report(metrics, checkpoint)
+            self.ends = self.host.take_report(metrics, checkpoint)
 
 
 def wait_inside(run: Run, forwarding: Forwarding) -> Result:
-    """Wait for a run that a trial fits. An interrupt of the trial interrupts the run's function.
+    """Wait for a run that a trial fits.
 
+    An interrupt of the trial comes as a message to the run and not as a signal: a cancelled task is killed soon, its
+    run's calls are cancelled with it, and the ranks would have no time for their `finally` blocks.
     Raises what ends the trial, also if the run ended well meanwhile.
     """
-    is_interrupted = False
-    while True:
-        try:
-            result = run.result()
-        except KeyboardInterrupt:
-            if not run.running:
-                raise
-            for _ in range(1 if is_interrupted else 2):  # the ladder's first step would wait for a report
-                run.stop()
-            is_interrupted = True
-        except Exception:
-            if is_interrupted:
-                raise KeyboardInterrupt from None
-            raise
-        else:
-            break
-    if is_interrupted:
-        raise KeyboardInterrupt
+    run.interrupt_once(forwarding.host.fit_begins())
+    try:
+        result = run.result()
+    except KeyboardInterrupt:  # somebody has cancelled the trial's task nevertheless
+        if run.running:
+            run.stop()
+            run.stop()
+        raise
+    except Exception:
+        if forwarding.host.fit_ends():
+            raise TrialInterrupted from None
+        raise
+    if forwarding.host.fit_ends():
+        raise TrialInterrupted
     ends, forwarding.ends = forwarding.ends, None
     if ends is not None:
         try:

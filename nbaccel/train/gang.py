@@ -73,7 +73,7 @@ class Gang:
         self.seats: list[Seat] = []
         self.is_down = False
         self.before_down: Callable[[], None] | None = None  # a backend's last words, while the workers exist
-        self._group = placement_group(
+        self.group = placement_group(
             scaling.bundles(num_workers), scaling.placement_strategy, bundle_label_selector=scaling.labels(num_workers)
         )
         options = _options(scaling)
@@ -88,16 +88,16 @@ class Gang:
             raise
 
     def _new_actor(self, options: dict[str, Any], bundle: int) -> Any:
-        place = PlacementGroupSchedulingStrategy(self._group, bundle, placement_group_capture_child_tasks=False)
+        place = PlacementGroupSchedulingStrategy(self.group, bundle, placement_group_capture_child_tasks=False)
         return nbaccel.remote(TrainWorker).options(**options, scheduling_strategy=place).remote()
 
     def placed(self) -> ObjectRef[Any]:
         """A ref that is ready once all workers have their resources."""
-        return self._group.ready()
+        return self.group.ready()
 
     def why_it_waits(self) -> tuple[str, bool]:
         """Why the gang waits: (a sentence, whether it can never be placed)."""
-        found = nbaccel.explain(self._group)
+        found = nbaccel.explain(self.group)
         return found.sentence, found.ever is False
 
     def ask_facts(self, run_folder: str, probe: str) -> list[ObjectRef[Facts]]:
@@ -140,7 +140,7 @@ class Gang:
             except exceptions.RayError:
                 pass  # the cluster has ended: there is nothing to give back
         try:
-            remove_placement_group(self._group)
+            remove_placement_group(self.group)
         except exceptions.RayError:
             pass  # as above
 

@@ -99,6 +99,16 @@ class Run:
         """
         self._inbox.put(lambda: self._tell(ct.StopPressed()))
 
+    def interrupt_once(self, asked: Any) -> None:
+        """Interrupt the ranks once a ref is ready and True."""
+
+        def told(future: Future[Any]) -> None:
+            if future.exception() is None and future.result():
+                while self.running and self._controller.presses < 2:  # the ladder's first step waits for a report
+                    self._tell(ct.StopPressed())
+
+        self._inbox.when(asked, told, lambda: True)
+
     def _was_asked(self, what: str) -> None:
         """Handle a request from a view; called in a thread of the engine."""
         self._inbox.put(lambda: self._stop_as_asked(what))
@@ -229,12 +239,12 @@ class Run:
 
     def _start_gang(self, number: int) -> None:
         storage.clear_parts(self.path)
-        if self._forwarding is not None:
-            self._forwarding.gang_begins()
         self._last_words, self._errors, self._notes = {}, {}, {}
         self._gang = Gathering(
             self._inbox, self._mailbox, self._scaling, self._config, self._backend, self._records, self.name
         ).begin(number, self._controller, self)
+        if self._forwarding is not None:
+            self._forwarding.gang_begins(self._gang.group)
         self._live.facts.gang_begins(self._gang.size)
 
     def gang_ready(self, gang: Gang) -> None:
@@ -293,8 +303,12 @@ class Run:
             self._ask_for_news()
 
     def _mailbox_failed(self, error: BaseException | None) -> None:
-        words = "The process through which the ranks report has ended, and the run with it. Run it again: it goes on "
-        failed = ControllerError(words + "from its latest checkpoint.")
+        what = (
+            "The task in which the run was begun was cancelled"
+            if isinstance(error, exceptions.TaskCancelledError)
+            else "The process through which the ranks report has ended"
+        )
+        failed = ControllerError(f"{what}, and the run with it. Run it again: it goes on from its latest checkpoint.")
         failed.__cause__ = error
         self.no_place(failed)
 

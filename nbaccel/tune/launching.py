@@ -23,11 +23,14 @@ Told = Callable[[Trial, int, "Future[Any]"], None]
 
 
 class Launched:
-    """A submitted attempt of a trial."""
+    """A submitted attempt of a trial.
+
+    groups  what was reserved for it, and by the runs that it fits
+    """
 
     def __init__(self, group: Any = None) -> None:
         self.ref: Any = None
-        self._group = group
+        self.groups = [group] if group is not None else []
 
     def interrupt(self, *, force: bool = False) -> None:
         """End the trial's function with a KeyboardInterrupt; `force` ends its process. One that waits never runs."""
@@ -35,14 +38,14 @@ class Launched:
             nbaccel.cancel(self.ref, force=force)
 
     def close(self) -> None:
-        """Give back what was reserved."""
+        """Give back what was reserved; a run that has ended well has given back its own."""
         self.ref = None
-        if self._group is not None:
+        for group in self.groups:
             try:
-                remove_placement_group(self._group)
+                remove_placement_group(group)
             except exceptions.RayError:
                 pass  # the cluster has ended
-            self._group = None
+        self.groups.clear()
 
 
 class Launcher:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -154,7 +154,7 @@ class Runner:
             self._interrupt_at = now + _BUDGET_GRACE_S
         if self._interrupt_at is not None and now >= self._interrupt_at:
             self._interrupt_at = None
-            self._interrupt(force=False)
+            self._interrupt()
         if self._live.due is not None and now >= self._live.due:
             self._journal.sync()  # before an end of a trial is seen
         self._live.show_if_due()
@@ -243,6 +243,9 @@ class Runner:
             if kind == "begun":
                 trial.runs_at(contents)
                 continue
+            if kind == "holds":
+                attempt.launched.groups.append(contents)
+                continue
             metrics, has_files = contents
             attempt.received += 1
             ends = self._report(trial, report, metrics, has_files=has_files)
@@ -312,7 +315,10 @@ class Runner:
         assert self._launcher is not None
         mean = self._launcher.mean_s
         self._launcher.mean_s = took if mean is None else 0.8 * mean + 0.2 * took
-        self._end(trial, End.RETURNED if how == "returned" else End.STOPPED)
+        if how == "interrupted":
+            self._end(trial, End.STOPPED if trial.stops else End.INTERRUPTED)
+        else:
+            self._end(trial, End.RETURNED if how == "returned" else End.STOPPED)
 
     def _attempt_failed(self, trial: Trial, error: BaseException, *, for_good: bool = False) -> None:
         if isinstance(error, exceptions.TaskCancelledError) and trial.stops:
@@ -363,8 +369,11 @@ class Runner:
             self._over(trial)
             return
         launched, number = self._attempts[name].launched, trial.attempts
+        if trial.stops > 2:
+            launched.interrupt(force=True)
+            return
         if trial.stops > 1:
-            launched.interrupt(force=trial.stops > 2)
+            self._interrupt([(name, number)])
             return
 
         def told(has_begun: Future[Any]) -> None:
@@ -378,27 +387,37 @@ class Runner:
         if presses == 1:
             say("tune", f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts.")
             self._stop_trials()
+        elif presses == 2:
+            self._interrupt()
         else:
-            self._interrupt(force=presses > 2)
+            for attempt in self._attempts.values():
+                attempt.launched.interrupt(force=True)
 
     def _stop_trials(self) -> None:
         self._stop_was_told = True
         begun = self._mailbox.stop_all.remote()
         if self.experiment.failed_fast is not None:
-            self._interrupt(force=False)
+            self._interrupt()
             return
-        self._inbox.when(begun, self._cancel_the_rest, lambda: True)
+        self._inbox.when(begun, lambda future: self._cancel_the_rest(future.result()), lambda: True)
 
-    def _cancel_the_rest(self, future: Future[Any]) -> None:
+    def _cancel_the_rest(self, begun: set[tuple[str, int]]) -> None:
         """Cancel trials that have not begun: they may wait for their resources for ever."""
-        begun = future.result()
-        for name, attempt in self._attempts.items():
-            if (name, attempt.number) not in begun:
-                attempt.launched.interrupt()
+        self._cancel([each for each in self._in_flight() if each not in begun])
 
-    def _interrupt(self, *, force: bool) -> None:
-        for attempt in self._attempts.values():
-            attempt.launched.interrupt(force=force)
+    def _in_flight(self) -> list[tuple[str, int]]:
+        return [(name, attempt.number) for name, attempt in self._attempts.items()]
+
+    def _interrupt(self, attempts: list[tuple[str, int]] | None = None) -> None:
+        """Interrupt attempts, by default all: the run that a trial fits, or else the trial's function."""
+        others = self._mailbox.interrupt.remote(attempts if attempts is not None else self._in_flight())
+        self._inbox.when(others, lambda future: self._cancel(future.result()), lambda: True)
+
+    def _cancel(self, attempts: Iterable[tuple[str, int]]) -> None:
+        for name, number in attempts:
+            attempt = self._attempts.get(name)
+            if attempt is not None and attempt.number == number:
+                attempt.launched.interrupt()
 
     def _finish(self) -> None:
         if self.experiment.failed_fast is not None and self._plan.run_config.failure_config.fail_fast not in (

@@ -28,6 +28,7 @@ class TrialMailbox:
         self._begun: set[tuple[str, int]] = set()
         self._stopped: set[tuple[str, int]] = set()
         self._all_stopped = False
+        self._fitting: dict[tuple[str, int], asyncio.Future[bool]] = {}  # True once the run is interrupted
 
     async def put(self, trial: str, attempt: int, kind: str, number: int, contents: Any, waits: bool = False) -> bool:
         """Leave a message for the driver; returns whether the trial is to end."""
@@ -72,6 +73,31 @@ class TrialMailbox:
         """End every trial at its next report; returns the attempts that have begun."""
         self._all_stopped = True
         return self._begun
+
+    async def fit_begins(self, trial: str, attempt: int) -> bool:
+        """Wait until the run that a trial fits is to be interrupted; returns False once the run has ended."""
+        waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._fitting[trial, attempt] = waiting
+        return await waiting
+
+    async def fit_ends(self, trial: str, attempt: int) -> bool:
+        """Returns whether the run was interrupted."""
+        waiting = self._fitting.pop((trial, attempt))
+        was_interrupted = waiting.done()
+        if not was_interrupted:
+            waiting.set_result(False)
+        return was_interrupted
+
+    async def interrupt(self, attempts: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Interrupt the runs that these attempts fit; returns the attempts that fit none."""
+        others = set()
+        for each in attempts:
+            waiting = self._fitting.get(each)
+            if waiting is None:
+                others.add(each)
+            elif not waiting.done():
+                waiting.set_result(True)
+        return others
 
     async def wake(self) -> None:
         """Let `take` return, since the driver wants no more news."""

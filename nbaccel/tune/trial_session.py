@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbaccel
 from nbaccel.host_address import host_address
@@ -22,6 +22,9 @@ from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, nested
+
+if TYPE_CHECKING:
+    from nbaccel.util.placement_group import PlacementGroup
 
 
 @dataclass(slots=True)
@@ -141,6 +144,15 @@ class TrialSession(TrialHost):
         except (StopTraining, MetricMissingError) as error:
             return error.with_traceback(None)
         return None
+
+    def gang_begins(self, group: PlacementGroup) -> None:
+        self._mailbox.put.remote(self.assignment.trial, self.assignment.attempt, "holds", 0, group)
+
+    def fit_begins(self) -> Any:
+        return self._mailbox.fit_begins.remote(self.assignment.trial, self.assignment.attempt)
+
+    def fit_ends(self) -> bool:
+        return bool(nbaccel.get(self._mailbox.fit_ends.remote(self.assignment.trial, self.assignment.attempt)))
 
     # ---- reports
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel.train import session
-from nbaccel.train.errors import StopTraining
+from nbaccel.train.errors import StopTraining, TrialInterrupted
 from nbaccel.train.metrics import Metrics, plain
 from nbaccel.tune.trainables import takes_config
 from nbaccel.tune.trial_session import TrialAssignment, TrialSession, Whereabouts, returned
 
-# "returned" or "stopped", the number of reports that were sent before, a last one, and where it ran
+# "returned", "stopped" or "interrupted", the number of reports that were sent before, a last one, and where it ran
 Ended = tuple[str, int, Metrics | None, Whereabouts]
 
 
@@ -31,6 +31,8 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
         return "returned", trial.sent, last, trial.whereabouts
     except StopTraining:
         return "stopped", trial.sent, None, trial.whereabouts
+    except TrialInterrupted:
+        return "interrupted", trial.sent, None, trial.whereabouts
     finally:
         session.enter(None)
         if trial.runs:

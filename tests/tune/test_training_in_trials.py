@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from nbaccel.train.forwarding import Forwarding, TrialHost
 from nbaccel.train.metrics import Metrics
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.trainer_trial import TrainerTrial
+from nbaccel.util.placement_group import PlacementGroup
 from tests.rig import wait_until
 from tests.tune import trainables
 
@@ -47,6 +49,15 @@ class Noting(TrialHost):
     def latest_checkpoint(self) -> Checkpoint | None:
         return None
 
+    def gang_begins(self, group: PlacementGroup) -> None:
+        self.held = group
+
+    def fit_begins(self) -> Any:
+        raise NotImplementedError
+
+    def fit_ends(self) -> bool:
+        raise NotImplementedError
+
 
 def test_a_report_with_files_waits_for_them_and_later_ones_wait_for_it() -> None:
     trial = Noting()
@@ -73,7 +84,7 @@ def test_what_a_restarted_gang_reports_again_is_handed_on_once() -> None:
     for number in (0, 1):
         forwarding.reported(number, {"n": number}, has_files=False)
     forwarding.reported(2, {"n": 2}, has_files=True)  # the gang dies before its files have come
-    forwarding.gang_begins()
+    forwarding.gang_begins(PlacementGroup("00"))
     for number in (1, 2):
         forwarding.reported(number, {"n": number}, has_files=False)
     forwarding.run_ends()
@@ -160,15 +171,49 @@ class TestRuns:
         assert result.state == "stopped" and [each["number"] for each in result.history] == [0, 1, 2]
         assert {each.name for each in tmp_path.glob("ended-*")} == {"ended-0", "ended-1"}
 
-    def test_an_interrupt_of_the_trial_interrupts_a_gang_that_never_reports(self, kept: Kept, tmp_path: Path) -> None:
-        trainer = trainer_of(trainables.gang_silent, 1, train_loop_config={"folder": str(tmp_path)})
-        runner = tune.Tuner(trainer, run_config=kept())._start()
+    @pytest.mark.parametrize("is_trainer", [True, False])
+    def test_an_interrupted_gang_that_never_reports_has_time_to_tidy_up(
+        self, kept: Kept, tmp_path: Path, is_trainer: bool
+    ) -> None:
+        loop = {"folder": str(tmp_path)}
+        if is_trainer:
+            tuner = tune.Tuner(trainer_of(trainables.gang_silent, 1, train_loop_config=loop), run_config=kept())
+        else:
+            trainable = tune.with_resources(trainables.fits_silent, {"cpu": 1})
+            tuner = tune.Tuner(trainable, param_space=loop, run_config=kept())
+        runner = tuner._start()
         wait_until(lambda: (tmp_path / "there").exists(), "the gang")
         runner.stop()
         runner.stop()
         runner.wait_with_ladder()
         (trial,) = runner.experiment.trials.values()
         assert (tmp_path / "ended").exists() and not trial.has_ended  # a restored experiment goes on with it
+
+    def test_the_third_stop_kills_a_gang_that_tidies_up_for_ever(self, kept: Kept, tmp_path: Path) -> None:
+        loop = {"folder": str(tmp_path), "tidies_for_s": 300}
+        runner = tune.Tuner(trainer_of(trainables.gang_silent, 1, train_loop_config=loop), run_config=kept())._start()
+        wait_until(lambda: (tmp_path / "there").exists(), "the gang")
+        runner.stop()
+        runner.stop()
+        wait_until(lambda: (tmp_path / "tidies").exists(), "the interrupt")
+        runner.stop()
+        runner.wait_with_ladder()
+        (trial,) = runner.experiment.trials.values()
+        assert not (tmp_path / "ended").exists() and not trial.has_ended
+
+    def test_what_the_gang_of_a_killed_trial_holds_comes_back(self, kept: Kept, tmp_path: Path) -> None:
+        loop = {"folder": str(tmp_path), "tidies_for_s": 0}
+        trainer = trainer_of(trainables.gang_silent, 3, train_loop_config=loop)
+        config = kept(failure_config=tune.FailureConfig(max_failures=1))
+        runner = tune.Tuner(trainer, run_config=config)._start()
+        wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 3, "the gang")
+        (trial,) = runner.experiment.trials.values()
+        os.kill(trial.pid, signal.SIGKILL)
+        wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 6, "the gang of the second attempt")
+        runner.stop()
+        runner.stop()
+        runner.wait_with_ladder()
+        assert trial.attempts == 2 and not trial.has_ended
 
     def test_a_misspelt_metric_of_a_gang_is_told(self, kept: Kept) -> None:
         trainer = trainer_of(trainables.gang_steps, 1, train_loop_config={"x": 1, "steps": 2})

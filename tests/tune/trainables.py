@@ -128,12 +128,15 @@ def gang_until_stopped(config: dict[str, Any]) -> None:
 
 
 def gang_silent(config: dict[str, Any]) -> None:
-    """Never report; an interrupt ends it."""
+    """Never report; an interrupt ends it, and then it takes a while to tidy up."""
+    (Path(config["folder"]) / f"there-{os.getpid()}").touch()
     (Path(config["folder"]) / "there").touch()
     try:
         while True:
             time.sleep(0.05)
     finally:
+        (Path(config["folder"]) / "tidies").touch()
+        time.sleep(config.get("tidies_for_s", 0.5))
         (Path(config["folder"]) / "ended").touch()
 
 
@@ -155,3 +158,8 @@ def asks_whether_to_stop(config: dict[str, Any]) -> dict[str, Any]:
     while not train.stop_requested():
         time.sleep(0.01)
     return {"asked": True}
+
+
+def fits_silent(config: dict[str, Any]) -> None:
+    """Fit a trainer whose function never reports."""
+    DataParallelTrainer(gang_silent, train_loop_config=config, scaling_config=train.ScalingConfig(num_workers=1)).fit()

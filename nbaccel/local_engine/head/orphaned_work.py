@@ -59,4 +59,4 @@ class OrphanedWork:
     def _dies_with_its_work(self, worker_id: bytes, intended: bool) -> bool:
         """Whether the worker's work dies with it. It does not if the worker was stopped because nobody needed it."""
         record = self._scheduler.worker_record(worker_id)
-        return not intended or (record is not None and record.actor is not None)
+        return not intended or (record is not None and (record.killed or record.actor is not None))
