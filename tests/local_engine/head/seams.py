@@ -37,6 +37,11 @@ class Clock:
             due[0][2]()
         self._now = end
 
+    def stand_still(self, seconds: float) -> None:
+        """The whole machine stands still for so long: what was due meanwhile is called once, and late."""
+        self._now += seconds
+        self.jump()
+
 
 class MadeHelper:
     """A helper process that never runs; `said` is what it would have been told."""

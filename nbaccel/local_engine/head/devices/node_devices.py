@@ -20,11 +20,12 @@ from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helper
+from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 
-GRACE_S = 1.0  # the prober's own answer says which vendor is late: it comes first
+GRACE_S = 5.0  # the prober starts first, and its own answer, which says which vendor is late, is to come before ours
 MOST_DEATHS = 3  # of a prober that dies whenever it asks
 
 
@@ -72,7 +73,8 @@ class NodeSetup:
             self._refuse(str(error))
             return
         self._ask_prober()
-        self._timers.after(self._deadline_s + GRACE_S, self._prober_is_late)
+        patience_s = self._deadline_s + GRACE_S
+        self._wait_for_prober(Quiet(patience_s, self._timers.now(), lambda: self._prober_deaths))
 
     def _ask_prober(self) -> None:
         self._prober.say(prober.encode(prober.Detect(self._text("gpu_vendor"), self._deadline_s)))
@@ -91,9 +93,17 @@ class NodeSetup:
         else:
             self._nodes.detection = Detection.from_json(report.detection)
 
-    def _prober_is_late(self) -> None:
-        """Continue with the quantities that the user asked for, because the prober itself hangs."""
-        self._give_up(f"the process that asks the devices has not answered for {self._deadline_s + GRACE_S:g} s")
+    def _wait_for_prober(self, quiet: Quiet) -> None:
+        """Go on with the quantities that the user asked for when the prober itself hangs.
+
+        The prober counts its time in looks, so that a machine that stands still uses up none of it; so does this wait.
+        """
+        if self._nodes.detection is not None:
+            return
+        if quiet.is_over(self._timers.now()):
+            self._give_up(f"the process that asks the devices has not answered for {self._deadline_s + GRACE_S:g} s")
+        else:
+            self._timers.after(LONGEST_LOOK_S, lambda: self._wait_for_prober(quiet))
 
     def prober_died(self) -> None:
         """Ask the new prober again; after MOST_DEATHS deaths, go on without an answer."""

@@ -60,6 +60,17 @@ def test_a_prober_that_hangs_does_not_hold_up_the_node(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("signs")
+def test_a_machine_that_stands_still_uses_up_none_of_the_probers_time(place: Place) -> None:
+    place.room.setup.begin()
+    place.asked()
+    place.clock.stand_still(3600.0)
+    assert not place.is_known
+    late = accelerators.unknown_detection("nvmlInit has not answered for 10 s")
+    place.answer(prober.Found(late.to_json()))
+    assert place.is_known and "nvmlInit has not answered" in place.warned[0]
+
+
+@pytest.mark.usefixtures("signs")
 def test_a_prober_that_dies_again_and_again_does_not_hold_up_the_node(place: Place) -> None:
     place.room.setup.begin()
     for _ in range(MOST_DEATHS):
