@@ -12,7 +12,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import ray
@@ -73,17 +74,18 @@ class UndecidedActor(ActorHandle):
         self._counted = False
         self._cache = {}
         self._trying = b""  # the actor of the choice that is tried now
-        self._called_off = False
 
     @property
     def _id_now(self) -> bytes:
         return self._trying
 
     def call_off(self) -> bool:
-        """End the actor if it has not been placed. Returns whether it had not."""
-        if self._settled.done():
+        """End the actor if its choice is not final. Returns whether it was not; then no choice becomes final."""
+        words = "The actor was killed by kill() before any of its choices was free."
+        try:
+            self._settled.set_exception(exceptions.ActorDiedError(words))
+        except InvalidStateError:
             return False
-        self._called_off = True
         return True
 
     def __getattr__(self, name: str) -> Any:
@@ -131,9 +133,16 @@ class Deciding:
 
     def _run(self) -> None:
         try:
-            self._settled.set_result(self._decide())
+            choice = self._decide()
         except BaseException as error:  # users of the handle get the error
-            self._settled.set_exception(error)
+            with suppress(InvalidStateError):  # or that it was killed
+                self._settled.set_exception(error)
+            return
+        try:
+            self._settled.set_result(choice)
+        except InvalidStateError:  # it was called off, perhaps while its constructor began
+            with suppress(ray.exceptions.RayError, RuntimeError):  # the cluster is gone, and the actor with it
+                ray.kill(choice.inner)
 
     def _decide(self) -> SettledChoice:
         for number, choice in enumerate(self._choices.left):
@@ -145,7 +154,7 @@ class Deciding:
                 handle._trying = inner._actor_id.binary()
                 self._maker.note_actor(inner, running, because, handle, self._source)
             last = number + 1 == len(self._choices.left)
-            if last or handle is None or self._stays(inner, key, number):
+            if last or handle is None or self._stays(inner, key, number) or self._settled.done():
                 return SettledChoice(inner, running._name, running._methods)
         raise AssertionError("an actor has at least one choice")
 
@@ -180,9 +189,8 @@ class Deciding:
             after_s = max(after_s, self._attempts.STARTS_WITHIN_S)
         deadline = None if after_s is None else time.monotonic() + after_s
         while not ray.wait([ready], timeout=self._attempts.LOOK_EVERY_S, fetch_local=False)[0]:
-            if (handle := self._handle()) is not None and handle._called_off:
-                ray.kill(inner)
-                raise exceptions.ActorDiedError("The actor was killed by kill() before any of its choices was free.")
+            if self._settled.done():
+                return False  # it was called off
             if self._begun(key):
                 if not self._options.fallback_on:
                     return True
