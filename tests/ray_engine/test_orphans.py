@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,3 +57,27 @@ def test_nothing_is_left_of_a_ray_whose_notebook(end: str, place: Place) -> None
 def descendants(pid: int) -> list[int]:
     children = orphans.children_of(pid)
     return [*children, *(each for child in children for each in descendants(child))]
+
+
+def test_agents_are_ended_though_the_raylet_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, raylet, agent = processes = [subprocess.Popen(["sleep", "600"]) for _ in range(3)]
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        if now > 20 and raylet.poll() is None:
+            raylet.kill()
+            raylet.wait()
+
+    monkeypatch.setattr(orphans, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
+    words = [str(part) for each in processes for part in (each.pid, orphans.started_at(each.pid))]
+    driver.kill()
+    try:
+        orphans.main(words)
+        assert raylet.poll() is not None
+        agent.wait(90)
+    finally:
+        for each in processes:
+            each.kill()
+            each.wait()
