@@ -5,15 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 from concurrent import futures
-from contextlib import contextmanager
 
 import pytest
 
 from nbaccel.waits import interruptible
 
 
-@contextmanager
-def pressed():
+def assert_interrupted(wait, *args):
     """Has another thread take SIGINT meanwhile: the main thread's own wait goes on in its system call.
 
     The signal may come as soon as the timer runs, so only the block that expects it may start the timer.
@@ -21,7 +19,7 @@ def pressed():
     timer = threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         timer.start()
-        yield
+        wait(*args)
     timer.join()
 
 
@@ -29,14 +27,12 @@ def pressed():
 def test_a_lock(timeout_s):
     lock = threading.Lock()
     lock.acquire()
-    with pressed():
-        interruptible.acquire(lock, timeout_s)
+    assert_interrupted(interruptible.acquire, lock, timeout_s)
 
 
 @pytest.mark.parametrize("timeout_s", [None, 600.0])
 def test_an_event(timeout_s):
-    with pressed():
-        interruptible.until(threading.Event().wait, timeout_s)
+    assert_interrupted(interruptible.until, threading.Event().wait, timeout_s)
 
 
 def test_the_time_is_kept_to_in_every_thread():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -75,10 +76,17 @@ def test_at_the_end_nothing_waits(desk: Desk) -> None:
 def test_a_thread_looks_until_nothing_waits_and_asks_meanwhile() -> None:
     cells: dict[str, bytes] = {}
     shown: list[bytes] = []
-    lines = LinesWithoutCell(cells.get, lambda: cells.update(child=b"[2]"), lambda: b"last")
+    may_answer = threading.Event()
+
+    def ask() -> None:
+        may_answer.wait(90)
+        cells["child"] = b"[2]"
+
+    lines = LinesWithoutCell(cells.get, ask, lambda: b"last")
     lines.show(PID_7, "child", shown.append)
     thread = lines._thread
     assert thread is not None
+    may_answer.set()
     thread.join(90)
     assert not thread.is_alive()
     assert shown == [b"[2]"]
