@@ -334,6 +334,20 @@ def test_at_its_end_a_process_says_everything(reporter):
     assert (len(batch), briefs) == (1, 1)
 
 
+def test_a_failure_is_never_told_as_a_good_end(reporter):
+    class Slow(Exception):
+        def __str__(self):  # meanwhile the thread sends what there is
+            reporter._send(everything=True)
+            return "no"
+
+    note = _begin(reporter, 1)
+    reporter.ended(note, Slow())
+    reporter._send(everything=True)
+    assert not any(briefs for _, briefs in reporter._collector.batches)
+    told = [each for batch, _ in reporter._collector.batches for each in batch]
+    assert [each["end"] for each in told if "ended_at" in each] == ["FAILED"]
+
+
 class _Devices:
     """As torch.cuda tells of one device that is open."""
 

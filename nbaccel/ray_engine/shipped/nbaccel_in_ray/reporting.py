@@ -105,10 +105,10 @@ class Reporter:
 
     def ended(self, note: Note, error: BaseException | None = None) -> None:
         """Note the end of a task."""
-        note["ended_at"] = time.time()
         if error is not None:
             note["error"] = first_line(error)
             note["end"] = "CANCELLED" if note["error"].startswith(_OF_CANCELS) else "FAILED"
+        note["ended_at"] = time.time()  # last: the thread may send the note at any moment, and an ended one only once
         self._ended_at = time.monotonic()
         waited = self._in_ray.acquire(timeout=LONGEST_SAYING_S)  # a call that runs keeps Ray alive: see _say
         self._running.pop(id(note), None)
