@@ -21,7 +21,7 @@ from nbaccel.scheduling.resources import bytes_text
 from nbaccel.views.snapshot import NodeRow, Snapshot
 
 Options = TypeVar("Options", bound=ResourceOptions)
-FIRST_ANSWER_S = 20.0  # includes the start of the actors
+FIRST_ANSWER_S = 60.0  # includes the start of the actors, which a busy machine takes its time for
 _GPU = "GPU"
 
 
@@ -76,11 +76,15 @@ class DeviceMemory:
         """What the nodes tell of their GPUs; [] when none tells."""
         nodes = [node for node in self._snapshot().nodes if node.alive and node.totals.get(_GPU)]
         key = tuple(sorted(node.node_id for node in nodes))
-        if self._known[0] != key:
-            self._known = (key, self._asked_kinds(nodes))
-        return self._known[1]
+        if self._known[0] == key:
+            return self._known[1]
+        kinds, all_told = self._asked_kinds(nodes)
+        if all_told or kinds:  # where nobody has told yet, somebody will when asked again
+            self._known = (key, kinds)
+        return kinds
 
-    def _asked_kinds(self, nodes: list[NodeRow]) -> list[Kind]:
+    def _asked_kinds(self, nodes: list[NodeRow]) -> tuple[list[Kind], bool]:
+        """Also whether all nodes have answered in time."""
         answers = [(node, self._agent(node.node_id).devices.remote()) for node in nodes]
         refs = [ref for _, ref in answers]
         ready, _ = ray.wait(refs, num_returns=len(refs), timeout=FIRST_ANSWER_S) if refs else ([], [])
@@ -91,4 +95,4 @@ class DeviceMemory:
                 if total:
                     kind = type_of(node)
                     smallest[kind] = min(total, smallest.get(kind, total))
-        return [Kind(kind, total) for kind, total in smallest.items()]
+        return [Kind(kind, total) for kind, total in smallest.items()], len(ready) == len(refs)
