@@ -8,7 +8,7 @@ import ray
 
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports.cluster import RaysFacts
-from nbaccel.ray_engine.reports.notes import DeviceSample, RaysTables
+from nbaccel.ray_engine.reports.notes import DeviceSample, Note, RaysTables
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
@@ -56,9 +56,11 @@ class Snapshots:
 
     def take(self, *, metrics: bool, rows: int = 0) -> Snapshot:
         self._number += 1
+        notes = dict(self._reports.notes)
+        tables = self.tables()
         known = SnapshotFacts(
-            self.tables(),
-            dict(self._reports.notes),
+            tables,
+            _as_old_as_tables(notes, self._reports.notes),
             self._reports.ended,
             self._submissions,
             RaysFacts(self._session),
@@ -112,3 +114,15 @@ class Snapshots:
                 except ray.exceptions.RayError:
                     self._actors.lose_agent(node_id)  # its node has gone
         return found
+
+
+def _as_old_as_tables(before: dict[str, Note], now: dict[str, Note]) -> dict[str, Note]:
+    """The notes that were there before Ray's tables were read, each as it is now unless another process wrote it.
+
+    Another thread may take in reports meanwhile. A process that the tables do not name yet would seem to have ended.
+    """
+    found = {}
+    for task_id, note in before.items():
+        later = now.get(task_id, note)
+        found[task_id] = later if later.get("worker_id") == note.get("worker_id") else note
+    return found
