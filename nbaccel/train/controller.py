@@ -366,7 +366,9 @@ class Controller:
         alive = self._gang.alive()
         if now >= self._deadlines.get("stopped", now + 1):
             del self._deadlines["stopped"]
-            orders += self._interrupt(tuple(rank for rank in alive if rank not in self._gang.reports), now)
+            silent = [rank for rank in alive if rank not in self._gang.reports]
+            # One that was interrupted before is in its `finally` blocks: a second interrupt would cut them short.
+            orders += self._interrupt(tuple(rank for rank in silent if rank not in self._gang.interrupted), now)
         if now >= self._deadlines.get("finally", now + 1):
             del self._deadlines["finally"]
             left = tuple(rank for rank in alive if rank in self._gang.interrupted and rank not in self._gang.killed)

@@ -184,6 +184,15 @@ def test_the_second_press_interrupts_and_the_third_kills() -> None:
     assert tell(controller, Died(1, 3.0)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
 
 
+def test_ranks_that_the_second_press_has_interrupted_have_all_the_time_they_need() -> None:
+    controller = running()
+    tell(controller, StopPressed())
+    tell(controller, StopPressed())
+    tell(controller, Stopped(0), 1.0)
+    assert tell(controller, RunTimePassed(), 1.0 + ct.STOPPED_S) == []  # rank 1 is in its `finally` blocks
+    assert tell(controller, RunTimePassed(), 2.0 + ct.STOPPED_S + ct.FINALLY_S) == []
+
+
 def test_a_run_that_waits_for_its_place_stops_at_once() -> None:
     controller = Controller()
     controller.begin()
