@@ -16,6 +16,8 @@ from nbaccel_lab.feed import Feed
 
 from tests.extension.fake_head import FakeHead, until
 
+PATIENCE_S = 90.0  # of questions that are answered: head and asker are one process, which may stand still
+
 
 def test_of_many_snapshots_in_a_moment_the_first_and_the_last_are_sent(tmp_path: Path) -> None:
     sent: list[str] = []
@@ -23,7 +25,9 @@ def test_of_many_snapshots_in_a_moment_the_first_and_the_last_are_sent(tmp_path:
     async def look(pause_s: float) -> None:
         head = await FakeHead(tmp_path).listen()
         [record], _ = runtimes.scan(tmp_path)
-        feed = Feed(record, Connections(), lambda id, text: sent.append(text), lambda: None, least_pause_s=pause_s)
+        feed = Feed(
+            record, Connections(PATIENCE_S), lambda id, text: sent.append(text), lambda: None, least_pause_s=pause_s
+        )
         try:
             await until(lambda: feed.state == "connected", "the first snapshot")
             for seq in range(2, 12):
@@ -46,7 +50,7 @@ def test_a_head_that_says_nothing_is_silent_with_a_reason(tmp_path: Path) -> Non
         head = await FakeHead(tmp_path).listen()
         head.silent.add("watch")
         [record], _ = runtimes.scan(tmp_path)
-        feed = Feed(record, Connections(), lambda id, text: None, lambda: None, first_timeout_s=0.05)
+        feed = Feed(record, Connections(PATIENCE_S), lambda id, text: None, lambda: None, first_timeout_s=0.05)
         try:
             await until(lambda: feed.state == "silent", "the feed to give up")
             return feed.reason
@@ -62,7 +66,7 @@ def test_one_connection_serves_all_who_ask_at_once_and_ends_with_the_last(tmp_pa
     async def ask() -> None:
         head = await FakeHead(tmp_path).listen()
         [record], _ = runtimes.scan(tmp_path)
-        connections = Connections()
+        connections = Connections(PATIENCE_S)
         questions: list[dict[str, Any]] = [{"ask": "logs"}, {"ask": "snapshot"}, {"ask": "tasks"}] * 5
         answers = await asyncio.gather(*(connections.ask(record, question) for question in questions))
         assert [answer["kind"] for answer in answers] == ["logs", "snapshot", "tasks"] * 5

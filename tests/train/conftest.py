@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel.train import RunConfig, controller
+from nbaccel.train import RunConfig, controller, gathering
 from tests.census import Place
 from tests.heads import assert_idle, inside
 
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[None]:
-    """Runs wait longer for their ranks: on a machine that stands still, five seconds are soon over."""
+    """Runs wait longer for their ranks: on a machine that stands still, five or ten seconds are soon over."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(controller, "SILENT_S", 100.0)
         patch.setattr(controller, "FINALLY_S", 100.0)
+        patch.setattr(gathering, "_LEAVE_S", 100.0)
         yield
 
 

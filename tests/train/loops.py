@@ -77,10 +77,10 @@ def until_stopped(config: dict[str, Any]) -> None:
 def silent(config: dict[str, Any]) -> None:
     """Only rank 0 reports; the others wait in their own code until they are interrupted."""
     rank = train.get_context().get_world_rank()
-    Path(config["folder"], f"there-{rank}").touch()
     if rank == 0 and config.get("reports", True):
         until_stopped(config)
     try:
+        Path(config["folder"], f"there-{rank}").touch()  # from here on it may be interrupted
         while True:
             time.sleep(3600)
     finally:

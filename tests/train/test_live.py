@@ -41,6 +41,9 @@ def shown(run: Run) -> RunSnapshot | None:
 def test_a_run_is_in_the_snapshot_of_the_cluster_and_stops_when_a_view_asks_it_to(kept: Kept, tmp_path: Path) -> None:
     run = trainer(loops.until_stopped, kept(), folder=str(tmp_path)).start()
     wait_until(lambda: (now := shown(run)) is not None and now.reports > 2)
+    wait_until(
+        lambda: (tmp_path / "reports-1").exists(), "reports of rank 1, or it is interrupted as one that is silent"
+    )
     now = shown(run)
     assert now is not None and now.state == "running" and now.curves[0].name == "number"
     assert [(each.rank, each.state) for each in now.ranks] == [(0, "running"), (1, "running")]

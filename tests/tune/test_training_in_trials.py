@@ -208,7 +208,7 @@ class TestRuns:
         runner = tune.Tuner(trainer, run_config=config)._start()
         wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 3, "the gang")
         (trial,) = runner.experiment.trials.values()
-        os.kill(trial.pid, signal.SIGKILL)
+        os.kill(wait_until(lambda: trial.pid, "the experiment to know of the trial's process"), signal.SIGKILL)
         wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 6, "the gang of the second attempt")
         runner.stop()
         runner.stop()

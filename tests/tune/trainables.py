@@ -61,7 +61,8 @@ def until_stopped(config: dict[str, Any]) -> None:
     try:
         for number in range(100_000):
             tune.report({"number": number})
-            (folder / f"reported-{config['x']}").touch()
+            if number == 1:  # the answer to its first report has come: the experiment's mailbox knows that it runs
+                (folder / f"reported-{config['x']}").touch()
             time.sleep(0.01)
     finally:
         (folder / f"ended-{config['x']}").touch()
@@ -70,8 +71,8 @@ def until_stopped(config: dict[str, Any]) -> None:
 def silent(config: dict[str, Any]) -> None:
     """Never report; an interrupt ends it."""
     folder = Path(config["folder"])
-    (folder / f"there-{config['x']}").touch()
     try:
+        (folder / f"there-{config['x']}").touch()  # from here on it may be interrupted
         while True:
             time.sleep(0.05)
     finally:
@@ -118,8 +119,9 @@ def gang_steps(config: dict[str, Any]) -> None:
 
 
 def gang_until_stopped(config: dict[str, Any]) -> None:
-    """Report until somebody ends the run; each rank says that it was ended."""
+    """Report until somebody ends the run; each rank says that it was ended. None ends before all have begun."""
     try:
+        train.collective.barrier()
         for number in range(100_000):
             train.report({"number": number})
             time.sleep(0.01)
@@ -129,9 +131,9 @@ def gang_until_stopped(config: dict[str, Any]) -> None:
 
 def gang_silent(config: dict[str, Any]) -> None:
     """Never report; an interrupt ends it, and then it takes a while to tidy up."""
-    (Path(config["folder"]) / f"there-{os.getpid()}").touch()
-    (Path(config["folder"]) / "there").touch()
     try:
+        (Path(config["folder"]) / f"there-{os.getpid()}").touch()
+        (Path(config["folder"]) / "there").touch()
         while True:
             time.sleep(0.05)
     finally:
@@ -154,8 +156,8 @@ def counted(config: dict[str, Any]) -> dict[str, Any]:
 
 def asks_whether_to_stop(config: dict[str, Any]) -> dict[str, Any]:
     """Reports nothing until somebody ends the trial."""
-    (Path(config["folder"]) / "asks").touch()
     while not train.stop_requested():
+        (Path(config["folder"]) / "asks").touch()  # it was answered: the experiment's mailbox knows that it runs
         time.sleep(0.01)
     return {"asked": True}
 

@@ -70,7 +70,7 @@ def test_other_arguments_are_checked_too():
 
 def test_ready_is_the_group_itself(group):
     assert nbaccel.get(group.ready()) == group
-    assert group.wait(5) is True
+    assert group.wait(90) is True
     assert group.bundle_specs == [{"CPU": 1.0}, {"CPU": 1.0, "GPU": 1.0}] and group.bundle_count == 2
     assert not group.is_empty and PlacementGroup.empty().is_empty
 
