@@ -38,6 +38,7 @@ SKIPS: dict[tuple[str, str], str] = (
         ("debug", test): "calls run inside .remote(), one after the other: nothing goes on while code waits"
         for test in (
             "test_a_custom_resource_limits_how_many_run",
+            "test_what_other_tasks_have_submitted_and_can_never_begin_does_not_wait",
             "test_a_running_task_is_cancelled",
             "test_a_running_task_is_killed_by_force",
             "test_a_waiting_task_is_cancelled_and_never_runs",

@@ -11,6 +11,8 @@ from nbaccel.util.queue import Empty, Full, Queue
 from nbaccel.util.state import get_actor, list_actors, list_nodes, list_tasks, summarize_tasks
 from tests.rig import wait_until
 
+ENDED = ("FINISHED", "FAILED", "CANCELLED")
+
 
 @nbaccel.remote
 def double(value):
@@ -81,6 +83,61 @@ def test_the_state_of_the_cluster_is_listed(nb):
     assert any(each.actor_id == row.actor_id for each in list_actors(filters=[("state", "=", "ALIVE")]))
     assert [node.state for node in list_nodes()] == ["ALIVE"]
     assert wait_until(lambda: "double" in str(summarize_tasks()))
+
+
+def test_what_other_tasks_have_submitted_and_can_never_begin_does_not_wait(nb):
+    """Such rows would stand before all others for ever, since lists begin with what has not ended."""
+
+    @nb.remote(num_cpus=0, resources={"there is none": 1})
+    def child():
+        pass
+
+    @nb.remote(num_cpus=0)
+    def cancels():
+        nb.cancel(child.options(name="cancelled by its parent").remote())
+
+    @nb.remote(num_cpus=0)
+    class Busy:
+        def block(self, there):
+            nb.get(there.set.remote())
+            nb.get(child.remote())
+
+        def later(self):
+            pass
+
+    @nb.remote(num_cpus=0)
+    class There:
+        def __init__(self):
+            self.flag = False
+
+        def set(self):
+            self.flag = True
+
+        def is_set(self):
+            return self.flag
+
+    @nb.remote(num_cpus=0)
+    class Parent:
+        def submit(self, there):
+            self.left = child.options(name="left by its parent").remote()
+            busy = Busy.remote()
+            busy.block.options(name="in a dead actor").remote(there)
+            self.call = busy.later.options(name="of a dead actor").remote()
+            while not nb.get(there.is_set.remote()):
+                pass
+            nb.kill(busy)
+
+    def waiting(name):
+        return [each for each in list_tasks(limit=10_000) if each.name == name and each.state not in ENDED]
+
+    nb.snapshot()
+    parent = Parent.remote()
+    nb.get([cancels.remote(), parent.submit.remote(There.remote())])
+    assert wait_until(lambda: waiting("left by its parent"))
+    nb.kill(parent)
+    for name in ("left by its parent", "cancelled by its parent", "in a dead actor", "of a dead actor"):
+        wait_until(lambda name=name: not waiting(name), name)
+    assert wait_until(lambda: [each.state for each in list_tasks(limit=10_000) if each.name.startswith("cancelled by")])
 
 
 def test_a_function_says_util_by_its_path(nb):

@@ -31,6 +31,8 @@ class Note(TypedDict, total=False):
     pid: int
     submitted_at: float
     submitted_actor: str | None
+    submitter: str | None  # the worker whose task submitted this one
+    cancelled_at: float  # when its submitter asked for that
     stands_for: str
 
 

@@ -44,7 +44,9 @@ def rows(known: SnapshotFacts, nodes_alive: set[str]) -> list[TaskRow]:
     _set_silent_ends(made, known)
     made += [row for each in waiting if (row := _of_submission(each, ready, actors, known)) is not None]
     made += [
-        _nested(note, known) for note in known.notes.values() if "started_at" not in note and not _mine(note, known)
+        _nested(note, known)
+        for note in known.notes.values()
+        if "started_at" not in note and not _mine(note, known) and _is_known_of(note, known, actors)
     ]
     return made
 
@@ -211,13 +213,32 @@ def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) ->
     return "PENDING_NODE_ASSIGNMENT" if each.about.kind is TaskKind.TASK else "SUBMITTED_TO_WORKER"
 
 
+def _is_known_of(note: Note, known: SnapshotFacts, actors: dict[str, str]) -> bool:
+    """Whether a nested task may still begin, or was cancelled.
+
+    If its actor or its submitter has ended, it may have run, and the end came before its report: nobody knows.
+    """
+    if "name" not in note:
+        return False  # its submitter's first note was lost
+    is_old = time.time() > note["submitted_at"] + REPORTS_COME_S
+    actor = note.get("submitted_actor")
+    if actor is not None and actors.get(actor, "DEAD" if is_old else "") == "DEAD":
+        return False
+    submitter = note.get("submitter")
+    return submitter is None or submitter in known.tables["workers"]
+
+
 def _nested(note: Note, known: SnapshotFacts) -> TaskRow:
     """A task that another has submitted and that has not begun."""
+    cancelled = "cancelled_at" in note or known.notes.get(note.get("parent") or "", {}).get("end") == "CANCELLED"
+    waiting = "PENDING_NODE_ASSIGNMENT" if note["kind"] != "actor call" else "SUBMITTED_TO_WORKER"
     return TaskRow(
         task_id=note["task_id"],
         name=note["name"],
         kind=note["kind"],
-        state="PENDING_NODE_ASSIGNMENT" if note["kind"] != "actor call" else "SUBMITTED_TO_WORKER",
+        state="CANCELLED" if cancelled else waiting,
+        why=UNREPORTED["TASK_CANCELLED"] if cancelled else "",
+        error_type="TASK_CANCELLED" if cancelled else "",
         job=known.job,
         demand=note.get("demand") or {},
         actor_id=note.get("submitted_actor"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import ray
 
 from nbaccel import exceptions
@@ -9,7 +11,7 @@ from nbaccel.engine import Returned
 from nbaccel.handles.options import MethodOptions, TaskOptions, demand_of_task
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorMethod, RemoteFunction
-from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult
+from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult, is_stream
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.submission import call_groups, options_for_ray, supervising
 from nbaccel.ray_engine.submission.abandoned_streams import has_ended
@@ -103,6 +105,10 @@ class RayTasks:
             if force:
                 raise ValueError("force=True is not supported for actor tasks: kill the actor instead.") from None
             raise error
+        if self._session.in_worker:  # a driver sees it at the ref
+            end = inner.completed() if is_stream(inner) else inner
+            note = {"task_id": end.task_id().binary(), "cancelled_at": time.time()}
+            self._session.reporting.reporter.submitted(note)
 
 
 def _refuse_stream(name: str, num_returns: int | str | None, is_generator: bool) -> None:

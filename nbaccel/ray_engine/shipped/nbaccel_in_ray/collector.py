@@ -32,7 +32,7 @@ class Collector:
     async def report(self, where: Note, batch: list[Note], briefs: Briefs = NO_BRIEFS) -> None:
         """Take a process's notes of the tasks that it runs or has submitted."""
         for note in batch:
-            self._take(note, where if "started_at" in note else {})
+            self._take(note, where if "started_at" in note else {"submitter": where.get("worker_id")})
         if briefs[1]:
             self._take_briefs(where, briefs)
         if self._changed is not None:
