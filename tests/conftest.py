@@ -83,6 +83,20 @@ def folder_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     tmp_path_factory.getbasetemp()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_ipython(folder_of_this_run: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The shells and kernels of tests leave the user's own IPython alone, and each other: all shells that share a
+    history write it into one database, and one that stands still while it writes fails the others.
+    """
+    folder = tmp_path_factory.mktemp("ipython")
+    (folder / "profile_default").mkdir()
+    # For kernels, of which several run beside each other; a shell in a process of tests has a file here.
+    (folder / "profile_default" / "ipython_config.py").write_text('c.HistoryManager.hist_file = ":memory:"\n')
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("IPYTHONDIR", str(folder))
+        yield
+
+
 @pytest.fixture
 def place() -> Iterator[Place]:
     """For programs that a test runs."""
