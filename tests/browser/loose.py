@@ -28,6 +28,10 @@ async ([module, past, snapshot, details, runs, runs_code]) => {
   window.push = snapshot => { state.snapshot = snapshot; call("change:snapshot"); };
   window.pushRuns = runs => { state.runs = runs; call("change:runs"); };
   window.tell = message => call("msg:custom", message);
+  window.answered = () => { // from now on the kernel takes every order at once
+    const send = model.send;
+    model.send = message => { send(message); setTimeout(() => tell({ say: "taken", id: message.id, words: "" })); };
+  };
   window.frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
   window.widget = widget;
   window.end = widget.render({ model: window.model, el: document.body });

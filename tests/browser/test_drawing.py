@@ -200,8 +200,8 @@ def test_a_kernel_that_does_not_answer_is_said_to_be_busy(loose: Callable[..., L
 
 def test_a_kernel_that_answers_is_not(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster())
+    page.page.evaluate("answered()")
     page.root.get_by_role("button", name="Cancel task_0 on GPU 0").click()
-    page.page.evaluate("tell({say: 'taken', id: 't0', words: ''})")
     page.push(cluster(2, 3) | {"devices": []})
     page.page.wait_for_timeout(2000)  # past the moment at which it would be said
     assert page.root.get_by_text("is told when the running cell ends").count() == 0

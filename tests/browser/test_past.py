@@ -67,10 +67,10 @@ def test_accounting_says_who_used_the_devices(loose: Callable[..., LoosePage]) -
 
 
 def runs(lanes: int, now: float) -> dict[str, Any]:
-    """On each device a run of its own and ten thousand short ones."""
+    """On each device a run of its own and ten thousand short ones, all of which stay in sight for 45 seconds."""
     kinds = [{"index": 0, "function": "train", "cell": "[7] line 3", "job": 0, "state": "FINISHED"},
              {"index": 1, "function": "shard", "cell": "[8]", "job": 0, "state": "FAILED"}]  # fmt: skip
-    ended = [{"lane": lane, "bars": [[0, 5000, 9000, 1, 1], [1, 20_000, 8000, 10_000]]} for lane in range(lanes)]
+    ended = [{"lane": lane, "bars": [[0, 45_000, 4000, 1, 1], [1, 50_000, 8000, 10_000]]} for lane in range(lanes)]
     return {"seq": 9, "pause_s": 2, "time": now, "origin": now - 60, "whole": True, "grain_s": 0.06, "kinds": kinds,
             "lanes": {str(lane): f"n/GPU/{lane}" for lane in range(lanes)}, "ended": ended, "running": [],
             "waiting": [0, 3, 1], "waiting_from": now - 60, "waiting_step_s": 10, "hues": {}}  # fmt: skip
