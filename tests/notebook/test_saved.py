@@ -51,7 +51,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = tmp_path_factory.mktemp("k")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
     unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{place}/kernel"}})
-    NotebookClient(notebook, config=unix, timeout=120, startup_timeout=120, kernel_name="python3").execute()
+    # Outputs that come later than `iopub_timeout` after their cell's reply are left out: a machine may stand still.
+    patience = {"timeout": 120, "startup_timeout": 120, "iopub_timeout": 120}
+    NotebookClient(notebook, config=unix, kernel_name="python3", **patience).execute()
     path = Path(place) / "finished.ipynb"
     nbformat.write(notebook, path)
     html, _ = HTMLExporter().from_notebook_node(nbformat.read(path, as_version=4))

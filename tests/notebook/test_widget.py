@@ -252,7 +252,7 @@ def test_a_filter_of_a_view_is_applied_to_all_tasks(
 def recalled(cockpit: Any, **asked: Any) -> dict[str, Any]:
     """What the page is answered when it asks about the past."""
     cockpit._heard(cockpit, {"say": "history", "id": "v1", "key": "k", **asked}, [])
-    cockpit._reader.submit(lambda: None).result(10)
+    cockpit._reader.submit(lambda: None).result(90)
     (said,) = [said for said in cockpit.sent if said["say"] == "history"]
     assert said["id"] == "v1" and said["key"] == "k"
     answer: dict[str, Any] = msgspec.json.decode(said["answer"])
