@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 pytest.importorskip("ray")
 
+from nbaccel.ray_engine.reports import notices
 from nbaccel.ray_engine.reports.notices import Notices
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
@@ -250,6 +253,31 @@ def test_lines_go_when_their_tasks_have_ended_and_when_all_ends(cluster, front):
     assert len(front.shown()) == 1
     cluster.ended.add(first[1])
     cluster.look(1)
+    assert front.shown() == []
+
+
+def test_a_look_that_goes_on_while_all_ends_leaves_no_line(cluster, front, monkeypatch):
+    monkeypatch.setattr(notices, "LOOK_EVERY_S", 0.01)
+    asked, go_on = threading.Event(), threading.Event()
+
+    def in_line():
+        asked.set()
+        go_on.wait(90)
+        return cluster.queue
+
+    cluster.held_by = {0: "first", 1: "second"}
+    kept = cluster.submit("train", 2.0)
+    cluster.queue = {(("GPU", 2.0),): 1}
+    cluster.look(6)
+    cluster.look(3)
+    assert len(front.shown()) == 1 and kept
+    cluster.in_line = in_line
+    cluster.notices.begin()
+    assert asked.wait(90)
+    cluster.notices.stop()
+    assert front.shown() == []
+    go_on.set()
+    cluster.notices._thread.join(90)
     assert front.shown() == []
 
 

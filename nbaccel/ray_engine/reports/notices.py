@@ -76,8 +76,9 @@ class WaitingWork(msgspec.Struct):
 
     def take_away(self, *, but: dict[bytes, Submission]) -> None:
         """The lines of the cells of which nothing waits any more."""
-        for parent in [parent for parent in self.lines if parent not in but]:
-            sinks.installed.notice(sinks.Notice("waiting", "", parent, self.lines.pop(parent).id))
+        for parent in [parent for parent in list(self.lines) if parent not in but]:
+            if (line := self.lines.pop(parent, None)) is not None:
+                sinks.installed.notice(sinks.Notice("waiting", "", parent, line.id))
 
 
 class Reporting(Protocol):
@@ -138,7 +139,10 @@ class Notices:
         self._ending.set()
         self._submitted.set()
         self._thread.join(LOOK_EVERY_S)
-        for group in self._groups.values():
+        self._take_all_away()
+
+    def _take_all_away(self) -> None:
+        for group in list(self._groups.values()):
             group.take_away(but={})
 
     def _run(self) -> None:
@@ -149,8 +153,9 @@ class Notices:
                 self.look()
             except (ray.exceptions.RayError, exceptions.RayError, ConnectionError, RuntimeError):
                 if not ray.is_initialized():
-                    return  # the program has left Ray
+                    break  # the program has left Ray
             self._ending.wait(LOOK_EVERY_S)
+        self._take_all_away()  # a look that took long has said something after all had ended
 
     def _sleep(self) -> None:
         """Until something is submitted; only then does a submission pay for more than a look at one attribute."""
