@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
+
 import pytest
 
 pytest.importorskip("ray")
@@ -33,6 +36,26 @@ def test_those_after_a_number_come_in_order():
     assert known.has_later(last)
     last, one = known.since(last)
     assert [each.task_id[-1] for each in one] == [3] and not known.has_later(last)
+
+
+def test_one_that_another_thread_takes_in_is_a_later_one():
+    known, answers = Submissions(), []
+    asking = threading.Thread(target=lambda: answers.append(known.has_later(0)))
+
+    class Asked(deque):
+        """While one is on its way out, another thread asks."""
+
+        def popleft(self):
+            first = super().popleft()
+            asking.start()
+            asking.join(0.3)
+            return first
+
+    known._new = Asked()
+    note(known, 1)
+    assert len(known.all()) == 1
+    asking.join(90)
+    assert answers == [True]
 
 
 def test_the_cell_is_known_for_longer_than_the_rest():

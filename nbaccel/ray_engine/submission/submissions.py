@@ -109,7 +109,8 @@ class Submissions:
 
     def has_later(self, number: int) -> bool:
         """Whether there are any after this number."""
-        return bool(self._new) or self.number > number
+        with self._lock:  # one that another thread takes in now is in neither place for a moment
+            return bool(self._new) or self.number > number
 
     def get(self, task_id: bytes) -> Submission | None:
         with self._lock:
