@@ -90,6 +90,7 @@ class RankSession:
         self.assignment = assignment
         self.next_report = assignment.first_report
         self.interrupted = False
+        self.in_function = False  # where an interrupt is raised; elsewhere it is only noted
         self._mailbox = mailbox
         self._latest = assignment.checkpoint
         self._stop_after: int | None = None
@@ -198,6 +199,7 @@ class TrainWorker:
         os.environ.update(seat.variables)
         self._session = RankSession(assignment, mailbox)
         session.enter(self._session)
+        _listen(self._session)  # from now on: to load the function and its data may take seconds
 
     def run(self, payload: Payload) -> tuple[str, Any]:
         """Run the training function; ("returned", its value) or ("stopped", None). Raises what the function raised."""
@@ -206,14 +208,20 @@ class TrainWorker:
         session.enter(session_, payload.datasets)
         with _signals(session_):
             try:
+                session_.in_function = True
+                if session_.interrupted:  # before the function was here
+                    raise KeyboardInterrupt
                 with session_.assignment.backend.train_func_context():
                     value = call(payload.function, payload.config)
+                session_.in_function = False
                 session_.send_last("returned", None)
                 return "returned", _without_tensors(value)
             except StopTraining:
+                session_.in_function = False
                 session_.send_last("stopped", None)
                 return "stopped", None
             except BaseException as error:
+                session_.in_function = False
                 if session_.interrupted:
                     return "stopped", None
                 session_.send_last("failed", _last_words(error, session_.next_report))
@@ -242,13 +250,7 @@ def _signals(session_: RankSession) -> Iterator[None]:
 
     Ray blocks SIGINT in its workers' main thread, where the function runs; it is unblocked meanwhile.
     """
-
-    def interrupted(number: int, frame: Any) -> None:
-        session_.interrupted = True
-        raise KeyboardInterrupt
-
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, interrupted) if is_main else None
+    before = _listen(session_)
     blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signalling.WHERE})
     path = signalling.stack_file(session_.run_folder, session_.seat.rank)
     with open(path, "w") as file:
@@ -259,8 +261,20 @@ def _signals(session_: RankSession) -> Iterator[None]:
             faulthandler.unregister(signalling.WHERE)
             path.unlink(missing_ok=True)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            if is_main:
+            if before is not None:
                 signal.signal(signal.SIGINT, before)
+
+
+def _listen(session_: RankSession) -> Any:
+    """Have SIGINT end the function, or keep it from beginning; returns the handler before."""
+
+    def interrupted(number: int, frame: Any) -> None:
+        session_.interrupted = True
+        if session_.in_function:
+            raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()
+    return signal.signal(signal.SIGINT, interrupted) if is_main else None
 
 
 def _last_words(error: BaseException, next_report: int) -> LastWords:

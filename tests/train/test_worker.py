@@ -1,0 +1,68 @@
+"""A rank's process, without a gang: interrupts that come before and after its function."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbaccel.train import DataConfig
+from nbaccel.train.backend import BackendConfig
+from nbaccel.train.datasets import Datasets
+from nbaccel.train.errors import StopTraining
+from nbaccel.train.ranks import Facts, Seat
+from nbaccel.train.worker import Assignment, Payload, RankSession, TrainWorker
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainWorker]:
+    """It has its seat, and a mailbox that takes everything."""
+    monkeypatch.setattr(RankSession, "send_last", lambda *message: None)
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)  # as in a worker between tasks
+    made = TrainWorker()
+    facts = Facts("n", "10.0.0.1", "blue", os.getpid())
+    made.prepare(
+        Assignment(0, Seat(0, facts, 0, 1, 0, 1, 0, 1), "r", str(tmp_path), 0, "", BackendConfig()), None, None
+    )
+    yield made
+    signal.signal(signal.SIGINT, before)
+
+
+def run(worker: TrainWorker, function: Any) -> tuple[str, Any]:
+    return worker.run(Payload(function, None, Datasets({}, DataConfig())))
+
+
+def test_an_interrupt_while_the_function_is_on_its_way_keeps_it_from_beginning(worker: TrainWorker) -> None:
+    begun: list[int] = []
+    interrupt()
+    assert run(worker, lambda: begun.append(1)) == ("stopped", None)
+    assert begun == []
+
+
+def test_an_interrupt_ends_the_function(worker: TrainWorker) -> None:
+    def function() -> None:
+        interrupt()
+        raise AssertionError("it goes on")
+
+    assert run(worker, function) == ("stopped", None)
+
+
+@pytest.mark.parametrize("how", ["returned", "stopped"])
+def test_an_interrupt_after_the_functions_end_changes_nothing(
+    worker: TrainWorker, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    def function() -> int:
+        if how == "stopped":
+            raise StopTraining
+        return 3
+
+    monkeypatch.setattr(RankSession, "send_last", lambda *message: interrupt())
+    assert run(worker, function) == (how, 3 if how == "returned" else None)
