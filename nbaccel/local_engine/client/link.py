@@ -59,7 +59,8 @@ class Link:
         self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
         self.before_write: Callable[[], None] | None = None  # appends messages gathered elsewhere (releases)
         self.life = LinkLife.OPEN
-        self.lost: str | None = None  # why no message can be sent any more
+        self.lost: str | None = None  # why no message can be sent any more, once `on_lost` has found it out
+        self._has_ended = False
         self._threads: list[threading.Thread] = []
 
     def start(self, name: str, *, read: bool = True) -> None:
@@ -127,7 +128,7 @@ class Link:
 
     def _hold_back(self) -> None:
         self._room.clear()
-        while len(self._outbox) > FULL // 2 and self.lost is None:
+        while len(self._outbox) > FULL // 2 and not self._has_ended:
             self._room.wait(0.1)
 
     def _write_loop(self) -> None:
@@ -209,17 +210,21 @@ class Link:
         self._lose(why)
 
     def _lose(self, why: str) -> None:
-        if self.lost is not None:
+        if self._has_ended:
             return
-        self.lost = why
+        self._has_ended = True
         self._room.set()
         self._move("end")
-        if self.life is LinkLife.LOST:
-            self._on_lost(why)
-        with self._question_lock:
-            waiting = list(self._questions.values())
-        for question in waiting:
-            question.put(None)
+        try:
+            if self.life is LinkLife.LOST:
+                self._on_lost(why)
+        finally:
+            if self.lost is None:  # only now: whoever asks while the whole reason is found out waits for it
+                self.lost = why
+            with self._question_lock:
+                waiting = list(self._questions.values())
+            for question in waiting:
+                question.put(None)
 
     # ---- questions
 
@@ -282,7 +287,7 @@ class Link:
     def close(self) -> None:
         """Write what waits, then close. Idempotent."""
         self.leave()
-        if self.lost is None:
+        if self.lost is None and not self._has_ended:
             self.flush()
         self._kick.put(None)
         try:
