@@ -15,6 +15,7 @@ import urllib.request
 from pathlib import Path
 
 START_TIMEOUT_S = 120
+END_TIMEOUT_S = 90  # a server that is killed leaves its kernels, and one of them may compute for hours
 ROOT = Path(__file__).parent.parent.parent
 PREFIX = "/a%40b/"  # of a server with the panel: a character that is written in another way in a path
 TOKEN = "a-token-of-the-tests"
@@ -36,9 +37,10 @@ class Server:
         self.runtime = Path(tempfile.mkdtemp(prefix="nb")) if panel else None  # sockets in it want a short path
         _write_settings(folder, dark)
         _write_extensions(folder, panel)
-        self._start()
+        self.start()
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start it at its address, where pages look for it after `stop`."""
         folder = self.folder
         self._log = open(folder / "server.log", "a")  # noqa: SIM115 - closed with the server
         application = "notebook" if self.classic else "jupyterlab"
@@ -102,22 +104,18 @@ class Server:
         """What a request that is no browser's shows."""
         return {"Authorization": f"token {TOKEN}"} if self.panel else {}
 
-    def restart(self) -> None:
-        """End the server, and start it again at the same address."""
-        self._end()
-        self._start()
-
     def close(self) -> None:
         """End the server and with it its kernels."""
-        self._end()
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         if self.runtime is not None:
             shutil.rmtree(self.runtime, ignore_errors=True)
 
-    def _end(self) -> None:
+    def stop(self) -> None:
+        """End the server; it ends its kernels, even one that computes in C and hears nothing."""
         self._process.terminate()
         try:
-            self._process.wait(20)
+            self._process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

@@ -72,8 +72,9 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
     runtime.wait_for(state="detached")
 
-    page.server.restart()
+    page.server.stop()
     panel.get_by_text("The connection to the Jupyter server is lost").wait_for()
+    page.server.start()
     panel.get_by_text("The connection to the Jupyter server is lost").wait_for(state="detached")
 
 
@@ -105,7 +106,8 @@ def test_the_servers_own_page_shows_the_cockpit_and_connects_again(opened: Calla
     cockpit.locator("tr[data-task]", has_text="other").get_by_role("button", name="Cancel").click()
     cockpit.locator("tr[data-task]", has_text="other").get_by_text("⊘ cancelled").wait_for()
 
-    page.server.restart()  # its kernels end with it
+    page.server.stop()  # its kernels end with it
+    page.server.start()
     page.page.get_by_text("No nbaccel runs on this machine").wait_for()
     page.page.get_by_role("status").get_by_text("Connected.").wait_for()
     assert page.page.locator(".nbaccel-cockpit").count() == 0
