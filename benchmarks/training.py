@@ -13,7 +13,6 @@ this process, with torch loaded.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -24,6 +23,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a script, the directory above is not there
+
+from benchmarks import rounds  # noqa: E402
 
 REPORTS, CHECKPOINTS, STREAM = 50, 20, 500
 ROWS = {
@@ -213,48 +217,5 @@ CONTENDERS: dict[str, Callable[[], dict[str, float]]] = {
 }
 
 
-def measured(name: str) -> dict[str, float]:
-    """A contender's figures of one round, from a process of its own."""
-    done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"{name} failed:\n{done.stderr[-2000:]}", file=sys.stderr)
-        return {}
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--only", default=",".join(CONTENDERS))
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:
-        print(json.dumps(CONTENDERS[given.one]()))
-        return
-    names = given.only.split(",")
-    figures: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    for number in range(given.repeat):
-        for name in names if number % 2 == 0 else reversed(names):
-            figures[name].append(measured(name))
-    print(f"medians of {given.repeat}; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
-    for row, words in ROWS.items():
-        print(f"{words}: {', '.join(cell for name in names if (cell := _cell(row, name, figures)))}")
-
-
-def _cell(row: str, name: str, figures: dict[str, list[dict[str, float]]]) -> str:
-    """ "spawn 8.1 (12.3 ×, quartiles 11.1 to 13.9)": the figure, and how many times nbaccel's of its round it is."""
-    values = [each[row] for each in figures[name] if row in each]
-    if not values:
-        return ""
-    pairs = zip(figures[name], figures.get("nbaccel", []), strict=False)
-    ratios = [theirs[row] / ours[row] for theirs, ours in pairs if row in theirs and row in ours]
-    beside = ""
-    if name != "nbaccel" and len(ratios) > 1:
-        low, middle, high = statistics.quantiles(ratios, method="inclusive")
-        beside = f" ({middle:.3g} ×, quartiles {low:.3g} to {high:.3g})"
-    return f"{name} {statistics.median(values):.4g}{beside}"
-
-
 if __name__ == "__main__":
-    main()
+    rounds.main(__file__, __doc__, ROWS, CONTENDERS)
