@@ -110,7 +110,7 @@ def _of_note(note: Note, known: SnapshotFacts, nodes_alive: set[str]) -> TaskRow
         peak_memory_bytes=note.get("peak_memory_bytes"),
         progress=_pair(note.get("progress")),
     )
-    _set_end(row, note, known, nodes_alive)
+    _set_end(row, note, asked.error if asked is not None else "", known, nodes_alive)
     return row
 
 
@@ -119,13 +119,17 @@ def _pair(progress: tuple[float, float] | None) -> tuple[float, float] | None:
     return (progress[0], progress[1]) if progress else None
 
 
-def _set_end(row: TaskRow, note: Note, known: SnapshotFacts, nodes_alive: set[str]) -> None:
+def _set_end(row: TaskRow, note: Note, raised_here: str, known: SnapshotFacts, nodes_alive: set[str]) -> None:
     """The state of a task that said it began; one whose process is gone cannot say that it ended."""
     if "error" in note and "ended_at" in note:
         row.state, row.why = note["end"], note["error"]
         row.error_type = "TASK_CANCELLED" if row.state == "CANCELLED" else "TASK_EXECUTION_EXCEPTION"
     elif "ended_at" in note:
         row.state = "FINISHED"
+    elif raised_here:  # get() was faster than the report of the end
+        is_cancel = raised_here.partition(":")[0].endswith("CancelledError")
+        row.state, row.why = "CANCELLED" if is_cancel else "FAILED", raised_here
+        row.error_type = "TASK_CANCELLED" if is_cancel else "TASK_EXECUTION_EXCEPTION"
     elif row.node_id not in nodes_alive:
         row.state, row.why, row.error_type = "FAILED", f"its node {(row.node_id or '')[:8]} was lost", "NODE_DIED"
     elif row.worker_id not in known.tables["workers"]:
@@ -135,7 +139,7 @@ def _set_end(row: TaskRow, note: Note, known: SnapshotFacts, nodes_alive: set[st
 
 def _set_silent_ends(rows: list[TaskRow], known: SnapshotFacts) -> None:
     """Of tasks whose process ended before it could say how they did, their refs tell; so does an actor's good end."""
-    silent = [row for row in rows if row.state == "FAILED" and row.finished_at is None]
+    silent = [row for row in rows if row.error_type in ("NODE_DIED", "WORKER_DIED")]
     if not silent:
         return
     asked = [each for row in silent if (each := known.submissions.get(bytes.fromhex(row.task_id))) is not None]
