@@ -20,6 +20,7 @@ from nbaccel.local_engine.head.devices.nodes import Assigned, Key, Nodes
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helper
+from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
 from nbaccel.local_engine.side_processes import prober
 
 SILENCE_S = 5.0  # a prober that samples once a second and says nothing for so long hangs in a driver
@@ -60,7 +61,7 @@ class DeviceWatch:
         self.wanted = False
         self._deaths = 0
         self._heard_at = 0.0
-        self._armed = False
+        self._silence: Quiet | None = None  # while somebody watches
 
     # ---- measuring
 
@@ -84,22 +85,26 @@ class DeviceWatch:
         self._prober.say(prober.encode(prober.Sample([device.to_dict() for device in devices])))
 
     def _expect(self) -> None:
-        """Set the timer that fires when the prober has been silent for SILENCE_S."""
+        """Look from now on whether the prober is silent for SILENCE_S, without what the machine stands still."""
         self._heard_at = self._timers.now()
-        if not self._armed and self.wanted:
-            self._armed = True
-            self._timers.at(self._heard_at + SILENCE_S, self._heard_nothing)
+        if self._silence is None and self.wanted:
+            self._begin_to_listen()
+            self._listen_later()
 
-    def _heard_nothing(self) -> None:
-        self._armed = False
-        if not self.wanted:
+    def _begin_to_listen(self) -> None:
+        self._silence = Quiet(SILENCE_S, self._timers.now(), lambda: self._heard_at)
+
+    def _listen_later(self) -> None:
+        self._timers.after(LONGEST_LOOK_S, self._listen)
+
+    def _listen(self) -> None:
+        if not self.wanted or self._silence is None:
+            self._silence = None
             return
-        due = self._heard_at + SILENCE_S
-        if self._timers.now() >= due:
+        self._listen_later()
+        if self._silence.is_over(self._timers.now()):
+            self._begin_to_listen()
             self._know_nothing(f"the devices have not answered for {SILENCE_S:g} s; their driver may hang.")
-            due = self._timers.now() + SILENCE_S
-        self._armed = True
-        self._timers.at(due, self._heard_nothing)
 
     def _know_nothing(self, why: str) -> None:
         for device in self._nodes.real():

@@ -33,6 +33,17 @@ def test_a_silent_prober_makes_everything_unknown_with_the_reason(place: Place) 
     assert known.memory_used_bytes is None and "have not answered" in known.reasons["memory_used_bytes"]
 
 
+def test_a_machine_that_stands_still_makes_no_prober_silent(place: Place) -> None:
+    first, _second = place.have_two_real()
+    place.room.watch.measure(True)
+    for _ in range(3):
+        place.clock.stand_still(60.0)
+        place.answer(prober.Measured([metrics(GIB), metrics(0)]))
+        assert place.room.watch.metrics[first.lease_key].memory_used_bytes == GIB
+        place.clock.stand_still(60.0)
+        assert place.room.watch.metrics[first.lease_key].memory_used_bytes == GIB
+
+
 def test_a_prober_that_dies_is_ordered_again_and_left_alone_in_the_end(place: Place) -> None:
     place.have_two_real()
     place.room.watch.measure(True)
