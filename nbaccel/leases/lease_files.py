@@ -154,8 +154,10 @@ class OwnRecord:
                     os.unlink(name, dir_fd=self._directory)
             return
         said = msgspec.json.encode({holder.token: names.get(holder.token, "") for holder in mine})
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, said, 0)
+        # Those who only ask read it without the lock, and find the names at any moment: spaces overwrite the rest of
+        # what was there, before the file gets its size.
+        os.pwrite(self._lock, said.ljust(os.fstat(self._lock).st_size), 0)
+        os.ftruncate(self._lock, len(said))
         fresh = f"{self._name}.{secrets.token_hex(4)}.new"
         file = os.open(fresh, _MAKE, 0o644, dir_fd=self._directory)
         try:

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from nbaccel import proc
+from nbaccel.leases import lease_files
 from nbaccel.leases import leases as leases_module
 from nbaccel.leases.leases import LeaseRecord, Leases, default_directory
 
@@ -91,6 +92,27 @@ def test_a_lease_given_back_leaves_no_file(directory, first, second):
 def test_asking_who_holds_a_device_makes_no_file(directory, first):
     assert first.held_by_others(GPU) == []
     assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("cut", ["ftruncate", "pwrite"])
+def test_who_asks_while_names_are_written_is_told_a_name(directory, first, second, monkeypatch, cut):
+    """The writer may be stopped at any moment; who only asks does not wait for it."""
+    first.take(GPU, 4_000)
+    second.take(GPU, 4_000)
+    told = []
+    real = getattr(os, cut)
+
+    def slow(*arguments):
+        told.append([holder.title for holder in Leases(directory, "c").held_by_others(GPU)])
+        real(*arguments)
+        told.append([holder.title for holder in Leases(directory, "c").held_by_others(GPU)])
+
+    monkeypatch.setattr(lease_files.os, cut, slow)
+    second.release(GPU, 4_000)
+    second.take(GPU, 2_000)
+    monkeypatch.undo()
+    assert len(told) == 4
+    assert all("notebook a.ipynb" in titles for titles in told), told
 
 
 def test_more_than_a_device_and_less_than_nothing_are_refused(first):
