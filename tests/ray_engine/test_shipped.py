@@ -348,6 +348,42 @@ def test_a_failure_is_never_told_as_a_good_end(reporter):
     assert [each["end"] for each in told if "ended_at" in each] == ["FAILED"]
 
 
+class _RaysCore:
+    """As Ray's, of a worker that runs one task on a device."""
+
+    def __init__(self):
+        self._private = self.worker = self.global_worker = self.core_worker = self
+
+    def get_current_task_id(self):
+        return _Id(1)
+
+    def get_current_task_attempt_number(self):
+        return 0
+
+    def get_runtime_context(self):
+        return self
+
+    def get_accelerator_ids(self):
+        return {"GPU": ["0"]}
+
+    def get_assigned_resources(self):
+        return {"GPU": 1.0}
+
+
+def test_an_attempt_is_told_only_as_the_task_that_it_stands_for(reporter, wrapping, monkeypatch):
+    reporting, attempts = (getattr(__import__(f"nbaccel_in_ray.{name}"), name) for name in ("reporting", "attempts"))
+    monkeypatch.setattr(reporting, "ray", _RaysCore())
+    monkeypatch.setattr(wrapping, "reporter", reporter)
+    monkeypatch.setattr(reporter, "_start", reporter._send)  # the thread wakes and looks at once
+    claim = attempts.Claim(b"", b"0", "cc" * 24, "cpu", "it was busy")
+    with wrapping.noted(wrapping.CodeDescription("train", "task", ("GPU",)), claim):
+        pass
+    reporter._send(everything=True)
+    told = [each for batch, _ in reporter._collector.batches for each in batch]
+    assert {each["task_id"] for each in told} == {"cc" * 24}
+    assert [("ended_at" in each, each["choice"]) for each in told] == [(False, "cpu"), (True, "cpu")]
+
+
 class _Devices:
     """As torch.cuda tells of one device that is open."""
 

@@ -14,7 +14,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ray
@@ -80,8 +80,10 @@ class Reporter:
 
     # ---- notes, taken by the threads that run tasks
 
-    def began(self, name: str, kind: str, families: tuple[str, ...], choice: str) -> Note:
-        """Note the start of a task in this process; returns the note."""
+    def began(
+        self, name: str, kind: str, families: tuple[str, ...], choice: str, more: Callable[[Note], Note] | None = None
+    ) -> Note:
+        """Note the start of a task in this process, with what `more` says of the note; returns the note."""
         core = ray._private.worker.global_worker.core_worker
         note: Note = {
             "task_id": core.get_current_task_id(),
@@ -94,6 +96,8 @@ class Reporter:
         if families:
             note["devices"] = devices_here(families)
             note["assigned"] = ray.get_runtime_context().get_assigned_resources()
+        if more is not None:
+            note.update(more(note))  # before the thread sees it
         if kind == "actor creation":
             self._lives_on, self.creation = True, note
         self._running[id(note)] = note

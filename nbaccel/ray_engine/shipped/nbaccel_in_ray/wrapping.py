@@ -65,9 +65,8 @@ class noted:
         if about.kind == "actor call" and reporter.is_inside_one():
             return self  # a method that another method calls is a part of that call
         families = () if about.kind == "actor call" else about.families  # its actor's note has them
-        self._note = reporter.began(about.name, about.kind, families, about.choice)
-        if self._claim is not None:
-            self._note.update(self._claim.facts(self._note))
+        facts = None if self._claim is None else self._claim.facts
+        self._note = reporter.began(about.name, about.kind, families, about.choice, facts)
         if setup_hooks.wanted and (error := setup_hooks.error()) is not None:
             self.__exit__(type(error), error, None)
             raise error
