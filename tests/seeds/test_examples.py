@@ -30,14 +30,14 @@ def test_an_actor_holds_the_first_device_and_a_task_gets_the_second(place: Place
         place, programs.first_example(family), **({"NBACCEL_SIMULATE": family.simulate} if family.simulate else {})
     )
     lines = [re.sub(r"pid=\d+", "pid=N", line) for line in shown.splitlines()]
+    lines.sort(key=lambda line: line.startswith(f"({family.task} "))  # a process's are in order; two are read apart
     assert lines == [
         f"({family.actor} pid=N) {family.label}: ['0']",
         f"({family.actor} pid=N) {family.variable}: {family.values[0]}",
         f"({family.task} pid=N) {family.label}: ['1']",
         f"({family.task} pid=N) {family.variable}: {family.values[1]}",
     ]
-    actor, task = re.findall(r"pid=(\d+)", shown)[0], re.findall(r"pid=(\d+)", shown)[-1]
-    assert actor != task
+    assert len(set(re.findall(r"pid=(\d+)", shown))) == 2
 
 
 # In the place of the second that the example sleeps: until all four are there.
@@ -73,7 +73,7 @@ def test_fractions_are_packed_before_the_next_device_is_opened(place: Place) -> 
     # An actor that names a resource holds a CPU for life, as in Ray: three of them need three.
     program = programs.PACKING if cores >= 3 else programs.PACKING.replace("num_gpus=3", "num_gpus=3, num_cpus=3")
     shown = run(place, program)
-    assert re.sub(r"pid=\d+", "pid=N", shown).splitlines() == [
+    assert sorted(re.sub(r"pid=\d+", "pid=N", shown).splitlines()) == [
         "(FractionalGPUActor pid=N) GPU id: ['0']",
         "(FractionalGPUActor pid=N) GPU id: ['0']",
         "(FractionalGPUActor pid=N) GPU id: ['1']",
