@@ -41,18 +41,20 @@ class Displays:
     def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
         """Show a new output under the running cell."""
         name = f"nbaccel-place-{uuid.uuid4().hex}"
-        self._parents[name] = self._watch.parent()
+        self._parents[name] = parent = self._watch.parent()
         while len(self._parents) > MOST_PLACES:
             del self._parents[next(iter(self._parents))]
-        self._say("display_data", name, data, metadata)
+        self._say("display_data", name, parent, data, metadata)
 
     def draw_last(self, data: dict[str, Any]) -> None:
-        """Replace all outputs by this one for good."""
+        """Replace all outputs by this one for good. Two threads may call this at once: a cell that shuts down, and the
+        engine's, which hears that the head has died.
+        """
         for name in list(self._parents):
-            self._say("update_display_data", name, data, {})
-            del self._parents[name]
+            parent = self._parents.pop(name, None)
+            if parent is not None:
+                self._say("update_display_data", name, parent, data, {})
 
-    def _say(self, kind: str, name: str, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+    def _say(self, kind: str, name: str, parent: bytes, data: dict[str, Any], metadata: dict[str, Any]) -> None:
         content = {"data": data, "metadata": metadata, "transient": {"display_id": name}}
-        parent = self._parents[name]
         self._send(kind, content, json.loads(parent) if parent else {})

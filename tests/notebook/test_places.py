@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 pytest.importorskip("anywidget", reason="anywidget is not installed")
 
+from nbaccel import engine
+from nbaccel.notebook.places import Displays
 from tests.notebook.kernels import Cell, Kernel, gone
 
 START = "%load_ext nbaccel\n%accel_init num_gpus=2 num_cpus=2"
@@ -55,3 +59,23 @@ def test_a_bar_over_items_is_kept_as_it_was_last(kernel: Kernel) -> None:
     cell = kernel.run("%%accel --each=range(3)\nitem = item * 2")
     kernel.until(lambda: "3 of 3 tasks · 100 %" in outputs(cell)[0]["text/plain"])
     assert all(WIDGET not in output for output in outputs(cell))
+
+
+def test_outputs_that_two_threads_draw_a_last_time_are_each_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "cell_source", None)  # it is set to this shell's
+    drawn: list[str] = []
+
+    def send(socket: Any, kind: str, content: dict[str, Any], **about: Any) -> None:
+        if kind == "update_display_data":
+            drawn.append(content["transient"]["display_id"])
+            if len(drawn) == 1:
+                displays.draw_last({})  # the other thread comes in between
+
+    shell = InteractiveShell()
+    shell.kernel = SimpleNamespace(session=SimpleNamespace(send=send), iopub_socket=None)
+    displays = Displays(shell)
+    for _ in range(3):
+        displays.show({}, {})
+    displays.draw_last({})
+    shell.history_manager.end_session()
+    assert len(drawn) == len(set(drawn)) == 3
