@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.pages import PATIENCE_S
 from tests.browser.servers import ROOT
 
 PROGRAM = """
@@ -87,7 +88,7 @@ def test_marimo_shows_the_cockpit_and_cancel_works(browser: Any, address: str) -
     context = browser.new_context()
     try:
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE_S * 1000)
         page.goto(address)
         cockpit = page.locator(".nbaccel-cockpit")
         cockpit.get_by_role("button", name="Cancel first on GPU 0").click()
