@@ -6,14 +6,19 @@
 ```
 Where something decides about each report (a scheduler, a stopper), a trial waits in `report` until the driver has
 answered, so that it ends after exactly the report that ends it. Else it goes on at once, and learns at its next report
-whether it was stopped.
+whether it was stopped. Reports for which nobody waits are taken several at a time: an answer costs the driver more than
+a report.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+GATHER_S = 0.01  # between two answers to the driver, if no trial waits
 
 Message = tuple[str, int, str, int, Any]  # trial, attempt, kind, number, contents
 
@@ -24,6 +29,8 @@ class TrialMailbox:
     def __init__(self) -> None:
         self._messages: list[Message] = []
         self._news = asyncio.Event()
+        self._urgent = asyncio.Event()
+        self._taken_at = 0.0
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._begun: set[tuple[str, int]] = set()
         self._stopped: set[tuple[str, int]] = set()
@@ -37,6 +44,7 @@ class TrialMailbox:
         self._messages.append((trial, attempt, kind, number, contents))
         self._news.set()
         if waits:
+            self._urgent.set()
             answer = self._waiting[trial] = asyncio.get_running_loop().create_future()
             if await answer:
                 return True
@@ -54,6 +62,12 @@ class TrialMailbox:
                 await asyncio.wait_for(self._news.wait(), max_wait_s)
             except TimeoutError:
                 return []
+        gather_s = self._taken_at + GATHER_S - time.monotonic()
+        if gather_s > 0 and max_wait_s and not self._waiting:
+            self._urgent.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._urgent.wait(), gather_s)
+        self._taken_at = time.monotonic()
         taken, self._messages = self._messages, []
         return taken
 
@@ -102,3 +116,4 @@ class TrialMailbox:
     async def wake(self) -> None:
         """Let `take` return, since the driver wants no more news."""
         self._news.set()
+        self._urgent.set()
