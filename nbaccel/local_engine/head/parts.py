@@ -361,7 +361,9 @@ class Parts:
             self.history.answers(),
             task_logs.answers(),
             [
-                asks.GarbageCollected.answered_by(lambda peer, asked: self.garbage.answered(peer.client_id)),
+                asks.GarbageCollected.answered_by(
+                    lambda peer, asked: self.garbage.answered(peer.client_id, asked.number)
+                ),
                 asks.Synchronise.answered_by(lambda peer, asked: None),
                 observer_lines.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
                 asks.ExpectImports.answered_by(lambda peer, asked: self.zygotes.expect(asked.modules)),
@@ -460,7 +462,7 @@ class Parts:
             self._life.stop(why)
 
     def _client_gone(self, client_id: int) -> None:
-        self.garbage.answered(client_id)  # nothing that it says of garbage is waited for
+        self.garbage.has_ended(client_id)
         self.store.client_gone(client_id)
         self.actors.names.client_gone(client_id)
         self.objects.client_gone(client_id)

@@ -50,7 +50,9 @@ class LocateObjects(Question[list[ObjectPlaces]], tag="object_locations"):
 
 
 class GarbageCollected(Question[None], tag="collected"):
-    """This process has looked for cycles that hold refs, as the head has asked."""
+    """This process has looked for cycles that hold refs, after the head had asked for it with this number."""
+
+    number: int = 0
 
 
 # ---- room for work to come

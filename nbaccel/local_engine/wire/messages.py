@@ -324,7 +324,9 @@ class Exit(Message):
 
 
 class CollectGarbage(Message):
-    """The store is filling up: collect cycles that keep refs alive."""
+    """The store is filling up: collect cycles that keep refs alive. The answer names the number."""
+
+    number: int = 0
 
 
 class PublisherAsked(Message):

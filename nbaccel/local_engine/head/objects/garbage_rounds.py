@@ -50,11 +50,19 @@ class GarbageRounds:
         asked = [peer for peer in self._peers.values() if peer.role == "driver" or _has_run(peer)]
         self._waiting = {peer.client_id for peer in asked}
         for peer in asked:
-            self._send(peer, wire.CollectGarbage())
+            self._send(peer, wire.CollectGarbage(number))
         self._timers.at(self._begun_at + PATIENCE_S, lambda: self._over(number))
 
-    def answered(self, client_id: int) -> None:
-        """A process has collected, and has reported its released refs before; or it has ended."""
+    def answered(self, client_id: int, number: int) -> None:
+        """A process has collected for this round, and has reported its released refs before.
+
+        What it has collected for an earlier round says nothing: it may have made more since.
+        """
+        if number == self._round:
+            self.has_ended(client_id)
+
+    def has_ended(self, client_id: int) -> None:
+        """Nothing more is to be waited for from this process."""
         if client_id in self._waiting:
             self._waiting.discard(client_id)
             if not self._waiting:

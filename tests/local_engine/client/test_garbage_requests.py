@@ -1,0 +1,59 @@
+"""What is answered to the head's requests to look for garbage: each for what there was when it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client import garbage
+from tests.rig import wait_until
+
+
+class MadeLink:
+    """Takes what is said."""
+
+    def __init__(self) -> None:
+        self.receivers: dict[type, Callable[[Any], None]] = {}
+        self.said: list[Any] = []
+
+    def flush(self) -> None:
+        self.said.append("releases")
+
+    def say(self, message: Any) -> None:
+        self.said.append(message)
+
+
+@pytest.mark.parametrize("moment", ["while it looks", "when it has looked"])
+def test_a_request_that_comes_during_a_look_has_a_look_of_its_own(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """The program may have made garbage that the look before had passed."""
+    made = MadeLink()
+    link: Any = made
+    garbage.GarbageCollector(link)
+    looks: list[str] = []
+
+    def ask(number: int) -> None:
+        made.receivers[wire.CollectGarbage](wire.CollectGarbage(number))
+
+    def look() -> None:
+        looks.append("look")
+        if moment == "while it looks" and len(looks) == 1:
+            ask(2)
+
+    def flush() -> None:
+        made.said.append("releases")
+        if moment == "when it has looked" and len(looks) == 1:
+            ask(2)
+
+    monkeypatch.setattr(garbage, "gc", SimpleNamespace(collect=look))
+    monkeypatch.setattr(made, "flush", flush)
+    ask(1)
+    wait_until(lambda: len(made.said) == 4, "both answers")
+    answers = [garbage.told(garbage.GarbageCollected(number)) for number in (1, 2)]
+    assert made.said == ["releases", answers[0], "releases", answers[1]]
+    assert looks == ["look", "look"]
+    ask(3)
+    wait_until(lambda: len(looks) == 3, "the next look")
