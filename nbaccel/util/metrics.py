@@ -86,6 +86,7 @@ class Outbox:
     ) -> None:
         self._now, self._after = now, after
         self._lock = threading.Lock()
+        self._sending = threading.RLock()  # while records are neither here nor on their way
         self._changes: dict[str, MetricSeries] = {}
         self._window_began = now() - SEND_EVERY_S
         self._sent_in_window = 0
@@ -115,14 +116,15 @@ class Outbox:
 
         Before init() nothing is sent: earlier records are sent with the first record or reading after init().
         """
-        with self._lock:
-            self._due = False
-            if not self._changes or not nbaccel.is_initialized():
-                return None
-            changes, self._changes = self._changes, {}
-            self._sent_in_window += 1
-        ref = self._last = self.collector().add.remote(changes)
-        return ref
+        with self._sending:
+            with self._lock:
+                self._due = False
+                if not self._changes or not nbaccel.is_initialized():
+                    return None
+                changes, self._changes = self._changes, {}
+                self._sent_in_window += 1
+            ref = self._last = self.collector().add.remote(changes)
+            return ref
 
     def wait(self) -> None:
         """Wait until everything that was sent is counted. The collector handles the records of one process in order."""

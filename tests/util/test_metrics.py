@@ -1,6 +1,7 @@
 """Counter, Gauge and Histogram: added up over processes, read as Prometheus text."""
 
 import pickle
+import threading
 
 import pytest
 
@@ -141,3 +142,26 @@ def test_a_tight_loop_is_not_a_message_for_each_record():
     nbaccel.get(send())
     assert outbox.unsent() == {}
     assert lines("loops") == ["loops 10000"]
+
+
+def test_who_waits_for_the_total_waits_for_what_another_thread_is_sending(monkeypatch):
+    began, goes_on, done = threading.Event(), threading.Event(), threading.Event()
+    outbox = metrics.Outbox()
+    collector = outbox.collector()
+
+    def slowly():
+        began.set()
+        goes_on.wait()
+        return collector
+
+    monkeypatch.setattr(outbox, "collector", slowly)
+    sender = threading.Thread(target=outbox.record, args=(Counter("slowly"), (), 1.0))
+    waiter = threading.Thread(target=lambda: (outbox.send(), outbox.wait(), done.set()))
+    sender.start()
+    began.wait()
+    waiter.start()
+    assert not done.wait(0.2)
+    goes_on.set()
+    waiter.join()
+    assert lines("slowly") == ["slowly 1"]
+    sender.join()
