@@ -15,6 +15,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Send
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
 
 FILLED = 0.7  # of the store; as in Ray
 PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second
@@ -51,7 +52,16 @@ class GarbageRounds:
         self._waiting = {peer.client_id for peer in asked}
         for peer in asked:
             self._send(peer, wire.CollectGarbage(number))
-        self._timers.at(self._begun_at + PATIENCE_S, lambda: self._over(number))
+        self._wait(number, Quiet(PATIENCE_S, self._begun_at, lambda: None))
+
+    def _wait(self, number: int, quiet: Quiet) -> None:
+        """Give up who has not answered in time: a machine that stands still uses up none of it."""
+        if number != self._round or not self._waiting:
+            return
+        if quiet.is_over(self._timers.now()):
+            self._over(number)
+        else:
+            self._timers.after(LONGEST_LOOK_S, lambda: self._wait(number, quiet))
 
     def answered(self, client_id: int, number: int) -> None:
         """A process has collected for this round, and has reported its released refs before.

@@ -151,6 +151,19 @@ def test_a_store_that_fills_asks_every_driver_to_look_for_garbage_and_waits_for_
     assert "The object store is full" in refusal(room.out.taken(1))
 
 
+def test_a_machine_that_stands_still_refuses_nobody_before_all_have_looked(room: Room) -> None:
+    maker = room.out.add(1)
+    room.put_large(maker, b"x", CAPACITY)
+    room.hear(maker, wire.Want([b"x"]))
+    room.clock.jump(PATIENCE_S)
+    room.hear(maker, wire.Allocate(2, 4096))
+    room.out.taken(1)
+    room.clock.stand_still(60.0)
+    assert not [message for message in room.out.taken(1) if type(message) is wire.Allocated]
+    room.clock.jump(PATIENCE_S)
+    assert "The object store is full" in refusal(room.out.taken(1))
+
+
 def test_a_new_mover_is_told_what_its_predecessor_has_not_reported(room: Room) -> None:
     maker = room.out.add(1, "worker")
     room.put_large(maker, b"x", CAPACITY)
