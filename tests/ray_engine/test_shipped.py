@@ -278,6 +278,16 @@ def test_short_tasks_wait_for_each_other_and_what_runs_for_long_does_not(reporte
     assert reporter._collector.batches[1:] == [([], 2)]
 
 
+def test_after_a_flood_the_rest_is_told_before_ray_may_end_the_idle_process(reporter):
+    for number in range(150):
+        reporter.ended(_begin(reporter, number))
+    reporter._sent_at -= 0.6
+    assert reporter._send() is None  # many more may come
+    reporter._ended_at -= 0.3
+    assert reporter._send() is not None
+    assert reporter._collector.batches == [([], 150)]
+
+
 @pytest.mark.parametrize("urgent", ["devices", "error", "submitted", "progress"])
 def test_what_a_view_waits_for_is_sent_at_once(reporter, monkeypatch, urgent):
     if urgent == "devices":

@@ -29,6 +29,7 @@ SHORT_S = 0.05  # a task without devices is reported when it has run so long, or
 BRIEFS_EVERY_S = 0.5
 FLOOD = 100  # this many waiting notes are a flood
 FLOOD_EVERY_S = 1.5
+FLOOD_LASTS_S = 0.2  # after a task's end: Ray may end a process that has been idle for a second, with what is unsaid
 QUIET_S = 0.5
 LONGEST_SAYING_S = 0.5  # a task never waits longer for its report
 UNSAID_S = 30.0  # an idle process with unsent notes looks for watchers so long
@@ -256,7 +257,8 @@ class Reporter:
         running = [note for note in list(self._running.values()) if "sent" not in note and "ended_at" not in note]
         notes = {id(note): note for note in running if _is_told(note, born_before)}
         waiting = len(self._news)
-        rest_s = BRIEFS_EVERY_S if waiting < FLOOD else FLOOD_EVERY_S
+        goes_on = bool(self._running) or time.monotonic() < self._ended_at + FLOOD_LASTS_S
+        rest_s = FLOOD_EVERY_S if waiting >= FLOOD and goes_on else BRIEFS_EVERY_S
         can_wait = now - self._sent_at < rest_s and waiting < 3 * MOST_KEPT // 4
         if can_wait and not (notes or self._is_urgent or everything):
             return None
