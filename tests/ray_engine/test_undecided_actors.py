@@ -69,3 +69,4 @@ def test_an_actor_that_is_killed_while_its_constructor_begins_does_not_live_on(m
     assert ray.killed == ray.made and len(ray.made) == 1
     with pytest.raises(exceptions.ActorDiedError, match=r"killed by kill\(\)"):
         _ = handle._inner
+    assert repr(handle) == "Actor(Model, never placed)"

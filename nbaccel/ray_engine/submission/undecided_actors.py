@@ -96,7 +96,9 @@ class UndecidedActor(ActorHandle):
         return super().__getattr__(name)
 
     def __repr__(self) -> str:
-        return super().__repr__() if self._settled.done() else f"Actor({self._class_name}, not placed yet)"
+        if not self._settled.done():
+            return f"Actor({self._class_name}, not placed yet)"
+        return super().__repr__() if self._settled.exception() is None else f"Actor({self._class_name}, never placed)"
 
 
 class Deciding:
