@@ -27,6 +27,7 @@ class _ReadStream(msgspec.Struct):
     items: deque[bytes] = msgspec.field(default_factory=deque)
     taken: int = 0
     ended: bool = False
+    closed: bool = False  # its reader has gone
     callbacks: list[Callable[[], None]] = []
 
 
@@ -59,9 +60,13 @@ class StreamReaders:
         else:
             self._client.values.know(id, wire.Value())  # there, in the arena
         with self._changed:
-            stream.items.append(id)
+            is_late = stream.closed
+            if not is_late:
+                stream.items.append(id)
             callbacks, stream.callbacks = stream.callbacks, []
             self._changed.notify_all()
+        if is_late:
+            self._client.holdings.gone(id)
         for callback in callbacks:
             callback()
 
@@ -127,7 +132,10 @@ class StreamReaders:
         stream = self._open.pop(handle._task_id, None)
         if stream is None:
             return
-        for id in stream.items:
+        with self._changed:  # the thread that reads messages may be adding an item
+            stream.closed = True
+            items, stream.items = stream.items, deque()
+        for id in items:
             self._client.holdings.gone(id)
         self._client.holdings.gone(return_id(handle._task_id, 0))
         if not stream.ended:
@@ -136,6 +144,6 @@ class StreamReaders:
     def lose_all(self) -> None:
         """End every stream, because the head is gone."""
         with self._changed:
-            for stream in self._open.values():
+            for stream in list(self._open.values()):  # others open and close streams meanwhile
                 stream.ended = True
             self._changed.notify_all()

@@ -1,0 +1,71 @@
+"""Streams whose reader goes while the thread that reads messages adds an item."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.streams import StreamReaders
+from nbaccel.local_engine.wire.ids import return_id
+from tests.rig import DEADLINE_S
+
+TASK = b"t" * 24
+
+
+class Holdings:
+    """Notes which items were let go; a test says what else happens meanwhile."""
+
+    def __init__(self) -> None:
+        self.let_go: list[bytes] = []
+        self.when_created: Any = lambda id: None
+        self.when_gone: Any = lambda id: None
+
+    def created(self, id: bytes) -> None:
+        self.when_created(id)
+
+    def gone(self, id: bytes) -> None:
+        self.let_go.append(id)
+        self.when_gone(id)
+
+
+def readers_of(holdings: Holdings) -> tuple[StreamReaders, list[Any]]:
+    """The streams of a process without a head, and what they have said."""
+    said: list[Any] = []
+    client: Any = SimpleNamespace(
+        link=SimpleNamespace(receivers={}, say_later=said.append),
+        holdings=holdings,
+        values=SimpleNamespace(expect=lambda ids: None, know=lambda id, value: None),
+        engine=SimpleNamespace(close_stream=lambda handle: None),
+    )
+    return StreamReaders(client), said
+
+
+def test_an_item_that_comes_while_the_stream_is_closed_is_let_go_and_the_task_is_told_to_stop() -> None:
+    holdings = Holdings()
+    readers, said = readers_of(holdings)
+    handle = readers.open(TASK, b"")
+    item_came = readers._client.link.receivers[wire.StreamItem]
+    item_came(wire.StreamItem(TASK, 0, None))
+    has_found_it, may_add_it = threading.Event(), threading.Event()
+
+    def wait_in_the_middle(id: bytes) -> None:
+        has_found_it.set()
+        assert may_add_it.wait(DEADLINE_S)
+
+    holdings.when_created = wait_in_the_middle
+    reading = threading.Thread(target=item_came, args=(wire.StreamItem(TASK, 1, None),))
+    reading.start()
+    assert has_found_it.wait(DEADLINE_S)
+
+    def let_it_be_added(id: bytes) -> None:
+        holdings.when_gone = lambda id: None
+        may_add_it.set()
+        reading.join(DEADLINE_S)
+
+    holdings.when_gone = let_it_be_added
+    readers.close(handle)
+    assert not reading.is_alive()
+    assert sorted(holdings.let_go) == [return_id(TASK, index) for index in (0, 1, 2)]
+    assert said == [wire.Consumed(TASK, -1)]
