@@ -119,8 +119,8 @@ class NotebookPage:
     def _run_from_here(self) -> None:
         """Run the selected cell and those below it, which may not have been drawn yet."""
         if not any(self._choose("Run", "Run Selected Cell and All Below") for _ in range(3)):
-            # The item is disabled on the last cell. After the menu, keys may go to nobody, and this item to the cell.
-            self._choose("Run", "Run Selected Cell")
+            # The item is disabled on the last cell. After a menu, keys may reach nobody; this item reaches the cell.
+            self._choose("Run", "Run Selected Cell and Do not Advance")
 
     def open_panel(self) -> Any:
         """The panel of nbaccel-lab, opened by its command."""
