@@ -27,6 +27,12 @@ PAGES = [
 _numbers = iter(range(1, 10_000))
 PROMPTS = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
 ALL_HAVE_BEGUN = f"!{PROMPTS}.some(each => each.innerText.includes('[ ]'))"
+# The selected cell is the last one, and the others have begun: a page that is laid out may have moved the selection.
+ONLY_THE_LAST_IS_LEFT = """() => {
+    const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')], last = cells.pop();
+    const isLeft = cell => cell.querySelector('.jp-InputPrompt')?.innerText.includes('[ ]');
+    return last?.classList.contains('jp-mod-active') && isLeft(last) && !cells.some(isLeft);
+}"""
 
 
 class NotebookPage:
@@ -118,8 +124,11 @@ class NotebookPage:
 
     def _run_from_here(self) -> None:
         """Run the selected cell and those below it, which may not have been drawn yet."""
-        if not any(self._choose("Run", "Run Selected Cell and All Below") for _ in range(3)):
-            # The item is disabled on the last cell. After a menu, keys may reach nobody; this item reaches the cell.
+        for _ in range(3):
+            if self._choose("Run", "Run Selected Cell and All Below"):
+                return
+        # The item is disabled on the last cell. After a menu, keys may reach nobody; this item reaches the cell.
+        if self.page.evaluate(ONLY_THE_LAST_IS_LEFT):
             self._choose("Run", "Run Selected Cell and Do not Advance")
 
     def open_panel(self) -> Any:
