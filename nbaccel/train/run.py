@@ -104,7 +104,7 @@ class Run:
 
         def told(future: Future[Any]) -> None:
             if future.exception() is None and future.result():
-                while self.running and self._controller.presses < 2:  # the ladder's first step waits for a report
+                for _ in range(self._controller.presses, 2):  # the ladder's first step waits for a report
                     self._tell(ct.StopPressed())
 
         self._inbox.when(asked, told, lambda: True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,7 +36,8 @@ class TrialMailbox:
         self._begun: set[tuple[str, int]] = set()
         self._stopped: set[tuple[str, int]] = set()
         self._all_stopped = False
-        self._fitting: dict[tuple[str, int], asyncio.Future[bool]] = {}  # True once the run is interrupted
+        # Of each run that an attempt fits (several, if it has threads); True once it is interrupted.
+        self._fitting: defaultdict[tuple[str, int], list[asyncio.Future[bool]]] = defaultdict(list)
 
     async def put(self, trial: str, attempt: int, kind: str, number: int, contents: Any, waits: bool = False) -> bool:
         """Leave a message for the driver; returns whether the trial is to end."""
@@ -91,12 +93,12 @@ class TrialMailbox:
     async def fit_begins(self, trial: str, attempt: int) -> bool:
         """Wait until the run that a trial fits is to be interrupted; returns False once the run has ended."""
         waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._fitting[trial, attempt] = waiting
+        self._fitting[trial, attempt].append(waiting)
         return await waiting
 
     async def fit_ends(self, trial: str, attempt: int) -> bool:
         """Returns whether the run was interrupted."""
-        waiting = self._fitting.pop((trial, attempt))
+        waiting = self._fitting[trial, attempt].pop()
         was_interrupted = waiting.done()
         if not was_interrupted:
             waiting.set_result(False)
@@ -106,11 +108,13 @@ class TrialMailbox:
         """Interrupt the runs that these attempts fit; returns the attempts that fit none."""
         others = set()
         for each in attempts:
-            waiting = self._fitting.get(each)
-            if waiting is None:
+            fitting = self._fitting.get(each)
+            if not fitting:
                 others.add(each)
-            elif not waiting.done():
-                waiting.set_result(True)
+                continue
+            for waiting in fitting:
+                if not waiting.done():
+                    waiting.set_result(True)
         return others
 
     async def wake(self) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.engines.conftest import ON_RAY, death_of
+from tests.engines.conftest import ON_RAY
 from tests.rig import is_alive, wait_until
 
 pytestmark = pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=ON_RAY)], indirect=True)
@@ -332,31 +332,20 @@ def test_what_a_dead_process_had_submitted_ends_with_it(nb, gate, end):
 
 def test_an_actor_ends_with_the_task_that_created_it_and_was_cancelled_by_force(nb, tmp_path):
     @nb.remote(num_cpus=0)
-    class Child:
+    class LeftBehind:
         def wait(self):
+            (tmp_path / "there").touch()
             time.sleep(600)
 
-    @nb.remote(num_cpus=0)
-    class Keeper:
-        def keep(self, children):
-            self.children = children
-
-        def ask(self):
-            return nb.get(self.children[0].wait.remote())
-
     @nb.remote(num_cpus=0, max_retries=0)
-    def leave(keeper):
-        child = Child.remote()
-        nb.get(keeper.keep.remote([child]))
-        child.wait.remote()
-        (tmp_path / "there").touch()
-        time.sleep(600)
+    def leave():
+        nb.get(LeftBehind.remote().wait.remote())
 
-    keeper = Keeper.remote()
-    left = leave.remote(keeper)
-    wait_until((tmp_path / "there").exists, "the child's call")
+    left = leave.remote()
+    wait_until((tmp_path / "there").exists, "the call of the actor")
     nb.cancel(left, force=True)
-    assert "owner has died" in str(death_of(keeper.ask.remote))
+    running = [("state", "=", "ALIVE"), ("class_name", "=", "LeftBehind")]
+    wait_until(lambda: not nb.util.state.list_actors(filters=running), "the actor's end")
 
 
 def test_a_task_that_interrupts_itself_is_told_as_cancelled(nb):

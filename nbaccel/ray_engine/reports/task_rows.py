@@ -43,11 +43,8 @@ def rows(known: SnapshotFacts, nodes_alive: set[str]) -> list[TaskRow]:
     made = [_of_note(note, known, nodes_alive) for note in _worth_a_row(known)]
     _set_silent_ends(made, known)
     made += [row for each in waiting if (row := _of_submission(each, ready, actors, known)) is not None]
-    made += [
-        _nested(note, known)
-        for note in known.notes.values()
-        if "started_at" not in note and not _mine(note, known) and _is_known_of(note, known, actors)
-    ]
+    nested = [note for note in known.notes.values() if "started_at" not in note and not _mine(note, known)]
+    made += [row for note in nested if (row := _nested(note, actors, known)) is not None]
     return made
 
 
@@ -217,30 +214,32 @@ def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) ->
     return "PENDING_NODE_ASSIGNMENT" if each.about.kind is TaskKind.TASK else "SUBMITTED_TO_WORKER"
 
 
-def _is_known_of(note: Note, known: SnapshotFacts, actors: dict[str, str]) -> bool:
-    """Whether a nested task may still begin, or was cancelled.
-
-    If its actor or its submitter has ended, it may have run, and the end came before its report: nobody knows.
-    """
+def _state_of_nested(note: Note, actors: dict[str, str], known: SnapshotFacts) -> str | None:
+    """If its actor or its submitter has ended, it may have run, and the end came before its report: None."""
     if "name" not in note:
-        return False  # its submitter's first note was lost
+        return None  # its submitter's first note was lost
+    if "cancelled_at" in note or known.notes.get(note.get("parent") or "", {}).get("end") == "CANCELLED":
+        return "CANCELLED"
     is_old = time.time() > note["submitted_at"] + REPORTS_COME_S
-    actor = note.get("submitted_actor")
+    actor, submitter = note.get("submitted_actor"), note.get("submitter")
     if actor is not None and actors.get(actor, "DEAD" if is_old else "") == "DEAD":
-        return False
-    submitter = note.get("submitter")
-    return submitter is None or submitter in known.tables["workers"]
+        return None
+    if submitter is not None and submitter not in known.tables["workers"]:
+        return None
+    return "PENDING_NODE_ASSIGNMENT" if note["kind"] != "actor call" else "SUBMITTED_TO_WORKER"
 
 
-def _nested(note: Note, known: SnapshotFacts) -> TaskRow:
-    """A task that another has submitted and that has not begun."""
-    cancelled = "cancelled_at" in note or known.notes.get(note.get("parent") or "", {}).get("end") == "CANCELLED"
-    waiting = "PENDING_NODE_ASSIGNMENT" if note["kind"] != "actor call" else "SUBMITTED_TO_WORKER"
+def _nested(note: Note, actors: dict[str, str], known: SnapshotFacts) -> TaskRow | None:
+    """A task that another has submitted and that has not begun; None when nothing of it can be known any more."""
+    state = _state_of_nested(note, actors, known)
+    if state is None:
+        return None
+    cancelled = state == "CANCELLED"
     return TaskRow(
         task_id=note["task_id"],
         name=note["name"],
         kind=note["kind"],
-        state="CANCELLED" if cancelled else waiting,
+        state=state,
         why=UNREPORTED["TASK_CANCELLED"] if cancelled else "",
         error_type="TASK_CANCELLED" if cancelled else "",
         job=known.job,
