@@ -92,7 +92,7 @@ class DebugHead:
         self._room = ObjectRoom(
             self.objects, self.scheduler, self._peers, self._absent, self._absent, self._send, self.tell,
             arrived=lambda id, value: self.tasks.conclusions.arrived(id, value), unpin=self._arguments.unpin,
-            node_of=lambda client_id: self.nodes.node_id,
+            node_of=lambda client_id: self.nodes.node_id, clock=time.monotonic,
         )  # fmt: skip
         self.delivery = self._room.delivery
         self.questions = QuestionTable(self._send, freshen=lambda then: then())
@@ -116,7 +116,7 @@ class DebugHead:
         self.devices = TaskEnvironments(self.nodes, environments, jobs, audience, hide=hide)
         self._records = HeadRecords(
             self.scheduler, self.nodes, self.objects, environments, self.groups, self.actors.by_id, self.workers, jobs,
-            self._peers,
+            self._peers, time.monotonic,
         )  # fmt: skip
         self.tasks = TaskFlow(
             self._records, self._room, self._arguments, self.actors, self._absent, self._absent, self._absent,

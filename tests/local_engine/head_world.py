@@ -13,7 +13,6 @@ import os
 import socket
 import sys
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,18 +72,18 @@ class HeadWorld:
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="nb-world-")
-        self._environ, self._clock = dict(os.environ), time.monotonic
+        self._environ = dict(os.environ)
         self._processes = {name: getattr(process, name) for name in _ABOUT_PROCESSES}
         os.environ["NBACCEL_LEASE_DIR"] = os.path.join(self.folder, "leases")
         self._now = 1000.0  # it stands still but for jumps: what is due does not depend on how fast the machine is
-        time.monotonic = lambda: self._now
         process.kill_sessions = self._kill
         process.kill_group = process.kill_orphans = lambda which: None  # type: ignore[assignment]
         process.descends_from = lambda pid, parent: pid in self.workers
         zygote, self._zygote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._arena = os.memfd_create("nbaccel-test-arena")
         options: dict[str, object] = {"num_cpus": 2}
-        self.head = Head(Config("world", self.folder, 1 << 20, options, token="t"), self._arena, zygote)
+        config = Config("world", self.folder, 1 << 20, options, token="t")
+        self.head = Head(config, self._arena, zygote, clock=lambda: self._now)
         self.parts = self.head.parts
         self.parts.outputs = self.parts.workers._pipes = _NoOutputs()  # type: ignore[assignment]
         self._zygote.setblocking(False)
@@ -234,7 +233,7 @@ class HeadWorld:
         """Go on until nobody has anything to say."""
         quiet = 0
         while quiet < 3:
-            self.parts.poll.at(time.monotonic(), lambda: None)
+            self.parts.poll.at(self._now, lambda: None)
             try:
                 self.parts.poll.once()
                 self.parts.flush()
@@ -339,7 +338,6 @@ class HeadWorld:
         self._driver.close()
         self._zygote.close()
         self.parts.poll.close()
-        time.monotonic = self._clock
         for name, function in self._processes.items():
             setattr(process, name, function)
         os.environ.clear()

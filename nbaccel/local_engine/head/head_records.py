@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from nbaccel.local_engine.head.devices.nodes import Nodes
@@ -27,3 +27,4 @@ class HeadRecords:
     workers: Mapping[bytes, WorkerProcess]
     jobs: Mapping[int, Job]
     peers: Mapping[int, Peer]
+    clock: Callable[[], float]  # by which the scheduler and all waits go

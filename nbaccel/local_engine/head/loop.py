@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import setproctitle
@@ -39,16 +40,21 @@ MOST_TROUBLES = 100  # in a row: then nothing works any more
 
 
 class Head:
-    """The life of a head, from the first look at the devices to the last line written."""
+    """The life of a head, from the first look at the devices to the last line written.
 
-    def __init__(self, config: Config, arena_fd: int, zygote: socket.socket) -> None:
+    `clock` gives the seconds by which all its components wait.
+    """
+
+    def __init__(
+        self, config: Config, arena_fd: int, zygote: socket.socket, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.config = config
         self.stopping = ""
         self.started_at = time.time()
         self._finished = False
-        self.parts = Parts(self, config, arena_fd, zygote)
+        self.parts = Parts(self, config, arena_fd, zygote, clock)
         self.poll, self.note = self.parts.poll, self.parts.note
-        self.door = Door(self.poll, self, config.token)
+        self.door = Door(self.poll, self, config.token, clock)
 
     # ---- life
 

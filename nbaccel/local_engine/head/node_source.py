@@ -89,7 +89,7 @@ class NodeSource:
     # ---- rows
 
     def type_rows(self) -> list[NodeTypeRow]:
-        now = time.monotonic()
+        now = self._timers.now()
         rows = []
         for record in self._scheduler.node_types():
             spec = record.spec
@@ -107,7 +107,7 @@ class NodeSource:
         return rows
 
     def arrival_rows(self) -> list[ArrivalRow]:
-        now = time.monotonic()
+        now = self._timers.now()
         return [
             ArrivalRow(
                 str(launch.number), launch.node_type, "virtual", "arriving", _clock(launch.since, now),

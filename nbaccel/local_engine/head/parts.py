@@ -78,10 +78,13 @@ class HeadLife(Protocol):
 class Parts:
     """All components of one head."""
 
-    def __init__(self, life: HeadLife, config: Config, arena_fd: int, zygote: socket.socket) -> None:
+    def __init__(
+        self, life: HeadLife, config: Config, arena_fd: int, zygote: socket.socket, clock: Callable[[], float]
+    ) -> None:
         self._life = life
         self._config = config
-        self.poll = Poll()
+        self._clock = clock
+        self.poll = Poll(clock)
         self.note = Notes()
         self.until_done = UntilDone(self.poll, self.note)
         self.connections = Connections(self.poll, self.note)
@@ -191,6 +194,7 @@ class Parts:
             arrived=lambda id, value: self.tasks.flow.conclusions.arrived(id, value),
             unpin=self.arguments.unpin,
             node_of=self._node_of,
+            clock=self._clock,
         )
         self.delivery, self.lineage = self.object_room.delivery, self.object_room.lineage
 
@@ -227,6 +231,7 @@ class Parts:
             self.devices.looks.look,
             look_at_leases=self.devices.look_at_leases,
             is_ours=lambda pid: pid in self.workers.by_pid,
+            clock=self._clock,
         )
         self.records = HeadRecords(
             self.scheduler,
@@ -238,6 +243,7 @@ class Parts:
             self.workers.by_id,
             self.jobs.by_number,
             self.peers,
+            self._clock,
         )
         self.views = ViewRoom(
             self._config,

@@ -28,9 +28,10 @@ class Loop(LoopTimers, Protocol):
 
 
 class Poll:
-    """epoll with callbacks and timers."""
+    """epoll with callbacks and timers. `clock` gives seconds that never go back."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.now = clock
         self._epoll = select.epoll()
         self._readers: dict[int, Callable[[], None]] = {}
         self._writers: dict[int, Callable[[], None]] = {}
@@ -69,23 +70,19 @@ class Poll:
         reading = 0 if fd in self._paused else select.EPOLLIN
         self._epoll.modify(fd, reading | (select.EPOLLOUT if fd in self._writers else 0))
 
-    def now(self) -> float:
-        """The current time, as `at` uses it."""
-        return time.monotonic()
-
     def after(self, pause_s: float, call: Callable[[], None]) -> None:
         """Call a function after so many seconds."""
-        self.at(time.monotonic() + pause_s, call)
+        self.at(self.now() + pause_s, call)
 
     def at(self, when: float, call: Callable[[], None]) -> None:
-        """Call a function at this time of time.monotonic()."""
+        """Call a function at this time of the clock."""
         heapq.heappush(self._timers, (when, next(self._order), call))
 
     def once(self) -> None:
         """Wait for events, and call their functions."""
         timeout_s = -1.0
         if self._timers:
-            timeout_s = max(self._timers[0][0] - time.monotonic(), 0)
+            timeout_s = max(self._timers[0][0] - self.now(), 0)
         for fd, mask in self._epoll.poll(timeout_s):
             if mask & select.EPOLLOUT:
                 writer = self._writers.pop(fd, None)
@@ -98,7 +95,7 @@ class Poll:
                 if reader is not None:
                     reader()
         if self._timers:
-            self._call_due(time.monotonic())
+            self._call_due(self.now())
 
     def _call_due(self, now: float) -> None:
         while self._timers and self._timers[0][0] <= now:

@@ -7,19 +7,16 @@ processes use.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from itertools import islice
 from typing import Protocol
 
 import msgspec
 
-from nbaccel.accelerators import NodeDevices
-from nbaccel.local_engine.head.records import ActorEntry
+from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.rows import PidOf
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import TaskExplanation
 from nbaccel.scheduling.holder_words import HolderFact
-from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording
 
@@ -50,17 +47,11 @@ class NobodyElse:
 class Reasons:
     """Explains and probes."""
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        actors: Mapping[bytes, ActorEntry],
-        devices: Mapping[bytes, NodeDevices],
-        pid_of: PidOf,
-        foreign: Foreign,
-    ) -> None:
-        self._scheduler = scheduler
-        self._actors = actors
-        self._devices = devices  # by node
+    def __init__(self, records: HeadRecords, pid_of: PidOf, foreign: Foreign) -> None:
+        self._scheduler = records.scheduler
+        self._actors = records.actors
+        self._devices = records.nodes.devices  # by node
+        self._clock = records.clock
         self._pid_of = pid_of
         self._foreign = foreign
 
@@ -75,14 +66,14 @@ class Reasons:
         if id in self._actors:
             return [self._actor(id)]
         if len(id) == GROUP_ID_BYTES:
-            explanation = self._scheduler.explain_group(id, time.monotonic())
+            explanation = self._scheduler.explain_group(id, self._clock())
             return [self._row(what, explanation)] if explanation is not None else []
-        explanation = self._scheduler.explain(id[:TASK_ID_BYTES], time.monotonic())
+        explanation = self._scheduler.explain(id[:TASK_ID_BYTES], self._clock())
         return [self._row(id[:TASK_ID_BYTES].hex(), explanation)] if explanation is not None else []
 
     def _all(self) -> list[explanations.Explanation]:
         """The first task of each line, so that no kind of demand is missing, then other tasks, then groups."""
-        scheduler, now = self._scheduler, time.monotonic()
+        scheduler, now = self._scheduler, self._clock()
         ids = dict.fromkeys(record.task.task_id for record, _count in scheduler.waiting_shapes())
         ids |= dict.fromkeys(record.task.task_id for record in islice(scheduler.waiting(), MOST_EXPLAINED))
         found = [(id.hex(), scheduler.explain(id, now)) for id in islice(ids, MOST_EXPLAINED)]
@@ -93,7 +84,7 @@ class Reasons:
     def _actor(self, actor_id: bytes) -> explanations.Explanation:
         """Explain an actor: it waits while its constructor waits; later the sentence names its place."""
         entry = self._actors[actor_id]
-        creation = self._scheduler.explain(entry.creation.task_id, time.monotonic())
+        creation = self._scheduler.explain(entry.creation.task_id, self._clock())
         if creation is not None and entry.state in ("PENDING_CREATION", "RESTARTING"):
             return msgspec.structs.replace(self._row(actor_id.hex(), creation), state=entry.state)
         name = entry.terms.class_name
@@ -108,7 +99,7 @@ class Reasons:
     def probe(self, choice: Choice) -> explanations.Probe:
         """Whether a task with this demand could start if it were submitted now."""
         self._foreign.look()
-        found = self._scheduler.explain_choice(choice, time.monotonic())
+        found = self._scheduler.explain_choice(choice, self._clock())
         return self._row("", found).as_probe()
 
     # --- rows -----------------------------------------------------------------------------------------------------
@@ -149,7 +140,7 @@ class Reasons:
             device_id=device,
             cell=fact.cell,
             pid=self._pid(fact),
-            since=time.time() - (time.monotonic() - fact.since),
+            since=time.time() - (self._clock() - fact.since),
             task_id=fact.task_id.hex() if fact.task_id else None,
             actor_id=fact.actor_id.hex() if fact.actor_id else None,
             group_id=fact.group_id.hex() if fact.group_id else None,

@@ -30,9 +30,10 @@ PidOf = Callable[[bytes], int | None]  # the process of a worker, by the worker'
 class Rows:
     """Reads the scheduler's records and the entries that belong to them."""
 
-    def __init__(self, scheduler: Scheduler, pid_of: PidOf) -> None:
+    def __init__(self, scheduler: Scheduler, pid_of: PidOf, clock: Callable[[], float]) -> None:
         self._scheduler = scheduler
         self._pid_of = pid_of
+        self._clock = clock
 
     # ---- devices
 
@@ -94,7 +95,7 @@ class Rows:
         return rows
 
     def _say_why(self, waiting: list[tuple[TaskRecord, TaskRow]]) -> None:
-        now = time.monotonic()
+        now = self._clock()
         for record, row in waiting[:MOST_EXPLAINED]:
             explanation = self._scheduler.explain(record.task.task_id, now)
             row.why = explanation.sentence if explanation is not None else ""
@@ -208,7 +209,7 @@ class Rows:
     def _why_it_waits(self, entry: ActorEntry) -> str:
         if entry.state not in ("PENDING_CREATION", "RESTARTING") or entry.creation is None:
             return ""
-        explanation = self._scheduler.explain(entry.creation.task_id, time.monotonic())
+        explanation = self._scheduler.explain(entry.creation.task_id, self._clock())
         return explanation.sentence if explanation is not None else ""
 
 

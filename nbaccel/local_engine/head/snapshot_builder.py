@@ -175,7 +175,7 @@ class SnapshotBuilder:
 
     def _of_type(self, spec: NodeSpec) -> dict[str, Any]:
         """The fields of a node that was asked for: since when it is idle, when it may leave, and what keeps it."""
-        place, offset = self._scheduler.node_place(spec.node_id), time.time() - time.monotonic()
+        place, offset = self._scheduler.node_place(spec.node_id), time.time() - self._records.clock()
         leaves_at = self._scheduler.leaves_at(spec.node_id)
         if place is None or leaves_at is None:
             return {"node_type": spec.node_type}

@@ -42,7 +42,7 @@ class ViewRoom:
         self.snapshot_builder = SnapshotBuilder(
             config,
             records,
-            Rows(records.scheduler, pid_of),
+            Rows(records.scheduler, pid_of, records.clock),
             published=self.published.rows,
             metrics=metrics,
             alerts=alerts,
@@ -50,7 +50,7 @@ class ViewRoom:
             started_at=started_at,
             growing=growing,
         )
-        reasons = Reasons(records.scheduler, records.actors, records.nodes.devices, pid_of, foreign)
+        reasons = Reasons(records, pid_of, foreign)
         rows = StateRows(self.snapshot_builder, records, alerts)
         self._cluster_answers = ClusterAnswers(self.snapshot_builder, rows, reasons, snapshot=snapshot)
 

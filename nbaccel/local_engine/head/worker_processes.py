@@ -6,7 +6,6 @@ import fcntl
 import os
 import resource
 import socket
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -229,14 +228,14 @@ class WorkerProcesses:
                 self._reaped(worker, status)
             else:
                 strangers = True
-                self._unclaimed[pid] = status, time.monotonic()
+                self._unclaimed[pid] = status, self._timers.now()
         if strangers:
             self._forget_strangers()
             process.kill_orphans(self._sessions)
 
     def _forget_strangers(self) -> None:
         """A worker introduces itself soon, if at all; whoever else ends as our child is of no interest."""
-        oldest = time.monotonic() - 60.0
+        oldest = self._timers.now() - 60.0
         for pid in [pid for pid, (_status, when) in self._unclaimed.items() if when < oldest]:
             del self._unclaimed[pid]
 

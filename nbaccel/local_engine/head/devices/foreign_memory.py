@@ -6,7 +6,6 @@ next question.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from nbaccel import proc
@@ -31,18 +30,20 @@ class ForeignMemory:
         *,
         look_at_leases: Callable[[], None],
         is_ours: Callable[[int], bool],
+        clock: Callable[[], float],
     ) -> None:
         self._nodes = nodes
         self._scheduler = scheduler
         self._look_at = look
         self._look_at_leases = look_at_leases
         self._is_ours = is_ours  # whether a process is one of this head's workers
+        self._clock = clock
         self._seen: dict[str, DeviceReading] = {}  # device -> its memory and processes, when last looked at
         self._looked_at = 0.0
 
     def look(self) -> None:
         """Measure the devices again, unless that was just done."""
-        now = time.monotonic()
+        now = self._clock()
         devices = self._nodes.real()
         if devices:  # other heads may have taken some since we last tried to
             self._look_at_leases()

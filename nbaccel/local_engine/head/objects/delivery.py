@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -41,6 +40,7 @@ class Delivery:
         *,
         arrived: Callable[[bytes, wire.Value], None],
         copied: Callable[[ObjectRecord, int], None],
+        clock: Callable[[], float],
     ) -> None:
         self._objects = objects
         self._peers = peers
@@ -49,6 +49,7 @@ class Delivery:
         self._errors = errors
         self._arrived = arrived
         self._copied = copied
+        self._clock = clock
 
     # ---- one value to one process
 
@@ -59,7 +60,7 @@ class Delivery:
         record = self._objects.records.get(id)
         if record is None or record.value is None:
             return failures.failed("ObjectLostError", f"Object {id.hex()} does not exist any more.")
-        record.last_used = time.monotonic()
+        record.last_used = self._clock()
         if record.value.status != wire.OK:
             self._errors.read([id])
         if record.value.data is None:

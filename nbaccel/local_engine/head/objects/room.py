@@ -42,6 +42,7 @@ class ObjectRoom:
         arrived: Callable[[bytes, wire.Value], None],
         unpin: Callable[[TaskEntry, Task], None],
         node_of: Callable[[int], bytes],
+        clock: Callable[[], float],
     ) -> None:
         self.delivery = Delivery(
             ledger,
@@ -51,6 +52,7 @@ class ObjectRoom:
             errors,
             arrived=arrived,
             copied=lambda record, client_id: self.lineage.read(record, client_id),
+            clock=clock,
         )
         self.lineage = Lineage(ledger, scheduler, tell, fill=self.delivery.fill, unpin=unpin, node_of=node_of)
         self.requests = ObjectRequests(ledger, store, self.delivery, send, read=errors.read, placed=self.lineage.placed)

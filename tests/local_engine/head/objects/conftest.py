@@ -52,6 +52,7 @@ class Room:
         self.delivery = Delivery(
             self.objects, out.peers, out.send, self.store.when_here, self.errors,
             arrived=lambda id, value: self.arrived.append(id), copied=lambda record, client: None,
+            clock=self.clock.now,
         )  # fmt: skip
         requests = ObjectRequests(
             self.objects, self.store, self.delivery, out.send, read=self.errors.read, placed=lambda id, node: None
