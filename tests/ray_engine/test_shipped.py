@@ -223,14 +223,16 @@ def test_the_collector_keeps_a_bounded_number_of_short_tasks(collector):
     assert len(briefs) == most // 200
 
 
-class _Sent:
-    """Stands for the collector's handle."""
+class _Link:
+    """Stands for the way to a collector that somebody watches."""
 
     def __init__(self):
         self.batches = []
-        self.report = self
 
-    def remote(self, where, batch, briefs):
+    def look(self, lost):
+        return True
+
+    def send(self, where, batch, briefs):
         self.batches.append((batch, len(briefs[1]) // 48))
         return "ref"
 
@@ -246,13 +248,30 @@ class _Clock:
 
 
 @pytest.fixture
-def reporter(wrapping, monkeypatch):
-    """Of this process, with a clock of the test's."""
+def sent():
+    """The batches that a test's reporter has sent: the notes of each, and the number of short tasks."""
+    return []
+
+
+@pytest.fixture
+def make_reporter(wrapping, monkeypatch, sent):
+    """Makes a reporter of this process, with a clock of the test's and without a thread."""
     reporting = __import__("nbaccel_in_ray.reporting").reporting
     monkeypatch.setattr(reporting, "time", _Clock())
-    made = reporting.Reporter()
-    made._collector, made._here, made._sent_at = _Sent(), WHERE, reporting.time.time()
-    return made
+
+    def make(start=lambda reporter: None, wake=None):
+        link = _Link()
+        link.batches = sent
+        made = reporting.Reporter(link, start, wake)
+        made._here, made._sent_at = WHERE, reporting.time.time()
+        return made
+
+    return make
+
+
+@pytest.fixture
+def reporter(make_reporter):
+    return make_reporter()
 
 
 def _begin(reporter, number, age=0.0, **more):
@@ -262,89 +281,101 @@ def _begin(reporter, number, age=0.0, **more):
     return note
 
 
-def test_short_tasks_wait_for_each_other_and_what_runs_for_long_does_not(reporter):
+def test_short_tasks_wait_for_each_other_and_what_runs_for_long_does_not(reporter, sent):
     for number in range(3):
         reporter.ended(_begin(reporter, number))
     young = _begin(reporter, 4)
     assert reporter._send() is None
     old = _begin(reporter, 5, age=1.0)
     assert reporter._send() is not None
-    ((batch, briefs),) = reporter._collector.batches
+    ((batch, briefs),) = sent
     assert ([note["task_id"] for note in batch], briefs) == ([old["task_id"].hex()], 3)
     reporter.ended(young)
     assert reporter._send() is None
     reporter.ended(old)  # it was spoken of: its end is news
     assert reporter._send() is not None
-    assert reporter._collector.batches[1:] == [([], 2)]
+    assert sent[1:] == [([], 2)]
 
 
-def test_after_a_flood_the_rest_is_told_before_ray_may_end_the_idle_process(reporter):
+def test_after_a_flood_the_rest_is_told_before_ray_may_end_the_idle_process(reporter, sent):
     for number in range(150):
         reporter.ended(_begin(reporter, number))
     reporter._sent_at -= 0.6
     assert reporter._send() is None  # many more may come
     reporter._ended_at -= 0.3
     assert reporter._send() is not None
-    assert reporter._collector.batches == [([], 150)]
+    assert sent == [([], 150)]
 
 
 @pytest.mark.parametrize("urgent", ["devices", "error", "submitted", "progress"])
-def test_what_a_view_waits_for_is_sent_at_once(reporter, monkeypatch, urgent):
+def test_what_a_view_waits_for_is_sent_at_once(reporter, monkeypatch, urgent, sent):
     if urgent == "devices":
         _begin(reporter, 1, devices={"GPU": ["0"]})
     elif urgent == "error":
         reporter.ended(_begin(reporter, 1), ValueError("no"))
     elif urgent == "submitted":
-        monkeypatch.setattr(reporter, "_start", lambda: None)
         reporter.submitted(_note(_Id(1), submitted_at=1.0))
     else:
         note = _begin(reporter, 1)
         monkeypatch.setattr(reporter, "current", lambda: note)
         reporter.progress(1.0, 2.0)
     assert reporter._send() is not None
-    ((batch, briefs),) = reporter._collector.batches
+    ((batch, briefs),) = sent
     assert (len(batch), briefs) == (1, 0)
 
 
-def test_an_actor_speaks_to_ray_while_it_works_or_when_it_seems_to_live_on(reporter, monkeypatch):
-    monkeypatch.setattr(reporter, "_look", lambda: True)
+def test_an_actor_speaks_to_ray_while_it_works_or_when_it_seems_to_live_on(reporter, sent):
     reporter.creation = creation = _begin(reporter, 1)
     reporter._lives_on = True
     creation["devices"] = {"GPU": ["0"]}
     reporter._say()
     reporter.ended(creation)
-    assert len(reporter._collector.batches) == 1
+    assert len(sent) == 1
     call = _begin(reporter, 2)
     reporter.ended(call, ValueError("no"))
     reporter._say()
-    assert len(reporter._collector.batches) == 1  # the last handle may just have gone
+    assert len(sent) == 1  # the last handle may just have gone
     reporter._ended_at -= 1.0
     reporter._say()
-    assert len(reporter._collector.batches) == 2
+    assert len(sent) == 2
 
 
-def test_an_idle_process_with_news_looks_again_and_one_without_sleeps(reporter, monkeypatch):
+class _Wake:
+    """An event that is never set, and remembers how long it was waited for."""
+
+    def __init__(self):
+        self.waits = []
+        self.wait = self.waits.append
+
+    def set(self):
+        pass
+
+    def clear(self):
+        pass
+
+
+def test_an_idle_process_with_news_looks_again_and_one_without_sleeps(make_reporter):
     reporting = __import__("nbaccel_in_ray.reporting").reporting
-    waits = []
-    monkeypatch.setattr(reporter._wake, "wait", waits.append)
+    wake = _Wake()
+    reporter = make_reporter(wake=wake)
     reporter._sleep()
     reporter.ended(_begin(reporter, 1))
     reporter._worked_at = _Clock().monotonic()
     reporter._sleep()
     reporter._worked_at -= reporting.UNSAID_S
     reporter._sleep()
-    assert waits == [None, reporting.LOOK_EVERY_S, None]
+    assert wake.waits == [None, reporting.LOOK_EVERY_S, None]
 
 
-def test_at_its_end_a_process_says_everything(reporter):
+def test_at_its_end_a_process_says_everything(reporter, sent):
     _begin(reporter, 1)
     reporter.ended(_begin(reporter, 2))
     assert reporter._send(everything=True) is not None
-    ((batch, briefs),) = reporter._collector.batches
+    ((batch, briefs),) = sent
     assert (len(batch), briefs) == (1, 1)
 
 
-def test_a_failure_is_never_told_as_a_good_end(reporter):
+def test_a_failure_is_never_told_as_a_good_end(reporter, sent):
     class Slow(Exception):
         def __str__(self):  # meanwhile the thread sends what there is
             reporter._send(everything=True)
@@ -353,8 +384,8 @@ def test_a_failure_is_never_told_as_a_good_end(reporter):
     note = _begin(reporter, 1)
     reporter.ended(note, Slow())
     reporter._send(everything=True)
-    assert not any(briefs for _, briefs in reporter._collector.batches)
-    told = [each for batch, _ in reporter._collector.batches for each in batch]
+    assert not any(briefs for _, briefs in sent)
+    told = [each for batch, _ in sent for each in batch]
     assert [each["end"] for each in told if "ended_at" in each] == ["FAILED"]
 
 
@@ -380,16 +411,16 @@ class _RaysCore:
         return {"GPU": 1.0}
 
 
-def test_an_attempt_is_told_only_as_the_task_that_it_stands_for(reporter, wrapping, monkeypatch):
+def test_an_attempt_is_told_only_as_the_task_that_it_stands_for(make_reporter, sent, wrapping, monkeypatch):
+    reporter = make_reporter(start=lambda made: made._send())  # the thread wakes and looks at once
     reporting, attempts = (getattr(__import__(f"nbaccel_in_ray.{name}"), name) for name in ("reporting", "attempts"))
     monkeypatch.setattr(reporting, "ray", _RaysCore())
     monkeypatch.setattr(wrapping, "reporter", reporter)
-    monkeypatch.setattr(reporter, "_start", reporter._send)  # the thread wakes and looks at once
     claim = attempts.Claim(b"", b"0", "cc" * 24, "cpu", "it was busy")
     with wrapping.noted(wrapping.CodeDescription("train", "task", ("GPU",)), claim):
         pass
     reporter._send(everything=True)
-    told = [each for batch, _ in reporter._collector.batches for each in batch]
+    told = [each for batch, _ in sent for each in batch]
     assert {each["task_id"] for each in told} == {"cc" * 24}
     assert [("ended_at" in each, each["choice"]) for each in told] == [(False, "cpu"), (True, "cpu")]
 

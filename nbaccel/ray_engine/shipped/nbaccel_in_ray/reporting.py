@@ -56,20 +56,83 @@ def watched_key(job_id: str) -> bytes:
     return f"nbaccel:watched:{job_id}".encode()
 
 
-class Reporter:
-    """The notes of one process."""
+class CollectorLink:
+    """Finds the collector of this job, if somebody watches, and sends it reports."""
 
     def __init__(self) -> None:
+        self._collector: Any = None
+        self._answer: Any = None  # Ray's ref of the collector's answer to the last report
+        self._looked_at = 0.0
+
+    def __bool__(self) -> bool:
+        """Whether somebody watched at the last look."""
+        return self._collector is not None
+
+    def look(self, lost: Callable[[], None]) -> bool:
+        """Whether somebody watches this job; `lost` is called when the collector has died meanwhile."""
+        now = time.monotonic()
+        if now - self._looked_at < LOOK_EVERY_S:
+            return bool(self)
+        self._looked_at = now
+        if self._has_died():
+            self._collector = None
+            lost()
+        job_id = ray.get_runtime_context().get_job_id()
+        if not internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE):
+            self._collector = None
+        elif self._collector is None:
+            self._collector = ray.get_actor(collector_name(job_id), namespace=NAMESPACE)
+        return bool(self)
+
+    def look_anew(self) -> None:
+        """Make the next look a real one, even if the last look was just now."""
+        self._looked_at = -LOOK_EVERY_S
+
+    def let_go(self) -> None:
+        """Send nothing more until the next look: the cluster or the collector has ended."""
+        self._collector = None
+
+    def _has_died(self) -> bool:
+        """Whether the collector's answer to the last report is an error."""
+        if self._answer is None or not ray.wait([self._answer], timeout=0)[0]:
+            return False
+        answer, self._answer = self._answer, None
+        try:
+            ray.get(answer)
+        except ray.exceptions.RayError:
+            return True
+        return False
+
+    def send(self, where: Note, batch: list[Note], briefs: Briefs) -> Any:
+        """Report notes of the process that `where` describes; returns Ray's ref of the answer."""
+        self._answer = self._collector.report.remote(where, batch, briefs)
+        return self._answer
+
+
+def _start_thread(reporter: Reporter) -> None:
+    printing.install(reporter)
+    interrupting.install()
+    threading.Thread(target=reporter.run, name="nbaccel-reports", daemon=True).start()
+
+
+class Reporter:
+    """The notes of one process. `start` gives the reporter a thread that calls `run`; `wake` wakes that thread."""
+
+    def __init__(
+        self,
+        link: CollectorLink | None = None,
+        start: Callable[[Reporter], None] = _start_thread,
+        wake: threading.Event | None = None,
+    ) -> None:
         self._running: dict[int, Note] = {}
         self._ids: set[object] = set()  # of the tasks that run
         self._news: deque[Note] = deque(maxlen=MOST_KEPT)  # notes that were not sent yet
         self._lock = threading.Lock()
-        self._wake = threading.Event()
+        self._link = link or CollectorLink()
+        self._start_thread = start
+        self._wake = wake or threading.Event()
         self._idle = False
-        self._thread: threading.Thread | None = None
-        self._collector: Any = None
-        self._answer: Any = None  # Ray's ref of the collector's answer to the last report
-        self._looked_at = 0.0
+        self._is_started = False
         self._sent_at = 0.0
         self._worked_at = 0.0
         self._ended_at = 0.0
@@ -104,7 +167,7 @@ class Reporter:
         self._running[id(note)] = note
         self._ids.add(note["task_id"])
         self._news.append(note)
-        if self._thread is None or self._idle:
+        if not self._is_started or self._idle:
             self._start()
         return note
 
@@ -134,7 +197,7 @@ class Reporter:
         """Note that a task of this process has submitted another one."""
         self._news.append(note)
         self._is_urgent = True
-        if self._thread is None or self._idle:
+        if not self._is_started or self._idle:
             self._start()
 
     def current(self) -> Note | None:
@@ -170,14 +233,13 @@ class Reporter:
 
     def _start(self) -> None:
         with self._lock:
-            if self._thread is None:
-                printing.install(self)
-                interrupting.install()
-                self._thread = threading.Thread(target=self._run, name="nbaccel-reports", daemon=True)
-                self._thread.start()
+            if not self._is_started:
+                self._is_started = True
+                self._start_thread(self)
         self._wake.set()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """What the thread does, as long as the process lives."""
         self._worked_at = time.monotonic()
         while True:
             watched = self._say()
@@ -196,14 +258,13 @@ class Reporter:
         """
         with self._in_ray:
             if self._lives_on and not self._running and time.monotonic() < self._ended_at + QUIET_S:
-                return self._collector is not None
+                return bool(self._link)
             try:
-                watched = self._look()
-                if watched:
+                if self._link.look(self._tell_again):
                     self._send()
             except Exception:  # the cluster or the collector has ended: a report must never cost a task
-                watched, self._collector = False, None
-        return watched
+                self._link.let_go()
+            return bool(self._link)
 
     def _sleep(self) -> None:
         """Sleep until the next task starts; only briefly while notes are unsent: somebody may begin to watch."""
@@ -214,33 +275,6 @@ class Reporter:
                 self._worked_at = time.monotonic()
         self._wake.clear()
         self._idle = False
-
-    def _look(self) -> bool:
-        """Whether somebody watches this job."""
-        now = time.monotonic()
-        if now - self._looked_at < LOOK_EVERY_S:
-            return self._collector is not None
-        self._looked_at = now
-        if self._is_lost():
-            self._collector = None
-            self._tell_again()
-        job_id = ray.get_runtime_context().get_job_id()
-        if not internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE):
-            self._collector = None
-        elif self._collector is None:
-            self._collector = ray.get_actor(collector_name(job_id), namespace=NAMESPACE)
-        return self._collector is not None
-
-    def _is_lost(self) -> bool:
-        """Whether the collector has died: its answer to the last report is an error."""
-        if self._answer is None or not ray.wait([self._answer], timeout=0)[0]:
-            return False
-        answer, self._answer = self._answer, None
-        try:
-            ray.get(answer)
-        except ray.exceptions.RayError:
-            return True
-        return False
 
     def _tell_again(self) -> None:
         """Report what still holds something to the next collector: it knows nothing yet."""
@@ -283,8 +317,7 @@ class Reporter:
             plain = {name: _plain(value) for name, value in list(note.items()) if name != "sent"}
             plain["task_id"] = plain.pop("stands_for", plain["task_id"])
             batch.append(plain)
-        self._answer = self._collector.report.remote(self._where(), batch, packed(briefs))
-        return self._answer
+        return self._link.send(self._where(), batch, packed(briefs))
 
     def _where(self) -> Note:
         if not self._here:
@@ -299,9 +332,9 @@ class Reporter:
 
     def flush(self) -> None:
         """Send now and wait: this process is about to end."""
-        self._looked_at = -LOOK_EVERY_S  # look even if the last look was just now
+        self._link.look_anew()
         try:
-            if self._look():
+            if self._link.look(self._tell_again):
                 sent = self._send(everything=True)
                 if sent is not None:
                     ray.get(sent, timeout=END_TIMEOUT_S)
