@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from nbaccel import actor, util
     from nbaccel.logging_config import LoggingConfig
     from nbaccel.notebook.dashboards import dashboard
-    from nbaccel.views.answers import explain, probe, recycle
+    from nbaccel.views.answers import explain, probe, recycle, ref_of
     from nbaccel.views.snapshot import Snapshot
     from nbaccel.waits.completion_order import as_completed
     from nbaccel.waits.executor import Executor
@@ -103,6 +103,7 @@ __all__ = [
     "progress",
     "put",
     "recycle",
+    "ref_of",
     "remote",
     "report_progress",
     "shutdown",
@@ -138,6 +139,7 @@ _LAZY = {
     "explain": "views.answers",
     "probe": "views.answers",
     "recycle": "views.answers",
+    "ref_of": "views.answers",
     "dashboard": "notebook.dashboards",
     "progress": "waits.progress_bar",
 }

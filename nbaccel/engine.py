@@ -102,6 +102,9 @@ class ObjectPromise(Protocol):
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]: ...
 
+    def ref_of(self, task_id: str) -> list[ObjectRef[Any]]:
+        """Refs to the results of a task that a snapshot shows by this id. Raises ValueError when there are none."""
+
     def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[ObjectPlaces]:
         """For each object: {"node_ids": hex ids of the nodes that have it, "object_size": bytes, "did_spill": bool}."""
 
@@ -193,7 +196,7 @@ class CodePromise(Protocol):
 
 
 class ViewPromise(Protocol):
-    """Questions that views ask, and actions that users take in them."""
+    """Questions that views ask."""
 
     def snapshot(self) -> Snapshot: ...
 
@@ -206,21 +209,12 @@ class ViewPromise(Protocol):
     def probe(self, options: TaskOptions) -> Probe:
         """Whether a task with these options could start if it were submitted now."""
 
-    def recycle(self) -> int:
-        """End the idle processes that have run user code, with everything they keep. Returns their number."""
-
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
         """Call back, from a thread of the engine's, with each new snapshot and with None at the cluster's end; of an
         engine that has ended, with None at once.
 
         The callback None stops. `rows` asks for more tasks than a snapshot usually has.
         """
-
-    def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
-        """Cancel the task that a snapshot shows by this id. Only queues a message: any thread may call it."""
-
-    def kill_by_id(self, actor_id: str) -> None:
-        """End the actor that a snapshot shows by this id. Only queues a message: any thread may call it."""
 
     def publish(
         self,
@@ -247,8 +241,35 @@ class ViewPromise(Protocol):
         """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings`, `ReadRows` or `ReadTaskLog`."""
 
 
+class ActionPromise(Protocol):
+    """Actions that users take in views."""
+
+    def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
+        """Cancel the task that a snapshot shows by this id. Only queues a message: any thread may call it."""
+
+    def retry(self, task_id: str) -> str:
+        """Run the call of a failed task once more, as a new task of the same driver; returns the new task's hex id.
+
+        Raises ValueError when the call is not kept.
+        """
+
+    def kill_by_id(self, actor_id: str) -> None:
+        """End the actor that a snapshot shows by this id. Only queues a message: any thread may call it."""
+
+    def recycle(self) -> int:
+        """End the idle processes that have run user code, with everything they keep. Returns their number."""
+
+
 class Engine(
-    TaskPromise, ObjectPromise, StreamPromise, ClusterPromise, GroupPromise, CodePromise, ViewPromise, Protocol
+    TaskPromise,
+    ObjectPromise,
+    StreamPromise,
+    ClusterPromise,
+    GroupPromise,
+    CodePromise,
+    ViewPromise,
+    ActionPromise,
+    Protocol,
 ):
     """Everything that callers ask of an engine."""
 

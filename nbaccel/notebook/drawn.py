@@ -94,6 +94,8 @@ class DrawnTask(msgspec.Struct, omit_defaults=True):
     choice: str = ""
     peak_memory_bytes: int | None = None
     progress: tuple[float, float] | None = None
+    retryable: bool = False
+    retry_of: str = ""
 
 
 class DrawnActor(msgspec.Struct, omit_defaults=True):

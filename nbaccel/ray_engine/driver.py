@@ -132,6 +132,7 @@ class RayEngine:
         # questions of views
         self.explain, self.probe, self.recycle = answers.explain, answers.probe, answers.recycle
         self.cancel_by_id, self.kill_by_id = answers.cancel_by_id, answers.kill_by_id
+        self.retry, self.ref_of = answers.retry, answers.ref_of
         self.logs, self.timeline, self.state = answers.logs, answers.timeline, answers.state
 
     def begin_telling(self) -> None:

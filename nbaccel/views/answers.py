@@ -6,6 +6,7 @@ Unix seconds. A fact that an engine cannot know is unknown and never guessed.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from inspect import signature
@@ -18,12 +19,15 @@ from nbaccel import exceptions
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.handles.options import TaskOptions, task_options
 from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
+from nbaccel.views import wording
 from nbaccel.views.explanations import Explanation, Probe, Verdict
+from nbaccel.views.task_filter import TaskFilter
 
 if TYPE_CHECKING:
     from nbaccel.util.placement_group import PlacementGroup
 
 VERIFY_PATIENCE_S = 60.0  # for a `verify` without `timeout_s`: a driver that hangs must not hang the notebook
+_LONG_ID = re.compile("[0-9a-f]{48}(?:[0-9a-f]{8})?")  # of a task, or of its result
 ENDING_PATIENCE_S = 10.0  # for a device whose holder is over: its process is killed after one, and a new one starts
 
 
@@ -77,6 +81,28 @@ def _checked_hex(text: str) -> str:
             f"explain() takes a hex id as views show it, such as {bytes(range(0xA0, 0xA8)).hex()}…, not {text!r}."
         ) from None
     return text
+
+
+def ref_of(id: str) -> ObjectRef[Any] | list[ObjectRef[Any]]:
+    """A ref to the result of a task that a view shows by this id, such as a task that **Retry** has submitted.
+
+    The short id ("7f3a-12") and the long one work. A task with several results gives a list of refs, as its call does.
+    Raises ValueError if no task has this id, or if nobody holds its results any more.
+
+    >>> nbaccel.get(nbaccel.ref_of("7f3a-12"))
+    """
+    if not isinstance(id, str):
+        raise TypeError(f"ref_of() takes a task's id as views show it, as text, not {type(id).__name__}.")
+    current = engines.current()
+    word = id.strip().lstrip("#")
+    if not _LONG_ID.fullmatch(word):
+        rows = current.tasks(TaskFilter(text=word)).rows
+        ids = {row.task_id for row in rows if wording.short_id(row.task_id) == word}
+        if len(ids) != 1:
+            raise ValueError(f"{'No task has' if not ids else 'Several tasks have'} the id {id!r}; views show the ids.")
+        word = ids.pop()
+    refs = current.ref_of(word[:48])
+    return refs[0] if len(refs) == 1 else refs
 
 
 def recycle() -> int:

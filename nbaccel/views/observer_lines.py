@@ -59,6 +59,7 @@ class DoneLine(ObserverLine, tag="done"):
     ask: str
     node_id: str | msgspec.UnsetType = msgspec.UNSET  # of the node that was added
     workers: int | msgspec.UnsetType = msgspec.UNSET  # that were ended
+    task_id: str | msgspec.UnsetType = msgspec.UNSET  # of the task that was submitted
 
 
 class SnapshotLine(ObserverLine, tag="snapshot"):
@@ -251,6 +252,18 @@ class CancelTask(ObserverQuestion[None], tag="cancel"):
 
     def line(self, answer: None) -> DoneLine:
         return DoneLine(self.tag())
+
+
+class RetryTask(ObserverQuestion[str], tag="retry"):
+    """Run the call of a failed task (its hex id) once more, as a new task; the answer is the new task's hex id.
+
+    This is possible while the failed task's row says that it is `retryable`.
+    """
+
+    task_id: str
+
+    def line(self, answer: str) -> DoneLine:
+        return DoneLine(self.tag(), task_id=answer)
 
 
 class EndActor(ObserverQuestion[None], tag="kill"):

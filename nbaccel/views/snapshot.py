@@ -153,6 +153,8 @@ class TaskRow(msgspec.Struct):
     progress: tuple[float, float] | None = None
     function: str = ""  # the function's, class's or method's own name, whatever the task is called
     error_type: str = ""  # of a failed one, Ray's word: TASK_EXECUTION_EXCEPTION, WORKER_DIED, TASK_CANCELLED, ...
+    retryable: bool = False  # it has failed, and its call is kept: it can be run again
+    retry_of: str = ""  # the failed task whose call this one runs again
 
 
 class ActorRow(msgspec.Struct):

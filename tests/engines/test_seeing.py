@@ -15,6 +15,7 @@ from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
+from nbaccel.views import wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter
@@ -540,3 +541,43 @@ def test_the_history_says_what_ran_on_which_device(nb):
     wait_until(lambda: drawn() >= 4, "the runs to be bars of a device's lane")
     readings = engine.history(ReadReadings())
     assert len(readings.utilisation) == readings.steps * len(readings.devices)
+
+
+@nbaccel.remote(max_retries=0)
+def fails_once(path, values):
+    if not os.path.exists(path):
+        with open(path, "w"):
+            pass
+        raise ValueError("not yet")
+    return sum(values)
+
+
+def test_a_failed_task_is_run_again_where_its_call_is_kept(nb, engine, tmp_path):
+    """Ray and the debug engine keep no call: they do not offer it, and refuse it in words."""
+    values = nb.put([1, 2, 3])
+    ref = fails_once.remote(str(tmp_path / "tried"), values)
+    with pytest.raises(ValueError, match="not yet"):
+        nb.get(ref)
+    del values
+    id = ref.task_id().hex()
+
+    def row():
+        rows = engines.current().tasks(TaskFilter(text=id)).rows
+        return rows[0] if rows and rows[0].state == "FAILED" else None
+
+    failed = wait_until(row, "the failed task's row")
+    assert failed.retryable == (engine == "local")
+    if engine != "local":
+        with pytest.raises(ValueError, match="cannot be run again"):
+            engines.current().retry(id)
+        return
+    again = engines.current().retry(id)
+    result = nb.ref_of(again)
+    assert nb.get(result, timeout=60) == 6
+    with pytest.raises(ValueError, match="not yet"):
+        nb.get(ref)
+    (row,) = engines.current().tasks(TaskFilter(text=again)).rows
+    assert (row.retry_of, row.name) == (id, "fails_once")
+    assert nb.ref_of(f"#{wording.short_id(again)}") == result
+    with pytest.raises(ValueError, match="No task has the id"):
+        nb.ref_of("7f3a-999999")

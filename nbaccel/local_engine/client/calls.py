@@ -54,6 +54,7 @@ class Client(ObjectClient):
         self.snapshot, self.tasks = cluster.snapshot, cluster.tasks
         self.explain, self.probe, self.recycle = cluster.explain, cluster.probe, cluster.recycle
         self.cancel_by_id, self.kill_by_id = cluster.cancel_by_id, cluster.kill_by_id
+        self.retry, self.ref_of = cluster.retry, cluster.ref_of
         self.publish, self.ask, self.history = cluster.publish, cluster.ask, cluster.history
         self.logs, self.timeline, self.state = cluster.logs, cluster.timeline, cluster.state
         self.object_locations, self.only_in_history = cluster.object_locations, cluster.only_in_history

@@ -23,7 +23,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.listed import ObjectPlaces
-from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, Recycle, TakeSnapshot
+from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, Recycle, RetryTask, TakeSnapshot
 from nbaccel.views.question import Question
 from nbaccel.views.record_book import Rows
 from nbaccel.views.snapshot import Snapshot
@@ -105,6 +105,16 @@ class ClusterView:
 
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
         self._link.say(wire.Cancel(bytes.fromhex(task_id), force))
+
+    def retry(self, task_id: str) -> str:
+        return self._link.ask(RetryTask(task_id))
+
+    def ref_of(self, task_id: str) -> list[ObjectRef[Any]]:
+        refs = []
+        for id in self._link.ask(asks.FindResults(task_id)):
+            self._asker.holdings.received(id)
+            refs.append(ObjectRef[Any](id, self._engine))
+        return refs
 
     def kill_by_id(self, actor_id: str) -> None:
         self._link.say(wire.KillActor(bytes.fromhex(actor_id)))

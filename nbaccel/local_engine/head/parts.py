@@ -102,7 +102,7 @@ class Parts:
         self.environments = Environments()
         self.objects = Objects()
         self.questions = QuestionTable(self.send, freshen=lambda then: self.devices.watch.freshen(then))
-        self.arguments = Arguments(self.objects)
+        self.arguments = Arguments(self.objects, self.poll, self._config.arena_bytes // 10)
         self.actors = Actors(
             self.scheduler,
             self.objects,
@@ -462,6 +462,8 @@ class Parts:
         self._client_gone(peer.client_id)
         self.object_room.requests.job_ended(job.number)
         self.actors.names.job_ended(job.number)
+        if self.arguments.failed_calls is not None:
+            self.arguments.failed_calls.job_ended(job.number)
         # An actor that outlives its job may be started again.
         self.tasks.flow.functions.job_ended(job.number, [actor.terms for actor in self.actors.by_id.values()])
         if self._config.driver_fd >= 0 and not self.jobs.has_driver():

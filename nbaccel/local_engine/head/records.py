@@ -60,6 +60,8 @@ class TaskEntry(msgspec.Struct):
     peak_memory: int | None = None  # bytes of device memory, the most that it held
     hint: str = ""
     pinned: bool = True
+    retryable: bool = False  # its call is kept, to be run again (tasks/failed_calls.py)
+    retry_of: bytes = b""  # the failed task whose call this is once more
 
 
 class ActorEntry(msgspec.Struct):

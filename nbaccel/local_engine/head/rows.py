@@ -132,6 +132,8 @@ class Rows:
             progress=entry.progress,
             function=".".join(filter(None, code)),
             error_type=entry.error_type,
+            retryable=entry.retryable,
+            retry_of=entry.retry_of.hex(),
         )
 
     def failures(self, counts: dict[str, int], started_at: float) -> list[Alert]:

@@ -49,6 +49,12 @@ class LocateObjects(Question[list[ObjectPlaces]], tag="object_locations"):
     ids: list[bytes]
 
 
+class FindResults(Question[list[bytes]], tag="results_of"):
+    """Ask for the ids of a task's results that still exist, in their order."""
+
+    task_id: str
+
+
 class GarbageCollected(Question[None], tag="collected"):
     """This process has looked for cycles that hold refs, after the head had asked for it with this number."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import ray
@@ -92,6 +92,14 @@ class RayAnswers:
                 "its ref can cancel it."
             )
         self._cancel(ref, force=force, recursive=True)
+
+    def retry(self, task_id: str) -> str:
+        raise ValueError(
+            f"Task {task_id} cannot be run again: Ray does not keep failed calls. Call the function again."
+        )
+
+    def ref_of(self, task_id: str) -> list[ObjectRef[Any]]:
+        raise ValueError(f"Ray gives no ref to task {task_id} by its id: keep the ref that the call returned.")
 
     def kill_by_id(self, actor_id: str) -> None:
         for each in self._submissions.all():

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import TaskEntry
+from nbaccel.local_engine.head.tasks.failed_calls import FailedCalls
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
 
 class Arguments:
-    """Pins the arguments of tasks in the object ledger."""
+    """Pins the arguments of tasks in the object ledger.
 
-    def __init__(self, objects: Objects) -> None:
+    With `timers`, the arguments of failed tasks are kept for a while, at most `most_kept_bytes` of them.
+    """
+
+    def __init__(self, objects: Objects, timers: LoopTimers | None = None, most_kept_bytes: int = 0) -> None:
         self._objects = objects
+        self.failed_calls = FailedCalls(objects, self.unpin, timers, most_kept_bytes) if timers is not None else None
 
     def pin(self, submit: wire.Submit, terms: Terms) -> None:
         """Pin the objects that a newly submitted task needs."""
@@ -36,12 +42,14 @@ class Arguments:
         return (record.value if record.value.status != wire.OK else None), False
 
     def let_go(self, entry: TaskEntry, task: Task) -> None:
-        """Unpin the arguments of a task that is over, unless a restart needs them."""
-        if not entry.pinned:
+        """Unpin the arguments of a task that is over, unless a restart needs them or its call is kept."""
+        if not entry.pinned or entry.retryable:
             return
         terms = task.terms
         if terms.kind is TaskKind.ACTOR_CREATION and terms.actor.max_restarts and not entry.failed:
             return  # a restart needs the arguments: they are unpinned when the actor dies
+        if entry.failed and self.failed_calls is not None and self.failed_calls.keep(task, entry):
+            return
         self.unpin(entry, task)
 
     def unpin(self, entry: TaskEntry, task: Task) -> None:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import msgspec
+
 from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Handler
@@ -15,13 +17,15 @@ from nbaccel.local_engine.head.objects.delivery import Fill
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, Job, TaskEntry
+from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
-from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TaskSubmitted
-from nbaccel.scheduling.terms import Task, TaskKind
-from nbaccel.views.observer_lines import CancelTask
+from nbaccel.scheduling.terms import Task, TaskKind, Terms
+from nbaccel.views.observer_lines import CancelTask, RetryTask
 from nbaccel.views.question import Row
 
 
@@ -63,6 +67,7 @@ class SubmissionIntake:
         self._zygote_for = zygote_for  # the fork server of drivers with this prefix and interpreter
         self._is_shared = is_shared  # several notebooks use this head, and their cells may share names
         self._template_count = 0
+        self._ids: dict[int, IdMaker] = {}  # of the tasks that the head submits for a job
 
     def handlers(self) -> dict[type, Handler]:
         """The messages that drivers and workers may send, with their handlers."""
@@ -75,10 +80,43 @@ class SubmissionIntake:
 
     def answers(self) -> list[Row[Peer]]:
         """The questions about tasks, with their handlers."""
-        return [CancelTask.answered_by(self._cancel)]
+        return [
+            CancelTask.answered_by(self._cancel),
+            RetryTask.answered_by(self._retry),
+            asks.FindResults.answered_by(self._results),
+        ]
 
     def _cancel(self, peer: Peer, asked: CancelTask) -> None:
         self._tell(CancelAsked(bytes.fromhex(asked.task_id), asked.force))
+
+    def _retry(self, peer: Peer, asked: RetryTask) -> str:
+        """Submit a failed task's call once more, for the driver of its job: nobody holds its results yet."""
+        calls = self._arguments.failed_calls
+        failed = calls.take(_id(asked.task_id)) if calls is not None else None
+        if failed is None:
+            raise Refusal(
+                "ValueError",
+                f"Task {asked.task_id} cannot be run again: the head keeps the call of a failed task for ten minutes, "
+                "for at most 100 MB of arguments, and not if it was an actor's, a stream's or cancelled. Call the "
+                "function again.",
+            )
+        old: TaskEntry = failed.payload
+        job = failed.job
+        task_id = self._ids.setdefault(job, IdMaker(job)).task_id()
+        submit = msgspec.structs.replace(old.submit, task_id=task_id, parent=b"")
+        old.submit.args = b""
+        task = self._task(submit, old.terms, self._jobs[job].client_id, None, None)
+        task.payload.retry_of = failed.task_id
+        self._tell(TaskSubmitted(task))
+        return task_id.hex()
+
+    def _results(self, peer: Peer, asked: asks.FindResults) -> list[bytes]:
+        task_id, ids = _id(asked.task_id), list[bytes]()
+        while (id := return_id(task_id, len(ids))) in self._objects.records:
+            ids.append(id)
+        if not ids:
+            raise Refusal("ValueError", f"Task {asked.task_id} has no result here, or nobody holds it any more.")
+        return ids
 
     def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
         self._template_count += 1
@@ -102,30 +140,37 @@ class SubmissionIntake:
 
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
         terms = peer.templates[message.template]
-        task_id, client_id = message.task_id, peer.client_id
-        for index in range(terms.returns):
-            self._objects.promise(return_id(task_id, index), client_id)
         missing, broken = self._look_at_arguments(message) if message.slots else (None, None)
         self._arguments.pin(message, terms)
-        entry = TaskEntry(message, terms, client_id, time.time())
-        task = Task(
-            terms,
-            task_id,
-            entry,
-            missing,
-            message.actor_id or None,
-            message.parent or None,
-            client_id.to_bytes(8, "big"),
-            peer.worker.worker_id if peer.worker is not None else None,
-            entry.submitted_at,
-            terms.max_retries or 0,
-        )
+        worker_id = peer.worker.worker_id if peer.worker is not None else None
+        task = self._task(message, terms, peer.client_id, worker_id, missing)
+        entry: TaskEntry = task.payload
         if terms.kind is TaskKind.ACTOR_CREATION:
             self._actor_submitted(peer, entry, task)
         self._tell(TaskSubmitted(task))
         if broken is not None and not entry.failed:
             self._failing.fail_for_argument(task, *broken)
-            self._tell(ArgumentFailed(task_id, entry.error_type == CANCELLED))
+            self._tell(ArgumentFailed(message.task_id, entry.error_type == CANCELLED))
+
+    def _task(
+        self, submit: wire.Submit, terms: Terms, client_id: int, worker_id: bytes | None, missing: set[bytes] | None
+    ) -> Task:
+        """A task whose results belong to this client; its arguments are pinned already."""
+        for index in range(terms.returns):
+            self._objects.promise(return_id(submit.task_id, index), client_id)
+        entry = TaskEntry(submit, terms, client_id, time.time())
+        return Task(
+            terms,
+            submit.task_id,
+            entry,
+            missing,
+            submit.actor_id or None,
+            submit.parent or None,
+            client_id.to_bytes(8, "big"),
+            worker_id,
+            entry.submitted_at,
+            terms.max_retries or 0,
+        )
 
     def _look_at_arguments(self, message: wire.Submit) -> tuple[set[bytes] | None, tuple[bytes, wire.Value] | None]:
         """The arguments of a submission: (the ids that are missing, the first one that is an error)."""
@@ -153,3 +198,11 @@ class SubmissionIntake:
             id = return_id(message.task_id, index)
             self._objects.promise(id, peer.client_id)
             self._fill(id, value, [], peer.client_id)
+
+
+def _id(text: str) -> bytes:
+    """A task's id. Raises Refusal for what is no hex id."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise Refusal("ValueError", f"{text!r} is not the hex id of a task.") from None
