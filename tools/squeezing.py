@@ -1,7 +1,7 @@
 """Makes a module of JavaScript smaller to send: no comments, no indentation, no spaces that only people need.
 
-Strings, templates and regular expressions stay as they are, and so do names and lines: an error in a page still names
-a line that can be read.
+Strings, the text of templates and regular expressions stay as they are, and so do names. Most statements keep a line of
+their own, so that an error in a page still names a line that can be read.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ _PLAIN = re.compile(
 )
 _REGULAR_EXPRESSION = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
 _BEFORE_AN_EXPRESSION = frozenset("(,=:[!&|?{};+-*%<>~^")
+_GOES_ON_AFTER = frozenset("{([,=?:&|<>*")  # a line that ends with one of them goes on in the next line
+_GOES_ON_BEFORE = frozenset("})],?:&|=.;*<>")  # and so does a line before one of them
 _WORDS_BEFORE_AN_EXPRESSION = frozenset({"return", "typeof", "case", "in", "of", "void", "delete", "throw"})
 
 
@@ -37,16 +39,33 @@ def squeezed(text: str) -> str:
         if token.isspace():
             pause = "\n" if "\n" in token + pause else " "
             continue
-        said.append(_kept(pause, said[-1] if said else "", token) + token)
+        if (token in "]})" and said[-1:] == [","]) or (token == "}" and said[-1:] == [";"] and not _is_loop(said)):
+            said.pop()
+        said.append(_kept(pause, said[-1] if said else "", token))
+        said.append(token)
         pause = ""
-    return re.sub(r",\n(?=[\]})])", "\n", "".join(said)) + "\n"
+    return "".join(said) + "\n"
+
+
+def _is_loop(said: list[str]) -> bool:
+    """Whether the semicolon at the end may be the empty body of a loop or an `if`, as in `while (waits());`."""
+    tokens = [each for each in said[:-1] if each.strip()]
+    depth = 0
+    while tokens:
+        token = tokens.pop()
+        depth += {")": 1, "(": -1}.get(token, 0)
+        if depth == 0:
+            return token == "(" and tokens[-1:] in (["while"], ["for"], ["if"])
+    return False
 
 
 def _kept(pause: str, before: str, token: str) -> str:
     """What is left of the spaces between two tokens: a line's end, or one space between words and equal signs."""
-    if pause != " " or not before:
-        return pause if before else ""
+    if not pause or not before:
+        return ""
     end, start = before[-1], token[0]
+    if pause == "\n":
+        return "" if end in _GOES_ON_AFTER or start in _GOES_ON_BEFORE else "\n"
     between_words = _in_name(end) and _in_name(start)
     return " " if between_words or (end == start and end in "+-") else ""
 
@@ -73,7 +92,7 @@ def _tokens(text: str) -> Iterator[str]:
         if kind == "comment":
             yield "\n" if "\n" in token else " "
             continue
-        yield token
+        yield _template_squeezed(token) if kind == "template" else token
         before = before if kind == "space" else token
 
 
@@ -88,6 +107,21 @@ def _end_of_template(text: str, start: int) -> int:
             continue
         at += 1
     return at + 1
+
+
+def _template_squeezed(template: str) -> str:
+    """The template with its expressions squeezed."""
+    left, at, kept_to = "", 1, 0
+    while template[at] != "`":
+        if template[at] == "\\":
+            at += 1
+        elif template.startswith("${", at):
+            end = _end_of_expression(template, at + 2)
+            left += template[kept_to : at + 2] + squeezed(template[at + 2 : end - 1]).strip() + "}"
+            at = kept_to = end
+            continue
+        at += 1
+    return left + template[kept_to:]
 
 
 def _end_of_expression(text: str, start: int) -> int:

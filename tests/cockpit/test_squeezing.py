@@ -16,17 +16,20 @@ from tools.squeezing import squeezed
         ("const a = b + 1; // one more\n", "const a=b+1;\n"),
         (
             "  /** A line.\n   * @param {string} a */\n  function f(a) {\n    return a;\n  }\n",
-            "function f(a){\nreturn a;\n}\n",
+            "function f(a){return a}\n",
         ),
         ("const a = b + +c - -d;", "const a=b+ +c- -d;\n"),
         (
             'say("a  //  b", `x  ${ f(`y  // ${z}`) }  /* w */`);',
-            'say("a  //  b",`x  ${ f(`y  // ${z}`) }  /* w */`);\n',
+            'say("a  //  b",`x  ${f(`y  // ${z}`)}  /* w */`);\n',
         ),
         ('const r = /"[^/ "]  \\/ /g, q = a / b / c;', 'const r=/"[^/ "]  \\/ /g,q=a/b/c;\n'),
-        ("return typeof a in b ? (a) : [\n  1,\n  2,\n];", "return typeof a in b?(a):[\n1,\n2\n];\n"),
+        ("return typeof a in b ? (a) : [\n  1,\n  2,\n];", "return typeof a in b?(a):[1,2];\n"),
+        ("while (a());\n{\n  b();\n}\nif (c) {\n  while (d());\n}\n", "while(a());\n{b()}\nif(c){while(d());}\n"),
+        ("a = b\n  .map(c)\n  ? d\n  : e;\nf();\n(g)();\n", "a=b.map(c)?d:e;\nf();\n(g)();\n"),
+        ("const o = {\n  f() {},\n  g: 1,\n};\nlet h = () => {\n};\n", "const o={f(){},g:1};\nlet h=()=>{};\n"),
         ('const escaped = "\\"  // no comment";', 'const escaped="\\"  // no comment";\n'),
-        ('const t = `\\`  ${ {a: "}"}.a }  `  ;', 'const t=`\\`  ${ {a: "}"}.a }  `;\n'),
+        ('const t = `\\`  ${ {a: "}"}.a }  `  ;', 'const t=`\\`  ${{a:"}"}.a}  `;\n'),
     ],
 )
 def test_only_what_people_need_is_left_out(text: str, left: str) -> None:
