@@ -28,6 +28,7 @@ ARROWS: dict[str, set[str]] = {
     "exception_state": set(),
     "init_variables": set(),
     "host_address": set(),
+    "light_imports": set(),
     "plain_files": set(),
     "proc": set(),
     "ray_preflight": set(),
@@ -45,7 +46,16 @@ ARROWS: dict[str, set[str]] = {
     "api": HELD | {"addresses", "init_variables", "job_config", "leases", "views", "waits"},
     "notebook": HELD | {"__init__", "actor", "api", "autoscaler", "roots", "views", "waits"},
     "cli": {"__init__", "accelerators", "api", "exceptions", "machines", "views"},
-    "machines": {"accelerators", "ray_preflight", "ray_tokens"},
+    "machines": {
+        "accelerators",
+        "host_address",
+        "light_imports",
+        "plain_files",
+        "proc",
+        "ray_preflight",
+        "ray_tokens",
+        "views",
+    },
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"hints", "util", "views", "waits"},
@@ -87,7 +97,7 @@ ARROWS: dict[str, set[str]] = {
     "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
     "ray_engine.startup": HELD
     | RAYS
-    | {"addresses", "package_environments", "plain_files"}
+    | {"addresses", "light_imports", "package_environments", "plain_files"}
     | {"ray_preflight", "ray_tokens", "views"},
     "ray_engine.reports": HELD | RAYS | {"__init__", "accelerators", "scheduling", "views"},
 }

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from nbaccel.ray_engine.startup.light_imports import lighter_imports
+from nbaccel.light_imports import lighter_imports
 
 pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray Client needs grpcio: pip install 'ray[client]'")

@@ -14,7 +14,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.ray_engine.startup.light_imports import lighter_imports
+from nbaccel.light_imports import lighter_imports
 from nbaccel.util.accelerators import GOOGLE_TPU_V4, NVIDIA_A100
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from tests.rig import DEADLINE_S, wait_until

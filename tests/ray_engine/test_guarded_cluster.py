@@ -20,7 +20,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.startup.light_imports import FOLDER
+from nbaccel.light_imports import FOLDER
 from tests.census import carriers
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(700)]

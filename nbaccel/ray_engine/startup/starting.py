@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from nbaccel import exceptions, ray_preflight, ray_tokens
 from nbaccel.handles.options import InitOptions
+from nbaccel.light_imports import lighter_imports
 from nbaccel.ray_engine.border.rays import Environment, Keywords
 from nbaccel.ray_engine.startup import addresses, own_environments
-from nbaccel.ray_engine.startup.light_imports import lighter_imports
 from nbaccel.ray_engine.submission.shipping import PACKAGE
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions

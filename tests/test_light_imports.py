@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.ray_engine.startup.light_imports import FOLDER, lighter_imports
+from nbaccel.light_imports import FOLDER, lighter_imports
 
 CHECKS = {
     "its one function": "assert used('iri', 'http://a/b') and not used('iri', '::')",
@@ -67,7 +67,7 @@ IN_A_PROCESS_OF_RAYS = (
     "import sys\nfrom rfc3987_syntax import is_valid_syntax as used\nassert 'lark' not in sys.modules\n"
 )
 IN_THE_NOTEBOOK = (
-    "import sys\nfrom nbaccel.ray_engine.startup.light_imports import lighter_imports\n"
+    "import sys\nfrom nbaccel.light_imports import lighter_imports\n"
     "with lighter_imports():\n    import jsonschema._format\n"
     "    from rfc3987_syntax import is_valid_syntax as used\n"
     "assert 'lark' not in sys.modules\n"

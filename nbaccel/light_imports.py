@@ -2,7 +2,7 @@
 
 Next to JupyterLab, `import ray` takes four times as long as without: jsonschema, which Ray imports, finds JupyterLab's
 `rfc3987_syntax`, and that compiles a grammar at each import. Every process of Ray's pays for it, so that starting Ray
-and each task in a fresh process takes seconds more. See stand_ins/ for what is put in its place.
+and each task in a fresh process takes seconds more. See ray_engine/stand_ins/ for what is put in its place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-FOLDER = Path(__file__).parent.parent / "stand_ins"
+FOLDER = Path(__file__).parent / "ray_engine" / "stand_ins"
 _NAMES = tuple(sorted(each.name for each in FOLDER.iterdir() if (each / "__init__.py").exists()))
 
 
