@@ -22,8 +22,9 @@ import msgspec
 
 from nbaccel import __version__
 from nbaccel.exceptions import RayError
-from nbaccel.machines import joining
+from nbaccel.machines import joining, node_commands
 from nbaccel.machines.kuberay.commands import kuberay
+from nbaccel.machines.node_records import NodeRecord
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
@@ -32,6 +33,7 @@ from nbaccel.views.task_filter import FoundTasks, TaskFilter
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
 MOST_NOTES = 10  # of each head's log
 INTERRUPT_SEEN_S = 0.5  # at the latest
+_Record = SessionRecord | NodeRecord
 _REFUSALS = (RayError, ValueError, ConnectionError, RuntimeError, OSError)
 
 
@@ -49,11 +51,14 @@ class Control:
     holder: Callable[[str], str] = lambda key: ""  # of a real device, for every head
     tasks: Callable[[SessionRecord, TaskFilter], FoundTasks] = lambda record, wanted: FoundTasks()
     end: Callable[[SessionRecord, str, str], None] = lambda record, kind, id: None  # a "task" or an "actor", by its id
+    ray_nodes: Callable[[], Sequence[NodeRecord]] = lambda: ()
+    stop_ray_node: Callable[[NodeRecord, bool], bool] = lambda record, force: True
 
 
 def real_control() -> Control:
     """The commands' own: the heads of this machine."""
     from nbaccel import api
+    from nbaccel.machines import node_records
     from nbaccel.views import sessions
 
     return Control(
@@ -67,6 +72,8 @@ def real_control() -> Control:
         api.device_holder,
         api.head_tasks,
         api.end_work,
+        node_records.find,
+        lambda record, force: node_records.end(record, force=force),
     )
 
 
@@ -124,9 +131,11 @@ main.add_command(joining.token)
 
 @main.command()
 @click.option("--head", is_flag=True, help="Start a head, which serves this machine.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), help="Whose head: nbaccel's own, or Ray's.")
+@click.option("--port", type=int, help="Where Ray's head listens: 6379 if not given, 0 for a free port.")
 @click.option("--address", help="Join the Ray cluster at HOST:6379 as a node, until this command is ended.")
-@click.option("--token-file", help="The token to show there; usually ~/.ray/auth_token.")
-@click.option("--node-type", help="The name of nodes like this one, for views.")
+@click.option("--token-file", help="The token of the Ray cluster; usually ~/.ray/auth_token.")
+@click.option("--node-type", help="The name of Ray nodes like this one, for views.")
 @click.option("--num-cpus", type=int, help="CPUs to offer; as many as there are if not given.")
 @click.option("--num-gpus", type=int, help="GPUs to offer; more than there are makes logical ones.")
 @click.option("--resources", callback=_json_object, help="""Further resources, '{"TPU": 4}'.""")
@@ -141,14 +150,17 @@ main.add_command(joining.token)
 def start(control: Control, /, head: bool, block: bool, preload: str | None, **options: Any) -> None:
     """Start a head that several notebooks share, or join a Ray cluster as a node."""
     given = {name: value for name, value in options.items() if value is not None}
-    if "address" in given:
-        _join_as_node(given, head=head, preload=preload)
+    engine = given.pop("engine", None)
+    if "address" in given or engine == "ray":
+        if preload or "simulate" in given:
+            raise click.UsageError("--preload and --simulate are for heads of nbaccel; a node of Ray's has neither.")
+        node_commands.start(given, head=head, engine=engine, block=block, wait=control.wait)
         return
     if not head:
-        raise click.UsageError("Say --head. A head here serves one machine; for several, use init(engine='ray').")
-    for name in ("token_file", "node_type"):
+        raise click.UsageError("Say --head. A head here serves one machine; for several, say --head --engine=ray.")
+    for name in ("port", "token_file", "node_type"):
         if name in given:
-            raise click.UsageError(f"--{name.replace('_', '-')} goes with --address=HOST:6379.")
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with --engine=ray or --address=HOST:6379.")
     if preload:
         given["preload"] = [name for name in preload.split(",") if name]
     try:
@@ -159,16 +171,6 @@ def start(control: Control, /, head: bool, block: bool, preload: str | None, **o
         _stay(control, record)
     else:
         _announce(record)
-
-
-def _join_as_node(given: dict[str, Any], *, head: bool, preload: str | None) -> None:
-    from nbaccel.machines.ray_node import become_node
-
-    if head:
-        raise click.UsageError("Say --head or --address, not both.")
-    if preload or "simulate" in given:
-        raise click.UsageError("--preload and --simulate are for heads of nbaccel; a node of Ray's has neither.")
-    become_node(given.pop("address"), given.pop("token_file", None), given, click.echo)
 
 
 def _announce(record: SessionRecord) -> None:
@@ -198,7 +200,7 @@ def stop(control: Control, which: str | None, everyone: bool, force: bool) -> No
     """End a shared head that you started on this machine: the only one, or the one that you name."""
     if which and everyone:
         raise click.UsageError("Say a head's name or --all, not both.")
-    records = control.find()
+    records: list[_Record] = [*control.find(), *control.ray_nodes()]
     shared = [record for record in records if record.shared]
     chosen = shared if everyone else _named(which, records) if which else _only(shared)
     deaf = [record.pid for record in chosen if not _stopped(control, record, force)]
@@ -212,18 +214,18 @@ def stop(control: Control, which: str | None, everyone: bool, force: bool) -> No
         raise click.ClickException(f"The head of pid {pids} has not ended; nbaccel stop --force kills it.")
 
 
-def _only(shared: list[SessionRecord]) -> list[SessionRecord]:
+def _only(shared: list[_Record]) -> list[_Record]:
     """The one that there is; with several, the user has to say which one is meant."""
     if len(shared) > 1:
         listed = "\n".join(map(_line, shared))
         raise click.UsageError(
-            f"{len(shared)} shared heads of yours run on this machine:\n{listed}\nNothing was ended. "
+            f"{len(shared)} shared heads and Ray nodes of yours run on this machine:\n{listed}\nNothing was ended. "
             "Say which one: nbaccel stop NAME, nbaccel stop PID, or nbaccel stop --all."
         )
     return shared
 
 
-def _named(which: str, records: Sequence[SessionRecord]) -> list[SessionRecord]:
+def _named(which: str, records: Sequence[_Record]) -> list[_Record]:
     """The shared head of this name or pid; the beginning of a name is enough where no other begins so."""
     found = [record for record in records if which in (record.session, str(record.pid))]
     found = found or [record for record in records if record.session.startswith(which)]
@@ -237,19 +239,23 @@ def _named(which: str, records: Sequence[SessionRecord]) -> list[SessionRecord]:
     raise click.UsageError(f"{begin} {which!r}. Shared heads of yours on this machine:\n{listed}")
 
 
-def _line(record: SessionRecord) -> str:
+def _line(record: _Record) -> str:
     since = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.started_at))
-    return f"  {wording.plain(record.session)}  pid {record.pid}  since {since}"
+    kind = f"  {record.title}" if isinstance(record, NodeRecord) else ""
+    return f"  {wording.plain(record.session)}  pid {record.pid}  since {since}{kind}"
 
 
-def _stopped(control: Control, record: SessionRecord, force: bool) -> bool:
+def _stopped(control: Control, record: _Record, force: bool) -> bool:
     try:
-        ended = control.stop(record, force)
+        if isinstance(record, NodeRecord):
+            ended, what = control.stop_ray_node(record, force), record.title
+        else:
+            ended, what = control.stop(record, force), "the head"
     except ConnectionError as error:
         click.echo(str(error), err=True)
         return False
     if ended:
-        click.echo(f"Ended the head of pid {record.pid}.")
+        click.echo(f"Ended {what} of pid {record.pid}.")
     return ended
 
 
@@ -262,10 +268,13 @@ def status(control: Control, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([snapshot.as_dict() for snapshot in snapshots]))
         return
-    if not snapshots:
+    nodes = control.ray_nodes()
+    if not snapshots and not nodes:
         raise click.ClickException(NOTHING_RUNS)
     for snapshot in snapshots:
         _print(*_status_parts(snapshot))
+    for node in nodes:
+        click.echo(node_commands.state_of(node))
 
 
 @main.command()

@@ -37,6 +37,17 @@ def stat(pid: int) -> Stat:
     return Stat(fields[0], *(int(fields[i]) for i in (1, 2, 3, 19, 20, 24)))
 
 
+def is_running(pid: int, start_ticks: int, boot: str) -> bool:
+    """Whether the process that had this id, start time and boot still runs; ids are used again."""
+    if boot != boot_id():
+        return False
+    try:
+        facts = stat(pid)
+    except OSError:
+        return False
+    return not facts.has_ended and facts.start_ticks == start_ticks
+
+
 def environment(pid: int) -> list[bytes]:
     """The variables that a process was started with, each `b"NAME=value"`.
 

@@ -41,13 +41,8 @@ def ask_versions(address: str) -> RayVersions | None:
     """
     from ray.exceptions import AuthenticationError, RayError
 
-    raylet: Any = importlib.import_module("ray._raylet")
-    # Ray reads its variables when it is imported, and the token once; a notebook may have set them since.
-    raylet.Config.initialize("")
-    raylet.AuthenticationTokenLoader.instance().reset_cache()
     try:
-        client = raylet.GcsClient(address=address)
-        return _read(client.internal_kv_get(*_METADATA, timeout=_ANSWER_TIMEOUT_S))
+        return _read(_client(address).internal_kv_get(*_METADATA, timeout=_ANSWER_TIMEOUT_S))
     except AuthenticationError:
         raise
     except (RayError, RuntimeError, OSError):
@@ -82,3 +77,46 @@ def mismatch(cluster: RayVersions, here: RayVersions) -> str:
             f"py{''.join(here.python.split('.')[:2])} for the cluster (now py{major}{minor})."
         )
     return f"{told} Ray needs the same Ray: pip install 'ray[client]=={cluster.ray}'"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """The nodes of a cluster that are alive, and what they have together."""
+
+    nodes: int
+    quantities: dict[str, float]
+
+    def __str__(self) -> str:
+        counted = [f"{self.quantities.get(name, 0):g} {name}s" for name in ("CPU", "GPU")]
+        return ", ".join([f"{self.nodes} node{'s' if self.nodes != 1 else ''}", *counted])
+
+
+def cluster_size(address: str) -> ClusterSize | None:
+    """How large the cluster at "host:port" is; None where it does not say.
+
+    Raises ConnectionError if the cluster does not take this process's token.
+    """
+    from ray.core.generated.gcs_pb2 import GcsNodeInfo
+    from ray.exceptions import AuthenticationError, RayError
+
+    try:
+        found = _client(address).get_all_node_info(timeout=_ANSWER_TIMEOUT_S).values()
+    except AuthenticationError:
+        raise ConnectionError(f"The cluster at {address} does not take the token.") from None
+    except (RayError, RuntimeError, OSError):
+        return None
+    alive = [node for node in found if node.state == GcsNodeInfo.ALIVE]
+    quantities: dict[str, float] = {}
+    for node in alive:
+        for name, amount in node.resources_total.items():
+            quantities[name] = quantities.get(name, 0.0) + amount
+    return ClusterSize(len(alive), quantities)
+
+
+def _client(address: str) -> Any:
+    """A connection to the head, with the token of this moment."""
+    # Ray reads its variables when it is imported, and the token once; a notebook may have set them since.
+    raylet: Any = importlib.import_module("ray._raylet")
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+    return raylet.GcsClient(address=address)

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nbaccel import cli
+from nbaccel.machines.node_records import NodeRecord
 from nbaccel.views.snapshot import PublishedRow, Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter, find
 from tests.census import Place
@@ -33,6 +34,8 @@ class FakeMachine:
     deaf: set[int] = field(default_factory=set)
     refusal: Exception | None = None
     interrupted: bool = False
+    ray_nodes: list[NodeRecord] = field(default_factory=list)
+    ended_ray_nodes: list[tuple[int, bool]] = field(default_factory=list)
 
     def start(self, **options: Any) -> Any:
         if self.refusal:
@@ -47,6 +50,10 @@ class FakeMachine:
 
     def stop(self, record: Any, force: bool) -> bool:
         self.stopped.append((record.pid, force))
+        return force or record.pid not in self.deaf
+
+    def stop_ray_node(self, record: NodeRecord, force: bool) -> bool:
+        self.ended_ray_nodes.append((record.pid, force))
         return force or record.pid not in self.deaf
 
     def observe(self, record: Any) -> Snapshot:
@@ -66,7 +73,15 @@ class FakeMachine:
 
     def run(self, *arguments: str) -> Result:
         control = cli.Control(
-            lambda: self.records, self.start, self.stop, self.observe, self.wait, self.snapshots, tasks=self.tasks
+            lambda: self.records,
+            self.start,
+            self.stop,
+            self.observe,
+            self.wait,
+            self.snapshots,
+            tasks=self.tasks,
+            ray_nodes=lambda: self.ray_nodes,
+            stop_ray_node=self.stop_ray_node,
         )
         return CliRunner().invoke(cli.main, arguments, obj=control)
 
@@ -138,6 +153,30 @@ def test_stop_ends_shared_heads_and_leaves_a_notebooks_own_alone(machine: FakeMa
     done = machine.run("stop", "--force")
     assert machine.stopped == [(11, True)]
     assert "pid 12 belongs to analysis.ipynb" in done.output
+
+
+def test_stop_ends_ray_s_nodes_by_their_records_as_it_ends_heads(machine: FakeMachine) -> None:
+    machine.ray_nodes = [NodeRecord("ef", "10.0.0.5:6379", 21, 0, "", "", is_head=True)]
+    assert "Ended the Ray head at 10.0.0.5:6379 of pid 21." in machine.run("stop").output
+    machine.ray_nodes += [NodeRecord("12", "10.0.0.5:6379", 22, 0, "", "")]
+    machine.add(11)
+    several = machine.run("stop")
+    assert several.exit_code == 2
+    assert "pid 22" in several.output and "the Ray node of 10.0.0.5:6379" in several.output
+    machine.deaf.add(22)
+    deaf = machine.run("stop", "22")
+    assert deaf.exit_code == 1 and "nbaccel stop --force" in deaf.output
+    assert machine.run("stop", "12", "--force").exit_code == 0
+    assert machine.ended_ray_nodes == [(21, False), (22, False), (22, True)]
+    assert machine.stopped == []
+
+
+def test_status_tells_of_ray_s_nodes_also_where_their_cluster_does_not_answer(machine: FakeMachine) -> None:
+    machine.ray_nodes = [NodeRecord("ef", "a:1", 21, 0, "", "", node_type="gpu", token_file="/nowhere/token")]
+    done = machine.run("status")
+    assert done.exit_code == 0
+    assert "The Ray node of a:1, pid 21, node type gpu, since " in done.output
+    assert "The token in /nowhere/token cannot be read" in done.output
 
 
 def test_stop_with_several_shared_heads_lists_them_and_ends_none(machine: FakeMachine) -> None:

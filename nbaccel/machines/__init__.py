@@ -1,9 +1,13 @@
 """What brings machines to a Ray cluster.
 
 ```
-  joining      the token of this machine, and whether a cluster would let it in
-  ray_node     this machine as a node of a Ray cluster
-  kuberay/     a RayCluster for Kubernetes: written, checked, connected to
+  joining         the token of this machine, and whether a cluster would let it in
+  ray_head        a head of a Ray cluster on this machine
+  ray_node        this machine as a node of a Ray cluster
+  ray_line        what `ray start` is told about this machine
+  ray_processes   the processes of a head or a node: started one after the other
+  node_records    the record of each of them, by which exactly these are found and ended
+  kuberay/        a RayCluster for Kubernetes: written, checked, connected to
 ```
 
 Nothing here decides where a task runs, and no engine is imported.

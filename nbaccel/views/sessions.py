@@ -56,14 +56,7 @@ def publish(record: SessionRecord) -> Path:
     folder = directory()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{_PREFIX}{record.session}.json"
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(fd, msgspec.json.encode(record))
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(fd)
+    plain_files.write_private(path, msgspec.json.encode(record))
     return path
 
 
@@ -103,13 +96,7 @@ def _read(path: Path) -> SessionRecord | None:
 
 def is_alive(record: SessionRecord) -> bool:
     """Whether the head that wrote the record still runs."""
-    if record.boot_id != proc.boot_id():
-        return False
-    try:
-        facts = proc.stat(record.pid)
-    except OSError:
-        return False
-    return not facts.has_ended and facts.start_ticks == record.start_time
+    return proc.is_running(record.pid, record.start_time, record.boot_id)
 
 
 def _clear(path: Path, record: SessionRecord) -> None:

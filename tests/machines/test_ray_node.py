@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from nbaccel import accelerators, cli
 from nbaccel.accelerators import NodeDevices
-from nbaccel.machines.ray_node import node_environment, ray_start_line
+from nbaccel.light_imports import FOLDER
+from nbaccel.machines import node_records
+from nbaccel.machines.ray_line import node_environment
+from nbaccel.machines.ray_node import ended_by_signals, ray_start_line, stay
+from tests.machines.ray_nodes import ENDS_LATER, records, started
+
+__all__ = ["records"]
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +66,9 @@ def test_a_machine_without_accelerators_says_so_to_ray() -> None:
 
 
 def test_the_type_of_a_node_is_that_of_its_devices_or_the_one_that_is_said(node: NodeDevices) -> None:
-    assert node_environment({"A": "b"}, NodeDevices(), None) == {"A": "b"}
-    assert node_environment({}, node, "mine") == {"RAY_NODE_TYPE_NAME": "mine"}
+    assert node_environment({"A": "b"}, NodeDevices(), None) == {"A": "b", "PYTHONPATH": str(FOLDER)}
+    assert node_environment({"PYTHONPATH": "/mine"}, NodeDevices(), None)["PYTHONPATH"] == f"{FOLDER}:/mine"
+    assert node_environment({}, node, "mine")["RAY_NODE_TYPE_NAME"] == "mine"
     assert node_environment({}, node, None)["RAY_NODE_TYPE_NAME"]
 
 
@@ -70,7 +80,14 @@ def test_the_type_of_a_node_is_that_of_its_devices_or_the_one_that_is_said(node:
         (["--address", "host:1", "--head"], 2, "--head or --address"),
         (["--address", "host:1", "--simulate", "nvidia:2xA100"], 2, "--simulate"),
         (["--address", "host:1", "--preload", "numpy"], 2, "--preload"),
+        (["--address", "host:1", "--engine", "local"], 2, "--engine=local"),
+        (["--address", "host:1", "--port", "1"], 2, "--port goes with --head"),
+        (["--engine", "ray"], 2, "--head to start a Ray cluster"),
+        (["--head", "--engine", "ray", "--simulate", "nvidia:2xA100"], 2, "--simulate"),
+        (["--head", "--engine", "ray", "--node-types", "machines.toml"], 2, "--node-types"),
+        (["--head", "--engine", "ray", "--port", "70000"], 1, "70000 is no port"),
         (["--head", "--token-file", "t"], 2, "--token-file"),
+        (["--head", "--port", "1"], 2, "--port goes with --engine=ray"),
         ([], 2, "Say --head"),
     ],
 )
@@ -78,3 +95,27 @@ def test_what_cannot_be_joined_is_refused_in_words(arguments: list[str], code: i
     done = CliRunner().invoke(cli.main, ["start", *arguments])
     assert done.exit_code == code, done.output
     assert words in done.output
+
+
+def test_a_command_that_stays_ends_its_node_when_it_is_asked_to_end(records: Path) -> None:
+    def asked_to_end(pid: int) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+
+    record, said = started(), []
+    with ended_by_signals():
+        stay(record, said.append, asked_to_end)
+    assert said == ["Ends the node."]
+    assert node_records.carriers(record.session) == []
+
+
+def test_a_node_that_broke_is_an_error_with_its_last_words_and_one_that_was_ended_is_not(records: Path) -> None:
+    def until_ended(pid: int) -> None:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    with pytest.raises(RuntimeError, match=r"A process of the Ray node of 10.0.0.5:6379 died(?s:.*)raylet"):
+        stay(started(ENDS_LATER), print, until_ended)
+    ended, said = started(), []
+    os.kill(ended.pid, signal.SIGTERM)
+    stay(ended, said.append, until_ended)
+    assert said == ["The node has ended."]

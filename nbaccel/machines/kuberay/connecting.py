@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from nbaccel import ray_tokens
+from nbaccel import plain_files, ray_tokens
 from nbaccel.machines.kuberay.faults import fields_of
 from nbaccel.machines.kuberay.kubectl import Kubectl, KubectlRefusal, NotThere
 from nbaccel.machines.kuberay.tunnel import Tunnel
@@ -28,7 +28,7 @@ def connect(kubectl: Kubectl, name: str, token_file: Path | None, tunnel: Tunnel
     tunnel.service = _service(name, cluster)
 
     def opened(port: int) -> None:
-        shown = f" token_file={_short(file)}" if file else ""
+        shown = f" token_file={plain_files.as_typed(file)}" if file else ""
         say(f"The tunnel to RayCluster {name} is open on 127.0.0.1:{port}. Ctrl-C closes it.")
         say(f"  join it   %accel_init address=ray://127.0.0.1:{port}{shown}")
 
@@ -80,9 +80,3 @@ def installed_ray() -> str:
 def _service(name: str, cluster: dict[str, Any]) -> str:
     status = fields_of(fields_of(cluster.get("status")).get("head"))
     return str(status.get("serviceName") or f"{name}-head-svc")
-
-
-def _short(path: Path) -> str:
-    """The path with ~ for the home folder, as one would type it."""
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

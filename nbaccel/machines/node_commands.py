@@ -1,0 +1,70 @@
+"""The Ray part of `nbaccel start` and `nbaccel status`: heads and nodes of Ray clusters on this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from nbaccel import ray_preflight, ray_tokens
+from nbaccel.machines import ray_head, ray_node
+from nbaccel.machines.node_records import NodeRecord
+
+_OF_A_HEAD = ("port", "node_types")
+
+
+def start(given: dict[str, Any], *, head: bool, engine: str | None, block: bool, wait: Callable[[int], None]) -> None:
+    """Start a head of Ray's, or join a Ray cluster as a node until this process is asked to end."""
+    address = given.pop("address", None)
+    if head and address:
+        raise click.UsageError("Say --head or --address, not both.")
+    if engine == "local":
+        raise click.UsageError("--address joins a Ray cluster as a node; --engine=local has only one node.")
+    if not head and not address:
+        raise click.UsageError("Say --head to start a Ray cluster, or --address=HOST:6379 to join one.")
+    if address:
+        _refuse(given, _OF_A_HEAD, "goes with --head.")
+        ray_node.become_node(address, given.pop("token_file", None), given, click.echo, wait)
+        return
+    _refuse(given, ("node_types",), "is for nbaccel's own head: its nodes are virtual.")
+    plan = ray_head.HeadPlan(
+        port=given.pop("port", ray_head.USUAL_PORT),
+        token_file=given.pop("token_file", ""),
+        node_type=given.pop("node_type", "head"),
+        offered=given,
+    )
+    with ray_node.ended_by_signals():
+        record = ray_head.start_head(plan, with_us=block)
+        for line in ray_head.announcement(record):
+            click.echo(line)
+        if block:
+            ray_node.stay(record, click.echo, wait)
+
+
+def state_of(record: NodeRecord) -> str:
+    """One line: which node this is, since when, and what its cluster has."""
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.started_at))
+    kind = f", node type {record.node_type}" if record.node_type else ""
+    title = record.title[0].upper() + record.title[1:]
+    return f"{title}, pid {record.pid}{kind}, since {since}: {_cluster(record)}"
+
+
+def _cluster(record: NodeRecord) -> str:
+    try:
+        if record.token_file:
+            ray_tokens.show_token_of(record.token_file)
+        else:
+            os.environ["RAY_AUTH_MODE"] = "token"
+        size = ray_preflight.cluster_size(record.address)
+    except (ImportError, ValueError, OSError) as error:
+        return str(error)
+    return f"the cluster has {size}." if size else "the cluster does not answer."
+
+
+def _refuse(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:
+    for name in names:
+        if name in given:
+            raise click.UsageError(f"--{name.replace('_', '-')} {why}")

@@ -1,0 +1,150 @@
+"""A head of a Ray cluster on this machine: `nbaccel start --head --engine=ray`.
+
+Its cluster always wants a token: the head's ports are open to the network, and who may connect may run code. Nothing
+that runs already is disturbed: a port that is taken is refused or avoided, and the record finds exactly this head's
+processes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbaccel import plain_files, ray_tokens
+from nbaccel.host_address import host_address
+from nbaccel.machines import ray_line, ray_processes
+from nbaccel.machines.node_records import NodeRecord
+
+USUAL_PORT = 6379
+_CLIENT_PORT = 10001
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPlan:
+    """How a head is started.
+
+    port                where it listens; 0 takes a free port
+    offered             what the head's machine offers, as in `init()`: num_cpus, num_gpus, resources, labels,
+                        object_store_memory, gpu_vendor; what is missing is found here
+    node_type           the name of nodes like the head. With a file for the autoscaler, its `head_node_type`
+    token_file          the token that others have to show; made where it is missing. "" for Ray's usual file
+    autoscaling_config  the file of Ray's autoscaler, which brings further nodes; None for a cluster of fixed size
+    instance_id         the head's id for the autoscaler's provider of nodes, if there is one
+    variables           further environment variables of the head's processes
+    """
+
+    port: int = USUAL_PORT
+    offered: Mapping[str, Any] = field(default_factory=dict)
+    node_type: str = "head"
+    token_file: str = ""
+    autoscaling_config: Path | None = None
+    instance_id: str = "nbaccel-head"
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def start_head(plan: HeadPlan, *, with_us: bool = False) -> NodeRecord:
+    """Start a head and return its record once it answers.
+
+    It outlives this process, unless `with_us` is true. Raises ValueError for a port that is taken, a token that is
+    not one and devices that are not here; PermissionError for a token that others may read; RuntimeError if Ray is not
+    installed or does not start.
+    """
+    if not is_installed("ray"):
+        raise RuntimeError("Ray is not installed here. Type: pip install 'nbaccel[ray]'")
+    port = _port(plan.port)
+    node = ray_line.found_here(plan.offered)
+    environ = ray_line.node_environment(os.environ, node, plan.node_type)
+    _show_token(plan.token_file, environ)
+    environ |= {**_autoscaler_variables(plan), **plan.variables}
+    line = [*ray_line.RAY_START, *_head_options(port, plan.autoscaling_config), *ray_line.offer(node, plan.offered)]
+    address = f"{host_address()}:{port}"
+    return ray_processes.start(line, environ, address=address, is_head=True, with_us=with_us)
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be imported; it is not imported."""
+    return importlib.util.find_spec(package) is not None
+
+
+def announcement(record: NodeRecord) -> list[str]:
+    """What to do with this head, with the exact lines to type."""
+    file = plain_files.as_typed(Path(record.token_file)) if record.token_file else ""
+    shown = f" --token-file {file}" if file else ""
+    copied = (
+        f"scp {record.address.partition(':')[0]}:{file} {file}" if file else "set RAY_AUTH_TOKEN there as it is here"
+    )
+    noted = f" token_file={file}" if file else ""
+    return [
+        f"Ray head started at {record.address}, pid {record.pid}.",
+        f"  join it from here   %accel_init address={record.address}{noted}",
+        f"  add a machine       {copied}     (once, on that machine: whoever has the token may run code here)",
+        f"                      nbaccel start --address={record.address}{shown}",
+        "  see it              nbaccel status",
+        f"  end it              nbaccel stop, or nbaccel stop {record.pid} where several run",
+        "The machines have to reach each other at this port and all above it. The token is their only lock.",
+    ]
+
+
+def _head_options(port: int, autoscaling_config: Path | None) -> list[str]:
+    # The cockpit shows what runs; Ray's dashboard costs another 300 MB. Another Ray may run here: port 0 is a free one.
+    options = ["--head", "--block", "--disable-usage-stats", f"--node-ip-address={host_address()}", f"--port={port}"]
+    options += ["--include-dashboard=false", "--dashboard-agent-listen-port=0"]
+    if is_installed("grpc") and not _is_free(_CLIENT_PORT):
+        options.append(f"--ray-client-server-port={_free_port()}")
+    if autoscaling_config is not None:
+        options.append(f"--autoscaling-config={autoscaling_config}")
+    return options
+
+
+def _autoscaler_variables(plan: HeadPlan) -> dict[str, str]:
+    """The second version of Ray's autoscaler knows nodes by the id that their processes carry."""
+    if plan.autoscaling_config is None:
+        return {}
+    return {"RAY_enable_autoscaler_v2": "1", "RAY_CLOUD_INSTANCE_ID": plan.instance_id}
+
+
+def _show_token(token_file: str, environ: dict[str, str]) -> None:
+    """Switch authentication on, with the token of this file, of RAY_AUTH_TOKEN, or a new one."""
+    environ["RAY_AUTH_MODE"] = "token"
+    if not token_file and environ.get("RAY_AUTH_TOKEN"):
+        return
+    file = Path(token_file).expanduser().absolute() if token_file else ray_tokens.usual_file()
+    if not file.exists():
+        ray_tokens.write_token(file, ray_tokens.make_token())
+    ray_tokens.read_token(file)  # raises for what is no token
+    environ["RAY_AUTH_TOKEN_PATH"] = str(file)
+    environ.pop("RAY_AUTH_TOKEN", None)  # it would go before the file
+
+
+def _port(wanted: int) -> int:
+    if not wanted:
+        return _free_port()
+    if not 0 < wanted < 65_536:
+        raise ValueError(f"--port={wanted} is no port: it is a number from 1 to 65535, or 0 for a free one.")
+    if not _is_free(wanted):
+        raise ValueError(
+            f"Port {wanted} of this machine is taken, perhaps by another Ray. Say another port, or --port 0 for a free "
+            "one."
+        )
+    return wanted
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what a head has just left is free
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
