@@ -19,6 +19,12 @@ def hold():
 
 refs = [hold.remote() for _ in range(2)]
 """
+ALL_RUN = """
+from nbaccel.util import state
+
+while len(state.list_tasks(filters=[("state", "=", "RUNNING")])) < 2:
+    time.sleep(0.05)
+"""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -76,7 +82,7 @@ def test_a_card_of_another_kernel_stays_beside_a_live_one(opened: Callable[..., 
 
 
 def test_after_a_shutdown_the_file_has_the_last_snapshot(opened: Callable[..., Any]) -> None:
-    page = opened(START, BUSY + "time.sleep(1)", "%accel_shutdown").run_all()
+    page = opened(START, BUSY + ALL_RUN, "%accel_shutdown").run_all()
     page.output("nbaccel has shut down.")
     text = page.save("shut down at")
     assert WIDGET not in text and "nbaccel-place" not in text
@@ -87,7 +93,7 @@ def test_after_a_shutdown_the_file_has_the_last_snapshot(opened: Callable[..., A
 
 
 def test_a_kernel_that_ends_by_itself_leaves_the_last_snapshot(opened: Callable[..., Any]) -> None:
-    page = opened(START, BUSY + "time.sleep(1)", "print('about to', 'exit')\nexit()").run_all()
+    page = opened(START, BUSY + ALL_RUN, "print('about to', 'exit')\nexit()").run_all()
     page.output("about to exit")
     page.until(lambda: "shut down at" in shown(page))
     assert "2 ended with it" in shown(page)
