@@ -1,4 +1,4 @@
-"""Carries out orders of a page: end a task, an actor, all tasks that pass a filter, or stop a training run.
+"""Carries out orders of a page: end a task, an actor, all tasks that pass a filter, stop a run, retry a failed task.
 
 Answers say what was done.
 """
@@ -25,6 +25,17 @@ def end_one(engine: engines.Engine | None, say: str, id: str, snapshot: Snapshot
     except (RayError, ValueError, OSError) as error:
         return str(error)
     return f"{'Cancelled' if say == 'cancel' else 'Killed'} {_name(id, snapshot)}."
+
+
+def retry(engine: engines.Engine | None, id: str, snapshot: Snapshot | None) -> str:
+    """Run a failed task's call once more: "Retried train #3f2a-7 as #9b1c-1: nbaccel.ref_of("9b1c-1")." """
+    if engine is None:
+        return OVER
+    try:
+        again = wording.short_id(engine.retry(id))
+    except (RayError, ValueError, OSError) as error:
+        return str(error)
+    return f'Retried {_name(id, snapshot)} as #{again}: nbaccel.ref_of("{again}").'
 
 
 def stop_run(engine: engines.Engine | None, order: str, snapshot: Snapshot | None) -> str:

@@ -141,6 +141,8 @@ class Cockpit(anywidget.AnyWidget):
         elif say == "stop":
             words = page_orders.stop_run(engines.started(), id, views.last_seen())
             self.send({"say": "taken", "id": id, "words": words})
+        elif say == "retry":
+            self._reader.submit(self._retry, id)
         elif say == "cancel-many":
             self._reader.submit(self._cancel_many, id, content)
         elif say == "find":
@@ -152,6 +154,10 @@ class Cockpit(anywidget.AnyWidget):
 
     def _ordered(self, say: str, id: str) -> None:
         words = page_orders.end_one(engines.started(), say, id, views.last_seen())
+        self.send({"say": "taken", "id": id, "words": words})
+
+    def _retry(self, id: str) -> None:
+        words = page_orders.retry(engines.started(), id, views.last_seen())
         self.send({"say": "taken", "id": id, "words": words})
 
     def _cancel_many(self, id: str, content: dict[str, Any]) -> None:

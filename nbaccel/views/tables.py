@@ -199,6 +199,11 @@ def why_words(row: TaskRow) -> str:
 
     "Both GPUs are busy: …" of "train (cell [3] line 8) waits for 1 GPU. Both GPUs are busy: …".
     """
+    again = f"retry of #{wording.short_id(row.retry_of)}" if row.retry_of else ""
+    return ": ".join(filter(None, (again, _reason(row))))
+
+
+def _reason(row: TaskRow) -> str:
     why, name, cell = wording.plain(row.why), _subject(row), wording.plain(row.cell)
     if not why.startswith(name):
         return why

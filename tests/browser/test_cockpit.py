@@ -79,6 +79,42 @@ def test_on_ray_rows_show_the_same_and_cancel_works(opened: Callable[..., Any]) 
     assert not page.refused
 
 
+FAILS_ONCE = """
+import os, tempfile
+tried = os.path.join(tempfile.mkdtemp(), "tried")
+
+@ray.remote(max_retries=0)
+def fails_once(values):
+    if not os.path.exists(tried):
+        open(tried, "w").close()
+        raise ValueError("not yet")
+    return sum(values)
+
+ref = fails_once.remote([1, 2, 3])
+ray.wait([ref])
+"""
+TALL = "print('one line\\n' * 80)"
+IN_SIGHT = """prompt => [...document.querySelectorAll('.jp-InputPrompt')].some(each => {
+    const { top, bottom } = each.getBoundingClientRect();
+    return each.innerText === prompt && top >= 0 && bottom <= window.innerHeight;
+})"""
+
+
+@pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook7"])
+def test_a_failed_task_is_retried_and_leads_to_its_cell(opened: Callable[..., Any], classic: bool) -> None:
+    page = opened(START, FAILS_ONCE, TALL, TALL, "%accel_dashboard", classic=classic).run_all()
+    cockpit = page.cockpit(1)
+    cockpit.get_by_role("tab", name="Tasks").click()
+    cockpit.get_by_role("button", name="Retry fails_once").click()
+    cockpit.get_by_role("status").filter(has_text="Retried fails_once #").wait_for()
+    again = cockpit.locator("tr[data-task]", has_text="retry of #")
+    again.filter(has_text="finished").wait_for()
+    assert cockpit.locator("tr[data-task]", has_text="failed").count() == 1, "the old task stays as it was"
+    assert not page.page.evaluate(IN_SIGHT, "[2]:")
+    again.get_by_role("button", name="[2]").click()
+    page.page.wait_for_function(IN_SIGHT, arg="[2]:")
+
+
 @pytest.mark.parametrize("busy", ["time.sleep(600)", "while True: pass"], ids=["sleeps", "spins"])
 def test_cancel_works_while_the_cell_is_busy(opened: Callable[..., Any], busy: str) -> None:
     name = "sleeper" if "sleep" in busy else "spinner"

@@ -59,3 +59,10 @@ test("a filter is asked of the kernel when it changes, and only where it is seen
   assert.equal(foundNow(state), state.found);
   end();
 });
+
+test("a failed task whose call is kept has a button that runs it again", () => {
+  const state = newState(true);
+  const failed = { id: "a", name: "train", owner: "" };
+  assert.deepEqual([acts(endButton("retry", failed, "#1", state)), words(endButton("retry", failed, "#1", state))], [["retry"], "Retry"]);
+  assert.deepEqual(acts(endButton("retry", { ...failed, owner: "b.ipynb" }, "#1", state)), ["doubt"]);
+});

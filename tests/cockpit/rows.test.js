@@ -111,3 +111,16 @@ test("a task says how far it is and how long the rest takes", () => {
   const [ended] = sceneOf({ ...busy(), tasks: [{ ...running, state: "FINISHED", finished_at: NOW - 59.6 }] }, ASKED, NOW).tasks;
   assert.equal(ended.took, "0.4 s");
 });
+
+test("a failed task that is kept has Retry where the source takes it, and the new one names the old one", () => {
+  const state = newState(true);
+  const [failed] = busy().tasks.filter((row) => row.state === "FAILED");
+  const again = { ...failed, task_id: "f1", retryable: true, retry_of: "e1", why: "bad batch", reason: null };
+  const snapshot = { ...busy(), tasks: [again] };
+  const acts = () => shapes(drawTasks(sceneOf(snapshot, ASKED, NOW), state)).map((each) => each.props["data-act"]);
+  assert.ok(!acts().includes("retry"), "the panel's source does not take it");
+  state.retries = true;
+  state.rows.clear();
+  assert.ok(acts().includes("retry"));
+  assert.equal(sceneOf(snapshot, ASKED, NOW).tasks[0].why, "retry of #e1: bad batch");
+});

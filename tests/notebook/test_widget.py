@@ -56,6 +56,12 @@ class Engine:
     def kill_by_id(self, actor_id: str) -> None:
         self.told.append(("kill", actor_id))
 
+    def retry(self, task_id: str) -> str:
+        if task_id == "gone":
+            raise ValueError("Task gone cannot be run again.")
+        self.told.append(("retry", threading.current_thread().name))
+        return "ab" * 12 + f"{7:016x}" + "00000001"
+
     def ask(self, id: str, what: str) -> None:
         if id != "run-1":
             raise ValueError(f"No record {id} is published here.")
@@ -343,3 +349,19 @@ def test_a_press_of_a_runs_stop_is_one_request_unless_the_button_is_of_another_m
         ("taken", "run-1/1", f"mnist {LATE_PRESS}"),
         ("taken", "gone/0", "No record gone is published here."),
     ]
+
+
+def test_a_failed_task_is_retried_on_the_readers_thread_and_the_page_is_told_its_new_name(
+    cockpit: Any, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    views.keep(busy_snapshot)
+    for id in (busy_snapshot.tasks[0].task_id, "gone"):
+        cockpit._heard(cockpit, {"say": "retry", "id": id}, [])
+    wait_until(lambda: len(cockpit.sent) == 2, "both answers")
+    done, refused = cockpit.sent
+    name = busy_snapshot.tasks[0].name
+    assert done["words"].startswith(f"Retried {name} #") and done["words"].endswith(
+        'as #abab-7: nbaccel.ref_of("abab-7").'
+    )
+    assert refused == {"say": "taken", "id": "gone", "words": "Task gone cannot be run again."}
+    assert engine.told == [("retry", "nbaccel-cockpit_0")]

@@ -1,6 +1,7 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
 import { copyText } from "./copying.js";
+import { showCell } from "./going.js";
 import { turnNotices } from "./notices.js";
 import { secondWay } from "./second_way.js";
 import { watchSight } from "./sight.js";
@@ -25,7 +26,7 @@ export function actions(root, source, state, view) {
     state.asked.add(message.id);
     clearTimeout(waitingFor.get(message.id));
     waitingFor.set(message.id, setTimeout(() => {
-      if (secondWay(root, source, message, say)) return;
+      if (message.say !== "retry" && secondWay(root, source, message, say)) return;
       say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
     }, TAKEN_WITHIN_MS));
     view.redraw();
@@ -33,6 +34,7 @@ export function actions(root, source, state, view) {
   /** @type {Record<string, (data: DOMStringMap) => void>} */
   const acts = {
     cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
+    retry: (data) => order({ say: "retry", id: data.id }, `${data.name}`),
     kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
     "cancel-run": (data) => order({ say: "stop", id: data.id }, `${data.name}`),
     doubt(data) {
@@ -53,7 +55,7 @@ export function actions(root, source, state, view) {
       view.look();
     },
     "close-log": () => void (state.log = null),
-    go: (data) => source.go?.(data.cell ?? ""),
+    go: ({ cell = "" }) => void (source.go ? source.go(cell) : showCell(root, cell, say)),
     details() {
       state.details = !state.details;
       view.look();
@@ -107,7 +109,7 @@ export function actions(root, source, state, view) {
     if (!target || target.hasAttribute("disabled")) return;
     const act = target.dataset.act ?? "";
     const isSecond = /** @type {MouseEvent} */ (event).detail > 1; // of a double click: it is no answer to the question
-    if (!isSecond || (!act.startsWith("cancel") && act !== "kill")) acts[act]?.(target.dataset);
+    if (!isSecond || !/^(cancel|kill|retry)/.test(act)) acts[act]?.(target.dataset);
     view.redraw();
   };
   const typed = (/** @type {Event} */ event) => {

@@ -5,6 +5,7 @@ import { kernelClock } from "./clock.js";
 import { draw } from "./dom.js";
 import { followLog } from "./log.js";
 import { finder, foundNow } from "./finding.js";
+import { isHere } from "./going.js";
 import { historian } from "./history.js";
 import { drawEmpty, drawFrame, drawOnly } from "./draw_frame.js";
 import { measureRows, watchRows } from "./rows_in_sight.js";
@@ -33,7 +34,8 @@ export function mount(place, source, options = {}) {
   root.dataset.lmSuppressShortcuts = "true"; // in JupyterLab single letters are commands: D D deletes the cell
   place.append(style, root);
   const state = options.state ?? newState(options.details ?? false);
-  state.goes = Boolean(source.go);
+  state.goes = (cell) => Boolean(source.go) || isHere(root, cell);
+  state.retries = Boolean(source.retries);
   const clock = kernelClock();
   let visible = false;
   const noticed = { running: /** @type {Set<string>} */ (new Set()) };

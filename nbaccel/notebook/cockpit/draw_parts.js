@@ -37,10 +37,10 @@ export function button(label, props) {
   return h("button", { type: "button", ...props }, label);
 }
 
-const VERBS = { cancel: "Cancel", kill: "Kill" };
+const VERBS = { cancel: "Cancel", kill: "Kill", retry: "Retry" };
 
-/** What cancels a task or kills an actor; one of another notebook is ended only after a question.
- * @param {"cancel" | "kill"} act @param {{id: string, name: string, owner: string}} whom @param {string} label which one, for ears @param {State} state */
+/** What cancels a task, kills an actor, or runs a failed task again; another notebook's only after a question.
+ * @param {"cancel" | "kill" | "retry"} act @param {{id: string, name: string, owner: string}} whom @param {string} label which one, for ears @param {State} state */
 export function endButton(act, whom, label, state) {
   const { id, name, owner } = whom;
   const about = { "data-id": id, "data-name": name };
@@ -72,7 +72,7 @@ export function stateCell(sign, word, colour) {
 
 /** The cell of a row; where the page can show the cell, a click does. @param {string} words @param {State} state */
 export function whereCell(words, state) {
-  return cell(state.goes && words ? button(words, { class: "goes", "data-act": "go", "data-cell": words, title: "Show the cell" }) : words, "nowrap where");
+  return cell(words && state.goes(words) ? button(words, { class: "goes", "data-act": "go", "data-cell": words, title: "Show the cell" }) : words, "nowrap where");
 }
 
 /** @param {Given} content @param {string} [kind] */

@@ -2,7 +2,7 @@
 
 import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
-import { button, cell, empty, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
+import { button, cell, empty, endButton, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
 import { cancel, moreLine } from "./draw_tables.js";
 import { logRow } from "./log.js";
 import { grouped, inSight } from "./task_rows.js";
@@ -91,7 +91,7 @@ function taskRow(task, inGroup, filled, scene, state) {
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), whereCell(task.cell, state),
     cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
     filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
-    cell([cancel(task, scene, state), logs(task, scene, state)], "acts"));
+    cell([cancel(task, scene, state), task.retryable && state.retries && !scene.ended && endButton("retry", task, `#${task.short}`, state), logs(task, scene, state)], "acts"));
 }
 
 /** @param {TaskView} task @param {Scene} scene @param {State} state */

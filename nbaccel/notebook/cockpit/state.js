@@ -31,7 +31,8 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {Set<string>} asked ids that have been asked to end
  * @property {string} doubted id of another notebook's task or actor that is to be ended, until that is confirmed
  * @property {import("./types.js").Found | null} found what passes the filter, of all tasks
- * @property {boolean} goes whether a click on a cell's words shows the cell
+ * @property {boolean} retries whether failed tasks can be run again from here
+ * @property {(cell: string) => boolean} goes whether a click on a cell's words shows the cell
  * @property {string} said what the status line says
  * @property {{id: string, name: string, search: string, follow: boolean} | null} log that is open; it follows what comes
  * @property {boolean} notices whether the browser tells when a long task ends
@@ -68,7 +69,8 @@ export function newState(details) {
     asked: new Set(),
     doubted: "",
     found: null,
-    goes: false,
+    retries: false,
+    goes: () => false,
     said: "",
     log: null,
     notices: false,

@@ -30,6 +30,7 @@ import { ENDED, age, clock, demandWords, deviceWords, duration, plain, shortId, 
  * @property {number} colour
  * @property {{submitted: number, started: number, took: number}} keys what it is sorted by
  * @property {boolean} cancellable
+ * @property {boolean} retryable
  *
  * @typedef {object} ActorView
  * @property {string} id
@@ -138,7 +139,8 @@ function taskView(row, snapshot, now) {
     colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id),
     keys: { submitted: row.submitted_at ?? 0, started: row.started_at ?? Infinity, took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at },
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
+    why: [row.retry_of && `retry of #${shortId(row.retry_of)}`, row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
+    retryable: Boolean(row.retryable),
     asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
     cancellable: !over && row.state !== "ENDED_WITH_IT",
   };

@@ -70,6 +70,8 @@
  * @property {number} [attempt]
  * @property {number | null} [peak_memory_bytes]
  * @property {[number, number] | null} [progress]
+ * @property {boolean} [retryable]
+ * @property {string} [retry_of] id of the failed task whose call it runs again
  *
  * @typedef {object} ActorRow
  * @property {string} actor_id
@@ -146,6 +148,7 @@
  * @property {(changed: () => void) => () => void} subscribe returns what ends it
  * @property {(heard: (message: any) => void) => () => void} listen answers to what was sent; returns what ends it
  * @property {(message: any) => void} send
+ * @property {boolean} [retries] whether it takes the order to run a failed task again
  * @property {(words: string) => void} [go] shows the cell that these words name; missing where the page cannot
  *
  * @typedef {{state: string, cell: string, text: string}} Filter

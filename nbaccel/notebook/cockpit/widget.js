@@ -59,6 +59,7 @@ export function sourceOf(model) {
       return () => model.off("msg:custom", heard);
     },
     send: (message) => model.send(message),
+    retries: true,
   };
 }
 

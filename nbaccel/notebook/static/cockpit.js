@@ -9,6 +9,24 @@ page.body.append(field);
 field.select();
 page.execCommand("copy");
 field.remove()}
+const STEP=0.8;
+function isHere(root,words){return words.startsWith("[")&&Boolean(root.closest(".jp-Notebook"))}
+async function showCell(root,words,say){const notebook=root.closest(".jp-Notebook");
+const page=root.ownerDocument.defaultView;
+if(!notebook||!page)return;
+const prompt=words.split(" ")[0];
+const found=(text)=>[...notebook.querySelectorAll(".jp-InputPrompt")].find((each)=>each.textContent===`${text}:`)?.closest(".jp-Cell");
+const scroller=notebook.querySelector(".jp-WindowedPanel-outer")??notebook;
+const before=scroller.scrollTop;
+let cell=found(prompt);
+for(let top=0;!cell&&top<scroller.scrollHeight;top+=STEP*scroller.clientHeight){scroller.scrollTop=top;
+await new Promise((done)=>page.requestAnimationFrame(()=>page.requestAnimationFrame(done)));
+cell=found(prompt)}
+if(!cell)scroller.scrollTop=before;
+cell??=found("[*]");
+if(!cell)return say(`No cell of this notebook is ${prompt} any more.`);
+cell.scrollIntoView({block:"center"});
+(cell).focus({preventScroll:true})}
 const SIZES=([[2**40,"TiB"],[2**30,"GiB"],[2**20,"MiB"],[2**10,"KiB"]]);
 const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
 const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
@@ -191,14 +209,14 @@ const order=(message,name)=>{state.doubted="";
 source.send(message);
 state.asked.add(message.id);
 clearTimeout(waitingFor.get(message.id));
-waitingFor.set(message.id,setTimeout(()=>{if(secondWay(root,source,message,say))return;
+waitingFor.set(message.id,setTimeout(()=>{if(message.say!=="retry"&&secondWay(root,source,message,say))return;
 say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
 view.redraw()};
-const acts={cancel:(data)=>order({say:"cancel",id:data.id},`${data.name}`),kill:(data)=>order({say:"kill",id:data.id},`${data.name}`),"cancel-run":(data)=>order({say:"stop",id:data.id},`${data.name}`),doubt(data){state.doubted=data.id??"";
+const acts={cancel:(data)=>order({say:"cancel",id:data.id},`${data.name}`),retry:(data)=>order({say:"retry",id:data.id},`${data.name}`),kill:(data)=>order({say:"kill",id:data.id},`${data.name}`),"cancel-run":(data)=>order({say:"stop",id:data.id},`${data.name}`),doubt(data){state.doubted=data.id??"";
 say(`${data.name} belongs to ${data.owner}, not to this notebook.`)},notices:()=>void turnNotices(root.ownerDocument.defaultView,state,say).then(view.more),sure:(data)=>void(state.doubted=data.id??""),"cancel-many":(data)=>order({say:"cancel-many",id:data.id,function:data.function,filter:{state:data.state,cell:data.cell,text:data.text}},`${data.name}`),keep(){state.doubted="";
 say("")},logs(data){delete state.past.task_log;
 state.log=state.log?.id===data.id?null:{id:data.id??"",name:data.name??"",search:"",follow:true};
-view.look()},"close-log":()=>void(state.log=null),go:(data)=>source.go?.(data.cell??""),details(){state.details=!state.details;
+view.look()},"close-log":()=>void(state.log=null),go:({cell=""})=>void(source.go?source.go(cell):showCell(root,cell,say)),details(){state.details=!state.details;
 view.look()},tab(data){state.tab=data.tab??"devices";
 view.look()},window(data){state.window=Number(data.window);
 state.range=null;
@@ -218,7 +236,7 @@ const clicked=(event)=>{const target=((event.target).closest?.("[data-act]"));
 if(!target||target.hasAttribute("disabled"))return;
 const act=target.dataset.act??"";
 const isSecond=(event).detail>1;
-if(!isSecond||(!act.startsWith("cancel")&&act!=="kill"))acts[act]?.(target.dataset);
+if(!isSecond||!/^(cancel|kill|retry)/.test(act))acts[act]?.(target.dataset);
 view.redraw()};
 const typed=(event)=>{const field=(event.target);
 if(field.dataset?.search&&state.log){state.log.search=field.value;
@@ -319,7 +337,7 @@ const arrow={none:"",ascending:" ↑",descending:" ↓"}[way];
 return h("th",{scope:"col",key:name,"aria-sort":way},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":sort},name,h("span",{"aria-hidden":"true"},arrow)))}
 function nameOf(name){return h("span",{class:"name cut",title:name},name)}
 function button(label,props){return h("button",{type:"button",...props},label)}
-const VERBS={cancel:"Cancel",kill:"Kill"};
+const VERBS={cancel:"Cancel",kill:"Kill",retry:"Retry"};
 function endButton(act,whom,label,state){const{id,name,owner}=whom;
 const about={"data-id":id,"data-name":name};
 if(state.asked.has(id))return button("asked…",{...about,"aria-label":`${VERBS[act]} ${name} ${label}`,disabled:true});
@@ -330,7 +348,7 @@ function chip(text){return h("span",{class:"chip"},text)}
 function empty(text,code){return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},code))}
 function stateCell(sign,word,colour){const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
 return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`)}
-function whereCell(words,state){return cell(state.goes&&words?button(words,{class:"goes","data-act":"go","data-cell":words,title:"Show the cell"}):words,"nowrap where")}
+function whereCell(words,state){return cell(words&&state.goes(words)?button(words,{class:"goes","data-act":"go","data-cell":words,title:"Show the cell"}):words,"nowrap where")}
 function cell(content,kind){return h("td",kind?{class:kind}:{},content)}
 const MOST_CHARACTERS=200_000;
 const MOST_LINES=2_000;
@@ -418,7 +436,7 @@ const LAST_MINUTE=60;
 const WHOLE_RUN=0;
 let views=0;
 function newState(details){views+=1;
-return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),device:"",scrolled:{top:0,height:460,row:46},sights:new Map(),heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,goes:false,said:"",log:null,notices:false,past:{}}}
+return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),device:"",scrolled:{top:0,height:460,row:46},sights:new Map(),heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
 const LEAST_PAUSE_MS=250;
 const LATE_MS=10_000;
 const MINUTES_TOLD=3;
@@ -583,7 +601,7 @@ return rest.startsWith("asks ")?rest:why}
 function taskView(row,snapshot,now){const state=stateWord(row.state);
 const start=state==="waiting"?row.submitted_at:(row.started_at??row.submitted_at);
 const over=ENDED.has(row.state);
-return{id:row.task_id,short:shortId(row.task_id),name:plain(row.name),sign:stateSign(state),state,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(snapshot,row),owner:ownerOf(snapshot,row),age:start==null?"":age((row.finished_at??now)-start),started:row.started_at==null?"":clock(row.started_at,now),took:tookWords(row,state,now),subject:plain(subjectOf(row)),colour:colourOf(snapshot,subjectOf(row),row.actor_id||row.task_id),keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??now)-row.started_at},peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),why:[row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,snapshot)),row)].filter(Boolean).join(": "),asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",cancellable:!over&&row.state!=="ENDED_WITH_IT"}}
+return{id:row.task_id,short:shortId(row.task_id),name:plain(row.name),sign:stateSign(state),state,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(snapshot,row),owner:ownerOf(snapshot,row),age:start==null?"":age((row.finished_at??now)-start),started:row.started_at==null?"":clock(row.started_at,now),took:tookWords(row,state,now),subject:plain(subjectOf(row)),colour:colourOf(snapshot,subjectOf(row),row.actor_id||row.task_id),keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??now)-row.started_at},peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),why:[row.retry_of&&`retry of #${shortId(row.retry_of)}`,row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,snapshot)),row)].filter(Boolean).join(": "),retryable:Boolean(row.retryable),asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",cancellable:!over&&row.state!=="ENDED_WITH_IT"}}
 function tookWords(row,state,now){if(row.started_at==null)return state==="waiting"&&row.submitted_at!=null?`waits ${age(now-row.submitted_at)}`:"";
 const seconds=(row.finished_at??now)-row.started_at;
 if(row.finished_at!=null)return duration(seconds);
@@ -678,7 +696,7 @@ const shape=taskRow(task,inGroup,filled,scene,state);
 state.rows.set(task.id,{content,shape});
 return shape}
 function taskRow(task,inGroup,filled,scene,state){const below=[`#${task.short}`,task.pid&&`pid ${task.pid}`].filter(Boolean).join(" · ");
-return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),stateCell(task.sign,task.state,task.colour),cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),whereCell(task.cell,state),cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),cell([cancel(task,scene,state),logs(task,scene,state)],"acts"))}
+return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),stateCell(task.sign,task.state,task.colour),cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),whereCell(task.cell,state),cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),cell([cancel(task,scene,state),task.retryable&&state.retries&&!scene.ended&&endButton("retry",task,`#${task.short}`,state),logs(task,scene,state)],"acts"))}
 function logs(task,scene,state){if(task.state==="waiting"||scene.ended)return null;
 return button("Log",{"data-act":"logs","data-id":task.id,"data-name":task.name,"aria-expanded":String(state.log?.id===task.id),"aria-label":`Log of ${task.name} #${task.short}`})}
 function filters(scene,state){const{filter}=state;
@@ -996,7 +1014,8 @@ root.className="nbaccel-cockpit";
 root.dataset.lmSuppressShortcuts="true";
 place.append(style,root);
 const state=options.state??newState(options.details??false);
-state.goes=Boolean(source.go);
+state.goes=(cell)=>Boolean(source.go)||isHere(root,cell);
+state.retries=Boolean(source.retries);
 const clock=kernelClock();
 let visible=false;
 const noticed={running:(new Set())};
@@ -1121,7 +1140,7 @@ return()=>{model.off("change:snapshot",changed);
 model.off("change:runs",changed);
 model.off("change:past_code",changed);
 model.off("comm_live_update",unplugged)}},listen(heard){model.on("msg:custom",heard);
-return()=>model.off("msg:custom",heard)},send:(message)=>model.send(message)}}
+return()=>model.off("msg:custom",heard)},send:(message)=>model.send(message),retries:true}}
 function render({model,el}){return mount(el,sourceOf(model),{state:newState(Boolean(model.get("details")))})}
 function initialize({model}){const states=new WeakMap();
 return takePlaces(document,model.get("place"),(place)=>{const state=states.get(place)??newState(place.classList.contains("nbaccel-details"));
