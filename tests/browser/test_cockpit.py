@@ -81,6 +81,7 @@ def test_on_ray_rows_show_the_same_and_cancel_works(opened: Callable[..., Any]) 
 
 FAILS_ONCE = """
 import os, tempfile
+import nbaccel as ray
 tried = os.path.join(tempfile.mkdtemp(), "tried")
 
 @ray.remote(max_retries=0)
@@ -103,7 +104,7 @@ IN_SIGHT = """prompt => [...document.querySelectorAll('.jp-InputPrompt')].some(e
 @pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook7"])
 def test_a_failed_task_is_retried_and_leads_to_its_cell(opened: Callable[..., Any], classic: bool) -> None:
     page = opened(START, FAILS_ONCE, TALL, TALL, "%accel_dashboard", classic=classic).run_all()
-    cockpit = page.cockpit(1)
+    cockpit = page.page.locator(".nbaccel-cockpit:has([role=tab])")  # the page has let go of the card: it is far away
     cockpit.get_by_role("tab", name="Tasks").click()
     cockpit.get_by_role("button", name="Retry fails_once").click()
     cockpit.get_by_role("status").filter(has_text="Retried fails_once #").wait_for()
