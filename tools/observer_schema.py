@@ -35,7 +35,10 @@ An observer is any program that looks at a running head and now and then acts on
 server, a script of yours. It connects to the head's unix socket, and writes and reads lines of JSON: one object for
 each line. This page describes version {PROTOCOL} of the protocol.
 
-The session's record says where the socket is and has the token (see [security.md](security.md)).
+The session's record says where the socket is and has the token (see [security.md](security.md)). On the Ray engine
+there is no head: the notebook's own process answers, its record has `"engine": "ray"`, and what only a head can do
+(`notes`, `add_node`, `remove_node`, `stop`) is answered with `error`. It answers nothing while user code keeps Python's
+lock.
 
 ```
   you    {{"token": "…"}}

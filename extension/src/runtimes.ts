@@ -99,7 +99,7 @@ function headOf(runtime: Runtime, { trans, mayExecute, isMine }: Shown): Shape[]
         { class: 'aside nowrap' },
         runtime.notebook && !isMine(runtime) && button(trans.__('Go to notebook'), { ...about, 'data-do': 'open', 'data-path': runtime.notebook, 'aria-label': trans.__('Go to %1', title) }),
         button(trans.__('Timeline'), { ...about, 'data-do': 'timeline', 'aria-label': trans.__('Timeline of %1', title) }),
-        mayExecute && button(trans.__('Shut down…'), { ...about, 'data-do': 'shutdown', 'aria-label': trans.__('Shut down %1', title) })
+        mayExecute && runtime.engine === 'local' && button(trans.__('Shut down…'), { ...about, 'data-do': 'shutdown', 'aria-label': trans.__('Shut down %1', title) })
       )
     ),
     h('p', { class: 'quiet small' }, facts.filter(Boolean).join(' · ')),

@@ -36,6 +36,7 @@ def start(options: InitOptions) -> RayEngine:
 
     engine = RayEngine(options, address, ours=ours)
     engine.begin_telling()
+    engine.open_door()
     return engine
 
 

@@ -16,6 +16,7 @@ from nbaccel.ray_engine.reports import unread_error_logs
 from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory
 from nbaccel.ray_engine.reports.history import RayHistory
+from nbaccel.ray_engine.reports.opened_door import opened_door
 from nbaccel.ray_engine.reports.ray_answers import RayAnswers
 from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
@@ -39,6 +40,7 @@ from nbaccel.ray_engine.submission.shipping import Shipping
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
+from nbaccel.views.driver_door import DriverDoor
 from nbaccel.views.record_book import OwnRecords
 
 _serials = itertools.count(1)
@@ -55,6 +57,7 @@ class RayEngine:
         self._submissions = Submissions()
         self._abandoned = AbandonedStreams()
         self._telling: Telling | None = None
+        self._door: DriverDoor | None = None
         self._published = OwnRecords(changed=lambda: self._watching.submitted())
         self.publish, self.ask = self._published.publish, self._published.ask
         freshening = Freshening(session.serial)
@@ -139,6 +142,10 @@ class RayEngine:
         """Of a driver: show what workers print, and say what waits."""
         self._telling = Telling(self._session, self._reports, self._snapshots, self._submissions)
 
+    def open_door(self) -> None:
+        """Of a driver: let observers find it, such as the Jupyter server."""
+        self._door = opened_door(self, self._watching.watch_for_observers)
+
     def _announce(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
         """Tell views of a new task before it runs. The reports of its parent task tell of a nested one."""
         if not self._session.in_worker:
@@ -166,6 +173,8 @@ class RayEngine:
         if self._session.in_worker:
             return
         head = self._session.head
+        if self._door is not None:
+            self._door.close()
         unread_error_logs.stop()
         head.stop()
         self._abandoned.stop()

@@ -1,7 +1,8 @@
 """The small file that each running head writes into Jupyter's runtime directory, so that other programs find the head.
 
 Only its owner can read it. It names the head's socket and the token that a connection must show. A record whose process
-has ended (pid, start time and boot tell) is stale; the next program that looks removes it.
+has ended (pid, start time and boot tell) is stale; the next program that looks removes it. A driver of an engine that
+has no head of ours writes such a file for itself, with the name of its engine: observers may ask it as they ask a head.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -17,6 +20,7 @@ from nbaccel import plain_files, proc
 
 _PREFIX = "nbaccel-"
 _MOST_BYTES = 65_536  # of a session file: a record has less than a thousand
+LONGEST_PLACE = 80  # the path of a unix socket has at most 107 bytes: nbaccel-xxxxxxxx/head.sock lies below
 
 
 class SessionRecord(msgspec.Struct):
@@ -37,6 +41,29 @@ class SessionRecord(msgspec.Struct):
     started_at: float = 0.0  # Unix seconds
     owner_pid: int = 0  # of the driver that an embedded head belongs to
     protocol: int = 1
+    engine: str = "local"  # of another engine, the process that answers is a driver and no head
+
+
+def title() -> str:
+    """The name by which others see this process: that of its notebook or script."""
+    notebook = os.environ.get("JPY_SESSION_NAME")
+    if notebook:
+        return f"notebook {os.path.basename(notebook)}"
+    script = sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c") else "python"
+    return os.path.basename(script)
+
+
+def make_directory() -> str:
+    """A private directory for a socket: in TMPDIR, unless its path is too long. Raises OSError."""
+    problem = OSError("the path of TMPDIR is too long for a socket")
+    for place in dict.fromkeys((tempfile.gettempdir(), "/tmp")):
+        if len(os.fsencode(place)) > LONGEST_PLACE:
+            continue
+        try:
+            return tempfile.mkdtemp(prefix="nbaccel-", dir=place)
+        except OSError as error:
+            problem = error
+    raise problem
 
 
 def directory() -> Path:
@@ -68,8 +95,12 @@ def withdraw(session: str) -> None:
         pass  # a read-only disk: it could not be written either, or the next reader finds it stale
 
 
-def find() -> list[SessionRecord]:
-    """The heads that run on this machine and belong to this user, newest first; stale records are cleared away."""
+def find(engine: str = "local") -> list[SessionRecord]:
+    """The heads that run on this machine and belong to this user, newest first; stale records are cleared away.
+
+    With another engine: the drivers that answer observers themselves. Nobody can join one, and ending its process
+    would end a notebook.
+    """
     records = []
     try:
         paths = sorted(directory().glob(f"{_PREFIX}*.json"))
@@ -79,10 +110,10 @@ def find() -> list[SessionRecord]:
         record = _read(path)
         if record is None:
             continue
-        if is_alive(record):
-            records.append(record)
-        else:
+        if not is_alive(record):
             _clear(path, record)
+        elif record.engine == engine:
+            records.append(record)
     return sorted(records, key=lambda record: -record.started_at)
 
 

@@ -6,6 +6,11 @@
 SKIPS: dict[tuple[str, str], str] = (
     {
         ("debug", "test_the_store_is_fuller_while_an_object_lives"): "values lie in the process's own memory",
+        (
+            "debug",
+            "test_an_observer_sees_what_waits_and_cancels_it",
+        ): "it runs in a debugger's process, which nobody asks",
+        ("debug", "test_the_jupyter_server_lists_it"): "it runs in a debugger's process, which nobody asks",
         ("ray", "test_an_actor_that_fails_to_start_names_the_cause"): (
             "Ray keeps only the text of what an actor's constructor raised, not the exception"
         ),

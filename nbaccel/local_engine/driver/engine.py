@@ -304,7 +304,7 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         wire.VERSION,
         "{}.{}".format(*sys.version_info),
         sys.prefix,
-        launch.title(),
+        sessions.title(),
         [_absolute(entry) for entry in (*(options.code_search_path if options else ()), *sys.path)],
         _cwd(),
         (options.namespace if options else None) or "",

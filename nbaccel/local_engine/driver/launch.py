@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from typing import NamedTuple
 
@@ -16,8 +15,7 @@ import msgspec
 from nbaccel import exceptions, roots
 from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine.head.boot import MARK, Config
-
-_LONGEST_PLACE = 80  # the path of a unix socket has at most 107 bytes: nbaccel-xxxxxxxx/head.sock lies below
+from nbaccel.views import sessions
 
 
 class Started(NamedTuple):
@@ -75,48 +73,26 @@ def configure(options: InitOptions, *, shared: bool) -> Config:
         options=asked,
         shared=shared,
         token=os.urandom(16).hex(),
-        title=title(),
+        title=sessions.title(),
         preload=list(options.preload),
         node_types=options.node_types or {},
     )
 
 
 def _make_directory() -> str:
-    """A private directory for the socket, logs and spilled objects: in TMPDIR, unless its path is too long."""
-    problem: Exception = OSError("the path of TMPDIR is too long for a socket")
+    """A private directory for the socket, logs and spilled objects. Raises RaySystemError."""
     try:
-        places = dict.fromkeys((tempfile.gettempdir(), "/tmp"))
+        return sessions.make_directory()
     except OSError as error:
-        raise _no_directory(error) from error
-    for place in places:
-        if len(os.fsencode(place)) > _LONGEST_PLACE:
-            continue
-        try:
-            return tempfile.mkdtemp(prefix="nbaccel-", dir=place)
-        except OSError as error:
-            problem = error
-    raise _no_directory(problem) from problem
-
-
-def _no_directory(problem: Exception) -> exceptions.RaySystemError:
-    return exceptions.RaySystemError(
-        f"The head has no directory for its socket and logs: {problem}. Free some space in the temporary directory, or "
-        f"set TMPDIR to a directory that you can write, with a path of at most {_LONGEST_PLACE} bytes."
-    )
+        raise exceptions.RaySystemError(
+            f"The head has no directory for its socket and logs: {error}. Free some space in the temporary directory, "
+            f"or set TMPDIR to a directory that you can write, with a path of at most {sessions.LONGEST_PLACE} bytes."
+        ) from error
 
 
 def _default_store_bytes() -> int:
     """30 % of the machine's memory, as Ray: nothing of it is taken before it is written."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.3)
-
-
-def title() -> str:
-    """The name that others see: that of the notebook or script."""
-    notebook = os.environ.get("JPY_SESSION_NAME")
-    if notebook:
-        return f"notebook {os.path.basename(notebook)}"
-    script = sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c") else "python"
-    return os.path.basename(script)
 
 
 def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
@@ -160,8 +136,6 @@ def discard(process: subprocess.Popen[bytes], config: Config) -> None:
     """End an unused head, and remove its files."""
     process.kill()
     process.wait()
-    from nbaccel.views import sessions
-
     sessions.withdraw(config.session)
     shutil.rmtree(config.directory, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ class RayHistory:
         self._began_at = time.time()
         self._book = HistoryBook(self._began_at)
         self._written: dict[tuple[str, int], None] = {}  # runs that are already in the book
+        self._asking = threading.Lock()  # the notebook's page and observers ask from threads of their own
 
     def answer(self, asked: Question[A]) -> A:
         """What one of the questions about history is answered."""
@@ -40,9 +42,13 @@ class RayHistory:
     def _answered(self, asked: Question[Any]) -> Any:
         if isinstance(asked, ReadTaskLog):
             return self._logs.answer(asked)
-        now = time.time()
         if isinstance(asked, ReadRows):
             return self._published.read_rows(asked.id, asked.since)
+        with self._asking:
+            return self._of_the_book(asked)
+
+    def _of_the_book(self, asked: Question[Any]) -> Any:
+        now = time.time()
         if isinstance(asked, ReadReadings):
             snapshot = self._snapshots.take(metrics=True)
             self._book.measured(now, [_reading(row) for row in snapshot.devices if row.metrics is not None])

@@ -59,37 +59,45 @@ def _last_cell() -> bytes:
 
 
 class SnapshotWatching:
-    """Calls back with snapshots, for one who watches at a time."""
+    """Calls back with snapshots: for a view of this process, and beside it for all observers from outside."""
 
     def __init__(self, reports: Reports, snapshots: Snapshots, *, in_worker: bool) -> None:
         self._reports = reports
         self._snapshots = snapshots
         self._in_worker = in_worker
-        self._watcher: Watcher | None = None
+        self._watchers: dict[str, Watcher] = {}  # by whom they are for
         self._left = False  # this process has left the cluster: no snapshot follows
 
     def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+        self._watch("view", callback, metrics=metrics, rows=rows)
+
+    def watch_for_observers(self, callback: Callable[[Snapshot | None], None] | None, rows: int) -> None:
+        """As `watch`, which goes on beside it."""
+        self._watch("observers", callback, metrics=True, rows=rows)
+
+    def _watch(
+        self, whom: str, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int
+    ) -> None:
         if self._in_worker:
             raise exceptions.RaySystemError("Only a driver can watch snapshots, not a task.")
-        if self._watcher is not None:
-            self._watcher.stop()
-            self._watcher = None
+        before = self._watchers.pop(whom, None)
+        if before is not None:
+            before.stop()
         if callback is not None and self._left:
             callback(None)
         elif callback is not None:
-            self._watcher = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
+            self._watchers[whom] = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
 
     def submitted(self) -> None:
         """Views are told of new tasks before these run."""
-        if self._watcher is not None:
-            self._watcher.changed.set()
+        for watcher in list(self._watchers.values()):  # another thread may begin or end one
+            watcher.changed.set()
 
     def stop(self) -> None:
         """The cluster is left: who watches is told, and nobody watches any more."""
         self._left = True
-        if self._watcher is not None:
-            self._watcher.stop(ended=True)
-            self._watcher = None
+        while self._watchers:
+            self._watchers.popitem()[1].stop(ended=True)
 
 
 class Watcher:
