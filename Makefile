@@ -41,6 +41,7 @@ check: $(VENV)/.stamp-dev
 	$(PY) -m mypy
 	$(PY) tools/join_cockpit.py --check
 	$(PY) tools/observer_schema.py --check
+	$(PY) -m tools.panel_types --check
 	if command -v npm >/dev/null; then \
 	    $(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix $(COCKPIT) run --silent check; fi
 	$(PY) -m pytest -q tests/test_architecture.py

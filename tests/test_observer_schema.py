@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from nbaccel.views.observer_lines import PROTOCOL, QUESTIONS
+from tools import panel_types
 
 ROOT = Path(__file__).parent.parent
 
@@ -53,3 +54,14 @@ def test_every_link_of_the_page_has_its_heading(tool: ModuleType) -> None:
     page = tool.page(tool.schema())
     headings = {heading.lower().replace("`", "").replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", page, re.M)}
     assert set(re.findall(r"\]\(#([\w-]+)\)", page)) <= headings
+
+
+def test_the_panels_types_are_made_of_the_schema(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert panel_types.main(["--check"]) == 0, "run python -m tools.panel_types"
+    monkeypatch.setattr(panel_types, "ROOT", tmp_path)
+    monkeypatch.setattr(panel_types, "FILE", tmp_path / "observer.ts")
+    assert panel_types.main(["--check"]) == 1
+    assert panel_types.main([]) == 0 and panel_types.main(["--check"]) == 0
+    text = (tmp_path / "observer.ts").read_text()
+    assert "export interface Holder {\n  name: string;\n  amount: number;\n  task_id?: string | null;" in text
+    assert "  tasks: { question: FindTasks; answer: TasksLine };" in text

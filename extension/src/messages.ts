@@ -1,6 +1,6 @@
 // What the Jupyter server sends over the WebSocket; docs/extension.md describes it.
 
-import type { Snapshot } from './cockpit';
+import type { Asked, Snapshot } from './observer';
 
 export interface Runtime {
   id: string;
@@ -59,18 +59,13 @@ export interface Ignored {
   reason: string;
 }
 
-/** A record that a program publishes: a training run, say. */
-export interface Published {
-  kind: string;
-  id: string;
-  record: Record<string, unknown>;
-  job?: number;
-}
-
 /** A head's own snapshot, whole. */
-export type HeadSnapshot = Snapshot & { published?: Published[] };
+export type HeadSnapshot = Snapshot;
 
-export type Answer = Record<string, any>;
+/** What may be asked over the WebSocket: orders are POST requests. */
+export type Askable = 'explain' | 'tasks' | 'logs' | 'notes' | 'runs' | 'accounting' | 'readings' | 'rows' | 'task_log';
+export type Question<K extends Askable = Askable> = Asked[K]['question'];
+export type Answer<K extends Askable = Askable> = Asked[K]['answer'];
 
 export type Message =
   | { type: 'hello'; api: number; version: string; protocol: number; may_execute: boolean }

@@ -1,6 +1,6 @@
 // The one WebSocket of this tab: runtimes, their snapshots, the machine; and questions to runtimes with their answers.
 
-import type { Answer, HeadSnapshot, Ignored, Machine, Message, Runtime } from './messages';
+import type { Answer, Askable, HeadSnapshot, Ignored, Machine, Message, Question, Runtime } from './messages';
 import { Refused, type Server } from './server';
 
 export const API = 1; // the version of docs/extension.md that this code speaks
@@ -52,11 +52,11 @@ export class Watch {
   }
 
   /** Ask a runtime. Rejects with a sentence. */
-  ask(runtime: string, question: Record<string, unknown>): Promise<Answer> {
+  ask<K extends Askable>(runtime: string, question: Question<K> & { ask: K }): Promise<Answer<K>> {
     const id = ++this.questions;
     return new Promise((resolve, reject) => {
       if (!this.connected) return reject(new Refused('There is no connection to the Jupyter server.'));
-      this.waiting.set(id, { resolve, reject });
+      this.waiting.set(id, { resolve: answer => resolve(answer as Answer<K>), reject });
       this.send({ type: 'ask', id, runtime, question });
     });
   }

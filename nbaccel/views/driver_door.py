@@ -64,7 +64,7 @@ from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from nbaccel.engine import ViewPromise
+    from nbaccel.engine import Engine
 
 MOST_LINE_BYTES = 1 << 16
 MOST_OBSERVERS = 64
@@ -116,7 +116,7 @@ class _Watching:
 class DriverDoor:
     """The socket, the file and the two threads. `watch` has the engine call back with snapshots, or with None stop."""
 
-    def __init__(self, engine: ViewPromise, watch: Watch, facts: DriverFacts) -> None:
+    def __init__(self, engine: Engine, watch: Watch, facts: DriverFacts) -> None:
         self._answers = _answers_of(engine)
         self._watch = watch
         self._facts = facts
@@ -369,7 +369,7 @@ def _object_of(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _answers_of(engine: ViewPromise) -> dict[type[ObserverQuestion[Any]], Callable[[Any], Any]]:
+def _answers_of(engine: Engine) -> dict[type[ObserverQuestion[Any]], Callable[[Any], Any]]:
     """How each question is answered."""
     of_the_past = (ReadRuns, ReadAccounting, ReadReadings, ReadRows, ReadTaskLog)
     return {

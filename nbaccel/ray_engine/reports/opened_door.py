@@ -6,12 +6,12 @@ import sys
 import warnings
 
 from nbaccel import __version__
-from nbaccel.engine import ViewPromise
+from nbaccel.engine import Engine
 from nbaccel.views import sessions
 from nbaccel.views.driver_door import DriverDoor, DriverFacts, Watch
 
 
-def opened_door(engine: ViewPromise, watch: Watch) -> DriverDoor | None:
+def opened_door(engine: Engine, watch: Watch) -> DriverDoor | None:
     """The door; None, with a warning, if its socket or its file cannot be written: the cluster is used nevertheless."""
     door = DriverDoor(engine, watch, DriverFacts("ray", __version__, sys.version.split()[0]))
     try:
