@@ -194,7 +194,7 @@ def test_no_manifest_is_too_odd_to_be_judged(data: st.DataObject) -> None:
         parent = cluster
         for key in way:
             parent = parent[key]
-        parent[last] = data.draw(ODD)
+        parent[last] = copy.deepcopy(data.draw(ODD))  # the next round may put something into it
     for fault in check_cluster(cluster):
         assert fault.path and fault.sentence
 
