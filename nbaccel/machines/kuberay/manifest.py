@@ -151,7 +151,7 @@ def _group(plan: ClusterPlan, group: WorkerPods) -> dict[str, Any]:
 
 def _ray_start_params(group: WorkerPods) -> dict[str, str]:
     """All values are text: numbers are refused by Kubernetes."""
-    parameters = {}
+    parameters, custom = {}, {}
     plugin = group.plugin
     if group.num_cpus:
         parameters["num-cpus"] = group.num_cpus
@@ -160,8 +160,13 @@ def _ray_start_params(group: WorkerPods) -> dict[str, str]:
     elif plugin is None or plugin.resource == "GPU":
         parameters["num-gpus"] = str(group.accelerators)
     elif not plugin.counted:
+        custom[plugin.resource] = group.accelerators
+    if group.accelerator_type:
+        # What accelerator_type= of a task asks for: Ray's autoscaler does not make it from the label.
+        custom[f"accelerator_type:{group.accelerator_type}"] = 1
+    if custom:
         # Ray takes away the first and the last character before it reads the rest as JSON.
-        parameters["resources"] = f"'{json.dumps({plugin.resource: group.accelerators})}'"
+        parameters["resources"] = f"'{json.dumps(custom)}'"
     if group.ray_memory_bytes:
         parameters["memory"] = group.ray_memory_bytes
     return parameters

@@ -27,6 +27,7 @@ def reading_faults(spec: dict[str, Any]) -> list[ManifestFault]:
     hidden = any(_asks_for_nvidia(group) for group in groups_of(spec))
     for group in groups_of(spec):
         found += [*_parameter_faults(group), *_accelerator_faults(group), *_label_faults(group)]
+        found += _type_faults(group)
         if spec.get("enableInTreeAutoscaling"):
             found += _cpu_faults(group)
         if hidden:
@@ -220,6 +221,19 @@ def _label_faults(group: PodGroup) -> Iterator[ManifestFault]:
                 f"{group.title}: {key}: {value} is no label: names and values have letters, digits, '-', '_' and '.', "
                 "at most 63, and begin and end with a letter or a digit.",
             )
+
+
+def _type_faults(group: PodGroup) -> Iterator[ManifestFault]:
+    """A task with `accelerator_type=` asks for a resource of that name, which no label gives."""
+    kind = fields_of(group.fields.get("labels")).get("ray.io/accelerator-type")
+    resource = f"accelerator_type:{kind}"
+    if isinstance(kind, str) and not group.is_head and not _says(group, resource):
+        yield ManifestFault(
+            f"{group.path}.rayStartParams",
+            f"{group.title} has a label for {kind}, but work with accelerator_type={kind!r} brings no pod of it: Ray's "
+            f'autoscaler looks for a resource. Write resources: "\'{{\\"{resource}\\": 1}}\'".',
+            warning=True,
+        )
 
 
 def _image_faults(spec: dict[str, Any]) -> Iterator[ManifestFault]:

@@ -126,6 +126,7 @@ WARNINGS: list[tuple[Change, str, str]] = [
     (lambda c: c["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0].pop("env"), "spec.headGroupSpec.template.spec.containers[0].env", "Set NVIDIA_VISIBLE_DEVICES to void"),
     (lambda c: (group(c).pop("replicas"), c["spec"].update(enableInTreeAutoscaling=False)), "spec.enableInTreeAutoscaling", "stays at 0, though its maxReplicas is 5"),
     (lambda c: (without_parameters(c), pod(c).update(resourceClaims=[{"name": "g"}])), f"{GROUP}.rayStartParams", "gets its devices by a claim"),
+    (lambda c: group(c)["rayStartParams"].pop("resources"), f"{GROUP}.rayStartParams", r"""resources: "'{\"accelerator_type:A100\": 1}'" """.strip()),
 ]  # fmt: skip
 
 

@@ -101,6 +101,8 @@ def test_node_selectors_images_labels_and_idle_times_are_written_for_each_group(
     assert container_of(group)["image"] == "mine:1"
     assert group["idleTimeoutSeconds"] == 300
     assert group["labels"] == {"ray.io/accelerator-type": "A100"}
+    (groups,) = [each for each in groups_of(rendered("--gpu-group", line)["spec"]) if not each.is_head]
+    assert autoscaler_reading(groups)["accelerator_type:A100"] == 1, "work with accelerator_type= brings a pod"
 
 
 def test_images_have_the_ray_and_the_python_of_this_machine() -> None:
