@@ -16,6 +16,7 @@ from nbaccel.machines.kuberay import legacy_values, manifest
 from nbaccel.machines.kuberay.connecting import CLIENT_PORT, installed_ray
 from nbaccel.machines.kuberay.connecting import connect as connect_to
 from nbaccel.machines.kuberay.kubectl import find_kubectl
+from nbaccel.machines.kuberay.rehearsal.command import rehearse
 from nbaccel.machines.kuberay.tunnel import Tunnel
 from nbaccel.machines.kuberay.worker_groups import WorkerPods, read_group, read_toleration
 
@@ -28,7 +29,10 @@ _READ_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group()
 def kuberay() -> None:
-    """Ray clusters on Kubernetes: write a manifest, check one, connect to one."""
+    """Ray clusters on Kubernetes: write a manifest, check one, play one on this machine, connect to one."""
+
+
+kuberay.add_command(rehearse)
 
 
 class _GroupLine(click.ParamType[WorkerPods]):

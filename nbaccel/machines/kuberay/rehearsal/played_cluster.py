@@ -1,0 +1,179 @@
+"""The RayCluster and its pods, as an API server keeps them: read and changed by several threads."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+import string
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from nbaccel.machines.kuberay.faults import fields_of
+from nbaccel.machines.kuberay.rehearsal.json_patch import merged, patched
+
+HEAD_GROUP = "headgroup"  # what Ray calls the head's group
+DEFAULT_NAMESPACE = "default"
+# What the API server and the operator fill in: Ray's autoscaler reads and replaces these without asking whether they
+# are there.
+_GROUP_DEFAULTS: dict[str, Any] = {"replicas": 0, "minReplicas": 0, "numOfHosts": 1, "scaleStrategy": {}}
+_LETTERS = string.ascii_lowercase + string.digits
+
+
+class PodState(Enum):
+    WAITING = "waiting"  # for its turn to start
+    STARTING = "starting"
+    RUNNING = "running"
+    LEAVING = "leaving"
+
+
+@dataclass(slots=True)
+class Pod:
+    """One pod: a Ray node of the played cluster."""
+
+    name: str
+    group: str
+    ip: str
+    state: PodState = PodState.WAITING
+
+    @property
+    def is_head(self) -> bool:
+        return self.group == HEAD_GROUP
+
+
+@dataclass(slots=True)
+class Replicas:
+    """A change of one group's numbers that was asked for by PATCH."""
+
+    group: str
+    before: int
+    after: int
+    leaving: list[str]
+
+
+@dataclass(slots=True)
+class PlayedCluster:
+    """What the API server answers, and what the operator works on. `asked` is called after each PATCH."""
+
+    manifest: dict[str, Any]
+    asked: Callable[[list[Replicas]], None] = lambda changes: None
+    pods: dict[str, Pod] = field(default_factory=dict)
+    _version: int = 0
+    _addresses: int = 1  # 127.0.0.1 is left to the machine: Ray replaces it by another address
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self.manifest = copy.deepcopy(self.manifest)
+        self.manifest.setdefault("metadata", {}).setdefault("namespace", DEFAULT_NAMESPACE)
+        for group in self.manifest["spec"].get("workerGroupSpecs") or []:
+            for name, value in _GROUP_DEFAULTS.items():
+                group.setdefault(name, copy.copy(value))
+        self._changed()
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.manifest["metadata"]["namespace"])
+
+    @property
+    def head_name(self) -> str:
+        return f"{self.name}-head"
+
+    def read(self) -> dict[str, Any]:
+        """The RayCluster as it is now."""
+        with self._lock:
+            return copy.deepcopy(self.manifest)
+
+    def change(self, changes: Any, *, merge: bool) -> dict[str, Any]:
+        """Apply a PATCH and return the RayCluster. Raises Unpatchable, and changes nothing then."""
+        with self._lock:
+            before = self.manifest
+            self.manifest = merged(before, changes) if merge else patched(before, changes)
+            self._changed()
+            found = _differences(before, self.manifest)
+            now = copy.deepcopy(self.manifest)
+        self.asked(found)
+        return now
+
+    def add_pod(self, group: str) -> Pod:
+        """A new pod that has not started. Each has an address of its own on the loopback device."""
+        with self._lock:
+            self._addresses += 1
+            number = self._addresses
+            ip = f"127.0.{number // 250}.{number % 250 + 1}"
+            suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
+            name = self.head_name if group == HEAD_GROUP else f"{self.name}-{group}-worker-{suffix}"
+            self.pods[name] = pod = Pod(name, group, ip)
+            self._changed()
+            return pod
+
+    def move(self, pod: Pod, state: PodState) -> None:
+        with self._lock:
+            pod.state = state
+            self._changed()
+
+    def forget(self, pod: Pod) -> None:
+        with self._lock:
+            self.pods.pop(pod.name, None)
+            self._changed()
+
+    def current_pods(self) -> list[Pod]:
+        with self._lock:
+            return list(self.pods.values())
+
+    def pod_list(self, labels: dict[str, str]) -> dict[str, Any]:
+        """The pods that have these labels, as Kubernetes lists them."""
+        with self._lock:
+            shown = [self._shown(pod) for pod in self.pods.values()]
+            items = [each for each in shown if labels.items() <= each["metadata"]["labels"].items()]
+            version = {"resourceVersion": str(self._version)}
+        return {"kind": "PodList", "apiVersion": "v1", "metadata": version, "items": items}
+
+    def pod_object(self, name: str) -> dict[str, Any] | None:
+        with self._lock:
+            return self._shown(self.pods[name]) if name in self.pods else None
+
+    def _shown(self, pod: Pod) -> dict[str, Any]:
+        labels = {
+            "ray.io/cluster": self.name,
+            "ray.io/group": pod.group,
+            "ray.io/node-type": "head" if pod.is_head else "worker",
+        }
+        metadata: dict[str, Any] = {"name": pod.name, "namespace": self.namespace, "labels": labels}
+        metadata["resourceVersion"] = str(self._version)
+        status: dict[str, Any] = {"phase": "Pending"}
+        if pod.state is not PodState.WAITING:
+            status["podIP"] = pod.ip
+            running = pod.state is not PodState.STARTING
+            state: dict[str, Any] = {"running": {}} if running else {"waiting": {"reason": "ContainerCreating"}}
+            status["containerStatuses"] = [{"name": "ray", "ready": running, "state": state}]
+            status["phase"] = "Running" if running else "Pending"
+        if pod.state is PodState.LEAVING:
+            metadata["deletionTimestamp"] = "1970-01-01T00:00:00Z"  # its presence counts, not its time
+        spec = {"containers": [{"name": "ray"}]}
+        return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": status}
+
+    def _changed(self) -> None:
+        self._version += 1
+        self.manifest["metadata"]["resourceVersion"] = str(self._version)
+
+
+def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[Replicas]:
+    found = []
+    groups = zip(
+        before["spec"].get("workerGroupSpecs") or [], after["spec"].get("workerGroupSpecs") or [], strict=False
+    )
+    for old, new in groups:
+        leaving = [name for name in _leaving(new) if name not in _leaving(old)]
+        if old.get("replicas") != new.get("replicas") or leaving:
+            found.append(Replicas(str(new.get("groupName")), old.get("replicas", 0), new.get("replicas", 0), leaving))
+    return found
+
+
+def _leaving(group: dict[str, Any]) -> list[str]:
+    return list(fields_of(group.get("scaleStrategy")).get("workersToDelete") or [])
