@@ -48,6 +48,7 @@ ARROWS: dict[str, set[str]] = {
     "cli": {"__init__", "accelerators", "api", "exceptions", "machines", "views"},
     "machines": {
         "accelerators",
+        "handles",
         "host_address",
         "light_imports",
         "plain_files",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbaccel.machines.kuberay.faults import ManifestFault, fields_of
+from nbaccel.machines.kuberay.jobs import job_faults
 from nbaccel.machines.kuberay.operator_rules import operator_faults
 from nbaccel.machines.kuberay.ray_reading import reading_faults
 from nbaccel.machines.kuberay.schema_check import ray_cluster_schema, schema_faults
@@ -41,11 +42,22 @@ def check_documents(documents: list[Any]) -> CheckedFile:
                 found.faults.append(ManifestFault(f"document {number}", "has no kind: write kind: RayCluster."))
             continue
         found.clusters.append(title)
-        faults = check_cluster(document) if kind == "RayCluster" else _inside(document, _INSIDE[str(kind)])
+        faults = _faults_of(document, str(kind))
         found.faults += [_of_document(fault, title) if several else fault for fault in faults]
     if not found.clusters and not found.faults:
         found.faults.append(ManifestFault("the file", "has no RayCluster."))
     return found
+
+
+def _faults_of(document: dict[str, Any], kind: str) -> list[ManifestFault]:
+    if kind == "RayCluster":
+        return check_cluster(document)
+    if kind == "RayService":
+        return _inside(document, _INSIDE[kind])
+    faults = [*_version_faults(document), *job_faults(document)]
+    if "rayClusterSpec" in fields_of(document.get("spec")):  # a job may run on a cluster that is there already
+        faults += _inside(document, _INSIDE[kind])
+    return sorted(faults, key=lambda fault: fault.warning)
 
 
 def check_cluster(cluster: Any) -> list[ManifestFault]:
@@ -59,11 +71,11 @@ def _version_faults(cluster: dict[str, Any]) -> list[ManifestFault]:
     version = cluster.get("apiVersion")
     if version == API_VERSION or version is None:  # the schema tells what is missing
         return []
-    return [ManifestFault("apiVersion", f"is {version!r}; KubeRay stores RayClusters as {API_VERSION}.")]
+    return [ManifestFault("apiVersion", f"is {version!r}; KubeRay's objects are {API_VERSION}.")]
 
 
 def _inside(document: dict[str, Any], name: str) -> list[ManifestFault]:
-    """A RayJob or a RayService, of which only the cluster is judged: its own fields are another definition's."""
+    """The cluster of a RayJob or a RayService; the schema has no other part of them."""
     spec = fields_of(document.get("spec")).get(name)
     metadata = fields_of(document.get("metadata"))
     cluster = {"apiVersion": API_VERSION, "kind": "RayCluster", "metadata": metadata, "spec": spec}

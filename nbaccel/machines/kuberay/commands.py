@@ -15,6 +15,7 @@ import click
 from nbaccel.machines.kuberay import legacy_values, manifest
 from nbaccel.machines.kuberay.connecting import CLIENT_PORT, installed_ray
 from nbaccel.machines.kuberay.connecting import connect as connect_to
+from nbaccel.machines.kuberay.jobs import make_job
 from nbaccel.machines.kuberay.kubectl import find_kubectl
 from nbaccel.machines.kuberay.rehearsal.command import rehearse
 from nbaccel.machines.kuberay.tunnel import Tunnel
@@ -64,7 +65,11 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 @click.argument("name")
 @click.option("--gpu-group", "gpu_groups", multiple=True, type=_GroupLine(True), help=_GPU_GROUP_HELP)
 @click.option("--cpu-group", "cpu_groups", multiple=True, type=_GroupLine(False), help=_GROUP_HELP)
+@click.option("--node-types", type=_READ_FILE, help="A machines.toml: each type becomes a group.")
 @click.option("--from-values", type=_READ_FILE, help="Values of Ray's former Helm chart (podTypes).")
+@click.option("--kind", type=click.Choice(["raycluster", "rayjob"]), default="raycluster", help="What is written.")
+@click.option("--entrypoint", default="", help="The program of a RayJob, for example 'python train.py'.")
+@click.option("--runtime-env", type=_READ_FILE, help="The runtime_env of a RayJob, as a YAML file.")
 @click.option("--namespace", default="", help="The namespace; kubectl's own if not given.")
 @click.option("--image", default="", help="The image of every pod; rayproject/ray if not given.")
 @click.option("--ray-version", default="", help="The Ray of the images; that of this machine if not given.")
@@ -91,13 +96,24 @@ def render(
     name: str,
     gpu_groups: tuple[WorkerPods, ...],
     cpu_groups: tuple[WorkerPods, ...],
+    node_types: Path | None,
     from_values: Path | None,
+    kind: str,
+    entrypoint: str,
+    runtime_env: Path | None,
     output: Path | None,
     **options: Any,
 ) -> None:
-    """Write the manifest of a RayCluster called NAME."""
-    plan = _planned(name, (*cpu_groups, *gpu_groups), from_values, options)
-    text = _written(plan)
+    """Write the manifest of a RayCluster called NAME, or of a RayJob with such a cluster."""
+    if kind != "rayjob" and (entrypoint or runtime_env):
+        raise click.UsageError("--entrypoint and --runtime-env belong to a job: add --kind rayjob.")
+    if kind == "rayjob" and options["notebook"]:
+        raise click.UsageError("--notebook does not go with --kind rayjob: the cluster of a job ends with its program.")
+    plan = _planned(name, (*_typed_groups(node_types), *cpu_groups, *gpu_groups), from_values, options)
+    made = manifest.make_manifest(plan)
+    if kind == "rayjob":
+        made = make_job(made, entrypoint, runtime_env.read_text() if runtime_env else "")
+    text = _written(made)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -137,10 +153,21 @@ def _from_values(name: str, groups: tuple[WorkerPods, ...], file: Path, given: d
     return plan
 
 
-def _written(plan: manifest.ClusterPlan) -> str:
+def _typed_groups(file: Path | None) -> list[WorkerPods]:
+    if file is None:
+        return []
+    from nbaccel.machines.kuberay.type_groups import read_types
+
+    found = read_types(file)
+    for sentence in found.left_out:
+        click.echo(f"Left out: {sentence}", err=True)
+    return found.groups
+
+
+def _written(document: dict[str, Any]) -> str:
     from nbaccel.machines.kuberay.yaml_files import write_document
 
-    return write_document(manifest.make_manifest(plan))
+    return write_document(document)
 
 
 @kuberay.command()

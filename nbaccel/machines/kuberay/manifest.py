@@ -138,6 +138,8 @@ def _group(plan: ClusterPlan, group: WorkerPods) -> dict[str, Any]:
     labels = {**group.labels, **({ACCELERATOR_LABEL: group.accelerator_type} if group.accelerator_type else {})}
     if group.idle_s is not None and plan.grows:
         made["idleTimeoutSeconds"] = group.idle_s
+    if group.priority is not None:
+        made["priority"] = group.priority
     if labels:
         made["labels"] = labels
     made["rayStartParams"] = _ray_start_params(group)
@@ -151,7 +153,7 @@ def _group(plan: ClusterPlan, group: WorkerPods) -> dict[str, Any]:
 
 def _ray_start_params(group: WorkerPods) -> dict[str, str]:
     """All values are text: numbers are refused by Kubernetes."""
-    parameters, custom = {}, {}
+    parameters, custom = {}, dict(group.custom_resources)
     plugin = group.plugin
     if group.num_cpus:
         parameters["num-cpus"] = group.num_cpus

@@ -57,6 +57,8 @@ class WorkerPods:
     environment: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     ray_memory_bytes: str = ""
+    custom_resources: Mapping[str, int] = field(default_factory=dict)  # that Ray counts and Kubernetes does not know
+    priority: int | None = None  # of two groups that fit, the higher one is taken
 
     def __post_init__(self) -> None:
         _check_name(self.name)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from nbaccel import cli
 from nbaccel.machines.kuberay.check import check_cluster, check_documents
+from nbaccel.machines.kuberay.jobs import make_job
 from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest
 from nbaccel.machines.kuberay.schema_check import ray_cluster_schema, schema_faults
 from nbaccel.machines.kuberay.worker_groups import read_group
@@ -233,16 +234,10 @@ def test_other_objects_of_a_file_are_named_and_left_alone(tmp_path: Path) -> Non
     assert "Not checked: Secret s" in told and "RayCluster notebook" in told
 
 
-def test_the_cluster_inside_of_a_job_is_judged(tmp_path: Path) -> None:
+def test_the_cluster_inside_of_a_job_is_judged() -> None:
     cluster = good()
     parameters(cluster, num_gpus=2)
-    job = {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayJob",
-        "metadata": {"name": "j"},
-        "spec": {"rayClusterSpec": cluster["spec"]},
-    }
-    (fault,) = check_documents([job]).faults
+    (fault,) = check_documents([make_job(cluster, "python train.py")]).faults
     assert fault.path == "spec.rayClusterSpec.workerGroupSpecs[0].rayStartParams.num-gpus"
 
 
