@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
+
+import pytest
 
 from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest
 from nbaccel.machines.kuberay.worker_groups import read_group
+
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="the program openssl is missing")
 
 
 def manifest(*lines: str, **options: Any) -> dict[str, Any]:

@@ -14,7 +14,9 @@ import pytest
 
 from nbaccel.machines.kuberay.rehearsal.api_server import Certificate, make_certificate, serving
 from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, PlayedCluster, PodState, Replicas
-from tests.machines.kuberay.rehearsal.manifests import manifest
+from tests.machines.kuberay.rehearsal.manifests import manifest, needs_openssl
+
+pytestmark = needs_openssl
 
 CLUSTER = "/apis/ray.io/v1/namespaces/default/rayclusters/c"
 PODS = "/api/v1/namespaces/default/pods"

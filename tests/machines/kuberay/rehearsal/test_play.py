@@ -20,9 +20,11 @@ from nbaccel.machines.kuberay.rehearsal.play import Rehearsal
 from nbaccel.machines.kuberay.rehearsal.pod_lines import MARK
 from nbaccel.machines.kuberay.rehearsal.processes import LoggedProcess, end_all
 from tests.census import carriers
-from tests.machines.kuberay.rehearsal.manifests import manifest
+from tests.machines.kuberay.rehearsal.manifests import manifest, needs_openssl
 from tests.machines.kuberay.rehearsal.test_api_server import CLUSTER, Client
 from tests.rig import is_alive, wait_until
+
+pytestmark = needs_openssl
 
 ROOT = Path(__file__).parents[4]
 STAYS = 'echo "Ray runtime started."; exec sleep 600'

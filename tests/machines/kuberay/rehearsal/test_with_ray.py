@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.census import Place
+from tests.machines.kuberay.rehearsal.manifests import needs_openssl
 
 pytest.importorskip("ray")
 
-pytestmark = [pytest.mark.real, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600), needs_openssl]
 
 # Two actors that each hold a GPU of their own: neither ends before both are there.
 TWO_GPUS = """
