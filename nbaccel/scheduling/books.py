@@ -39,6 +39,7 @@ def check(
     loans: Loans,
 ) -> None:
     """Raises AssertionError, naming the record, at the first invariant that is broken."""
+    assert not cluster.refusals.open, "something came back, and nobody was tried for it"
     bundles = [place for each in cluster.bundles.values() for place in each.values()]
     commons = [place for each in cluster.commons.values() for place in each.values()]
     for place in (*cluster.nodes.values(), *bundles, *commons):
@@ -99,10 +100,12 @@ def _check_ask(ask: PlaceableChoice) -> None:
     """Each place that could meet it is either in its heap or waits to be freed, never both."""
     valid = Counter(entry[3] for entry in ask.heap if ask.entries.get(entry[3]) is entry)
     for place in ask.places:
-        refusals = sum(ask in asks for asks in place.refused.values())
+        refusals = int(ask in place.refused)
         assert valid[place] + refusals == 1, (
             f"{ask.choice}: {valid[place]} entries and {refusals} refusals at {place.name}"
         )
+    refusals = sum(ask in place.refused for place in ask.places)
+    assert ask.refusals == refusals, f"{ask.choice}: {refusals} places are refused to it, {ask.refusals} counted"
     assert set(ask.entries) <= set(ask.places), f"{ask.choice} offers a place that it may not use"
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask
@@ -43,24 +42,39 @@ class Dispatcher:
         self._workers = workers
         self._explainer = explainer
         self._notice_s = waiting_notice_s
-        self._turns: dict[int, int] = {}  # job -> when it was last served
-        self._turn = count(1)
+        self._order = tasks.order
+        self._walk: Iterator[Shape] | None = None  # over the lines; it ends when a task starts
         self.end_actor: EndActor  # set by the scheduler: actors are built on top of this
 
     # --- which line -----------------------------------------------------------------------------------------------
 
     def run(self, now: float) -> None:
-        woken = self._cluster.woken
-        while woken:
-            shape = next(iter(woken)) if len(woken) == 1 else min(woken, key=self._rank)
+        woken, refusals = self._cluster.woken, self._cluster.refusals
+        while woken or refusals.open:
+            shape = self._next()
+            if shape is None:
+                continue
             record = shape.first()
             if record is None or not self._start(shape, record, now):
                 woken.pop(shape, None)
+        self._walk = None
 
-    def _rank(self, shape: Shape) -> tuple[int, int, int]:
-        # Jobs take turns. Within one, deeper tasks go first: parents that wait for them hold processes and memory.
-        first = shape.first()
-        return (self._turns.get(shape.job, 0), -shape.depth, first.seq if first is not None else 0)
+    def _next(self) -> Shape | None:
+        """The line whose turn it is, of those that are woken and those that may get what has come back."""
+        woken, refusals = self._cluster.woken, self._cluster.refusals
+        if self._walk is None:
+            many = bool(refusals.open) and refusals.look(self._order.rank)
+            if not many and len(woken) <= refusals.few:
+                return min(woken, key=self._order.rank, default=None) if len(woken) > 1 else next(iter(woken), None)
+            self._walk = self._order.walk()
+        for shape in self._walk:
+            if shape in woken or refusals.try_for(shape):
+                return shape
+        self._walk = None
+        refusals.close()
+        for shape in [shape for shape in woken if not shape.size]:
+            del woken[shape]
+        return None
 
     def _start(self, shape: Shape, record: TaskRecord, now: float) -> bool:
         """Start the first task of the line. Returns False if it and all behind it have to wait."""
@@ -68,7 +82,8 @@ class Dispatcher:
         if way is None:
             self._must_wait(shape, record, now)
             return False
-        self._turns[shape.job] = next(self._turn)
+        self._order.served(shape.job)
+        self._walk = None
         self._tasks.leave(shape, record)
         hold, index, why = way
         record.choice = record.task.skipped + index
@@ -150,6 +165,7 @@ class Dispatcher:
         reason = self._explainer.refused_group(shape) or self._explainer.why_never(shape)
         if failure is Failure.GROUP_REMOVED:
             reason = "its placement group was removed"
+        self._walk = None
         while (record := shape.first()) is not None:
             message = self._explainer.refusal(shape, record, reason)
             if record.actor is None:

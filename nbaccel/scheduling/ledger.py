@@ -37,6 +37,10 @@ class SplitDemand(msgspec.Struct, frozen=True):
         label = dict(choice.placement.labels).get(TYPE_LABEL)
         return SplitDemand(pooled, tuple(devices), types[0] if types else None, choice.gpu_memory_bytes, label)
 
+    def needs(self) -> dict[str, int]:
+        """What is asked of each resource, devices first."""
+        return dict(self.devices + self.pooled)
+
     def only(self, resource: str, amount: int, memory_bytes: int | None = None) -> SplitDemand:
         """The part of the demand that asks for devices of one resource."""
         memory_bytes = self.memory_bytes if memory_bytes is None else memory_bytes
@@ -140,7 +144,7 @@ class Place(msgspec.Struct, eq=False):
     leaving: bool = False  # it was told to go, and gets no more work
     kept_by: str = ""  # why it did not go when it was told to
     holds: dict[Hold, None] = {}
-    refused: dict[str, dict[PlaceableChoice, None]] = {}  # resource -> who must wait for some of it
+    refused: dict[PlaceableChoice, None] = {}  # who must wait for something to come back
     demoted: dict[PlaceableChoice, None] = {}  # their order of places is stale after we give back
 
     @staticmethod
@@ -205,6 +209,14 @@ class Place(msgspec.Struct, eq=False):
         """The amount of a pooled resource that can be taken here now."""
         own = self.free.get(name, 0)
         return own if self.commons is None else min(own, self.commons.free.get(name, 0))
+
+    def most_left(self, name: str) -> int:
+        """The most of a resource that a demand might get here now: of devices, whole ones or a part of one."""
+        devices = self.devices.get(name)
+        if devices is None:
+            return self.left(name)
+        free = [device.free_amount() for device in devices]
+        return UNIT * sum(amount >= UNIT for amount in free) or max(free, default=0)
 
     def empty_commons(self, order: int) -> Place:
         """The commons of this bundle's group on this bundle's node, before any bundle has joined them."""
@@ -309,13 +321,15 @@ class Place(msgspec.Struct, eq=False):
         highest = 0.0
         for name, _ in asked.pooled:
             total = self.totals.get(name, 0)
-            if total:
-                highest = max(highest, 1 - self.free[name] / total)
+            if total and 1 - self.free[name] / total > highest:
+                highest = 1 - self.free[name] / total
         for name, _ in asked.devices:
-            devices = self.devices.get(name, ())
-            total = sum(device.amount for device in devices)
-            if total:
-                highest = max(highest, sum(device.used for device in devices) / total)
+            total = used = 0
+            for device in self.devices.get(name, ()):
+                total += device.amount
+                used += device.used
+            if total and used / total > highest:
+                highest = used / total
         return highest
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
+from nbaccel.scheduling.ledger import Place
 from nbaccel.scheduling.moves import BUSY, FINISHED, IN_GET, RUNNING, STOPPING, SUBMITTED, IllegalEvent
-from nbaccel.scheduling.placement import PlacementBook
+from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
@@ -156,12 +157,13 @@ class Loans:
         hold = worker.hold
         if hold is None or done.choice or hold.parts or not hold.place.alive:
             return False
-        for name, _ in hold.pooled:
-            for place in hold.place.all_who_share():
-                for ask in place.refused.get(name, ()):
-                    for other in ask.shapes:
-                        if other.size and other is not shape:
-                            return False
+        names = {name for name, _ in hold.pooled}
+        for place in hold.place.all_who_share():
+            for ask in place.refused:
+                if any(other.size and other is not shape for other in ask.shapes) and _waits_only_for(
+                    ask, place, names
+                ):
+                    return False
         return hold.place.left("CPU") >= 0 and not self._cluster.groups_wait
 
     def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
@@ -340,3 +342,9 @@ class Loans:
             return
         message = f"{record.task.name} found no worker: {MAX_FAILED_STARTS} ended while starting, the last {why}."
         self._tasks.fail(record, Failure.WORKER_CRASHED, message, now)
+
+
+def _waits_only_for(ask: PlaceableChoice, place: Place, names: set[str]) -> bool:
+    """Whether the place is short of some of these resources for the choice, and of no other."""
+    short = {name for name, need in ask.needs.items() if need > place.most_left(name)}
+    return bool(short) and short <= names

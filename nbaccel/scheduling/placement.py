@@ -1,8 +1,8 @@
 """Chooses the place for work: Ray's hybrid order, made deterministic, at a cost that does not grow with the nodes.
 
 A `PlaceableChoice` is one choice together with the places that could ever meet it. Each of these places is either in
-the choice's heap (it may fit; the best is on top) or registered at the place under the resource that refused it (it
-cannot fit before some of that resource comes back). Heap entries are corrected when they reach the top, or when a place
+the choice's heap (it may fit; the best is on top) or among those who were refused at the place (it cannot fit before
+something comes back there, see `refusals`). Heap entries are corrected when they reach the top, or when a place
 that had sunk gives back.
 """
 
@@ -18,6 +18,7 @@ import msgspec
 from nbaccel.quantities import DEVICE_RESOURCES
 from nbaccel.scheduling.events import NodeSpec
 from nbaccel.scheduling.ledger import NO_DEVICES, Hold, LedgerDevice, Place, SplitDemand
+from nbaccel.scheduling.refusals import Refusals
 from nbaccel.scheduling.terms import Choice
 
 if TYPE_CHECKING:
@@ -35,12 +36,18 @@ class PlaceableChoice(msgspec.Struct, eq=False):
 
     choice: Choice
     asked: SplitDemand
-    needs: dict[str, int]
+    needs: dict[str, int]  # of each resource, devices first
     places: dict[Place, None] = {}
     heap: list[Entry] = []
     entries: dict[Place, Entry] = {}  # the valid one of each place in the heap
     turns: dict[Place, int] = {}  # SPREAD: who came when
     shapes: dict[Shape, None] = {}
+    refusals: int = 0  # so many places are refused to it
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a task waits that may take this choice."""
+        return any(shape.size for shape in self.shapes)
 
 
 class PlacementBook:
@@ -58,6 +65,8 @@ class PlacementBook:
         self.stirred = False  # work waits, or a node that was asked for has become empty
         self.emptied: dict[Place, None] = {}  # such nodes
         self.device_resources = DEVICE_RESOURCES
+        self.cpus = 0  # of all nodes
+        self.refusals = Refusals(self._offer_and_wake)
         self._most_asks = MAX_ASKS
         self._order = count()
         self._turn = count(1)
@@ -71,7 +80,7 @@ class PlacementBook:
                 self._forget_unused()
                 self._most_asks = max(MAX_ASKS, 2 * len(self.asks))
             asked = SplitDemand.of(choice, self.device_resources)
-            ask = self.asks[choice] = PlaceableChoice(choice, asked, dict(asked.pooled))
+            ask = self.asks[choice] = PlaceableChoice(choice, asked, asked.needs())
             self._open(ask)
         return ask
 
@@ -84,8 +93,7 @@ class PlacementBook:
 
     def _close(self, ask: PlaceableChoice) -> None:
         for place in ask.places:
-            for asks in place.refused.values():
-                asks.pop(ask, None)
+            self.refusals.remove(ask, place)
             place.demoted.pop(ask, None)
         ask.places, ask.heap, ask.entries = {}, [], {}
 
@@ -94,7 +102,7 @@ class PlacementBook:
         for ask in list(asks):
             self._close(ask)
             ask.asked = SplitDemand.of(ask.choice, self.device_resources)
-            ask.needs = dict(ask.asked.pooled)
+            ask.needs = ask.asked.needs()
             self._open(ask)
             self._wake(ask)
 
@@ -153,10 +161,18 @@ class PlacementBook:
         if entry[1]:
             place.demoted[ask] = None
 
+    def _offer_and_wake(self, ask: PlaceableChoice, place: Place) -> None:
+        self._offer(ask, place)
+        self._wake(ask)
+
     def _wake(self, ask: PlaceableChoice) -> None:
         for shape in ask.shapes:
             if shape.size:
                 self.woken[shape] = None
+
+    def someone_may_start(self) -> bool:
+        """Whether a line is to be looked at again."""
+        return bool(self.woken) or self.refusals.someone_waits()
 
     # --- taking and giving back -----------------------------------------------------------------------------------
 
@@ -179,7 +195,7 @@ class PlacementBook:
             heappop(heap)
             del entries[place]
             place.demoted.pop(ask, None)
-            place.refused.setdefault(got, {})[ask] = None
+            self.refusals.add(ask, place)
         return None
 
     def take_lasting(
@@ -286,19 +302,7 @@ class PlacementBook:
         self.freed_any = True
         if place.commons is None:  # what a bundle gets back, its commons get back next
             for each in (place, *place.bundles):
-                self._offer_again(each, name)
-
-    def _offer_again(self, place: Place, name: str) -> None:
-        """Those that were refused for lack of this may fit now."""
-        asks = place.refused.get(name)
-        if not asks:
-            return
-        free = place.left(name)
-        for ask in list(asks):
-            if ask.needs.get(name, 0) <= free:
-                del asks[ask]
-                self._offer(ask, place)
-                self._wake(ask)
+                self.refusals.came_back(each)
 
     def device_freed(self, place: Place, device: LedgerDevice) -> None:
         """Some of a device came back, or others leave us more of it."""
@@ -309,14 +313,20 @@ class PlacementBook:
                     self._freed(commons[place.node_id], device.spec.resource)
 
     def _promote(self, place: Place) -> None:
+        used: dict[tuple[str, ...], float] = {}  # by the names of what is asked: most asks have them in common
         for ask in list(place.demoted):
             old = ask.entries.get(place)
             if old is None:
                 del place.demoted[ask]
                 continue
-            fresh = self._entry(ask, place)
-            if fresh[:3] < old[:3]:
-                ask.entries[place] = fresh
+            if ask.choice.placement.strategy == "SPREAD":
+                continue  # its score is the place's turn
+            names = tuple(ask.needs)
+            if names not in used:
+                share = place.utilisation(ask.asked)
+                used[names] = share if share >= SPREAD_THRESHOLD else 0.0
+            if used[names] < old[1]:
+                fresh = ask.entries[place] = (old[0], used[names], old[2], place)
                 heappush(ask.heap, fresh)
                 if not fresh[1]:
                     del place.demoted[ask]
@@ -325,6 +335,7 @@ class PlacementBook:
 
     def add_node(self, spec: NodeSpec) -> Place:
         place = self.nodes[spec.node_id] = Place.of(spec, -1 if spec.is_head else next(self._order))
+        self.cpus += place.totals.get("CPU", 0)
         news = set(place.devices) - self.device_resources
         if news:
             self.device_resources = self.device_resources | news
@@ -348,6 +359,7 @@ class PlacementBook:
 
     def remove_node(self, node_id: bytes) -> Place:
         place = self.nodes.pop(node_id)
+        self.cpus -= place.totals.get("CPU", 0)
         self.withdraw(place)
         return place
 
@@ -405,7 +417,8 @@ class PlacementBook:
             ask.entries.pop(place, None)
             ask.turns.pop(place, None)
             self._wake(ask)
-        place.refused, place.demoted = {}, {}
+        self.refusals.clear(place)
+        place.demoted = {}
 
     def add_bundle(self, group_id: bytes, place: Place) -> None:
         self.bundles.setdefault(group_id, {})[place.bundle] = place

@@ -133,7 +133,7 @@ class Scheduler(Queries):
         cluster = self._cluster
         if cluster.groups_wait and cluster.freed_any:
             self._groups.place_pending(now)
-        if cluster.woken:
+        if cluster.woken or cluster.refusals.open:
             self._dispatcher.run(now)
         if self._workers.short and cluster.nodes:
             self._workers.refill()
@@ -156,7 +156,7 @@ class Scheduler(Queries):
     def _idle_keep(self) -> int:
         if self._keep is not None:
             return self._keep
-        return max(1, sum(node.totals.get("CPU", 0) for node in self._cluster.nodes.values()) // UNIT)
+        return max(1, self._cluster.cpus // UNIT)
 
     def _head_node(self) -> bytes:
         nodes = self._cluster.nodes.values()
@@ -240,7 +240,7 @@ class Scheduler(Queries):
             return
         if worker.actor is None:
             self._loans.returned(worker, event, now)
-            if self._loans.ahead and worker.state is IDLE and not self._cluster.woken:
+            if self._loans.ahead and worker.state is IDLE and not self._cluster.someone_may_start():
                 self._loans.share()
         elif worker.queue and worker.queue[0].task.task_id == event.task_id:
             if worker.state is not STOPPING:

@@ -12,6 +12,7 @@ import msgspec
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.ledger import Hold
+from nbaccel.scheduling.line_order import LineOrder, Position
 from nbaccel.scheduling.moves import (
     ARGS,
     CANCELLED,
@@ -98,6 +99,7 @@ class Shape(msgspec.Struct, eq=False):
     notice_armed: bool = False
     told: dict[str, SaidLine] = {}  # cell -> the notice under it
     fallback_armed: float = -1.0
+    position: Position | None = None  # among the lines of its job
 
     def first(self) -> TaskRecord | None:
         line = self.line
@@ -117,6 +119,8 @@ class TaskTable:
         self.records: dict[bytes, TaskRecord] = {}
         self.counts: list[int] = [0] * len(TaskStatus)
         self.shapes: dict[object, Shape] = {}
+        self.order = LineOrder()
+        self._changed = self.order.changed
         self.waiting_args: dict[bytes, TaskRecord] = {}
         self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
         self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
@@ -305,6 +309,7 @@ class TaskTable:
         for key, shape in list(self.shapes.items()):
             if not shape.size and not shape.loans:
                 del self.shapes[key]
+                self.order.forget(shape)
                 self._cluster.woken.pop(shape, None)
                 for ask in shape.asks:
                     ask.shapes.pop(shape, None)
@@ -316,6 +321,8 @@ class TaskTable:
         record.waiting_since = now
         shape.line.append(record)
         shape.size += 1
+        if shape.size == 1:
+            self._changed[shape] = None
         if shape.size == 1 or (shape.told and self._has_to_be_told(shape, record)):
             self._cluster.woken[shape] = None
         else:
@@ -345,7 +352,7 @@ class TaskTable:
             record.worker, record.hold, record.started_at = None, None, None
             shape.line.appendleft(record)
             shape.size += 1
-            self._cluster.woken[shape] = None
+            self._changed[shape] = self._cluster.woken[shape] = None
 
     def _line_of(self, record: TaskRecord) -> Shape:
         shape = record.shape
@@ -357,6 +364,7 @@ class TaskTable:
         """The first of the line goes to a worker."""
         shape.line.popleft()
         shape.size -= 1
+        self._changed[shape] = None
         if not shape.size:
             shape.line.clear()
         if shape.told:
@@ -370,6 +378,7 @@ class TaskTable:
             return
         # It stays in the deque, where the walk to the first one skips what no longer waits.
         shape.size -= 1
+        self._changed[shape] = None
         if shape.size:
             self._cluster.woken[shape] = None
         else:

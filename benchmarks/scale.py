@@ -1,0 +1,183 @@
+"""What a large cluster costs the scheduler: CPU time and memory, without processes.
+
+    python benchmarks/scale.py [NODES DEVICES TASKS SHAPES]          10000 8 1000000 1000 when nothing is given
+
+```
+  come      the nodes are added, one after the other
+  submit    the tasks are submitted: first the devices fill, then the tasks wait
+  run       tasks return in random order, others take their place; some are cancelled, some are submitted
+  change    nodes leave and come back while all lines wait
+  look      a snapshot is taken, and the first task of each line is explained
+```
+Each event's CPU time counts by itself: the median, the 99th percentile and the maximum of each kind are printed, and of all
+together. The memory of a waiting task is what the process has grown by, its `Task` record included.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import time
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from nbaccel.quantities import UNIT
+from nbaccel.scheduling import commands as do
+from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.events import DeviceSpec, NodeSpec
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Choice, Placement, Task, TaskKind, Terms, WorkerPool
+
+JOBS = 20
+GPUS = (0, 0, UNIT // 4, UNIT // 2, UNIT, UNIT, UNIT, 2 * UNIT, 4 * UNIT, 8 * UNIT)
+CPUS = 64
+MEMORY_GB = 512
+ZONES = 10
+EVENTS = 100_000  # of the phase `run`
+CHANGES = 20
+
+
+class Costs:
+    """CPU seconds of each event, by kind."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[float]] = {}
+
+    def add(self, kind: str, took_s: float) -> None:
+        self.of.setdefault(kind, []).append(took_s)
+
+    def show(self, phase: str) -> None:
+        every = [took for costs in self.of.values() for took in costs]
+        for kind, costs in [*self.of.items(), ("all events", every)]:
+            costs = sorted(costs)
+            at = [costs[min(int(len(costs) * share), len(costs) - 1)] * 1e6 for share in (0.5, 0.99, 1.0)]
+            print(f"{phase:8} {kind:16} {len(costs):8}   {at[0]:9.1f} {at[1]:9.1f} {at[2]:11.1f} µs", flush=True)
+        self.of.clear()
+
+
+class Cluster:
+    """Processes that obey at once, in place of a head's, and a clock that moves with each round."""
+
+    def __init__(self) -> None:
+        numbers = count()
+        self.scheduler = Scheduler(new_id=lambda: b"w%d" % next(numbers))
+        self.now = 0.0
+        self.costs = Costs()
+        self.running: dict[bytes, bytes] = {}  # task -> its worker
+        self.begun: list[bytes] = []  # tasks that have been sent since somebody looked
+
+    def tell(self, event: ev.Event) -> None:
+        """An event, and all that follows from it at once."""
+        inbox = [event]
+        while inbox:
+            event = inbox.pop()
+            began = time.thread_time()
+            commands = self.scheduler.handle(event, self.now)
+            self.costs.add(type(event).__name__, time.thread_time() - began)
+            inbox += self._obey(commands)
+
+    def _obey(self, commands: Sequence[do.Command]) -> list[ev.Event]:
+        answers: list[ev.Event] = []
+        for command in commands:
+            if isinstance(command, do.SendTask):
+                self.running[command.task.task_id] = command.worker_id
+                self.begun.append(command.task.task_id)
+            elif isinstance(command, do.StartWorker):
+                answers.append(ev.WorkerReady(command.worker_id, 1))
+            elif isinstance(command, do.StopWorker):
+                answers.append(ev.WorkerDied(command.worker_id, "ended", True))
+            elif isinstance(command, do.RecallTasks):
+                answers.append(ev.TasksGivenBack(command.worker_id, []))
+            elif isinstance(command, do.FailTask):
+                self.running.pop(command.task.task_id, None)
+        return answers
+
+
+def node(number: int, devices: int) -> NodeSpec:
+    totals = {"CPU": CPUS * UNIT, "memory": MEMORY_GB * UNIT}
+    specs = [DeviceSpec("GPU", index, type="H100") for index in range(devices)]
+    labels = {"zone": f"z{number % ZONES}"}
+    return NodeSpec(b"n%d" % number, f"n{number}", totals, specs, labels, is_head=number == 0)
+
+
+def shapes(number: int, devices: int) -> list[Terms]:
+    """Different demands: CPUs, memory, devices and parts of devices, and for one in ten a zone."""
+    found = []
+    for each in range(number):
+        gpus = min(GPUS[each % len(GPUS)], devices * UNIT)
+        demand = [("CPU", (1 + each // 10 % 8) * UNIT), ("memory", (1 + each // 80) * UNIT)]
+        demand += [("GPU", gpus)] if gpus else []
+        labels = (("zone", f"z{each % 7}"),) if each % 11 == 0 else ()
+        job = 1 + each % JOBS
+        choices = (Choice(tuple(sorted(demand)), Placement(labels=labels)),)
+        once = {"fresh": True, "max_calls": 1} if gpus else {}  # as every head has it for tasks on devices
+        terms = Terms(f"f{each}", TaskKind.TASK, b"f%d" % each, choices, job=job, pool=WorkerPool(job), **once)
+        found.append(terms)
+    return found
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+def main(nodes: int = 10_000, devices: int = 8, tasks: int = 1_000_000, kinds: int = 1_000) -> None:
+    dice = random.Random(1)
+    cluster = Cluster()
+    gc.freeze()
+    gc.disable()  # a head collects between events; a collection is not what an event costs
+    print(f"{'phase':8} {'event':16} {'number':>8}   {'median':>9} {'99 %':>9} {'longest':>11}")
+    for number in range(nodes):
+        cluster.tell(ev.NodeAdded(node(number, devices)))
+    cluster.costs.show("come")
+    all_terms = shapes(kinds, devices)
+    before = resident_bytes()
+    for each in range(tasks // 10):
+        cluster.tell(ev.TaskSubmitted(Task(all_terms[each % kinds], b"t%019d" % each)))
+    cluster.costs.show("submit")
+    print(f"the first tenth takes {(resident_bytes() - before) / 1e6:.0f} MB: the lines, the workers, those that run")
+    before, waiting = resident_bytes(), cluster.scheduler.counts()["PENDING_NODE_ASSIGNMENT"]
+    for each in range(tasks // 10, tasks):
+        cluster.tell(ev.TaskSubmitted(Task(all_terms[each % kinds], b"t%019d" % each)))
+    cluster.costs.show("submit")
+    more = cluster.scheduler.counts()["PENDING_NODE_ASSIGNMENT"] - waiting
+    print(f"{cluster.scheduler.counts()['PENDING_NODE_ASSIGNMENT']} tasks wait, {len(cluster.running)} run")
+    print(f"{(resident_bytes() - before) / max(more, 1):.0f} bytes for each of {more} tasks that wait")
+    run(cluster, all_terms, dice)
+    change(cluster, nodes, devices, dice)
+
+
+def run(cluster: Cluster, all_terms: list[Terms], dice: random.Random) -> None:
+    """Tasks return in random order, each 0.1 s after the one before; every tenth time one is submitted and cancelled."""
+    numbers = count(10**9)
+    order = cluster.begun
+    cluster.costs.of.clear()
+    for step in range(EVENTS):
+        place = dice.randrange(len(order))
+        order[place], order[-1] = order[-1], order[place]
+        done = order.pop()
+        cluster.now += 0.1
+        cluster.tell(ev.TaskReturned(cluster.running.pop(done), done))
+        if step % 10 == 0:
+            task = Task(dice.choice(all_terms), b"t%019d" % next(numbers))
+            cluster.tell(ev.TaskSubmitted(task))
+            if task.task_id not in cluster.running:
+                cluster.tell(ev.CancelAsked(task.task_id))
+        if not order:
+            break
+    cluster.costs.show("run")
+
+
+def change(cluster: Cluster, nodes: int, devices: int, dice: random.Random) -> None:
+    """Nodes leave and come back."""
+    for _ in range(CHANGES):
+        number = dice.randrange(1, nodes)
+        cluster.tell(ev.NodeRemoved(b"n%d" % number, "the benchmark took it away"))
+        cluster.tell(ev.NodeAdded(node(number, devices)))
+    cluster.costs.show("change")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
