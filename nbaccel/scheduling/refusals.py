@@ -15,7 +15,6 @@ costs the lines that are tried, not those that wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,10 +31,10 @@ Amounts = dict[str, int]
 
 
 class OpenPlace(msgspec.Struct, eq=False):
-    """A place to which something came back, the choices that have been tried there since, and what is left of what."""
+    """A place to which something came back: who has been tried there since, and who else could use what is left."""
 
     tried: dict[PlaceableChoice, None] = {}
-    left: Amounts = {}
+    wanted: dict[PlaceableChoice, None] = {}
 
 
 class NeedTree:
@@ -119,12 +118,11 @@ class Refusals:
         """See for whom it is enough what is left at the open places. Returns whether they are too many to compare."""
         many = False
         for place, opened in list(self.open.items()):
-            opened.left = amounts_left(place)
-            found = list(islice(self._candidates(place, opened), self.few + 1))
-            if len(found) > self.few:
+            opened.wanted = dict.fromkeys(self._candidates(place, opened))
+            if len(opened.wanted) > self.few:
                 many = True
             else:
-                self._compare(place, opened, found, rank)
+                self._compare(place, opened, list(opened.wanted), rank)
         return many
 
     def _compare(
@@ -142,7 +140,8 @@ class Refusals:
     def _candidates(self, place: Place, opened: OpenPlace) -> Iterator[PlaceableChoice]:
         """Those who were refused there, fit now and have not been tried since."""
         refused, tried = place.refused, opened.tried
-        return (ask for ask in self._tree.fitting(opened.left) if ask in refused and ask not in tried)
+        fitting = self._tree.fitting(amounts_left(place))
+        return (ask for ask in fitting if ask in refused and ask not in tried)
 
     def _again(self, place: Place, asks: list[PlaceableChoice]) -> None:
         for ask in asks:
@@ -153,7 +152,8 @@ class Refusals:
         """Offer one open place to the line, if it was refused there and fits now."""
         for ask in shape.asks:
             for place, opened in self.open.items():
-                if ask in place.refused and _fits(ask, opened.left) and ask not in opened.tried:
+                if ask in opened.wanted:
+                    del opened.wanted[ask]
                     opened.tried[ask] = None
                     self._again(place, [ask])
                     return True
@@ -162,7 +162,7 @@ class Refusals:
     def close(self) -> None:
         """No line can use what is left. Choices for which nobody waits get their offers, for those who come later."""
         for place, opened in self.open.items():
-            self._again(place, list(self._candidates(place, opened)))
+            self._again(place, list(opened.wanted))
         self.open.clear()
 
     def someone_waits(self) -> bool:
@@ -177,7 +177,3 @@ class Refusals:
 def amounts_left(place: Place) -> Amounts:
     """Of each resource, the largest amount that a demand might get here now."""
     return {name: place.most_left(name) for name in (*place.totals, *place.devices)}
-
-
-def _fits(ask: PlaceableChoice, left: Amounts) -> bool:
-    return all(need <= left.get(name, 0) for name, need in ask.needs.items())
