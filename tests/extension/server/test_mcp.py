@@ -45,6 +45,26 @@ async def test_without_permission_the_tools_see_nothing(head: FakeHead) -> None:
         await mcp.accel_devices()
 
 
+async def test_jupyter_server_mcp_finds_the_tools_and_calls_them(head: FakeHead, jp_serverapp: Any) -> None:
+    server_mcp = pytest.importorskip("jupyter_server_mcp.extension", reason="jupyter_server_mcp is not installed")
+    from fastmcp import Client
+    from jupyter_server_mcp.mcp_server import MCPServer
+
+    app = server_mcp.MCPExtensionApp()
+    found = app._discover_entrypoint_tools()
+    assert set(mcp.TOOLS) <= set(found)
+    app.mcp_server_instance = MCPServer(parent=app, name="tests")
+    app._register_tools(mcp.TOOLS)
+    async with Client(app.mcp_server_instance.mcp) as client:
+        offered = {tool.name: tool for tool in await client.list_tools()}
+        assert "why a task" in offered["accel_why"].description
+        said = await client.call_tool("accel_tasks", {"runtime": head.session, "text": "train"})
+        assert said.data["total"] == 7
+        with pytest.raises(Exception, match="assistants_may_cancel = True"):
+            await client.call_tool("accel_cancel", {"runtime": head.session, "task": "a1"})
+    assert head.asked[0]["filter"]["text"] == "train"
+
+
 def test_each_tool_is_found_by_its_name_and_described() -> None:
     for tool in mcp.TOOLS:
         module, _, name = tool.partition(":")
