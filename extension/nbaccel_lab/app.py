@@ -27,6 +27,7 @@ class NbaccelLab(ExtensionApp):
         server: Any = self.serverapp
         self.watching = Watching(Kernels(server.kernel_manager, server.session_manager))
         self.settings["nbaccel_watching"] = self.watching
+        self.settings["nbaccel_turns"] = stream.Turns()
 
     def initialize_handlers(self) -> None:
         self.handlers.extend(

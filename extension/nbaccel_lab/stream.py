@@ -50,6 +50,17 @@ class Outbox:
         return self._waiting.pop(next(iter(self._waiting)))
 
 
+class Turns:
+    """Lets one tab send in each pass of the event loop: a hundred at once would keep all requests waiting."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def come(self) -> None:
+        async with self._lock:
+            await asyncio.sleep(0)  # the loop does what else is due
+
+
 class WatchHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
     """A tab, as `watching.Tab` describes it."""
 
@@ -91,7 +102,9 @@ class WatchHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
         """Send one message after the other, each when the tab has room for it."""
         try:
             while True:
-                await self.write_message(await self._outbox.take())
+                text = await self._outbox.take()
+                await self.settings["nbaccel_turns"].come()
+                await self.write_message(text)
         except WebSocketClosedError:
             pass  # on_close follows
 

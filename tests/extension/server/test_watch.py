@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from nbaccel_lab.stream import Turns
 from tornado.httpclient import HTTPClientError
 
 from tests.extension.fake_head import ANSWERS, FakeHead, until
@@ -105,6 +106,25 @@ async def test_a_hundred_tabs_cost_a_head_one_connection(browser: Any, head: Fak
     await asyncio.gather(*tabs)
     assert head.connections == 1
     await until(lambda: watching.rests and head.open == 0, "the server to rest")
+
+
+async def test_between_two_tabs_messages_the_loop_does_what_else_is_due() -> None:
+    turns, passes, sent_in = Turns(), 0, list[int]()
+
+    async def send() -> None:
+        await turns.come()
+        sent_in.append(passes)
+
+    async def count() -> None:
+        nonlocal passes
+        while True:
+            passes += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    await asyncio.gather(*(send() for _ in range(20)))
+    counting.cancel()
+    assert len(set(sent_in)) == 20, "each in a pass of its own"
 
 
 async def test_while_no_tab_is_shown_nothing_runs(browser: Any, head: FakeHead, watching: Any) -> None:
