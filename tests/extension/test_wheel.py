@@ -1,0 +1,58 @@
+"""The built wheel, installed into an environment that has neither Node nor nbaccel."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+EXTENSION = Path(__file__).parent.parent.parent / "extension"
+PATIENCE_S = 1200
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(2 * PATIENCE_S)]
+
+
+def run(*command: str, path: str) -> str:
+    """What a command says, with nothing but these folders to look for programs in."""
+    environment = {"PATH": path, "HOME": os.environ.get("HOME", "/"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP"))}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(EXTENSION))
+    run(*pip, path=os.environ["PATH"])
+    [built] = folder.glob("nbaccel_lab-*.whl")
+    return built
+
+
+def test_the_wheel_has_the_panel_its_license_and_no_source_maps(wheel: Path) -> None:
+    names = ZipFile(wheel).namelist()
+    assert any(name.endswith("share/jupyter/labextensions/@nbaccel/lab/package.json") for name in names)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not [name for name in names if name.endswith(".map")]
+
+
+def test_it_works_where_there_is_no_node(wheel: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path)], check=True, timeout=PATIENCE_S)
+    only = str(tmp_path / "bin")  # neither node nor npm is there
+    python = f"{only}/python"
+    run(python, "-m", "pip", "install", "--quiet", str(wheel), "jupyterlab>=4,<5", path=only)
+    assert "nbaccel_lab" in run(python, "-m", "jupyter", "server", "extension", "list", path=only)
+    panels = run(python, "-m", "jupyter", "labextension", "list", path=only)
+    [line] = [line for line in panels.splitlines() if "@nbaccel/lab" in line]
+    assert "enabled" in line and "OK" in line, panels
+    code = "import nbaccel_lab.app, importlib.util as each; assert each.find_spec('nbaccel') is None"
+    run(python, "-I", "-c", code, path=only)
+
+
+def test_its_license_is_that_of_the_project() -> None:
+    assert (EXTENSION / "LICENSE").read_text() == (EXTENSION.parent / "LICENSE").read_text()
