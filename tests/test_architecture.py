@@ -108,7 +108,7 @@ INNER: dict[str, set[str]] = {
     "views.wording": set(),
     "views.run_snapshot": {"snapshot", "tables", "wording"},
     "views.experiment_snapshot": {"snapshot", "tables", "wording"},
-    "views.sinks": {"experiment_snapshot", "run_snapshot"},
+    "views.sinks": {"experiment_snapshot", "run_snapshot", "seen_trials"},
     "views.palette": set(),
     "views.device_labels": {"snapshot", "wording"},
     "views.tables": {"quantities", "device_labels", "snapshot", "wording"},

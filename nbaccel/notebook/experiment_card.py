@@ -1,17 +1,40 @@
-"""The card of an experiment, drawn from its ExperimentSnapshot alone, live and in a saved notebook."""
+"""The card of an experiment, drawn from its ExperimentSnapshot, and after its end with its trials, as it is saved."""
 
 from __future__ import annotations
 
-from nbaccel.notebook import parts
+from dataclasses import dataclass
+
+from nbaccel.notebook import parts, static_tables, trial_drawings
 from nbaccel.notebook.parts import Html
 from nbaccel.views import experiment_snapshot, palette, wording
 from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, ExperimentSnapshot
+from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.snapshot import Snapshot
 
 
-def mimebundle(experiment: ExperimentSnapshot, now: float) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class ShownExperiment:
+    """An experiment whose card is shown; its trials are known when it has ended."""
+
+    snapshot: ExperimentSnapshot
+    seen: SeenTrials | None = None
+
+    @property
+    def id(self) -> str:
+        return self.snapshot.id
+
+    @property
+    def state(self) -> str:
+        return self.snapshot.state
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.snapshot.is_under_way
+
+
+def mimebundle(shown: ShownExperiment, now: float) -> dict[str, str]:
     """The card as text and as HTML."""
-    return {"text/plain": text(experiment, now), "text/html": html(experiment, now)}
+    return {"text/plain": text(shown.snapshot, now), "text/html": html(shown.snapshot, now, shown.seen)}
 
 
 def text(experiment: ExperimentSnapshot, now: float) -> str:
@@ -20,7 +43,7 @@ def text(experiment: ExperimentSnapshot, now: float) -> str:
     return "\n".join([*lines, *_last_lines(experiment, now)])
 
 
-def html(experiment: ExperimentSnapshot, now: float) -> str:
+def html(experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = None) -> str:
     """The card as HTML; it needs nothing else and stays correct when it is saved."""
     best = experiment_snapshot.best_words(experiment, most=len(experiment.best.config) if experiment.best else 0)
     why = wording.plain(experiment.why)
@@ -36,8 +59,14 @@ def html(experiment: ExperimentSnapshot, now: float) -> str:
             parts.line(f"best: {best} (trial {experiment.best.id})") if experiment.best else parts.NOTHING,
             parts.note(wording.plain(experiment.path)),
             *map(parts.note, _last_lines(experiment, now)),
+            *(trials(experiment.name, seen) if seen is not None else []),
         ]
     )
+
+
+def trials(name: str, seen: SeenTrials) -> list[Html]:
+    """The trials of an experiment of this name, the best first, its failures by error, and the drawings."""
+    return [*map(static_tables.of_table, seen.tables), trial_drawings.drawings(name, seen)]
 
 
 def _state(experiment: ExperimentSnapshot) -> Html:

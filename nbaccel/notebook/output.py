@@ -30,6 +30,7 @@ from nbaccel.notebook.task_bar import TaskBar
 from nbaccel.views import wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
+from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.sinks import Line, Notice, Printed
 
 FOLD_UPDATE_S = 0.5
@@ -93,7 +94,7 @@ class CellOutput:
         self._lock = threading.Lock()
         self._saying_soon = False
         self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle, place_now=place_now)
-        self._experiments: RunCards[ExperimentSnapshot] = RunCards(
+        self._experiments: RunCards[experiment_card.ShownExperiment] = RunCards(
             send, parent_now, experiment_card.mimebundle, place_now=place_now
         )
 
@@ -168,9 +169,9 @@ class CellOutput:
         """Shows a run under the cell that began it, and updates the display as the run goes on."""
         self._runs.run(snapshot)
 
-    def experiment(self, snapshot: ExperimentSnapshot) -> None:
-        """Shows an experiment under the cell that began it, and updates the display as it goes on."""
-        self._experiments.run(snapshot)
+    def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
+        """Shows an experiment under the cell that began it, and updates the display; with its trials at its end."""
+        self._experiments.run(experiment_card.ShownExperiment(snapshot, seen))
 
     def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Shows a run under the running cell too, and updates it there."""

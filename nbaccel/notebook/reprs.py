@@ -6,6 +6,7 @@ formatters, so that the classes know nothing of notebooks.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ import nbaccel
 from nbaccel import ObjectRef, api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
-from nbaccel.notebook import answers_html, parts, run_card, static_tables, views
+from nbaccel.notebook import answers_html, experiment_card, parts, run_card, static_tables, views
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
 from nbaccel.views.explanations import Explanation, Probe
@@ -50,8 +51,8 @@ def result_html(result: Any) -> str:
 
 
 def results_html(results: Any) -> str:
-    """The trials of an experiment, the best first, and its failures by error."""
-    return parts.box(map(static_tables.of_table, results.tables()))
+    """The trials of an experiment, the best first, its failures by error, and the drawings of its trials."""
+    return parts.box(experiment_card.trials(os.path.basename(results.experiment_path), results.seen()))
 
 
 def ref_html(ref: Any) -> str | None:

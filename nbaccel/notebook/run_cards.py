@@ -21,8 +21,11 @@ Send = Callable[[str, dict[str, Any], dict[str, Any]], None]  # message type, co
 class _HasId(Protocol):
     """What has a card."""
 
-    id: str
-    state: str
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def state(self) -> str: ...
 
     @property
     def is_under_way(self) -> bool: ...

@@ -11,6 +11,7 @@ from nbaccel.tune.opening import read_past
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import result_of
+from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.tables import Table
 
 
@@ -130,6 +131,10 @@ class ExperimentAnalysis:
     def tables(self) -> list[Table]:
         """What notebooks show: the trials, the best first, and the failures by error."""
         return self._grid().tables()
+
+    def seen(self) -> SeenTrials:
+        """What notebooks show and draw: these tables, and the trials with their curves."""
+        return self._grid().seen()
 
     def _repr_html_(self) -> str:
         """Plain tables; nbaccel's own take their place in IPython."""

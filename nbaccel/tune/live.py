@@ -18,7 +18,7 @@ from collections.abc import Callable
 import msgspec
 
 from nbaccel import api, exceptions
-from nbaccel.tune import comparing
+from nbaccel.tune import comparing, result_tables
 from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_facts import TrialFacts, metric_of
@@ -71,10 +71,14 @@ class ExperimentLive:
             self.show("stopping" if self._experiment.is_stopping else "running", self._experiment.why_stopped)
 
     def show(self, state: str, why: str, ended_at: float | None = None) -> None:
-        """Show the experiment as it is now."""
+        """Show the experiment as it is now; if it has ended, with its trials."""
         self.due, self._shown_at = None, time.monotonic()
         snapshot = self.snapshot(state, why, ended_at)
-        sinks.installed.experiment(snapshot)
+        if ended_at is None:
+            sinks.installed.experiment(snapshot)
+        else:
+            trials = list(self._experiment.trials.values())
+            sinks.installed.experiment(snapshot, result_tables.seen_of(trials, *self._compared_by))
         more = True
         try:
             while more:

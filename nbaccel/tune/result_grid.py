@@ -9,6 +9,7 @@ from nbaccel.train.result import Result
 from nbaccel.tune import comparing, result_tables
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import TrialResult, result_of
+from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.tables import Table
 
 
@@ -125,6 +126,10 @@ class ResultGrid:
     def tables(self) -> list[Table]:
         """What notebooks show: the trials, the best first, and the failures by error."""
         return result_tables.of_trials(self._trials, self._metric, self._mode)
+
+    def seen(self) -> SeenTrials:
+        """What notebooks show and draw: these tables, and the trials with their curves."""
+        return result_tables.seen_of(self._trials, self._metric, self._mode)
 
     def _repr_html_(self) -> str:
         """Plain tables; nbaccel's own take their place in IPython."""

@@ -1,21 +1,54 @@
-"""The trials of an experiment as tables of text, for notebooks: the best first, then the failures by error."""
+"""The trials of an experiment for notebooks: tables of text, the best first, and what is drawn of the trials."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from nbaccel.tune import comparing
+from nbaccel.tune.schedulers.trial_scheduler import nested
 from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial_facts import metric_of
 from nbaccel.tune.trial_session import ADDED
-from nbaccel.views import tables, wording
+from nbaccel.views import tables, thinning, wording
 from nbaccel.views.experiment_snapshot import TRIAL_SIGNS
+from nbaccel.views.seen_trials import SeenTrial, SeenTrials
 
 MOST_ROWS = 20
 MOST_PARAMETERS = 8
 MOST_METRICS = 3  # without a metric that trials are compared by
+MOST_DRAWN = 300  # trials, the best ones
+MOST_POINTS = 40  # of a drawn curve
 _MOST_WORDS = 40
 _IDS = 3  # named for an error
+
+
+def seen_of(trials: Sequence[Trial], metric: str | None, mode: str | None) -> SeenTrials:
+    """The tables and the drawn trials, the best first; without a metric, the first one that trials have reported."""
+    drawn = metric or metric_of(trials)
+    names = comparing.varying([trial.config for trial in trials])[:MOST_PARAMETERS] if len(trials) > 1 else []
+    shown = in_order(trials, metric, mode)[:MOST_DRAWN] if drawn else []
+    found = [_seen(trial, names, drawn) for trial in shown]
+    return SeenTrials(of_trials(trials, metric, mode), drawn, (mode or "") if metric else "", names, found)
+
+
+def _seen(trial: Trial, names: Sequence[str], metric: str) -> SeenTrial:
+    flat = comparing.flat(trial.config)
+    params = {name: _drawable(flat[name]) for name in names if name in flat}
+    readings = [(each["report"], _finite(nested(each["metrics"], metric))) for each in trial.reports]
+    points = [(report, value) for report, value in readings if value is not None]
+    return SeenTrial(trial.id, params, _finite(nested(trial.last, metric)), thinning.few(points, MOST_POINTS))
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _drawable(value: Any) -> float | str:
+    """A finite number as it is, anything else as short text."""
+    return value if type(value) in (int, float) and _finite(value) is not None else comparing.said(value, _MOST_WORDS)
 
 
 def of_trials(trials: Sequence[Trial], metric: str | None, mode: str | None) -> list[tables.Table]:

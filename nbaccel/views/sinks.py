@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nbaccel.views.experiment_snapshot import ExperimentSnapshot
     from nbaccel.views.run_snapshot import RunSnapshot
+    from nbaccel.views.seen_trials import SeenTrials
 
 RUN_LINE_EVERY_S = 1.0
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
@@ -130,7 +131,7 @@ class Sinks:
 
         self._say_of(snapshot, lambda: run_snapshot.one_line(snapshot, time.time()))
 
-    def experiment(self, snapshot: ExperimentSnapshot) -> None:
+    def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
         """Print a line for each change of an experiment's state, and in a terminal at most one a second."""
         from nbaccel.views import experiment_snapshot  # as above
 

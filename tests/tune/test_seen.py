@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import experiment_snapshot, sinks, tables
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
 from nbaccel.views.observer_lines import ReadRows
+from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.snapshot import PublishedRow, Runtime, Snapshot
-from tests.notebook.levels import LEVELS, Reading
+from tests.notebook.levels import LEVELS, Reading, bare
 from tests.rig import wait_until
 from tests.tune import trainables
 
@@ -93,7 +95,8 @@ def test_a_record_of_a_later_version_is_left_out() -> None:
 
 @pytest.mark.parametrize("state", ["running", "stopping", "finished", "stopped", "failed"])
 def test_the_card_says_how_to_stop_or_go_on(state: str) -> None:
-    page = experiment_card.mimebundle(experiment(state=state, name="<b>", why="<i>" if state == "failed" else ""), NOW)
+    made = experiment(state=state, name="<b>", why="<i>" if state == "failed" else "")
+    page = experiment_card.mimebundle(experiment_card.ShownExperiment(made), NOW)
     for drawn in page.values():
         assert ("Stop: the notebook" in drawn) == (state in ("running", "stopping"))
         assert ("Tuner.restore(" in drawn) == (state in ("stopped", "failed"))
@@ -155,11 +158,94 @@ def test_results_have_html_with_everything_escaped(tmp_path: Path) -> None:
 
 def test_results_and_the_card_say_the_same_at_every_level_of_html(tmp_path: Path) -> None:
     grid = tune.ResultGrid(str(tmp_path), trials(), "loss", "min")
-    for page in (reprs.results_html(grid), experiment_card.html(experiment(), NOW)):
+    ended = experiment_card.html(experiment(), NOW, seen_of(drawn_trials()))
+    for page in (reprs.results_html(grid), experiment_card.html(experiment(), NOW), ended):
         full, *others = (Reading(level(page)) for level in LEVELS.values())
         assert full.words
         for other in others:
             assert (other.words, other.rows) == (full.words, full.rows)
+
+
+def drawn_trials(count: int = 12) -> list[Trial]:
+    """Trials with curves; their loss grows with lr, and odd ones have a word that needs escapes."""
+    return [
+        Trial(
+            f"a_{number}",
+            number,
+            {"lr": 10.0 ** (number % 4 - 4), "kind": "<wide>" if number % 2 else "flat", "fixed": 1},
+            TrialState.DONE,
+            [{"report": each, "metrics": {"loss": (number + 1) / (each + 1)}} for each in range(5)],
+        )
+        for number in range(count)
+    ]
+
+
+def seen_of(made: list[Trial], mode: str | None = "min") -> SeenTrials:
+    return result_tables.seen_of(made, "loss" if mode else None, mode)
+
+
+def test_results_and_the_card_of_an_end_draw_curves_parallel_coordinates_and_each_parameter(tmp_path: Path) -> None:
+    made = drawn_trials()
+    grid = tune.ResultGrid(str(tmp_path), made, "loss", "min")
+    analysis = tune.ExperimentAnalysis(str(tmp_path), default_metric="loss", default_mode="min", trials=made)
+    card_of_end = experiment_card.html(experiment(), NOW, seen_of(made))
+    for page in (reprs.results_html(grid), reprs.results_html(analysis), card_of_end):
+        labels = re.findall(r'aria-label="([^"]*)"', page)
+        assert labels == [
+            "loss over reports of 12 trials",
+            "Parallel coordinates of 12 trials: lr, kind, loss",
+            "loss against lr of 12 trials",
+            "loss against kind of 12 trials",
+        ]
+        assert "<wide>" not in page and page.count("★") == 2  # the best trial of each parameter's drawing
+
+
+def test_without_drawings_their_rows_are_left() -> None:
+    rows = Reading(bare(experiment_card.html(experiment(), NOW, seen_of(drawn_trials())))).rows
+    assert ["report", "a_0", "a_1", "a_2", "a_3"] in rows and ["3", "0.25", "0.5", "0.75", "1"] in rows
+    assert ["Parameter", "Values", "Trials", "Lowest loss", "Median", "Highest"] in rows
+    assert ["lr", "0.0001", "3", "0.2", "1", "1.8"] in rows and ["kind", "<wide>", "6", "0.4", "1.4", "2.4"] in rows
+    assert not any("Parallel" in cell for row in rows for cell in row), "a heading of a drawing that is gone"
+
+
+def test_numbers_of_a_parameter_are_ranges_with_as_many_trials_each() -> None:
+    made = [trial(number, number) for number in range(20)]
+    rows = Reading(bare(experiment_card.html(experiment(), NOW, seen_of(made)))).rows
+    assert [row[2] for row in rows if row[0] == "lr"] == ["5"] * 4
+
+
+def test_hundreds_of_trials_are_a_small_drawing_and_no_trial_is_best_without_a_mode() -> None:
+    page = experiment_card.html(experiment(), NOW, seen_of(drawn_trials(1000), None))
+    assert "★" not in page and "the best in front" not in page
+    assert len(page) < 100_000
+
+
+@pytest.mark.parametrize("loss", [None, float("nan"), float("inf")])
+def test_trials_without_a_finite_value_have_a_table_and_no_drawing(loss: float | None) -> None:
+    page = experiment_card.html(experiment(), NOW, seen_of([trial(number, loss) for number in range(3)]))
+    assert "a_2" in page and "<svg" not in page
+
+
+def test_the_card_of_an_experiment_that_ends_is_sent_with_its_trials() -> None:
+    made = Experiment()
+    for each in drawn_trials():
+        made.add(each)
+    sent: list[tuple[str, SeenTrials | None]] = []
+
+    class Sink(sinks.Sinks):
+        def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
+            sent.append((snapshot.state, seen))
+
+    before = sinks.installed
+    sinks.install(Sink())
+    try:
+        shown = live.ExperimentLive("e", "/e", made, ("loss", "min"), 12, lambda what: None)
+        shown.show("running", "")
+        shown.end("finished", "")
+    finally:
+        sinks.install(before)
+    assert [(state, seen is None) for state, seen in sent] == [("running", True), ("finished", False)]
+    assert sent[1][1] is not None and len(sent[1][1].trials) == 12
 
 
 def test_the_record_names_the_best_trial_and_the_parameters_that_vary() -> None:

@@ -1,0 +1,56 @@
+"""Axes of drawings of trials: numbers, linear or logarithmic, or a few words beside each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nbaccel.notebook import curves
+from nbaccel.views import wording
+
+MOST_WORDS = 10  # values of a parameter that is no number
+_LONGEST = 10  # characters of such a value
+
+Value = float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where a value stands, from 0 to 1 (None: it has no place), and the labels of some places."""
+
+    share: Callable[[Value], float | None]
+    labels: Sequence[tuple[float, str]]
+
+
+def are_numbers(values: Sequence[Value]) -> bool:
+    """Whether all values are finite numbers; a bool is a word."""
+    return all(type(value) in (int, float) and math.isfinite(value) for value in values)  # type: ignore[arg-type]
+
+
+def axis_of(values: Sequence[Value]) -> Axis | None:
+    """The axis for these values; None for more than MOST_WORDS different words."""
+    if are_numbers(values):
+        return numbers([float(value) for value in values])  # type: ignore[arg-type]  # no None is among them
+    distinct = sorted({str(value) for value in values})
+    if len(distinct) > MOST_WORDS:
+        return None
+    places = {word: index / max(1, len(distinct) - 1) for index, word in enumerate(distinct)}
+    labels = [(place, word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…") for word, place in places.items()]
+    return Axis(lambda value: places.get(str(value)), labels)
+
+
+def numbers(values: Sequence[float]) -> Axis:
+    """The axis of finite numbers; logarithmic if all are positive and span more than a factor of curves.LOG_FROM."""
+    low, high = min(values), max(values)
+    log = low > 0 and high / low > curves.LOG_FROM
+    first, last = (math.log10(low), math.log10(high)) if log else (low, high)
+
+    def share(value: Value) -> float | None:
+        if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+            return None
+        height = math.log10(value) if log else value  # type: ignore[arg-type]
+        return (height - first) / (last - first) if last > first else 0.5  # type: ignore[operator]
+
+    marks = curves.log_ticks(low, high) if log else curves.ticks(low, high)
+    return Axis(share, [(share(mark) or 0.0, wording.number(mark)) for mark in marks])

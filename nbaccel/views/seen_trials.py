@@ -1,0 +1,32 @@
+"""The trials of an experiment that has ended, as saved cards and results show them: a table, and what is drawn of them.
+
+`nbaccel.tune` makes this record, and the notebook draws it; neither has to know the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nbaccel.views.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTrial:
+    """One trial: the parameters that vary (numbers, others as text), the last value and the curve of the metric."""
+
+    id: str
+    params: dict[str, float | str]
+    value: float | None  # None: it has reported no finite value
+    points: Sequence[tuple[int, float]] = ()  # (number of the report, value), the finite ones
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTrials:
+    """The trials, the best first if `mode` says which is better, and their tables of text."""
+
+    tables: list[Table]
+    metric: str = ""
+    mode: str = ""  # "min" or "max"; "" if nothing says which is better
+    names: list[str] = field(default_factory=list)  # of the parameters that vary
+    trials: list[SeenTrial] = field(default_factory=list)
