@@ -11,7 +11,9 @@ from traitlets.config import Config
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 ON_RAY = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]  # Ray takes its time to start on a busy machine
 WITH_TORCH = [pytest.mark.slow, pytest.mark.timeout(300)]  # the kernel and the zygote import it at the same time
-MARKS = {"04_on_a_cluster.ipynb": ON_RAY, "05_training.ipynb": WITH_TORCH}
+MANY_TRIALS = [pytest.mark.slow, pytest.mark.timeout(600)]  # a process for each trial that holds a device
+MARKS = {"04_on_a_cluster.ipynb": ON_RAY, "05_training.ipynb": WITH_TORCH, "06_tuning.ipynb": MANY_TRIALS}
+NEEDED = {"04_on_a_cluster.ipynb": ["ray"], "05_training.ipynb": ["torch"], "06_tuning.ipynb": ["torch", "optuna"]}
 RUN = [pytest.param(path, marks=MARKS.get(path.name, [])) for path in TUTORIALS]
 
 
@@ -24,10 +26,8 @@ while not any(device.holders for device in ray.snapshot().devices):
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
 def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> None:
     notebook = read(path)
-    if "cluster" in path.name:
-        pytest.importorskip("ray")
-    if "training" in path.name:
-        pytest.importorskip("torch")
+    for library in NEEDED.get(path.name, []):
+        pytest.importorskip(library)
     execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 200)
     shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("text/html" in data and "text/plain" in data for data in shown)
