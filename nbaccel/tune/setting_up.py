@@ -11,7 +11,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel.train.configs import CheckpointConfig, RunConfig
-from nbaccel.tune import opening, searching, stopper
+from nbaccel.tune import opening, searching, stopper, stored_space
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.configs import TuneConfig
 from nbaccel.tune.errors import could_not_write
@@ -34,7 +34,7 @@ from nbaccel.tune.trial_source import fill_unknown
 
 @dataclass(slots=True)
 class Wanted:
-    """What the user asked for. `space` is None in a restored experiment whose space was not given again."""
+    """What the user asked for. `space` is None in a restored experiment without it, given again or in its journal."""
 
     trainable: Any
     space: Mapping[str, Any] | None
@@ -76,6 +76,7 @@ def start_new(wanted: Wanted) -> Runner:
         "prefix": prefix,
         "total": len(trials) if source.is_exhausted else None,
         "space": {variants.named(path): repr(value)[:200] for path, value in variants.leaves(space)},
+        "stored_space": stored_space.stored(space),
         "max_failures": wanted.run.failure_config.max_failures,
         "keeps": _keeping(wanted.run.checkpoint_config),
         "max_concurrent": wanted.tune.max_concurrent_trials or search.max_concurrent or None,
@@ -120,7 +121,14 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
     run.failure_config = replace(failures, max_failures=failures.max_failures or past.facts.get("max_failures", 0))
     if _keeping(run.checkpoint_config) == _keeping(CheckpointConfig()):
         run.checkpoint_config = CheckpointConfig(**past.facts.get("keeps", {}))
-    wanted = Wanted(wanted.trainable, wanted.space, tune, run)
+    number = tune.num_samples
+    facts: dict[str, Any] = {"restored": time.time(), "num_samples": number}
+    space = wanted.space
+    if space is not None:
+        facts["stored_space"] = stored_space.stored(space)
+    elif past.facts.get("total") is None or number != past.facts["num_samples"]:  # else all trials are in the journal
+        space = stored_space.read(past.facts.get("stored_space"))
+    wanted = Wanted(wanted.trainable, space, tune, run)
     search = searching.search_of(tune)
     scheduler = _scheduler_of(tune, search)
     goal = searching.goal_of(search, tune, scheduler)
@@ -130,9 +138,8 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
     for trial in trials:
         if trial.unknown and not trial.has_ended:
             _makeknown(trial, wanted, source)
-    number = tune.num_samples
-    total = past.facts.get("total") if number == past.facts["num_samples"] else None  # more trials are made as they run
-    opened.journal.begin({"restored": time.time(), "num_samples": number, "total": total})
+    facts["total"] = past.facts.get("total") if number == past.facts["num_samples"] else None  # more come as they run
+    opened.journal.begin(facts)
     return _runner(wanted, opened, scheduler, search, source, trials, goal)
 
 
@@ -173,8 +180,8 @@ def _source_again(past: ExperimentPast, wanted: Wanted, search: Any, goal: searc
         has_all = isinstance(search, OptunaSearch) and 0 <= number <= len(past.trials)
         if not has_all and (facts.get("total") is None or number != facts["num_samples"]):
             raise ValueError(
-                "This experiment has not made all its trials, and its search space is not stored: pass "
-                "Tuner.restore(path, trainable, param_space=...)."
+                "This experiment has not made all its trials, and its journal could not store its search space (it has "
+                "functions, objects or very many values): pass Tuner.restore(path, trainable, param_space=...)."
             )
         if isinstance(search, BasicVariantGenerator):
             return None

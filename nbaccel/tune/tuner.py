@@ -121,7 +121,7 @@ class Tuner:
 
         resume_unfinished  trials that were under way continue from their latest checkpoints
         resume_errored     trials that failed do so too; restart_errored: they begin again
-        param_space        only needed for parameters that are no plain values, or if trials are still to be made
+        param_space        only needed if the space has functions or objects, which the journal cannot store
         tune_config, run_config  not in Ray: options that the journal could not store, or other ones than before
 
         Raises FileNotFoundError if the folder holds no experiment.

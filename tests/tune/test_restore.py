@@ -167,13 +167,18 @@ class TestGoingOn:
         config = tune.TuneConfig(metric="loss", mode="min", num_samples=2)
         first = tune.Tuner(trainables.square, param_space=space, tune_config=config, run_config=kept()).fit()
         more = tune.TuneConfig(num_samples=5)
-        with pytest.raises(ValueError, match="has not made all its trials"):
-            tune.Tuner.restore(first.experiment_path, trainables.square, tune_config=more).fit()
-        results = tune.Tuner.restore(
-            first.experiment_path, trainables.square, param_space=space, tune_config=more
-        ).fit()
+        results = tune.Tuner.restore(first.experiment_path, trainables.square, tune_config=more).fit()
         assert [each.config for each in results][:2] == [each.config for each in first]
         assert len({each.config["x"] for each in results}) == 5 and all(each.state == "done" for each in results)
+
+    def test_a_space_with_a_function_is_given_again_for_more_samples(self, kept: Kept) -> None:
+        space = {"x": tune.sample_from(lambda config: random.random())}
+        first = tune.Tuner(trainables.square, param_space=space, run_config=kept()).fit()
+        more = tune.TuneConfig(num_samples=2)
+        with pytest.raises(ValueError, match="has not made all its trials, and its journal could not store"):
+            tune.Tuner.restore(first.experiment_path, trainables.square, tune_config=more).fit()
+        again = tune.Tuner.restore(first.experiment_path, trainables.square, param_space=space, tune_config=more).fit()
+        assert len(again) == 2
 
     def test_samples_that_were_added_are_not_forgotten(self, kept: Kept) -> None:
         space = {"x": tune.grid_search([1, 2, 3])}
@@ -181,13 +186,11 @@ class TestGoingOn:
         first = tune.Tuner(trainables.square, param_space=space, tune_config=config, run_config=kept()).fit()
         folder = Path(first.experiment_path)
         more = tune.TuneConfig(num_samples=4, max_concurrent_trials=1)
-        tune.Tuner.restore(folder, trainables.square, param_space=space, tune_config=more).fit()
+        tune.Tuner.restore(folder, trainables.square, tune_config=more).fit()
         lines = journal_of(folder).splitlines(keepends=True)
         made = [index for index, line in enumerate(lines) if "config" in json.loads(line)]
         (folder / experiment_journal.FILE).write_bytes(b"".join(lines[: made[8]]))  # 8 of 12 trials were made
-        with pytest.raises(ValueError, match="has not made all its trials"):
-            tune.Tuner.restore(folder, trainables.square).fit()
-        assert len(tune.Tuner.restore(folder, trainables.square, param_space=space).fit()) == 12
+        assert len(tune.Tuner.restore(folder, trainables.square).fit()) == 12
 
     def test_run_resumes_by_name(self, kept: Kept, tmp_path: Path) -> None:
         folder = self.interrupted(kept, tmp_path)
