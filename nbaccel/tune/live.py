@@ -66,8 +66,9 @@ class ExperimentLive:
         if self.due is None:
             self.due = max(time.monotonic(), self._shown_at + 1 / SNAPSHOTS_PER_S)
 
-    def show_if_due(self) -> None:
-        if self.due is not None and time.monotonic() >= self.due:
+    def show_if_due(self, now: float) -> None:
+        """Show the changes if they were due at this time; the caller has made them safe until then."""
+        if self.due is not None and now >= self.due:
             self.show("stopping" if self._experiment.is_stopping else "running", self._experiment.why_stopped)
 
     def show(self, state: str, why: str, ended_at: float | None = None) -> None:

@@ -157,7 +157,7 @@ class Runner:
             self._interrupt()
         if self._live.due is not None and now >= self._live.due:
             self._journal.sync()  # before an end of a trial is seen
-        self._live.show_if_due()
+        self._live.show_if_due(now)
 
     # ---- starting trials
 

@@ -15,7 +15,8 @@ from nbaccel import cli, tune
 from nbaccel.notebook import card, experiment_card, reprs
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
-from nbaccel.tune import live, result_tables
+from nbaccel.train.line_file import LineFile
+from nbaccel.tune import experiment_journal, live, result_tables
 from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import experiment_snapshot, sinks, tables
@@ -276,6 +277,46 @@ def test_an_experiment_is_seen_by_all_and_stops_when_asked(cluster: Any, tmp_pat
     wait_until(lambda: [each.state for each in seen("seen")] == ["stopped"], "its end")
     (shown,) = seen("seen")
     assert shown.stops == 1 and shown.ended_at is not None and "somebody stopped it" in shown.why
+
+
+def test_what_is_due_a_moment_after_the_journal_was_looked_at_is_not_shown_yet() -> None:
+    shown = live.ExperimentLive("e", "/e", Experiment(), ("loss", "min"), 0, lambda what: None)
+    shown.changed()
+    due = shown.due
+    assert due is not None
+    shown.show_if_due(due - 1e-6)
+    assert shown.due == due
+
+
+def test_an_end_of_a_trial_is_on_the_disk_before_it_is_shown(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever the experiment is shown, the journal as it was last synced has all ends that are shown."""
+    journal = tmp_path / "runs" / "synced" / experiment_journal.FILE
+    on_disk, shown = [0], []
+    sync = LineFile.sync
+
+    def recorded(self: LineFile) -> None:
+        ends = journal.read_bytes().count(b'"state": ') if journal.exists() else 0
+        sync(self)
+        on_disk[0] = ends
+
+    class Sink(sinks.Sinks):
+        def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
+            shown.append((sum(snapshot.counts.get(each, 0) for each in ("done", "stopped", "error")), on_disk[0]))
+
+    monkeypatch.setattr(LineFile, "sync", recorded)
+    before = sinks.installed
+    sinks.install(Sink())
+    try:
+        tune.Tuner(
+            trainables.square,
+            param_space={"x": tune.grid_search(list(range(12)))},
+            run_config=tune.RunConfig(name="synced", storage_path=str(tmp_path / "runs")),
+        ).fit()
+    finally:
+        sinks.install(before)
+    assert shown[-1][0] == 12 and all(ended <= safe for ended, safe in shown), shown
 
 
 def rows_of(id: str) -> dict[str, Any]:
