@@ -160,6 +160,10 @@ class ActorTable:
         record.actor = actor
         if task.terms.max_retries is None:
             task.retries_left = actor.terms.max_task_retries
+        if task.is_straight:
+            self._tasks.move(record, WAITING, now)
+            self._send(actor, record, now)
+            return
         pending = actor.waiting + len(actor.sent)
         most = actor.terms.max_pending_calls
         if most is not None and pending >= most:
@@ -238,7 +242,8 @@ class ActorTable:
             self._run(actor, record, now)
         else:
             actor.behind.append(record)
-        self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, {}, 0, first))
+        if not record.task.is_straight:
+            self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, {}, 0, first))
 
     def _run(self, actor: ActorRecord, record: TaskRecord, now: float) -> None:
         self._tasks.move(record, RUNNING, now)

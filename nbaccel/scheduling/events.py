@@ -95,6 +95,12 @@ class TaskReturned(msgspec.Struct):
     cancelled: bool = False
 
 
+class CallsEnded(msgspec.Struct):
+    """These calls went straight to their actor and have returned before anybody told of them."""
+
+    tasks: list[Task]
+
+
 class TasksGivenBack(msgspec.Struct):
     """The worker handed back tasks that it had not begun (the answer to RecallTasks; may be empty)."""
 
@@ -247,8 +253,8 @@ class TimePassed(msgspec.Struct):
 
 
 Event = (
-    TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksGivenBack | WorkerBlocked
-    | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused | ArgumentsLost
-    | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved | NodeTypesGiven | NodeFailed
-    | NodeKept | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
+    TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | CallsEnded | TasksGivenBack
+    | WorkerBlocked | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused
+    | ArgumentsLost | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved
+    | NodeTypesGiven | NodeFailed | NodeKept | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

@@ -98,6 +98,7 @@ class Scheduler(Queries):
             ev.ArgumentFailed: self._argument_failed,
             ev.WorkerReady: self._worker_ready,
             ev.TaskReturned: self._task_returned,
+            ev.CallsEnded: self._calls_ended,
             ev.TasksGivenBack: self._tasks_given_back,
             ev.WorkerBlocked: self._worker_blocked,
             ev.WorkerUnblocked: self._worker_unblocked,
@@ -247,6 +248,11 @@ class Scheduler(Queries):
                 self._actors.created(worker, event, now)
         else:
             self._actors.returned(worker, event, now)
+
+    def _calls_ended(self, event: ev.CallsEnded, now: float) -> None:
+        for task in event.tasks:
+            if task.task_id not in self._tasks.records:
+                self._tasks.ended_unseen(task, now)
 
     def _tasks_given_back(self, event: ev.TasksGivenBack, now: float) -> None:
         worker = self._workers.known("TasksGivenBack", event.worker_id)

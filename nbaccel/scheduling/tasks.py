@@ -164,6 +164,14 @@ class TaskTable:
         self.counts[ARGS] += 1
         return record
 
+    def ended_unseen(self, task: Task, now: float) -> None:
+        """A call that has returned before it was told."""
+        self._seq = seq = self._seq + 1
+        record = TaskRecord(task, None, None, seq, now, state=FINISHED, story=(FINISHED, now))
+        self.records[task.task_id] = record
+        self.counts[FINISHED] += 1
+        self._end(record, now)
+
     def await_objects(self, record: TaskRecord) -> bool:
         """Whether it must wait for arguments."""
         if not record.task.missing:

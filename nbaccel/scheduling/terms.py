@@ -87,6 +87,12 @@ class ActorTerms(msgspec.Struct, frozen=True, array_like=True):
         """Whether calls of a sync actor may run at the same time."""
         return self.max_concurrency > 1 or bool(self.concurrency_groups)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its calls are only run in order, once each, and end with the job: they may go straight to it."""
+        again = self.max_restarts or self.max_task_retries
+        return not (again or self.is_threaded or self.out_of_order or self.detached or self.max_pending_calls)
+
 
 NO_ACTOR = ActorTerms()
 NO_POOL = WorkerPool(0)
@@ -181,6 +187,7 @@ class Task(msgspec.Struct):
     owner_worker: bytes | None = None  # the worker that submitted it, None for a driver
     submitted_at: float = 0.0
     retries_left: int = 0  # for a dead worker, or UNLIMITED
+    is_straight: bool = False  # a call that has gone straight to its actor: it is told, and not to be sent
     skipped: int = 0  # so many of the choices have been tried, and raised what is to be answered by the next
 
     @property
