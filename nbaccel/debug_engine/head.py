@@ -99,6 +99,7 @@ class DebugHead:
         self.actors = Actors(
             self.scheduler, self.objects, self.tell, unpin=self._arguments.unpin, free_unheld=self.collect,
             settled=self.questions.ask_again, lived=lambda actor: self._history.lived(actor),
+            lives=lambda actor: None,
         )  # fmt: skip
         self._history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), time.time())
         self.groups: Groups[int] = Groups(

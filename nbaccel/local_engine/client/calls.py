@@ -26,6 +26,8 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
+from nbaccel.local_engine.client.straight_calls import may_go_straight
+from nbaccel.local_engine.client.straight_line import ActorWay
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.task_terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
 from nbaccel.local_engine.wire import codec
@@ -101,12 +103,24 @@ class Client(ObjectClient):
         cell: bytes,
         code: Any,
     ) -> Any:
+        message, keep = self._message(number, args, kwargs, actor_id, code)
+        ref = self._say(message, returns, cell)
+        del keep  # the refs to large arguments: from here on the head holds the objects for the task
+        return ref
+
+    def _message(
+        self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any], actor_id: bytes, code: Any
+    ) -> tuple[wire.Submit, Any]:
+        """The message of a submission, and what must live until it is sent."""
         task_id = self.ids.task_id()
         if args or kwargs:
             payload, slots, refs, keep = self._arguments(args, kwargs, code)
         else:
             payload, slots, refs, keep = codec.EMPTY, [], [], None
-        message = wire.Submit(task_id, number, payload, slots, refs, actor_id, self.submitter.running_task())
+        return wire.Submit(task_id, number, payload, slots, refs, actor_id, self.submitter.running_task()), keep
+
+    def _say(self, message: wire.Submit, returns: int, cell: bytes) -> Any:
+        task_id = message.task_id
         if returns != 1:
             return self._send_many(task_id, returns, message, cell)
         id = return_id(task_id, 0)
@@ -117,7 +131,41 @@ class Client(ObjectClient):
             self.link.say_at_once(message)
         else:
             self.link.say(message)
-        del keep  # the refs to large arguments: from here on the head holds the objects for the task
+        return ref
+
+    def _send_in_order(
+        self,
+        way: ActorWay,
+        terms: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        cell: bytes,
+        method: ActorMethod,
+    ) -> Any:
+        """Send a call on one of the two ways to its actor: straight where that is possible now."""
+        straight = self.straight
+        assert straight is not None
+        number, returns, _options, may, template = terms
+        message, keep = self._message(number, args, kwargs, way.actor_id, method)
+        ref: Any
+        watch = None
+        with way.lock:
+            if may and way.is_free(number) and not message.slots and not message.refs and self.link.lost is None:
+                id = return_id(message.task_id, 0)
+                ref = ObjectRef(id, self.engine, None, cell)
+                self.holdings.created_privately(id)
+                self.values.expect((id,))
+                straight.send(way, message, template)
+            else:
+                if way.sent:
+                    message.straight = way.sent
+                    straight.tell()  # the head has the calls in their order
+                ref = self._say(message, returns, cell)
+                watch = straight.follow(way, ref, number)
+        if watch is not None:
+            watch()
+        straight.hold_back(way)
+        del keep
         return ref
 
     def _send_many(self, task_id: bytes, returns: int, message: wire.Submit, cell: bytes) -> Any:
@@ -144,11 +192,13 @@ class Client(ObjectClient):
         plain: list[Any] = list(args)
         for index, value in enumerate(args):
             if isinstance(value, ObjectRef):
+                self.hand_over([value])
                 slots.append((index, value._id))
                 plain[index] = None
         named = dict(kwargs)
         for name, value in kwargs.items():
             if isinstance(value, ObjectRef):
+                self.hand_over([value])
                 slots.append((name, value._id))
                 named[name] = None
         refs: list[bytes] = []
@@ -197,7 +247,7 @@ class Client(ObjectClient):
         self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ActorHandle:
         namespace = options.namespace or self.namespace
-        number = self._actor_template(actor_class, options, namespace)
+        number, terms = self._actor_template(actor_class, options, namespace)
         actor_id = self.ids.actor_id()
         if options.name:
             self.holdings.drain()  # the last handle of the name's former owner may just have gone
@@ -213,6 +263,8 @@ class Client(ObjectClient):
         self.holdings.created(actor_id)
         methods = methods_with_limit(actor_class, options)
         handle = ActorHandle(actor_id, actor_class._name, methods, self.engine, counted=True)
+        if self.straight is not None:
+            self.straight.learn(actor_id, terms)
         try:
             self._send(number, 0, args, kwargs, actor_id, b"", actor_class)
         except BaseException:
@@ -228,13 +280,14 @@ class Client(ObjectClient):
         except ValueError:
             return None  # it has died in this moment
 
-    def _actor_template(self, actor_class: ActorClass, options: ActorOptions, namespace: str) -> int:
+    def _actor_template(self, actor_class: ActorClass, options: ActorOptions, namespace: str) -> tuple[int, Terms]:
         cell, parent = self.submitter.cell()
         name = actor_class._name
         key = self.exports.key_of(actor_class._class, name, actor_class._cache, parent)
         fallback = self.exports.key_of(actor_class._fallback, name, {}, parent) if actor_class._fallback else b""
         options = inheriting(options, self.submitter.base_environment(), self.submitter.captured_group())
-        return self._define(actor_terms(actor_class, options, namespace, key, fallback, cell=cell, parent=parent))
+        terms = actor_terms(actor_class, options, namespace, key, fallback, cell=cell, parent=parent)
+        return self._define(terms), terms
 
     def call(self, method: ActorMethod, options: MethodOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.link.was_left:
@@ -248,8 +301,12 @@ class Client(ObjectClient):
         cached = cache.get(where)
         if cached is None or cached[2] is not options:
             terms = method_terms(method, options, cell=cell[0], parent=cell[1])
-            cached = cache[where] = (self._define(terms), terms.num_returns, options)
+            number = self._define(terms)
+            cached = cache[where] = (number, terms.num_returns, options, may_go_straight(terms), terms)
         if method._spec.max_pending < 0:
+            way = self.straight.way_of(method.handle._actor_id_bytes) if self.straight is not None else None
+            if way is not None:
+                return self._send_in_order(way, cached, args, kwargs, cell[1], method)
             return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
         self._pending_calls.check(method)
         returned = self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
@@ -258,11 +315,15 @@ class Client(ObjectClient):
 
     def cancel(self, ref: Any, *, force: bool, recursive: bool) -> None:
         task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)
+        if self.straight is not None:
+            self.straight.tell()
         if force and self.link.ask(asks.IsActorTask(task_id)):
             raise ValueError("force=True is not supported for actor tasks: kill the actor instead.")
         self.link.say(wire.Cancel(task_id, force, recursive))
 
     def kill(self, actor: ActorHandle, *, no_restart: bool) -> None:
+        if self.straight is not None:
+            self.straight.stop(actor._actor_id_bytes)
         self.link.say(wire.KillActor(actor._actor_id_bytes, no_restart))
 
     def get_actor(self, name: str, namespace: str | None) -> ActorHandle:

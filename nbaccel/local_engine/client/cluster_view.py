@@ -16,6 +16,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.published import PublishedRecords
+from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.task_terms import asked
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec
@@ -37,6 +38,8 @@ class Asker(Protocol):
 
     @property
     def link(self) -> Link: ...
+    @property
+    def straight(self) -> StraightCalls | None: ...
     @property
     def job(self) -> int: ...
     @property
@@ -104,6 +107,8 @@ class ClusterView:
         return msgspec.msgpack.decode(rows, type=list[kind])  # type: ignore[valid-type]
 
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
+        if self._asker.straight is not None:
+            self._asker.straight.tell()
         self._link.say(wire.Cancel(bytes.fromhex(task_id), force))
 
     def retry(self, task_id: str) -> str:
@@ -117,6 +122,8 @@ class ClusterView:
         return refs
 
     def kill_by_id(self, actor_id: str) -> None:
+        if self._asker.straight is not None:
+            self._asker.straight.stop(bytes.fromhex(actor_id))
         self._link.say(wire.KillActor(bytes.fromhex(actor_id)))
 
     def publish(
@@ -133,6 +140,8 @@ class ClusterView:
         self._link.ask(AskPublisher(id, what))
 
     def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[ObjectPlaces]:
+        if self._asker.straight is not None:
+            self._asker.straight.hand_over([ref.binary() for ref in refs])
         return self._link.ask(asks.LocateObjects([ref.binary() for ref in refs]))
 
     def timeline(self) -> list[dict[str, Any]]:

@@ -23,6 +23,8 @@ class Holdings:
         self._counts: dict[bytes, int] = {}
         self._gone: deque[bytes] = deque()
         self._lock = threading.Lock()
+        self._private: set[bytes] = set()  # objects of which the head does not know
+        self.before_release: Callable[[list[bytes]], None] | None = None  # called with what the head will hear of
         self.on_released: Callable[[list[bytes]], None] | None = None
         self.is_inline: Callable[[bytes], bool] | None = None
         link.before_write = self.drain
@@ -31,6 +33,22 @@ class Holdings:
         """Count a ref to an object made here: the head knows of it from the message that made it."""
         with self._lock:
             self._counts[id] = self._counts.get(id, 0) + 1
+
+    def created_privately(self, id: bytes) -> None:
+        """Count a ref to an object of which the head does not know, until `publish`."""
+        with self._lock:
+            self._counts[id] = self._counts.get(id, 0) + 1
+            self._private.add(id)
+
+    def is_private(self, id: bytes) -> bool:
+        return id in self._private
+
+    def publish(self, id: bytes) -> None:
+        """The head knows of this object, and believes that it is held here."""
+        with self._lock:
+            self._private.discard(id)
+            if id not in self._counts:
+                self._link.say_later(wire.Releases([id]))
 
     def received(self, id: bytes) -> None:
         """Count a ref from another process, and tell the head if it is the first ref to its object here."""
@@ -59,6 +77,7 @@ class Holdings:
     def drain(self) -> None:
         """Count the finalised refs; the writer calls this before it writes."""
         released: list[bytes] = []
+        private: list[bytes] = []
         with self._lock:
             counts, gone = self._counts, self._gone
             while gone:
@@ -68,11 +87,17 @@ class Holdings:
                     counts[id] = left
                 elif left == 0:
                     del counts[id]
-                    released.append(id)
+                    if id in self._private:
+                        self._private.discard(id)
+                        private.append(id)
+                    else:
+                        released.append(id)
             if released:
+                if self.before_release is not None:
+                    self.before_release(released)
                 self._link._outbox.append(wire.Releases(released))
-        if released and self.on_released is not None:
-            self.on_released(released)
+        if (released or private) and self.on_released is not None:
+            self.on_released(released + private)
 
     def is_changing(self) -> bool:
         """Whether code that must not be entered twice is under way."""

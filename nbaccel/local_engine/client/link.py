@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 import threading
+from array import array
 from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -34,6 +35,7 @@ FULL = 50_000  # waiting messages past which a sender is held back
 LAZY_S = 0.002  # releases may wait so long for other messages
 IDLE_S = 0.1  # small releases so long: waking the writer costs more than they free
 WHOLE_BYTES = 4096  # of a frame that a unix socket takes whole or not at all
+_DESCRIPTORS = socket.CMSG_SPACE(16 * 4)
 
 
 _NOW = Request.NOW
@@ -62,6 +64,8 @@ class Link:
         self.lost: str | None = None  # why no message can be sent any more, once `on_lost` has found it out
         self._has_ended = False
         self._threads: list[threading.Thread] = []
+        self.descriptors: deque[int] = deque()  # that came, each with or before the message that speaks of it
+        self.before_question: Callable[[], None] | None = None  # says what the answer depends on
 
     def start(self, name: str, *, read: bool = True) -> None:
         """Start the writer and the reader."""
@@ -190,7 +194,7 @@ class Link:
         why = f"{self.far_end.name} closed the connection"
         while True:
             try:
-                data = self._sock.recv(READ_BYTES)
+                data = self._receive()
             except OSError as error:
                 why = f"reading from {self.far_end.name} failed: {error}"
                 break
@@ -207,6 +211,18 @@ class Link:
             except Exception as error:  # this thread's last line: whoever waits must not wait for ever
                 why = f"an answer of {self.far_end.name} could not be taken: {type(error).__name__}: {error}"
                 break
+        self._lose(why)
+
+    def _receive(self) -> bytes:
+        """The next bytes, b"" at the end of the connection."""
+        data, ancillary, _flags, _address = self._sock.recvmsg(READ_BYTES, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        for level, kind, body in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                self.descriptors.extend(array("i", body[: len(body) - len(body) % 4]))
+        return data
+
+    def give_up(self, why: str) -> None:
+        """This process cannot use the connection any more."""
         self._lose(why)
 
     def _lose(self, why: str) -> None:
@@ -230,6 +246,8 @@ class Link:
 
     def ask(self, question: Question[A], *, timeout_s: float | None = None) -> A:
         """Ask something and wait for the answer. Raises the error that the answer names."""
+        if self.before_question is not None:
+            self.before_question()
         request, reply = self._question()
         self.say_at_once(wire.Ask(request, question.tag(), question.body()))
         answer = self._wait_for(request, reply, timeout_s)

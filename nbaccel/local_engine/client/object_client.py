@@ -30,6 +30,7 @@ from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.published import PublishedRecords
+from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.streams import StreamReaders
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.values import Values
@@ -66,6 +67,7 @@ class ObjectClient:
         self.published = PublishedRecords(link)
         self.streams = StreamReaders(self)
         self._pending_calls = PendingCalls(self.values)
+        self.straight: StraightCalls | None = None  # of a driver
         self._arena_fd = arena_fd
         self._writer = ArenaWriter(arena_fd)
         self.exports = Exports(link)
@@ -283,7 +285,13 @@ class ObjectClient:
 
     # ---- refs
 
+    def hand_over(self, refs: Sequence[ObjectRef[Any]]) -> None:
+        """Refs leave this process: the head has to know of their objects."""
+        if self.straight is not None:
+            self.straight.hand_over([ref._id for ref in refs])
+
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
+        self.hand_over([ref])
         if not codec.note_ref(ref._id):
             check_pickled_by_hand(ref._id)
             self.link.say(asks.told(asks.Pin(ref._id)))  # pickled by hand: it may come back at any time

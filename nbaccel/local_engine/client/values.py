@@ -67,6 +67,14 @@ class Values:
         else:
             self._ready.add(id)
 
+    def known_here(self, id: bytes) -> wire.Value | None:
+        """A small value that is in this process."""
+        return self._known.get(id)
+
+    def forget(self, id: bytes) -> None:
+        """Forget a value that has come for nobody."""
+        self._known.pop(id, None)
+
     def is_changing(self) -> bool:
         """Whether code that must not be entered twice is under way."""
         return self._lock.locked()

@@ -31,6 +31,7 @@ from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
@@ -41,6 +42,7 @@ from nbaccel.views.snapshot import Snapshot
 
 START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
 END_TIMEOUT_S = 15.0
+STRAIGHT_CALLS = "0"  # whether calls of actors may go straight to them, unless the environment says it
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 
 
@@ -60,6 +62,8 @@ class Driver(Client):
         self._head_process = head
         self._pid = os.getpid()
         self._ended = False
+        if os.environ.get("NBACCEL_STRAIGHT_CALLS", STRAIGHT_CALLS) == "1":
+            self.straight = StraightCalls(link, self.holdings, self.values)
         link.start("driver")
         atexit.register(self._at_exit)
 
@@ -130,6 +134,8 @@ class Driver(Client):
             self.news.stop_watching()
             self.news.greeted(END_TIMEOUT_S)
         self.holdings.drain()  # the head learns of refs that have ended, and so of unread errors
+        if self.straight is not None:
+            self.straight.tell()
         self.link.say(wire.Bye(stop_head=self.embedded))
         self.link.flush()
         if self.news is not None and not self._is_shut_out:  # such a head has heard no goodbye to answer
@@ -137,6 +143,8 @@ class Driver(Client):
         if self.embedded:
             self._end_head()
         self.link.close()
+        if self.straight is not None:
+            self.straight.close()
         self.values.lose_all(
             failures.failed("HeadDiedError", "nbaccel.shutdown() was called while this value was awaited.")
         )
@@ -169,6 +177,8 @@ class Driver(Client):
         """Forget the engine in a forked child: it belongs to the parent."""
         self._ended = True
         self.link.forget()
+        if self.straight is not None:
+            self.straight.forget()
         if self.news is not None:
             self.news.link.forget()
         os.close(self._arena_fd)

@@ -37,11 +37,13 @@ class Actors:
         free_unheld: Callable[[], None],
         settled: Callable[[bytes], None],
         lived: Callable[[ActorEntry], None],
+        lives: Callable[[ActorEntry], None],
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
         self._tell = tell
         self._unpin = unpin  # lets go of a constructor's arguments
+        self._lives = lives  # called with an actor whose constructor has returned
         self._lived = lived  # called with an actor that has left its worker
         self.by_id: dict[bytes, ActorEntry] = {}
         self.names = ActorNames(self.by_id, free_unheld=free_unheld, settled=settled)
@@ -124,6 +126,8 @@ class Actors:
         if actor.state == "ALIVE" and command.state != "ALIVE":
             self._lived(actor)
         outcomes.note_actor(actor, command)
+        if command.state == "ALIVE":
+            self._lives(actor)
         if command.state == "DEAD":
             self._died(actor)
 

@@ -111,6 +111,7 @@ class Parts:
             free_unheld=lambda: self.store.give_back(),
             settled=self.questions.ask_again,
             lived=lambda actor: self.history.lived(actor),
+            lives=lambda actor: self.tasks.straight_calls.lives(actor),
         )
         self.watchers = Watchers(
             self.poll,
@@ -345,8 +346,8 @@ class Parts:
         }
         return {
             "new": self.greetings.handlers(),
-            "driver": {**both, wire.Bye: self._bye},
-            "worker": {**both, **hello, **self.tasks.flow.of_workers()},
+            "driver": {**both, wire.Bye: self._bye, **self.tasks.straight_calls.of_drivers()},
+            "worker": {**both, **hello, **self.tasks.flow.of_workers(), **self.tasks.straight_calls.of_workers()},
             "news": {wire.Watch: self.watchers.watch, **ask},
         }
 
@@ -358,6 +359,7 @@ class Parts:
         self.questions.learn(
             self.object_room.requests.answers(),
             self.actors.answers(),
+            self.tasks.straight_calls.answers(),
             self.tasks.flow.submissions.answers(),
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: peer.client_id).answers(),
             self.virtual_nodes.answers(),
@@ -476,6 +478,7 @@ class Parts:
         self.objects.client_gone(client_id)
         self.published.client_gone(client_id)
         self.requests.client_gone(client_id)
+        self.tasks.straight_calls.client_gone(client_id)
 
     def _worker_gone(self, worker: WorkerProcess) -> None:
         if worker.peer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any
 
@@ -19,6 +20,7 @@ class Peer:
         "client_id",
         "closed",
         "defined",
+        "descriptors",
         "functions",
         "hello",
         "job",
@@ -40,6 +42,7 @@ class Peer:
         self.client_id = client_id
         self.reader = framing.FrameReader(wire.decode_to_head)
         self.out: list[Any] = []
+        self.descriptors: list[int] = []  # to be sent, and closed then; they arrive with or before what is in `out`
         self.pending = bytearray()
         self.closed = False
         self.left = False  # it has said goodbye: its objects are released, its later messages ignored
@@ -76,7 +79,7 @@ class Peer:
             self.out = []
         while self.pending:
             try:
-                done = self.sock.send(self.pending)
+                done = self._send()
             except BlockingIOError:
                 return False
             except OSError:
@@ -88,7 +91,20 @@ class Peer:
                 del self.pending[:done]
         return True
 
+    def _send(self) -> int:
+        if not self.descriptors:
+            return self.sock.send(self.pending)
+        done = socket.send_fds(self.sock, [self.pending], self.descriptors)
+        self._close_descriptors()
+        return done
+
+    def _close_descriptors(self) -> None:
+        descriptors, self.descriptors = self.descriptors, []
+        for fd in descriptors:
+            os.close(fd)
+
     def close(self) -> None:
         if not self.closed:
             self.closed = True
+            self._close_descriptors()
             self.sock.close()

@@ -62,6 +62,8 @@ class TaskEntry(msgspec.Struct):
     pinned: bool = True
     retryable: bool = False  # its call is kept, to be run again (tasks/failed_calls.py)
     retry_of: bytes = b""  # the failed task whose call this is once more
+    is_straight: bool = False  # its caller has the result, which the head may never get
+    is_promised: bool = False  # others may ask for the result of this straight call
 
 
 class ActorEntry(msgspec.Struct):
@@ -85,6 +87,8 @@ class ActorEntry(msgspec.Struct):
     creation_failure: Any = None  # wire.Value: what its calls get, when its environment could not be made
     never_placed: str = ""  # the error of its calls, when no place was found for it
     scope_ended: bool = False
+    wants_line: bool = False  # its driver wants a connection to it
+    line: bool = False  # and has been given one
 
 
 class WorkerProcess(msgspec.Struct):

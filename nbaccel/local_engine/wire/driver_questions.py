@@ -104,6 +104,12 @@ class IsActorTask(Question[bool], tag="is_actor_task"):
     task_id: bytes
 
 
+class ConnectActor(Question[None], tag="connect_actor"):
+    """Have a connection to this actor, as soon as it is there, if its calls may go straight to it."""
+
+    actor_id: bytes
+
+
 class ReserveName(Question[bool], tag="reserve_name"):
     """Take a name for an actor that is about to be made; False when it is taken."""
 

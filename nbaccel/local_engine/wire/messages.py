@@ -19,7 +19,7 @@ import msgspec
 from nbaccel.local_engine.wire.plain_values import plain
 from nbaccel.scheduling.terms import Terms
 
-VERSION = 3
+VERSION = 4
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
@@ -95,6 +95,7 @@ class Submit(Message):
     refs: list[bytes] = []  # refs nested inside args: held while the task lives
     actor_id: bytes = b""
     parent: bytes = b""  # the task that submits this one
+    straight: int = 0  # the number of the last call that went straight to the actor, this one included
 
 
 class Put(Message):
@@ -227,6 +228,32 @@ class Progress(Message):
     total: float
 
 
+class StraightCall(msgspec.Struct, array_like=True, gc=False):
+    """A call that went straight to its actor, as the head is told of it."""
+
+    task_id: bytes
+    template: int  # the caller's number
+    actor_id: bytes
+    sent_at: float  # Unix seconds
+    times: list[float] = []  # once it has ended: Done.times
+    value: Value | None = None  # its result, if the head had promised it to others
+
+
+class StraightNews(Message):
+    """What a caller tells of its straight calls, in batches. Each call is told until it has ended or is known."""
+
+    opened: list[StraightCall] = []  # under way
+    ended: list[StraightCall] = []  # returned, and the result is with the caller
+    known: list[bytes] = []  # tasks whose results the head has, as the actor told the caller
+    promised: list[bytes] = []  # open tasks whose results others may ask for
+
+
+class CallTold(Message):
+    """An actor tells of a straight call, before it says anything else on the call's behalf."""
+
+    call: StraightCall
+
+
 # ---- from the head to clients -------------------------------------------------------------------------------
 
 
@@ -309,6 +336,13 @@ class RunTask(Message, tag="Run"):
     choice: int = 0
     actor_id: bytes = b""
     choice_why: str = ""
+    after: int = 0  # so many calls of the same caller come straight, and run before this one
+
+
+class Connected(Message):
+    """The end of a connection between an actor and its caller comes with this message, as a descriptor."""
+
+    actor_id: bytes
 
 
 class Interrupt(Message):
@@ -384,17 +418,17 @@ ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     Holds | Releases | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
-    | Watch
+    | Watch | StraightNews | CallTold
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | RunTask |
     Interrupt | Recall | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
-    | Consumed
+    | Consumed | Connected
 )  # fmt: skip
-# On a connection between two workers, or a driver and a worker: calls of an actor that do not go through the head.
-ToCallee = DefineFunction | DefineTemplate | RunTask | Interrupt | Consumed | Refused
-ToCaller = Done | Item | Refused
+# On a connection between a driver and the worker of an actor: calls that do not go through the head.
+ToCallee = DefineFunction | DefineTemplate | RunTask | Submit | Interrupt | Consumed | Refused
+ToCaller = Done | Item | Refused  # a Done without results: the head has them
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode

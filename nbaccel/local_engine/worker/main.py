@@ -83,6 +83,8 @@ class WorkerEngine(Client):
         receivers[wire.Interrupt] = self._interrupt_came
         receivers[wire.Recall] = self._recall_came
         receivers[wire.Consumed] = self._consumed_came
+        receivers[wire.Connected] = lambda message: link.connect(message.actor_id)
+        self._straight_link = link
         receivers[wire.Exit] = lambda message: self._asked_to_leave()
 
     # ---- the reader thread
@@ -185,7 +187,7 @@ class WorkerEngine(Client):
                 continue
             if item is None:
                 self._end_of_actor()
-            running = self.execution.begin(item)
+            running = self._begin_straight(item) if type(item) is wire.Submit else self.execution.begin(item)
             if item.task_id in self._skip:  # it was cancelled while it was queued here
                 self._skip.discard(item.task_id)
                 running.cancelled = True
@@ -193,6 +195,14 @@ class WorkerEngine(Client):
                 self.actor.call(running)
             else:
                 self._run(running)
+
+    def _begin_straight(self, call: wire.Submit) -> Running:
+        """Begin a call that came straight from its caller."""
+        link = self._straight_link
+        assert link.straight is not None
+        link.begins_straight(wire.StraightCall(call.task_id, call.template, call.actor_id, time.time()))
+        run = wire.RunTask(call.task_id, call.template, call.args, actor_id=call.actor_id)
+        return Running(run, link.straight.templates[call.template])
 
     def _set_up(self, setup: wire.Setup) -> None:
         self.setup = setup
@@ -388,10 +398,28 @@ class WorkerEngine(Client):
 
         The main thread does so before it begins the next task: should that one end the process, it is the one to blame.
         """
-        if threading.get_ident() == self._main_thread:
+        if threading.get_ident() != self._main_thread:
+            self.link.say(done)
+            return
+        ended = self._straight_link.ends_straight(done.task_id)
+        if ended is None:
             self.link.say_now(done)  # sent with signals blocked
         else:
-            self.link.say(done)
+            self._finish_straight(done, *ended)
+
+    def _finish_straight(self, done: wire.Done, call: wire.StraightCall, is_told: bool) -> None:
+        """Answer the caller. If the head has to know more than that the call has ended, the answer goes to the head."""
+        straight = self._straight_link.straight
+        assert straight is not None
+        result = done.results[0] if len(done.results) == 1 else None
+        is_plain = result is not None and result.value.data is not None and not result.refs
+        if is_plain and not (is_told or done.failed or done.exiting):
+            straight.answer(done)
+            return
+        if not is_told:
+            self.link.say_later(wire.CallTold(call))
+        self.link.say_now(done)
+        straight.answer(wire.Done(done.task_id, []))
 
     # ---- waiting for others
 

@@ -10,17 +10,22 @@ holds the turn reads. The reader gives the turn back only when the main thread i
 
 from __future__ import annotations
 
+import os
+import select
 import socket
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from nbaccel.local_engine.client.link import READ_BYTES, Link, block_signals
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.link import Link, block_signals
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.worker.reading_turns import ReadingTurns
+from nbaccel.local_engine.worker.straight_inbox import CONNECTED, LEAVE, StraightInbox
 
 LASTS_S = 0.002  # a task that has run for so long is not a short one
+LOOK_MS = 100  # how long the main thread waits at most for a reader that rings
 
 
 class WorkerLink(Link):
@@ -41,11 +46,18 @@ class WorkerLink(Link):
         self._turn = threading.Lock()
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._turns = ReadingTurns()
+        self.straight: StraightInbox | None = None
+        self._bell = -1  # rung by the reader, for a main thread that waits for both connections
+        self._call: wire.StraightCall | None = None  # the straight call that runs
+        self._is_told = False  # the head knows of it
+        self._call_lock = threading.RLock()
 
     # ---- the main thread
 
     def next_item(self) -> Any:
-        """Return the next item that the receivers put into the inbox."""
+        """Return the next item that the receivers put into the inbox, or that came straight from a caller."""
+        if self.straight is not None:
+            return self._next_of_both(self.straight)
         inbox = self._inbox
         if inbox.empty():
             self._turns.idles()
@@ -56,17 +68,97 @@ class WorkerLink(Link):
                 finally:
                     self._turn.release()
         item = inbox.get()  # waits only while the reader reads; it goes on while this thread is idle
+        if item is CONNECTED:
+            return self.next_item()
         if self._turns.begins():
             self._calls.put(None)
         return item
 
+    def _next_of_both(self, straight: StraightInbox) -> Any:
+        while (item := straight.next_of(self._inbox)) is None:
+            self._turns.idles()
+            if self._turn.acquire(blocking=False):
+                try:
+                    self._read_both(straight)
+                finally:
+                    self._turn.release()
+            else:  # the reader reads from the head
+                self._wait(straight, self._bell, LOOK_MS)
+            if straight.trouble:
+                self._lose(straight.trouble)
+        if self._turns.begins():
+            self._calls.put(None)
+        return None if item is LEAVE else item
+
+    def _read_both(self, straight: StraightInbox) -> None:
+        if self._wait(straight, self._sock.fileno(), None):
+            self._read()
+
+    def _wait(self, straight: StraightInbox, other: int, timeout_ms: int | None) -> bool:
+        """Wait for the caller or another descriptor; read what the caller sent. Returns whether the other is ready."""
+        poll = select.poll()
+        poll.register(other, select.POLLIN)
+        if not straight.has_ended:
+            poll.register(straight.sock, select.POLLIN)
+        ready = [fd for fd, _kind in poll.poll(timeout_ms)]
+        if other == self._bell and other in ready:
+            os.eventfd_read(other)
+        if straight.sock.fileno() in ready:
+            straight.read()
+        return other in ready
+
+    def connect(self, actor_id: bytes) -> None:
+        """A caller's connection has come, with the message that is being handled."""
+        sock = socket.socket(fileno=self.descriptors.popleft())
+        if self._bell < 0:
+            self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self.straight = StraightInbox(sock, actor_id)
+        self._inbox.put(CONNECTED)  # the main thread waits for both from now on
+
+    # ---- what a straight call says
+
+    def begins_straight(self, call: wire.StraightCall) -> None:
+        """A straight call runs: before anything else is said, the head is told of it."""
+        with self._call_lock:
+            self._call, self._is_told = call, False
+
+    def ends_straight(self, task_id: bytes) -> tuple[wire.StraightCall, bool] | None:
+        """The call has ended. Returns it, and whether the head was told of it; None if it came through the head."""
+        call = self._call
+        if call is None or call.task_id != task_id:
+            return None
+        with self._call_lock:
+            self._call = None
+            return call, self._is_told
+
+    def tell_of_call(self) -> None:
+        """Say that a straight call runs, unless that was said."""
+        with self._call_lock:
+            if self._call is not None and not self._is_told:
+                self._is_told = True
+                self._outbox.append(wire.CallTold(self._call))
+
     def say(self, message: Any) -> None:
+        if self._call is not None:
+            self.tell_of_call()
         super().say(message)
         self._call_reader()
 
     def say_at_once(self, message: Any) -> None:
+        if self._call is not None:
+            self.tell_of_call()
         super().say_at_once(message)
         self._call_reader()
+
+    def say_later(self, message: Any) -> None:
+        if type(message) is wire.Progress:
+            self.tell_of_call()
+        super().say_later(message)
+
+    def forget(self) -> None:
+        super().forget()
+        if self.straight is not None:
+            self.straight.sock.close()
 
     def _call_reader(self) -> None:
         """Wake the reader, because an answer may come while the main thread works."""
@@ -108,6 +200,8 @@ class WorkerLink(Link):
                 self._read()
             finally:
                 self._turn.release()
+            if self._bell >= 0 and not self._inbox.empty():
+                os.eventfd_write(self._bell, 1)
             if not turns.goes_on(begun, has_brought=not self._inbox.empty()):
                 break
         turns.stops()
@@ -118,7 +212,7 @@ class WorkerLink(Link):
         """Read the next messages and pass them to their receivers."""
         why = f"{self.far_end.name} closed the connection"
         try:
-            data = self._sock.recv(READ_BYTES)
+            data = self._receive()
             if data:
                 receivers = self.receivers
                 for message in self._frames.feed(data):

@@ -22,6 +22,13 @@ def test_ten_thousand_interrupts_at_random_moments_break_nothing(place: Place) -
     assert done.stdout.startswith("all well "), done.stdout
 
 
+def test_interrupts_break_nothing_where_calls_go_straight_to_their_actor(place: Place) -> None:
+    program = "from tests.local_engine import interrupted\ninterrupted.main(3_000)"
+    done = place.run(program, NBACCEL_STRAIGHT_CALLS="1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("all well "), done.stdout
+
+
 def test_an_interrupted_get_can_be_repeated(place: Place) -> None:
     done = place.run(programs.INTERRUPTED_GET)
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,7 @@ class House:
             SimpleNamespace(task_record=lambda id: None),  # type: ignore[arg-type]
             self.objects, self.events.append,
             unpin=lambda entry, task: self.unpinned.append(task.task_id),
-            free_unheld=self._free, settled=self.settled.append, lived=self.lived.append,
+            free_unheld=self._free, settled=self.settled.append, lived=self.lived.append, lives=lambda actor: None,
         )  # fmt: skip
         self.table = table_of(*self.actors.answers())
 

@@ -17,7 +17,7 @@ from nbaccel.local_engine.head.outcomes import Ending
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.streams import StreamRelay
-from nbaccel.local_engine.wire.ids import task_of
+from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.commands import FailTask, FinishTask
 from nbaccel.scheduling.events import ArgumentFailed
 from nbaccel.scheduling.scheduler import Scheduler
@@ -140,6 +140,8 @@ class Conclusions:
         self._ended(task)
         if task.kind is TaskKind.ACTOR_CREATION:
             self._unread_errors.constructor_failed(entry)
+        if entry.is_straight:  # its caller has no result, and waits for what became of the actor
+            self._objects.promise(return_id(task.task_id, 0), entry.client_id)
         actor = self._actors.by_id.get(command.actor_id or task.actor_id or b"")
         ending = self._endings.get(entry.worker_id, outcomes.UNKNOWN_ENDING)
         value = outcomes.failure_value(command, actor, ending)

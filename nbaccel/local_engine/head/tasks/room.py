@@ -1,4 +1,4 @@
-"""The tasks' room put together: submissions, sending, returns, streams and outcomes."""
+"""The tasks' room put together: submissions, sending, returns, streams, outcomes, and calls that go straight."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.straight_calls import StraightCallBooks
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
@@ -92,6 +93,14 @@ class TaskRoom:
             forget=lambda command: self.sending.held.forget(command),
         )
         self.sending = self._sending(around)
+        self.straight_calls = StraightCallBooks(
+            around.records,
+            around.arguments,
+            around.unread_errors,
+            around.connections.send,
+            around.tell,
+            ended=around.ended,
+        )
 
     def _sending(self, around: Around) -> Sending:
         config, records, devices, send = around.config, around.records, around.devices, around.connections.send

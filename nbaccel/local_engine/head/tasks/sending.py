@@ -171,5 +171,6 @@ class Sending:
                 command.choice,
                 task.actor_id or b"",
                 why,
+                submit.straight,
             ),
         )

@@ -1,0 +1,149 @@
+"""What a caller knows of the calls that it sent straight to actors, and has not told the head or got back.
+
+```
+  begins ──► open, untold ── TELL_S, or a question ──► open, told ──┐
+                  └─────────────── returned ────────────────────────┴──► ended (the result is here) or known (there)
+```
+Each call is told to the head exactly once as ended or as known, and before that at most once as open. A call whose
+result others were promised is told with its value. The lock is held for some lines only, and nothing is called under
+it but `say`, which queues a message: so the news are in the outbox in the order of what happened.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from nbaccel.local_engine import wire
+
+LATE_S = 0.02  # the head hears of a call so late at most
+TELL_S = LATE_S / 2  # how often it is told, and how old an open call is then: a younger one may return first
+
+
+class OpenCall(msgspec.Struct, eq=False, gc=False):
+    """A call that has not come back."""
+
+    call: wire.StraightCall
+    way: Any  # the connection that it took
+    sent: bool = False  # its message is on the way; False if an interrupt came before
+    told: bool = False
+    promised: bool = False  # others may ask the head for its result
+    answered: bool = False  # the head has sent the result
+    failure: wire.ObjectValue | None = None  # from the head, kept while the actor's own answer may still be read
+
+
+class CallBook:
+    """The open calls of one process, and the news of them for the head."""
+
+    def __init__(self, say: Callable[[wire.StraightNews], None], *, clock: Callable[[], float] = time.time) -> None:
+        self._say = say  # queues a message to the head
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: dict[bytes, OpenCall] = {}
+        self._untold: dict[bytes, OpenCall] = {}
+        self._ended: list[wire.StraightCall] = []
+        self._known: list[bytes] = []
+
+    def begins(self, task_id: bytes, template: int, actor_id: bytes, way: Any) -> OpenCall:
+        """A call is about to be sent; its `sent` is set when it is."""
+        call = OpenCall(wire.StraightCall(task_id, template, actor_id, self._clock()), way)
+        with self._lock:
+            self._open[task_id] = self._untold[task_id] = call
+        return call
+
+    def find(self, task_id: bytes) -> OpenCall | None:
+        return self._open.get(task_id)
+
+    def of_way(self, way: Any) -> list[OpenCall]:
+        """The open calls that took this connection."""
+        with self._lock:
+            return [call for call in self._open.values() if call.way is way]
+
+    def never_sent(self, task_id: bytes) -> None:
+        """Forget a call whose ref has gone, if an interrupt came before it was sent."""
+        with self._lock:
+            call = self._open.get(task_id)
+            if call is not None and not call.sent:
+                del self._open[task_id]
+                self._untold.pop(task_id, None)
+
+    def returned(self, done: wire.Done, keep: Callable[[wire.Value], None]) -> OpenCall | None:
+        """The actor has answered. The result is kept before others can learn that the call has ended."""
+        with self._lock:
+            call = self._open.pop(done.task_id, None)
+            if call is None:
+                return None
+            self._untold.pop(done.task_id, None)
+            if not done.results:
+                self._known.append(done.task_id)
+                return call
+            value, told = done.results[0].value, call.call
+            self._ended.append(
+                wire.StraightCall(
+                    told.task_id,
+                    told.template,
+                    told.actor_id,
+                    told.sent_at,
+                    done.times,
+                    value if call.promised else None,
+                )
+            )
+            keep(value)
+        return call
+
+    def answered(self, task_id: bytes) -> None:
+        """The head has sent the result of a call, and the connection on which the actor would say so has ended."""
+        with self._lock:
+            if self._open.pop(task_id, None) is not None:
+                self._untold.pop(task_id, None)
+                self._known.append(task_id)
+
+    def failed(self, task_id: bytes) -> None:
+        """The head has said how this call ended, and nobody else will."""
+        with self._lock:
+            self._open.pop(task_id, None)
+            self._untold.pop(task_id, None)
+
+    def promise(self, task_id: bytes) -> bool:
+        """Others get a ref to the result of this call. False: it is here already."""
+        with self._lock:
+            call = self._open.get(task_id)
+            if call is None:
+                return False
+            if not call.promised:
+                call.promised = call.sent = True
+                self._tell(0.0, [task_id])
+        return True
+
+    # ---- news
+
+    def tell(self, older_than_s: float = 0.0) -> bool:
+        """Say what the head has not been told, of open calls only older ones. Returns whether there was any."""
+        with self._lock:
+            return self._tell(older_than_s, [])
+
+    def is_quiet(self) -> bool:
+        """Whether there is nothing to tell, now or later, until a call begins or returns."""
+        return not (self._untold or self._ended or self._known)
+
+    def _tell(self, older_than_s: float, promised: list[bytes]) -> bool:
+        opened: list[wire.StraightCall] = []
+        untold = self._untold
+        if untold:
+            until = self._clock() - older_than_s if older_than_s else float("inf")
+            for task_id, call in list(untold.items()):
+                if call.call.sent_at > until:
+                    break  # the others are younger
+                if call.sent:
+                    call.told = True
+                    opened.append(call.call)
+                    del untold[task_id]
+        if not (opened or promised or self._ended or self._known):
+            return False
+        self._say(wire.StraightNews(opened, self._ended, self._known, promised))
+        self._ended, self._known = [], []
+        return True

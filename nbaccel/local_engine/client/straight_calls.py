@@ -1,0 +1,360 @@
+"""Calls that a driver sends straight to its actors (docs/decisions/0027): one thread for all connections.
+
+```
+  any thread ── Submit ──► line's socket ──► actor                     (or line's outbox ── our thread ──► socket)
+  our thread ◄── Done ──── line's socket     values ──► waiters        and every TELL_S: StraightNews ──► head
+```
+A result belongs to this process until a ref to it leaves (`hand_over`). A call that has failed, whose result is large
+or holds refs, or whose code has spoken with the head, is answered through the head: the actor says so (`Done` without
+results). When a connection ends, its open calls are told to the head, which knows what became of the actor.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.call_book import TELL_S, CallBook, OpenCall
+from nbaccel.local_engine.client.holdings import Holdings
+from nbaccel.local_engine.client.link import FULL, Link, block_signals
+from nbaccel.local_engine.client.straight_line import ActorWay, StraightLine
+from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.scheduling.terms import TaskKind, Terms
+
+QUIET_LOOKS = 20  # the thread sleeps after finding nothing so often
+
+
+def may_go_straight(terms: Terms) -> bool:
+    """Whether calls with these terms may take the short way: one small result, at most one run."""
+    return (
+        terms.kind is TaskKind.ACTOR_CALL
+        and terms.num_returns == 1
+        and not terms.max_retries
+        and not terms.retry_exceptions
+        and not terms.concurrency_group
+    )
+
+
+def takes_straight_calls(terms: Terms) -> bool:
+    """Whether an actor with these terms of its creation takes straight calls from the driver that made it."""
+    return terms.kind is TaskKind.ACTOR_CREATION and not terms.is_async and terms.actor.is_plain
+
+
+class StraightCalls:
+    """The straight calls of one process."""
+
+    def __init__(self, link: Link, holdings: Holdings, values: Values) -> None:
+        self._link = link
+        self._holdings = holdings
+        self._values = values
+        self.book = CallBook(link.say_later)
+        self._ways: dict[bytes, ActorWay] = {}
+        self._lines: dict[int, ActorWay] = {}  # descriptor -> its actor; only our thread changes it
+        self._to_write: set[ActorWay] = set()
+        self._thread: threading.Thread | None = None
+        self._epoll: Any = None
+        self._bell = -1
+        self._sleeps = False
+        self._quiet_looks = 0  # how often the thread found nothing
+        self._told_at = 0.0
+        self._closing = False
+        self._value_came: Callable[[Any], None] = link.receivers[wire.ObjectValue]
+        self._ready_came: Callable[[Any], None] = link.receivers[wire.ObjectReady]
+        link.receivers[wire.Connected] = self._connected
+        link.receivers[wire.ObjectValue] = self._head_sent
+        link.receivers[wire.ObjectReady] = self._head_has
+        link.before_question = self.tell
+        holdings.before_release = self._before_release
+        self._forget_values = holdings.on_released
+        holdings.on_released = self._released
+
+    # ---- calls
+
+    def learn(self, actor_id: bytes, terms: Terms) -> None:
+        """This process is about to make an actor with these terms."""
+        if takes_straight_calls(terms):
+            self._ways[actor_id] = ActorWay(actor_id)
+
+    def way_of(self, actor_id: bytes) -> ActorWay | None:
+        """The way to an actor whose calls may go straight; the first call asks the head for a connection."""
+        way = self._ways.get(actor_id)
+        if way is not None and not way.is_asked_for:
+            way.is_asked_for = True
+            self._link.say(asks.told(asks.ConnectActor(actor_id)))
+        return way
+
+    def send(self, way: ActorWay, message: wire.Submit, terms: Terms) -> None:
+        """Send a call straight. `way.lock` is held, and its ref exists."""
+        line = way.line
+        assert line is not None
+        message.straight = way.sent + 1
+        call = self.book.begins(message.task_id, message.template, message.actor_id, way)
+        messages: list[Any] = [message]
+        if message.template not in line.templates:
+            messages.insert(0, wire.DefineTemplate(message.template, terms))
+        if not (self._values.expects_only_one() and line.wrote_whole(messages)):
+            line.outbox.extend(messages)
+            if way not in self._to_write:
+                self._to_write.add(way)
+                self._sleeps = False
+                os.eventfd_write(self._bell, 1)
+        way.sent = message.straight
+        call.sent = True
+        line.templates.add(message.template)
+        if self._sleeps:
+            self._sleeps = False
+            os.eventfd_write(self._bell, 1)
+
+    def follow(self, way: ActorWay, returned: Any, template: int) -> Callable[[], None]:
+        """A call goes through the head: no call goes straight before it has come back. `way.lock` is held.
+
+        Returns what is to be called when it is free.
+        """
+        ref = returned[0] if isinstance(returned, list) and returned else returned
+        id = getattr(ref, "_id", None)
+        if id is None:  # a stream, or no result: only a later call that has run says that this one has ended
+            way.went_through_head(object(), template)
+            return _nothing
+        way.went_through_head(id, template)
+
+        def came_back(_id: bytes, keep: Any = ref) -> None:  # kept, or nobody would learn of the result
+            way.came_back(id, has_run=not self._values.is_error(id))
+
+        def watch() -> None:
+            if self._values.when_ready([id], came_back):
+                came_back(id)
+
+        return watch
+
+    def stop(self, actor_id: bytes) -> None:
+        """Later calls of this actor go through the head, and so do not overtake what the head is told of it."""
+        way = self._ways.get(actor_id)
+        if way is not None:
+            with way.lock:
+                way.is_stopped = True
+            self.book.tell()
+
+    def hold_back(self, way: ActorWay) -> None:
+        """Let the main thread wait while far too many of its calls wait to be written."""
+        line = way.line
+        if line is None or len(line.outbox) <= FULL or threading.current_thread() is not threading.main_thread():
+            return
+        while line is not None and len(line.outbox) > FULL and way.line is line and self._link.lost is None:
+            time.sleep(0.01)
+
+    # ---- what others know
+
+    def tell(self) -> None:
+        """Tell the head everything, before it is asked something."""
+        self.book.tell()
+
+    def hand_over(self, ids: list[bytes]) -> None:
+        """Refs to these objects leave this process: from now on the head can answer for them."""
+        for id in ids:
+            if not self._holdings.is_private(id):
+                continue
+            if not self.book.promise(task_of(id)):
+                self.book.tell()
+                value = self._values.known_here(id)
+                if value is not None:
+                    self._link.say_later(wire.Put(id, value, []))
+            self._holdings.publish(id)
+
+    def _before_release(self, ids: list[bytes]) -> None:
+        """The head hears of open calls before it hears that the last handle of their actor has gone."""
+        for id in ids:
+            way = self._ways.get(id)
+            if way is not None:
+                self.book.tell()
+                if way.line is None:
+                    self._ways.pop(id, None)
+
+    def _released(self, ids: list[bytes]) -> None:
+        for id in ids:
+            if self.book.find(task_of(id)) is not None:
+                self.book.never_sent(task_of(id))
+        if self._forget_values is not None:
+            self._forget_values(ids)
+
+    # ---- the link's reader thread
+
+    def _connected(self, message: wire.Connected) -> None:
+        sock = socket.socket(fileno=self._link.descriptors.popleft())
+        way = self._ways.get(message.actor_id)
+        if way is None or self._closing:
+            sock.close()
+            return
+        if self._thread is None:
+            self._start()
+        line = StraightLine(sock)
+        self._lines[sock.fileno()] = way
+        way.line = line
+        self._epoll.register(sock.fileno(), select.EPOLLIN)
+
+    def _start(self) -> None:
+        self._epoll = select.epoll()
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._epoll.register(self._bell, select.EPOLLIN)
+        self._thread = threading.Thread(target=self._run, name="nbaccel-straight-calls", daemon=True)
+        self._thread.start()
+
+    def _head_sent(self, message: wire.ObjectValue) -> None:
+        id = message.object_id
+        call = self.book.find(task_of(id))
+        if call is None:
+            if not self._holdings.is_private(id):  # else the head thinks that it failed, but its result had come before
+                self._value_came(message)
+            return
+        line = call.way.line
+        if message.value.status == wire.FAILED and line is not None:
+            call.failure = message  # if the actor has answered before its end, that counts
+            line.stop_reading()
+            return
+        self._take(call, message)
+
+    def _take(self, call: OpenCall, message: wire.ObjectValue) -> None:
+        """The head has the result of a call, and believes that we hold it."""
+        call.answered = True
+        if message.value.status == wire.FAILED:
+            self.book.failed(call.call.task_id)
+        elif call.way.line is None:
+            self.book.answered(call.call.task_id)
+        self._holdings.publish(message.object_id)
+        self._value_came(message)
+
+    def _head_has(self, message: wire.ObjectReady) -> None:
+        for id in message.object_ids:
+            call = self.book.find(task_of(id))
+            if call is not None:
+                call.answered = True
+                if call.way.line is None:
+                    self.book.answered(task_of(id))
+                self._holdings.publish(id)
+        self._ready_came(message)
+
+    # ---- our thread
+
+    def _run(self) -> None:
+        block_signals()
+        try:
+            while not self._closing:
+                self._look()
+        except Exception as error:  # this thread's last line: whoever waits must not wait for ever
+            why = f"calls of actors can no longer be sent: {type(error).__name__}: {error}"
+            self._link.give_up(why)
+
+    def _look(self) -> None:
+        """Take what has come, write what waits, and tell the head what it is time to tell."""
+        events = self._epoll.poll(-1 if self._sleeps else TELL_S)
+        for fd, kind in events:
+            if fd == self._bell:
+                os.eventfd_read(fd)
+            else:
+                self._hear(fd, kind)
+        self._write()
+        self._quiet_looks = 0 if events else self._quiet_looks + 1
+        now = time.monotonic()
+        if now - self._told_at >= TELL_S:
+            self._told_at = now
+            if self.book.tell(TELL_S):
+                self._link.flush()
+                self._quiet_looks = 0
+        if self._quiet_looks >= QUIET_LOOKS:
+            self._sleeps = True  # before the check: a call that begins after it rings
+            if self._to_write or not self.book.is_quiet():
+                self._sleeps = False
+
+    def _write(self) -> None:
+        while self._to_write:
+            way = self._to_write.pop()
+            line = way.line
+            if line is not None:
+                is_full = line.write()
+                if is_full != line.is_full:
+                    line.is_full = is_full
+                    self._epoll.modify(line.sock.fileno(), select.EPOLLIN | (select.EPOLLOUT if is_full else 0))
+
+    def _hear(self, fd: int, kind: int) -> None:
+        way = self._lines[fd]
+        line = way.line
+        assert line is not None
+        if kind & select.EPOLLOUT:
+            self._to_write.add(way)
+        if kind & ~select.EPOLLOUT:
+            messages = line.read()
+            if messages is None:
+                self._end(way, line)
+                return
+            for message in messages:
+                self._answered(message)
+
+    def _answered(self, done: wire.Done) -> None:
+        id = return_id(done.task_id, 0)
+        call = self.book.returned(done, lambda value: self._values.know(id, value))
+        if call is None:
+            return
+        if done.results:
+            self._value_came(wire.ObjectValue(id, done.results[0].value))
+            if not self._holdings.holds(id):
+                self._values.forget(id)
+            return
+        self._holdings.publish(id)
+        if call.failure is not None:
+            self._value_came(call.failure)
+
+    def _end(self, way: ActorWay, line: StraightLine) -> None:
+        """The connection has ended, most likely with the actor: the head says what became of its open calls."""
+        with way.lock:
+            way.line = None
+            self._to_write.discard(way)
+        self._epoll.unregister(line.sock.fileno())
+        del self._lines[line.sock.fileno()]
+        line.sock.close()
+        self._ways.pop(way.actor_id, None)
+        for call in self.book.of_way(way):
+            call.sent = True  # whatever an interrupt has kept from being noted: nobody else tells of it
+            if call.answered:
+                self.book.answered(call.call.task_id)
+        self.book.tell()
+        self._link.flush()
+        for call in self.book.of_way(way):
+            if call.failure is not None:
+                self._take(call, call.failure)
+
+    # ---- the end
+
+    def close(self) -> None:
+        """End the thread and close all connections."""
+        self._closing = True
+        thread = self._thread
+        if thread is None:
+            return
+        os.eventfd_write(self._bell, 1)
+        thread.join()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close our copies of the descriptors, in a forked child too."""
+        if self._thread is None:
+            return
+        self._closing = True
+        for way in self._lines.values():
+            line, way.line = way.line, None
+            if line is not None:
+                line.sock.close()
+        self._lines.clear()
+        self._epoll.close()
+        os.close(self._bell)
+        self._thread = None
+
+
+def _nothing() -> None:
+    """No result will say that the call has come back."""

@@ -1,0 +1,196 @@
+"""The book of straight calls: each is told once as ended or known, and at most once as open before that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.call_book import CallBook
+
+WAY, OTHER_WAY = object(), object()
+VALUE = wire.Value(wire.OK, b"x")
+
+
+def done(task_id: bytes, *, here: bool = True) -> wire.Done:
+    return wire.Done(task_id, [wire.ReturnValue(VALUE)] if here else [], times=[1.0, 2.0])
+
+
+class Books:
+    """A book, what it said, and a clock that stands still."""
+
+    def __init__(self) -> None:
+        self.said: list[wire.StraightNews] = []
+        self.now = 100.0
+        self.book = CallBook(self.said.append, clock=lambda: self.now)
+        self.kept: list[wire.Value] = []
+
+    def begins(self, task_id: bytes, way: Any = WAY) -> None:
+        self.book.begins(task_id, 1, b"actor", way).sent = True
+
+    def returns(self, task_id: bytes, *, here: bool = True) -> None:
+        self.book.returned(done(task_id, here=here), self.kept.append)
+
+    def opened(self) -> list[bytes]:
+        return [call.task_id for news in self.said for call in news.opened]
+
+    def ended(self) -> list[bytes]:
+        return [call.task_id for news in self.said for call in news.ended]
+
+    def known(self) -> list[bytes]:
+        return [task_id for news in self.said for task_id in news.known]
+
+
+def test_a_call_that_returns_soon_is_told_once_as_ended() -> None:
+    books = Books()
+    books.begins(b"a")
+    books.returns(b"a")
+    assert books.book.tell()
+    assert (books.opened(), books.ended(), books.kept) == ([], [b"a"], [VALUE])
+    assert not books.book.tell()
+    assert books.book.is_quiet()
+
+
+def test_a_young_call_is_told_with_a_question_and_an_old_one_by_itself() -> None:
+    books = Books()
+    books.begins(b"a")
+    books.now += 1.0
+    books.begins(b"b")
+    assert books.book.tell(older_than_s=0.5)
+    assert books.opened() == [b"a"]
+    assert not books.book.tell(older_than_s=0.5)
+    assert not books.book.is_quiet()
+    assert books.book.tell()
+    assert books.opened() == [b"a", b"b"]
+
+
+def test_a_call_that_an_interrupt_kept_from_being_sent_is_forgotten_with_its_ref() -> None:
+    books = Books()
+    books.book.begins(b"a", 1, b"actor", WAY)
+    assert not books.book.tell()
+    books.book.never_sent(b"a")
+    assert books.book.find(b"a") is None
+    assert books.book.is_quiet()
+
+
+def test_a_call_that_was_sent_is_not_forgotten_with_its_ref() -> None:
+    books = Books()
+    books.begins(b"a")
+    books.book.never_sent(b"a")
+    assert books.book.find(b"a") is not None
+
+
+def test_a_result_that_others_were_promised_is_told_with_its_value() -> None:
+    books = Books()
+    books.begins(b"a")
+    assert books.book.promise(b"a")
+    books.returns(b"a")
+    books.book.tell()
+    first, second = books.said
+    assert [call.task_id for call in first.opened] == first.promised == [b"a"]
+    assert second.ended[0].value == VALUE
+    assert not books.book.promise(b"a")
+
+
+def test_the_result_of_a_call_that_the_head_answers_is_told_as_known() -> None:
+    books = Books()
+    books.begins(b"a")
+    books.returns(b"a", here=False)
+    books.book.tell()
+    assert (books.opened(), books.ended(), books.known()) == ([], [], [b"a"])
+
+
+def test_an_answer_to_an_unknown_call_changes_nothing() -> None:
+    books = Books()
+    books.returns(b"a")
+    assert not books.book.tell()
+
+
+class CallBookMachine(RuleBasedStateMachine):
+    """Calls begin, return here or at the head, are promised or lost, while news are told at any time."""
+
+    open_calls = Bundle("open_calls")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.books = Books()
+        self.count = 0
+        self.began: list[bytes] = []
+        self.here: list[bytes] = []
+        self.there: list[bytes] = []
+        self.failed: set[bytes] = set()
+        self.promised: set[bytes] = set()
+
+    @rule(target=open_calls, way=st.sampled_from([WAY, OTHER_WAY]))
+    def begin(self, way: Any) -> bytes:
+        self.count += 1
+        task_id = b"%d" % self.count
+        self.began.append(task_id)
+        self.books.begins(task_id, way)
+        return task_id
+
+    @rule(task_id=consumes(open_calls))
+    def return_here(self, task_id: bytes) -> None:
+        self.here.append(task_id)
+        self.books.returns(task_id)
+
+    @rule(task_id=consumes(open_calls))
+    def return_at_the_head(self, task_id: bytes) -> None:
+        self.there.append(task_id)
+        self.books.returns(task_id, here=False)
+
+    @rule(task_id=consumes(open_calls))
+    def be_answered_by_the_head_after_the_end(self, task_id: bytes) -> None:
+        self.there.append(task_id)
+        self.books.book.answered(task_id)
+
+    @rule(task_id=consumes(open_calls))
+    def fail(self, task_id: bytes) -> None:
+        self.failed.add(task_id)
+        self.books.book.failed(task_id)
+
+    @rule(task_id=open_calls)
+    def promise(self, task_id: bytes) -> None:
+        assert self.books.book.promise(task_id)
+        self.promised.add(task_id)
+
+    @rule(older=st.sampled_from([0.0, 0.02]), later=st.sampled_from([0.0, 0.01, 0.05]))
+    def tell(self, older: float, later: float) -> None:
+        self.books.now += later
+        self.books.book.tell(older)
+
+    @invariant()
+    def each_call_is_told_once(self) -> None:
+        books = self.books
+        opened, ended, known = books.opened(), books.ended(), books.known()
+        assert len(set(opened)) == len(opened)
+        assert ended == self.here[: len(ended)]
+        assert known == self.there[: len(known)]
+        for news in books.said:
+            assert not {call.task_id for call in news.opened} & {call.task_id for call in news.ended}
+        values = {call.task_id for news in books.said for call in news.ended if call.value is not None}
+        assert values == self.promised & set(ended)
+
+    def teardown(self) -> None:
+        books = self.books
+        books.book.tell()
+        assert (books.ended(), books.known()) == (self.here, self.there)
+        over = {*self.here, *self.there, *self.failed}
+        assert {call.call.task_id for way in (WAY, OTHER_WAY) for call in books.book.of_way(way)} == (
+            set(self.began) - over
+        )
+        assert set(self.began) - over <= set(books.opened())
+        order: list[tuple[str, bytes]] = []
+        for news in books.said:
+            order += [("opened", call.task_id) for call in news.opened]
+            order += [("over", task_id) for task_id in [*(call.task_id for call in news.ended), *news.known]]
+        for task_id in books.opened():
+            if ("over", task_id) in order:
+                assert order.index(("opened", task_id)) < order.index(("over", task_id))
+
+
+TestCallBookMachine = CallBookMachine.TestCase
+TestCallBookMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

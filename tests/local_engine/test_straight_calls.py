@@ -1,0 +1,369 @@
+"""Calls that go straight from a driver to its actors: their order, who has a result, what the head knows, who dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel import engine as engines
+from nbaccel import exceptions
+from nbaccel.util.state import list_actors, list_objects, list_tasks
+from tests.census import Place
+from tests.heads import assert_idle, inside
+from tests.rig import wait_until
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Place]:
+    """A head for the whole module, with straight calls."""
+    with inside(Place()) as place:
+        os.environ["NBACCEL_STRAIGHT_CALLS"] = "1"
+        nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
+        yield place
+
+
+@pytest.fixture(autouse=True)
+def cluster(head: Place) -> Iterator[Place]:
+    yield head
+    assert_idle()
+
+
+@nbaccel.remote
+class Notes:
+    """It writes down what it is called with."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.kept: list[Any] = []
+
+    def pid(self) -> int:
+        return os.getpid()
+
+    def note(self, what: Any) -> Any:
+        self.seen.append(what)
+        return what
+
+    def read(self) -> list[Any]:
+        return self.seen
+
+    def fail(self, what: str) -> None:
+        raise ValueError(what)
+
+    def wait_for(self, path: str) -> str:
+        """Wait until the file is there."""
+        wait_until(lambda: os.path.exists(path), path)
+        return path
+
+    def run_until_cancelled(self) -> None:
+        wait_until(lambda: nbaccel.get_runtime_context().is_canceled(), "the cancellation")
+
+    def put(self, value: Any) -> list[Any]:
+        return [nbaccel.put(value)]
+
+    def double_elsewhere(self, value: int) -> int:
+        return nbaccel.get(double.remote(value))
+
+    def keep_from(self, boxed: list[Any]) -> None:
+        self.kept = boxed
+
+    def read_kept(self) -> Any:
+        return nbaccel.get(self.kept[0])
+
+    def leave(self) -> None:
+        nbaccel.actor.exit_actor()
+
+
+@nbaccel.remote
+def double(value: int) -> int:
+    return 2 * value
+
+
+@nbaccel.remote
+def unpack(boxed: list[Any]) -> Any:
+    return nbaccel.get(boxed[0])
+
+
+def line_of(actor: Any) -> Any:
+    started: Any = engines.started()
+    way = started.straight._ways.get(actor._actor_id_bytes)
+    return way.line if way is not None else None
+
+
+def connected(actor: Any) -> Any:
+    """The actor, once its calls go straight. Each line of the test makes a first call, which goes through the head."""
+    nbaccel.get(actor.pid.remote())
+    wait_until(lambda: line_of(actor) is not None, "the connection")
+    return actor
+
+
+def sent_by(actor: Any) -> int:
+    started: Any = engines.started()
+    way = started.straight._ways.get(actor._actor_id_bytes)
+    return way.sent if way is not None else 0
+
+
+# ---- the way
+
+
+def test_later_calls_of_a_line_go_straight_and_are_answered() -> None:
+    notes = connected(Notes.remote())
+    answers = [nbaccel.get(notes.note.remote(number)) for number in range(50)]
+    assert answers == list(range(50))
+    assert sent_by(notes) >= 45
+
+
+def test_calls_keep_their_order_whichever_way_each_takes(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    expected: list[Any] = []
+    for number in range(120):
+        if number % 10 == 7:
+            notes.note.remote(nbaccel.put(number))  # through the head
+        elif number % 10 == 8:
+            notes.note.remote(double.remote(number))  # it waits there
+        else:
+            notes.note.remote(number)
+        expected.append(2 * number if number % 10 == 8 else number)
+        if number % 30 == 29:
+            nbaccel.get(notes.pid.remote())
+    assert nbaccel.get(notes.read.remote()) == expected
+    assert sent_by(notes) > 0
+
+
+def test_a_burst_comes_back_whole_and_in_order() -> None:
+    notes = connected(Notes.remote())
+    for _ in range(3):
+        nbaccel.get(notes.note.remote(0))
+    assert nbaccel.get([notes.note.remote(number) for number in range(3_000)]) == list(range(3_000))
+    assert nbaccel.get(notes.read.remote())[-3_000:] == list(range(3_000))
+
+
+def test_several_threads_may_call_one_actor() -> None:
+    notes = connected(Notes.remote())
+    wrong: list[Any] = []
+
+    def call(start: int) -> None:
+        for number in range(start, start + 100):
+            if nbaccel.get(notes.note.remote(number)) != number:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=call, args=(start,)) for start in (0, 1_000, 2_000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen = nbaccel.get(notes.read.remote())
+    assert wrong == []
+    for start in (0, 1_000, 2_000):
+        assert [number for number in seen if start <= number < start + 100] == list(range(start, start + 100))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_restarts": 1},
+        {"max_concurrency": 2},
+        {"max_task_retries": 1, "max_restarts": 1},
+        {"max_pending_calls": 5},
+        {"name": "kept", "lifetime": "detached"},
+    ],
+    ids=["restarts", "threads", "retries", "limit", "detached"],
+)
+def test_actors_with_rules_of_their_own_are_called_through_the_head(options: dict[str, Any]) -> None:
+    notes = Notes.options(**options).remote()
+    assert [nbaccel.get(notes.note.remote(number)) for number in range(5)] == list(range(5))
+    assert sent_by(notes) == 0
+    nbaccel.kill(notes)
+    wait_until(lambda: not [actor for actor in list_actors() if actor["state"] != "DEAD"], "its end")
+
+
+# ---- results
+
+
+def test_errors_large_results_and_refs_come_through_the_head() -> None:
+    notes = connected(Notes.remote())
+    for _ in range(3):
+        with pytest.raises(ValueError, match="seven"):
+            nbaccel.get(notes.fail.remote("seven"))
+        assert len(nbaccel.get(notes.note.remote(bytes(200_000)))) == 200_000
+        assert nbaccel.get(nbaccel.get(notes.put.remote("inside"))[0]) == "inside"
+        assert nbaccel.get(notes.double_elsewhere.remote(4)) == 8
+
+
+def test_a_result_that_is_here_can_be_given_to_others() -> None:
+    notes = connected(Notes.remote())
+    for number in range(3):
+        ref = notes.note.remote(number)
+        assert nbaccel.get(ref) == number
+        assert nbaccel.get([double.remote(ref), unpack.remote([ref])]) == [2 * number, number]
+        assert nbaccel.get(notes.note.remote(ref)) == number
+
+
+def test_a_result_that_is_still_to_come_can_be_given_to_others(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    for number in range(3):
+        gate = tmp_path / str(number)
+        notes.wait_for.remote(str(gate))
+        ref = notes.note.remote(number)
+        others = [double.remote(ref), unpack.remote([ref])]
+        del ref
+        gate.touch()
+        assert nbaccel.get(others) == [2 * number, number]
+
+
+def test_an_actor_keeps_what_it_was_lent_in_a_call_through_the_head() -> None:
+    notes = connected(Notes.remote())
+    inner = nbaccel.put("lent")
+    notes.keep_from.remote([inner])
+    del inner
+    for _ in range(3):
+        assert nbaccel.get(notes.read_kept.remote()) == "lent"
+
+
+def test_results_can_be_awaited_waited_for_and_be_futures(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+
+    async def awaited(number: int) -> Any:
+        return await notes.note.remote(number)
+
+    for number in range(3):
+        assert asyncio.run(awaited(number)) == number
+        assert notes.note.remote(number).future().result(60) == number
+        gate = tmp_path / str(number)
+        late = notes.wait_for.remote(str(gate))
+        assert nbaccel.wait([late], timeout=0) == ([], [late])
+        gate.touch()
+        assert nbaccel.wait([late], timeout=60) == ([late], [])
+
+
+def test_results_that_nobody_holds_leave_nothing_behind() -> None:
+    notes = connected(Notes.remote())
+    for number in range(3):
+        for _ in range(100):
+            notes.note.remote(number)
+        assert nbaccel.get(notes.read.remote())
+    started: Any = engines.started()
+    wait_until(lambda: not started.holdings._private, "the last ref to go")
+    assert not started.straight.book._open
+    wait_until(lambda: not list_objects(), "the head's last object to go")
+
+
+# ---- what the head knows
+
+
+def test_what_has_ended_is_listed_as_soon_as_it_is_asked_for() -> None:
+    notes = connected(Notes.remote())
+    for number in range(20):
+        nbaccel.get(notes.note.options(name="counted").remote(number))
+        states = [task["state"] for task in list_tasks(filters=[("name", "=", "counted")])]
+        assert states == ["FINISHED"] * (number + 1)
+
+
+def test_what_is_under_way_is_listed_and_explained(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    for number in range(3):
+        gate = tmp_path / str(number)
+        running = notes.wait_for.remote(str(gate))
+        waiting = notes.note.remote(number)
+        states = {task["task_id"]: task["state"] for task in list_tasks()}
+        assert states[running.task_id().hex()] == "RUNNING"
+        assert states[waiting.task_id().hex()] == "SUBMITTED_TO_WORKER"
+        assert nbaccel.explain(waiting)
+        gate.touch()
+        nbaccel.get(waiting)
+
+
+def test_a_call_that_waits_can_be_cancelled() -> None:
+    notes = connected(Notes.remote())
+    for number in range(3):
+        running = notes.run_until_cancelled.remote()
+        waiting = notes.note.remote(number)
+        nbaccel.cancel(waiting)
+        nbaccel.cancel(running)  # the actor hears of it after the other
+        for ref in (waiting, running):
+            with pytest.raises(exceptions.TaskCancelledError):
+                nbaccel.get(ref)
+    assert nbaccel.get(notes.read.remote()) == []
+
+
+def test_calls_under_way_keep_an_actor_whose_handle_has_gone(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    refs = [notes.wait_for.remote(str(tmp_path / "gate"))]
+    refs += [notes.note.remote(number) for number in range(5)]
+    del notes
+    (tmp_path / "gate").touch()
+    assert nbaccel.get(refs)[1:] == list(range(5))
+
+
+# ---- deaths
+
+
+def test_the_death_of_an_actor_fails_all_its_open_calls(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    pid = nbaccel.get(notes.pid.remote())
+    done = [notes.note.remote(number) for number in range(5)]
+    assert nbaccel.get(done) == list(range(5))
+    refs = [notes.wait_for.remote(str(tmp_path / "never")), *(notes.note.remote(number) for number in range(5))]
+    other = double.remote(refs[-1])
+    os.kill(pid, signal.SIGKILL)
+    for ref in [*refs, other]:
+        with pytest.raises(exceptions.ActorDiedError):
+            nbaccel.get(ref)
+    with pytest.raises(exceptions.ActorDiedError):
+        nbaccel.get(notes.note.remote(1))
+    assert nbaccel.get(done) == list(range(5))  # they are here
+    assert line_of(notes) is None
+
+
+def test_a_call_after_kill_does_not_overtake_it() -> None:
+    notes = connected(Notes.remote())
+    for _ in range(3):
+        nbaccel.get(notes.note.remote(1))
+    nbaccel.kill(notes)
+    with pytest.raises(exceptions.ActorDiedError):
+        nbaccel.get(notes.note.remote(2))
+
+
+def test_an_actor_that_ends_itself_answers_that_call_and_fails_the_others() -> None:
+    notes = connected(Notes.remote())
+    for _ in range(3):
+        nbaccel.get(notes.note.remote(1))
+    refs = [notes.leave.remote(), notes.note.remote(2)]
+    for ref in refs:
+        with pytest.raises(exceptions.ActorDiedError):
+            nbaccel.get(ref)
+
+
+def test_connections_end_with_their_actors() -> None:
+    actors = [connected(Notes.remote()) for _ in range(5)]
+    assert nbaccel.get([actor.note.remote(1) for actor in actors]) == [1] * 5
+    started: Any = engines.started()
+    assert len(started.straight._lines) >= 5
+    actors.clear()
+    wait_until(lambda: not started.straight._lines, "the connections to end")
+    assert not started.straight._ways
+
+
+def test_an_interrupt_of_a_wait_leaves_the_call_as_it_was(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    for number in range(3):
+        gate = tmp_path / str(number)
+        ref = notes.wait_for.remote(str(gate))
+        main = threading.main_thread().ident
+        assert main is not None
+        timer = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            while True:
+                nbaccel.wait([ref], timeout=60)
+                time.sleep(60)
+        timer.join()
+        gate.touch()
+        assert nbaccel.get(ref) == str(gate)
