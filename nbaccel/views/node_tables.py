@@ -37,7 +37,7 @@ def node_types(snapshot: Snapshot) -> Table:
         (
             wording.plain(kind.name),
             _has(kind.resources),
-            f"{kind.min} to {kind.max}",
+            f"{kind.min} to {kind.max}" if kind.max else "not told",
             str(kind.here),
             str(kind.arriving),
             wording.duration(kind.idle_s) if kind.idle_s is not None else "",
