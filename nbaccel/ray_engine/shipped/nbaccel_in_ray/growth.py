@@ -11,6 +11,7 @@ from nbaccel_in_ray import cluster_request, holds
 from nbaccel_in_ray.reporting import NAMESPACE
 
 Row = dict[str, Any]
+_DEAD = 2  # a NodeStatus of Ray's
 NODE_TYPES = "nbaccel_node_types"  # where the command that started the head has noted its types
 
 
@@ -39,7 +40,7 @@ def growth() -> Row:
 def of_status(reply: Any) -> Row:
     """The nodes in the second autoscaler's message."""
     state, nodes = reply.autoscaling_state, reply.cluster_resource_state.node_states
-    here = {node.instance_id for node in nodes}
+    here = {node.instance_id for node in nodes if node.status != _DEAD}
     arriving = [
         {
             "type": each.ray_node_type_name,
@@ -59,6 +60,7 @@ def of_status(reply: Any) -> Row:
         "nodes": {
             node.node_id.hex(): {"type": node.ray_node_type_name, "idle_s": node.idle_duration_ms / 1000}
             for node in nodes
+            if node.status != _DEAD
         },
         "arriving": arriving,
         "failed": [
