@@ -14,6 +14,7 @@ from ray.core.generated import autoscaler_pb2
 
 from nbaccel.ray_engine.reports import growth_rows
 from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.views import node_tables, tables
 from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot
 
 import_shipped()
@@ -203,3 +204,14 @@ def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:
     assert (mine.kind, mine.by, mine.job) == ("held", "02000000.ipynb", 2)
     assert snapshot.infeasible_requests == [{"GPU": 9.0}, {"GPU": 2.0}]
     assert "nbaccel" not in sys.modules["nbaccel_in_ray.holds"].__dict__  # it needs nothing of ours on a node
+
+
+def test_the_tables_of_nodes_tell_what_ray_tells_and_nothing_that_it_does_not() -> None:
+    snapshot = Snapshot(Runtime("ray", "", ""), time=100.0)
+    facts = {**growth.of_status(message(STATUS)), "request": asks(CPU), "held": [], "left_out": [], "types": None}
+    growth_rows.add(snapshot, facts)  # type: ignore[arg-type]
+    text = tables.as_text(node_tables.nodes(snapshot))
+    assert "arriving for 10 s" in text and "arriving for 0 s: its image is pulled" in text
+    assert "not coming: no quota" in text and "next try" not in text
+    assert "not told" in tables.as_text(node_tables.node_types(snapshot))
+    assert node_tables.requests(snapshot)[0] == "1 CPU asked for by a program (request_resources)"

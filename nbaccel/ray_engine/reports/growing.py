@@ -42,6 +42,7 @@ class RayGrowing:
         self._facts: tuple[float, GrowthFacts] | None = None
         self._asking = threading.Lock()
         self._has_held = False
+        self._first_seen: dict[str, float] = {}  # nodes that arrive
 
     def request_resources(
         self,
@@ -90,8 +91,16 @@ class RayGrowing:
         with self._asking:
             if self._facts is None or time.monotonic() - self._facts[0] > _FRESH_S:
                 facts: GrowthFacts = self._session.asked_inside("growth", "growth")
+                self._say_since(facts)
                 self._facts = time.monotonic(), facts
             return self._facts[1]
+
+    def _say_since(self, facts: GrowthFacts) -> None:
+        """Ray does not tell since when a node is starting: since it was first seen here."""
+        before, self._first_seen = self._first_seen, {}
+        for each in facts["arriving"]:
+            if not each.get("since"):
+                each["since"] = self._first_seen[each["id"]] = before.get(each["id"], time.time())
 
     def _keeper(self) -> KeeperHandle:
         module = self._module("holds")

@@ -104,6 +104,7 @@ class Keeper:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._noted = b""
         self._book = HoldBook(kept())
         self._empty_since = time.monotonic()
         self._myself = ray.get_runtime_context().current_actor
@@ -153,15 +154,16 @@ class Keeper:
         wanted = self._book.to_write()
         if wanted is not None:
             self._book.writing(wanted)
-        if wanted is not None or self._book.held:
-            self._keep()
+        self._keep()
         if wanted is not None:
             cluster_request.write(wanted)
             self._book.seen(wanted)
 
     def _keep(self) -> None:
         content = json.dumps(self._book.kept()).encode()
-        internal_kv._internal_kv_put(NAME, content, overwrite=True, namespace=NAMESPACE)
+        if content != self._noted:
+            internal_kv._internal_kv_put(NAME, content, overwrite=True, namespace=NAMESPACE)
+            self._noted = content
 
 
 def kept() -> dict[str, Any]:
