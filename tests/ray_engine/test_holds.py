@@ -211,7 +211,7 @@ def test_the_tables_of_nodes_tell_what_ray_tells_and_nothing_that_it_does_not() 
     facts = {**growth.of_status(message(STATUS)), "request": asks(CPU), "held": [], "left_out": [], "types": None}
     growth_rows.add(snapshot, facts)  # type: ignore[arg-type]
     text = tables.as_text(node_tables.nodes(snapshot))
-    assert "arriving for 10 s" in text and "arriving for 0 s: its image is pulled" in text
+    assert "arriving for 10 s" in text and "arriving for 0.0 s: its image is pulled" in text
     assert "not coming: no quota" in text and "next try" not in text
     assert "not told" in tables.as_text(node_tables.node_types(snapshot))
     assert node_tables.requests(snapshot)[0] == "1 CPU asked for by a program (request_resources)"
