@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nbaccel import init_variables
+from nbaccel.handles.node_types import machine_types
 from nbaccel.handles.options import init_options
 
 
@@ -37,6 +38,46 @@ def test_a_file_gives_the_same_types_as_a_dict(tmp_path: Path) -> None:
 def test_a_mistake_in_a_type_is_named(types: Any, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         init_options(node_types=types)
+
+
+def machines(tmp_path: Path, text: str) -> dict[str, dict[str, Any]]:
+    path = tmp_path / "machines.toml"
+    path.write_text(text)
+    return machine_types(str(path))
+
+
+def test_types_of_real_machines_keep_the_options_of_their_source(tmp_path: Path) -> None:
+    types = machines(
+        tmp_path,
+        '[types.gpu]\nfrom = "slurm"\nnum_gpus = 1\nmax = 4\n[types.gpu.slurm]\ndirectives = ["--partition=gpu"]\n'
+        '[types.desk]\nfrom = "ssh"\nmin = 2\n[types.desk.ssh]\nhosts = ["gpu1", "me@[fe80::1%eth0]"]\n'
+        '[types.cpu]\nfrom = "slurm"\n',
+    )
+    assert types["gpu"]["slurm"] == {"directives": ("--partition=gpu",), "python": None}
+    assert types["desk"]["ssh"]["hosts"] == ("gpu1", "me@[fe80::1%eth0]")
+    assert types["cpu"]["slurm"]["directives"] == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "say where its machines come from"),
+        ('from = "kubernetes"', "nbaccel kuberay render"),
+        ('from = "ssh"', "names no machine"),
+        ('from = "ssh"\nssh = {hosts = ["a", "a"]}', "names a machine twice"),
+        ('from = "ssh"\nssh = {hosts = ["-oProxyCommand=id"]}', "is no name of a machine"),
+        ('from = "ssh"\nssh = {hosts = ["a; id"]}', "is no name of a machine"),
+        ('from = "ssh"\nmin = 2\nssh = {hosts = ["a"]}', "min=2 is more than max=1"),
+        ('from = "ssh"\nssh = {host = ["a"]}', "no option 'host'. Did you mean hosts?"),
+        ('from = "ssh"\nssh = {hosts = "a"}', "hosts"),
+        ('from = "ssh"\nssh = 1', "takes a table of options"),
+        ('from = "slurm"\nslurm = {directives = ["gpu"]}', "an option of sbatch"),
+        ('from = "slurm"\nslurm = {directives = ["--a\\nrm -rf"]}', "an option of sbatch"),
+    ],
+)
+def test_a_mistake_in_a_type_of_real_machines_is_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        machines(tmp_path, f"[types.gpu]\n{text}\n")
 
 
 @pytest.mark.parametrize(
