@@ -7,6 +7,7 @@
   ray_line        what `ray start` is told about this machine
   ray_processes   the processes of a head or a node: started one after the other
   node_records    the record of each of them, by which exactly these are found and ended
+  sources/        machines of Slurm and of ssh, which Ray's autoscaler asks for
   kuberay/        a RayCluster for Kubernetes: written, checked, connected to
 ```
 

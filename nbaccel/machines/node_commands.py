@@ -12,6 +12,7 @@ import click
 from nbaccel import ray_preflight, ray_tokens
 from nbaccel.machines import ray_head, ray_node
 from nbaccel.machines.node_records import NodeRecord
+from nbaccel.machines.sources import growing_heads
 
 _OF_A_HEAD = ("port", "node_types")
 
@@ -29,13 +30,17 @@ def start(given: dict[str, Any], *, head: bool, engine: str | None, block: bool,
         _refuse(given, _OF_A_HEAD, "goes with --head.")
         ray_node.become_node(address, given.pop("token_file", None), given, click.echo, wait)
         return
-    _refuse(given, ("node_types",), "is for nbaccel's own head: its nodes are virtual.")
+    types = given.pop("node_types", None)
+    if types:
+        _refuse(given, ("node_type",), "names a fixed kind of head; with --node-types the head has a type of its own.")
     plan = ray_head.HeadPlan(
         port=given.pop("port", ray_head.USUAL_PORT),
         token_file=given.pop("token_file", ""),
         node_type=given.pop("node_type", "head"),
         offered=given,
     )
+    if types:
+        plan = growing_heads.growing(plan, types)
     with ray_node.ended_by_signals():
         record = ray_head.start_head(plan, with_us=block)
         for line in ray_head.announcement(record):

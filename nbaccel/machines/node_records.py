@@ -60,9 +60,16 @@ def publish(record: NodeRecord) -> None:
 
 
 def withdraw(record: NodeRecord) -> None:
-    """Remove the record and the log."""
+    """Remove the record, the log and the autoscaler's file."""
     for path in (_file(record.session), Path(record.log)):
         path.unlink(missing_ok=True)
+    if record.is_head:
+        autoscaling_file(record.address).unlink(missing_ok=True)
+
+
+def autoscaling_file(address: str) -> Path:
+    """What the autoscaler of a head at this address reads, if it has one."""
+    return directory() / f"autoscaling-{address.rpartition(':')[2]}.yaml"
 
 
 def find() -> list[NodeRecord]:

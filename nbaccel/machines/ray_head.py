@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbaccel import plain_files, ray_preflight, ray_tokens
+from nbaccel import plain_files, ray_tokens
 from nbaccel.host_address import host_address
 from nbaccel.machines import ray_line, ray_processes
 from nbaccel.machines.node_records import NodeRecord
@@ -56,18 +56,13 @@ def start_head(plan: HeadPlan, *, with_us: bool = False) -> NodeRecord:
     """
     if not is_installed("ray"):
         raise RuntimeError("Ray is not installed here. Type: pip install 'nbaccel[ray]'")
-    port = _port(plan.port)
+    port = chosen_port(plan.port)
     node = ray_line.found_here(plan.offered)
     environ = ray_line.node_environment(os.environ, node, plan.node_type)
     _show_token(plan.token_file, environ)
     environ |= {**_autoscaler_variables(plan), **plan.variables}
     line = [*ray_line.RAY_START, *_head_options(port, plan.autoscaling_config), *ray_line.offer(node, plan.offered)]
-    address = f"{host_address()}:{port}"
-    types = {} if plan.autoscaling_config is None else _node_types(plan.autoscaling_config, plan.node_type)
-    record = ray_processes.start(line, environ, address=address, is_head=True, with_us=with_us)
-    if types:
-        _publish(record, environ, types)
-    return record
+    return ray_processes.start(line, environ, address=address_at(port), is_head=True, with_us=with_us)
 
 
 def is_installed(package: str) -> bool:
@@ -105,35 +100,6 @@ def _head_options(port: int, autoscaling_config: Path | None) -> list[str]:
     return options
 
 
-def _node_types(config: Path, head_type: str) -> dict[str, dict[str, Any]]:
-    """The types of nodes in a file for Ray's autoscaler, without the head's own."""
-    import yaml
-
-    known = yaml.safe_load(config.read_text())  # JSON is read as well
-    idle_s = 60.0 * known.get("idle_timeout_minutes", 5)
-    return {
-        name: {
-            "resources": each.get("resources", {}),
-            "labels": each.get("labels", {}),
-            "min_workers": each.get("min_workers", 0),
-            "max_workers": each.get("max_workers", known.get("max_workers", 0)),
-            "idle_s": each.get("idle_timeout_s", idle_s),
-        }
-        for name, each in known["available_node_types"].items()
-        if name != head_type
-    }
-
-
-def _publish(record: NodeRecord, environ: Mapping[str, str], types: dict[str, dict[str, Any]]) -> None:
-    """Let programs know the types: explain, probe and views tell them."""
-    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN"):
-        if name in environ:
-            os.environ[name] = environ[name]
-        else:
-            os.environ.pop(name, None)
-    ray_preflight.publish_node_types(record.address, types)
-
-
 def _autoscaler_variables(plan: HeadPlan) -> dict[str, str]:
     """The second version of Ray's autoscaler knows nodes by the id that their processes carry."""
     if plan.autoscaling_config is None:
@@ -144,9 +110,10 @@ def _autoscaler_variables(plan: HeadPlan) -> dict[str, str]:
 def _show_token(token_file: str, environ: dict[str, str]) -> None:
     """Switch authentication on, with the token of this file, of RAY_AUTH_TOKEN, or a new one."""
     environ["RAY_AUTH_MODE"] = "token"
-    if not token_file and environ.get("RAY_AUTH_TOKEN"):
+    named = token_file_of(token_file)
+    if not named:
         return
-    file = Path(token_file).expanduser().absolute() if token_file else ray_tokens.usual_file()
+    file = Path(named)
     if not file.exists():
         ray_tokens.write_token(file, ray_tokens.make_token())
     ray_tokens.read_token(file)  # raises for what is no token
@@ -154,7 +121,20 @@ def _show_token(token_file: str, environ: dict[str, str]) -> None:
     environ.pop("RAY_AUTH_TOKEN", None)  # it would go before the file
 
 
-def _port(wanted: int) -> int:
+def address_at(port: int) -> str:
+    """The address at which nodes and drivers find a head of this machine."""
+    return f"{host_address()}:{port}"
+
+
+def token_file_of(token_file: str) -> str:
+    """The file whose token the cluster asks for; "" if it is the one in RAY_AUTH_TOKEN."""
+    if not token_file and os.environ.get("RAY_AUTH_TOKEN"):
+        return ""
+    return str(Path(token_file).expanduser().absolute() if token_file else ray_tokens.usual_file())
+
+
+def chosen_port(wanted: int) -> int:
+    """The port, or a free one for 0. Raises ValueError for one that is taken or no port."""
     if not wanted:
         return _free_port()
     if not 0 < wanted < 65_536:

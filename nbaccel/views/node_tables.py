@@ -20,9 +20,7 @@ def nodes(snapshot: Snapshot) -> Table:
     kinds = {kind.name: kind for kind in snapshot.node_types}
     for arrival in snapshot.arrivals:
         usually = f" (usually {wording.duration(arrival.usually_s)})" if arrival.usually_s is not None else ""
-        since = max(snapshot.time - arrival.since, 0)
-        why = "" if arrival.state == "arriving" else f": {wording.plain(arrival.state)}"
-        state = f"arriving for {wording.duration(since)}{usually}{why}"
+        state = f"arriving for {wording.duration(max(snapshot.time - arrival.since, 0))}{usually}"
         has = _has(kinds[arrival.node_type].resources) if arrival.node_type in kinds else ""
         rows.append(("", wording.plain(arrival.node_type), state, has))
     rows += [
@@ -39,7 +37,7 @@ def node_types(snapshot: Snapshot) -> Table:
         (
             wording.plain(kind.name),
             _has(kind.resources),
-            f"{kind.min} to {kind.max}" if kind.max else "not told",
+            f"{kind.min} to {kind.max}",
             str(kind.here),
             str(kind.arriving),
             wording.duration(kind.idle_s) if kind.idle_s is not None else "",
@@ -52,8 +50,7 @@ def node_types(snapshot: Snapshot) -> Table:
 def requests(snapshot: Snapshot) -> list[str]:
     """A sentence for each request, and one for what nothing can meet."""
     said = [
-        f"{_has(row.resources)} asked for by {wording.plain(row.by) or 'a program'}"
-        + (f" since {wording.moment(row.since)}" if row.since else "")
+        f"{_has(row.resources)} asked for by {wording.plain(row.by) or 'a program'} since {wording.moment(row.since)}"
         + (" (until its block, its cell or its process ends)" if row.kind == "held" else " (request_resources)")
         for row in snapshot.requests
     ]
@@ -76,7 +73,7 @@ def _state(node: NodeRow, now: float) -> str:
 def _not_coming(kind: NodeTypeRow, now: float) -> str:
     if kind.given_up:
         return f"not coming: {kind.why}; stopped trying after {kind.failures} failures"
-    again = f"; next try in {wording.duration(max(kind.next_try_at - now, 0))}" if kind.next_try_at else ""
+    again = f"; next try in {wording.duration(max((kind.next_try_at or now) - now, 0))}"
     return f"not coming: {kind.why}{again}"
 
 

@@ -66,8 +66,6 @@ def configure(options: InitOptions, *, shared: bool) -> Config:
             "infeasible",
         )
     }
-    from nbaccel.views import sessions
-
     return Config(
         session=session,
         directory=directory,

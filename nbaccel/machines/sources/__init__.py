@@ -1,0 +1,13 @@
+"""Where the machines of a growing Ray cluster come from: jobs of Slurm, and machines that ssh reaches.
+
+```
+  machines.toml ──► autoscaling_config ──► Ray's autoscaler ──► provider ──► growing_machines
+                                                                               │ begin, end, look
+                                                              slurm_source ◄───┴───► ssh_source
+                                                        slurm_commands, _words     ssh_commands, _words
+                                                                    └──► node_program ◄──┘   runs on the machine
+```
+
+Ray's autoscaler decides how many nodes of which type there are. The provider begins and ends them, and says in words
+why one has not come. `node_program` is sent to the machine, which needs Python and Ray and nothing of nbaccel.
+"""

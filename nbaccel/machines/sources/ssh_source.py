@@ -1,0 +1,190 @@
+"""Machines that ssh reaches as nodes: each node is a connection, which ends with this process and ends the node."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbaccel.machines.sources import far_python, machines, ssh_commands
+from nbaccel.machines.sources.machines import FarMachine, MachineState, NodeSettings
+from nbaccel.machines.sources.programs import SourceRefusal
+
+_KEPT_LINES = 50
+_LEAVES_WITHIN_S = 40.0  # the program there gives Ray 20 s
+_KEPT_ENDED = 20
+
+
+@dataclass(slots=True)
+class _Connection:
+    """One ssh and what came through it."""
+
+    id: str
+    node_type: str
+    host: str
+    process: subprocess.Popen[bytes]
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
+    said: dict[str, Any] = field(default_factory=dict)
+    reader: threading.Thread | None = None
+
+
+class SshSource:
+    """The machines of some node types; each is one node at a time."""
+
+    def __init__(
+        self, settings: NodeSettings, types: Mapping[str, Mapping[str, Any]], token: str, ssh: str = "ssh"
+    ) -> None:
+        self._settings = settings
+        self._types = types
+        self._token = token
+        self._ssh = ssh
+        self._lock = threading.Lock()
+        self._connections: dict[str, _Connection] = {}
+        self._leaving: list[_Connection] = []
+        self._ended: deque[FarMachine] = deque(maxlen=_KEPT_ENDED)
+        self._begun = 0
+        self._last_used: dict[str, int] = {}  # host: which node it was, of all that were begun
+
+    def begin(self, node_type: str) -> FarMachine:
+        with self._lock:
+            host = self._free_host(node_type)
+            self._begun += 1
+            self._last_used[host] = self._begun
+            id = f"ssh-{self._settings.cluster}-{self._begun}"
+            connection = self._connected(id, node_type, host)
+            self._connections[id] = connection
+        connection.reader = threading.Thread(target=_read, args=(connection,), name=f"node-{id}", daemon=True)
+        connection.reader.start()
+        self._send(connection)
+        return FarMachine(id, node_type, MachineState.WAITING, f"connects to {host}", host)
+
+    def look(self) -> list[FarMachine]:
+        with self._lock:
+            for connection in [one for one in self._connections.values() if one.process.poll() is not None]:
+                del self._connections[connection.id]
+                self._ended.append(self._last_state(connection))
+            self._leaving = [one for one in self._leaving if not _has_left(one)]
+            return [*map(self._state, self._connections.values()), *self._ended]
+
+    def end(self, id: str) -> None:
+        """Close the node's lifeline; the program there ends the node and then the connection."""
+        with self._lock:
+            connection = self._connections.pop(id, None)
+            if connection is not None:
+                self._leaving.append(connection)
+        if connection is not None:
+            _close_lifeline(connection)
+
+    def close(self) -> None:
+        with self._lock:
+            left = [*self._connections.values(), *self._leaving]
+            self._connections.clear()
+            self._leaving.clear()
+        for connection in left:
+            _close_lifeline(connection)
+        for connection in left:
+            _wait_or_kill(connection)
+
+    def _free_host(self, node_type: str) -> str:
+        """The host that was used longest ago, so that one that refuses does not hide the others."""
+        busy = {connection.host for connection in [*self._connections.values(), *self._leaving]}
+        hosts: tuple[str, ...] = self._types[node_type]["ssh"]["hosts"]
+        free = [host for host in hosts if host not in busy]
+        if not free:
+            raise SourceRefusal(
+                f"All machines of the type {node_type} are nodes already, or are leaving: {', '.join(hosts)}."
+            )
+        return min(free, key=lambda host: self._last_used.get(host, 0))
+
+    def _connected(self, id: str, node_type: str, host: str) -> _Connection:
+        line = [self._ssh, *ssh_commands.connect(host, self._types[node_type])[1:]]
+        try:
+            process = subprocess.Popen(
+                line,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,  # what ssh itself says
+                start_new_session=True,  # no Ctrl-C of a terminal, and no terminal to ask at
+                env={name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "NBACCEL_"))},
+            )
+        except OSError as error:
+            raise SourceRefusal(f"ssh cannot be run on this machine ({error.strerror}).") from None
+        return _Connection(id, node_type, host, process)
+
+    def _send(self, connection: _Connection) -> None:
+        options = self._types[connection.node_type]
+        told = machines.told_to_node(
+            self._settings, connection.node_type, options, connection.id, token=self._token, lifeline=True
+        )
+        assert connection.process.stdin is not None
+        try:
+            connection.process.stdin.write(far_python.through_input(json.dumps(told)))
+            connection.process.stdin.flush()
+        except OSError:
+            pass  # ssh has ended; its exit code and its last words say why
+
+    def _state(self, connection: _Connection) -> FarMachine:
+        told = machines.stage_in_words(connection.said, self._settings, connection.host)
+        state = MachineState.STARTING if told else MachineState.WAITING
+        return FarMachine(
+            connection.id, connection.node_type, state, told or f"connects to {connection.host}", connection.host
+        )
+
+    def _last_state(self, connection: _Connection) -> FarMachine:
+        """Why a node has ended that nobody has asked to."""
+        if connection.reader is not None:
+            connection.reader.join(timeout=_LEAVES_WITHIN_S)  # what was printed last is still being read
+        told = machines.stage_in_words(connection.said, self._settings, connection.host)
+        if connection.said.get("stage") not in ("refused", "ended"):
+            python = self._types[connection.node_type]["ssh"].get("python") or sys.executable
+            said = "\n".join(connection.lines)
+            told = str(ssh_commands.refusal_of(connection.host, connection.process.returncode, said, python))
+        _forget(connection)
+        return FarMachine(connection.id, connection.node_type, MachineState.ENDED, told, connection.host)
+
+
+def _read(connection: _Connection) -> None:
+    assert connection.process.stdout is not None
+    for raw in connection.process.stdout:
+        line = raw.decode(errors="replace").rstrip()
+        connection.lines.append(line)
+        connection.said = machines.last_said([line]) or connection.said
+
+
+def _close_lifeline(connection: _Connection) -> None:
+    assert connection.process.stdin is not None
+    try:
+        connection.process.stdin.close()
+    except OSError:
+        pass  # ssh has ended meanwhile
+
+
+def _has_left(connection: _Connection) -> bool:
+    if connection.process.poll() is None:
+        return False
+    _forget(connection)
+    return True
+
+
+def _wait_or_kill(connection: _Connection) -> None:
+    try:
+        connection.process.wait(timeout=_LEAVES_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        connection.process.kill()
+        connection.process.wait()
+    _forget(connection)
+
+
+def _forget(connection: _Connection) -> None:
+    """Close what belongs to a connection that has ended."""
+    _close_lifeline(connection)
+    if connection.reader is not None:
+        connection.reader.join(timeout=_LEAVES_WITHIN_S)
+    assert connection.process.stdout is not None
+    connection.process.stdout.close()
