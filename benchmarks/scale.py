@@ -7,7 +7,6 @@
   submit    the tasks are submitted: first the devices fill, then the tasks wait
   run       tasks return in random order, others take their place; some are cancelled, some are submitted
   change    nodes leave and come back while all lines wait
-  look      a snapshot is taken, and the first task of each line is explained
 ```
 Each event's CPU time counts by itself: the median, the 99th percentile and the maximum of each kind are printed, and of
 all together. The memory of a waiting task is what the process has grown by, its `Task` record included.
