@@ -71,6 +71,16 @@ class DrawnNode(msgspec.Struct, omit_defaults=True):
     totals: dict[str, float] = {}
     available: dict[str, float] = {}
     why: str = ""
+    idle_since: float | None = None
+    leaves_at: float | None = None
+    kept_by: str = ""
+
+
+class DrawnArrival(msgspec.Struct, omit_defaults=True):
+    id: str
+    node_type: str
+    since: float = 0.0
+    usually_s: float | None = None
 
 
 class DrawnTask(msgspec.Struct, omit_defaults=True):
@@ -132,6 +142,7 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     seq: int = 0
     time: float = 0.0
     nodes: list[DrawnNode] = []
+    arrivals: list[DrawnArrival] = []
     devices: list[DrawnDevice] = []
     tasks: list[DrawnTask] = []
     reasons: list[str] = []
@@ -258,8 +269,14 @@ def to_json(drawn: Drawn) -> str:
 
 
 def _without(tasks: list[dict[str, object]], number: int) -> list[dict[str, object]]:
-    """The snapshot with fewer task rows: the oldest ended ones go first. The counts stay."""
-    order = sorted(range(len(tasks)), key=lambda place: (tasks[place]["state"] in ENDED, place))
+    """The snapshot with fewer task rows: the oldest ended ones go first, then as many that run as wait."""
+    ranks: list[tuple[bool, int]] = []
+    seen = {True: 0, False: 0}  # by whether it waits
+    for place, task in enumerate(tasks):
+        waits = str(task["state"]).startswith("PENDING")
+        ranks.append((True, place) if task["state"] in ENDED else (False, seen[waits]))
+        seen[waits] += 1
+    order = sorted(range(len(tasks)), key=ranks.__getitem__)
     kept = set(order[: max(len(tasks) - number, 0)])
     return [task for place, task in enumerate(tasks) if place in kept]
 

@@ -79,3 +79,9 @@ def test_several_nodes_keep_their_ids_on_devices_and_tasks(eight_devices: Snapsh
     eight_devices.nodes.append(NodeRow("n2", "other"))
     snapshot = drawn.of_snapshot(eight_devices)
     assert snapshot.devices[0].node_id == snapshot.tasks[0].node_id == eight_devices.nodes[0].node_id
+
+
+def test_a_snapshot_with_fewer_rows_keeps_those_that_wait_beside_those_that_run() -> None:
+    states = ["RUNNING"] * 190 + ["PENDING_NODE_ASSIGNMENT"] * 5 + ["FINISHED"] * 5
+    left = [task["state"] for task in drawn._without([{"state": state} for state in states], 150)]
+    assert (left.count("RUNNING"), left.count("PENDING_NODE_ASSIGNMENT"), left.count("FINISHED")) == (45, 5, 0)

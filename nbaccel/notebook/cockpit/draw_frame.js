@@ -83,10 +83,13 @@ function compact(scene, state) {
   const said = all.filter((group) => !untold.includes(group) || groups.includes(group));
   const more = scene.counts.waiting - said.reduce((sum, group) => sum + group.number, 0);
   if (more > 0) waiting.push(h("li", { key: "more", class: "quiet" }, `and ${more} more that wait`));
+  const moving = scene.nodes.filter((node) => node.moves).map((node) =>
+    h("li", { key: node.key }, h("span", { class: "sign", "aria-hidden": "true" }, `${node.sign} `), nameOf(node.name), ` ${node.state} `, h("span", { class: "quiet" }, node.why)));
   const alerts = scene.alerts.slice(0, ALERTS_SHOWN).map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
   return [
     ...drawDevices(scene, state),
     ...(scene.runs?.brief(state) ?? []),
+    moving.length > 0 && h("ul", { class: "lines", key: "nodes", "aria-label": "Nodes that come and go" }, moving),
     waiting.length > 0 && h("ul", { class: "lines", key: "waiting", "aria-label": "Waiting tasks" }, waiting),
     alerts.length > 0 && h("ul", { class: "alerts", key: "alerts", "aria-label": "Alerts" }, alerts),
   ];

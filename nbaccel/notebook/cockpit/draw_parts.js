@@ -72,7 +72,9 @@ export function stateCell(sign, word, colour) {
 
 /** The cell of a row; where the page can show the cell, a click does. @param {string} words @param {State} state */
 export function whereCell(words, state) {
-  return cell(words && state.goes(words) ? button(words, { class: "goes", "data-act": "go", "data-cell": words, title: "Show the cell" }) : words, "nowrap where");
+  const owner = words.startsWith("[") ? "" : words.replace(/ \[\d+\].*/, "");
+  const shown = owner.length > 24 ? [h("span", { class: "cut", title: owner }, owner), words.slice(owner.length)] : [words];
+  return cell(words && state.goes(words) ? h("button", { type: "button", class: "goes", "data-act": "go", "data-cell": words, title: "Show the cell" }, shown) : shown, "nowrap where");
 }
 
 /** @param {Given} content @param {string} [kind] */

@@ -11,7 +11,7 @@ import { alike } from "./task_rows.js";
 
 /** @param {Scene} scene @param {State} state */
 export function drawWaiting(scene, state) {
-  if (!scene.waiting.length) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
+  if (!scene.counts.waiting) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
   const groups = alike(scene.waiting);
   const rows = groups.map(({ task, number }) =>
     h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), whereCell(task.cell, state), cell(task.age, "short"),
@@ -20,7 +20,7 @@ export function drawWaiting(scene, state) {
   );
   const more = scene.counts.waiting - scene.waiting.length;
   return [
-    table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
+    rows.length > 0 && table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
     more > 0 && moreLine(`and ${more} more that wait`, state),
     scene.counts.waiting > 1 && !scene.ended && h("p", { key: "all" }, cancelMany("Cancel all that wait", "waiting", { state: "waiting", cell: "", text: "" }, "", state)),
   ];
@@ -54,7 +54,7 @@ export function drawActors(scene, state) {
   const rows = scene.actors.map((actor) =>
     h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, nameOf(actor.name), h("span", { class: "quiet small below" }, [`#${actor.id.slice(0, 8)}`, actor.pid && `pid ${actor.pid}`].filter(Boolean).join(" · "))),
       stateCell(actor.sign, actor.state, actor.colour), cell(actor.devices, "nowrap"), whereCell(actor.cell, state), cell(actor.age, "short"),
-      cell(actor.calls), cell(actor.why, "why"),
+      h("td", { "data-head": "calls waiting" }, actor.calls), cell(actor.why, "why"),
       cell(actor.alive && !scene.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
   );
   return [

@@ -89,9 +89,15 @@ function taskRow(task, inGroup, filled, scene, state) {
     h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
     stateCell(task.sign, task.state, task.colour),
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), whereCell(task.cell, state),
-    cell(task.started, "nowrap"), cell(task.took, "nowrap"), filled.peak && cell(task.peak, "nowrap"),
+    cell(task.started, "nowrap"), tookCell(task.took), filled.peak && cell(task.peak, "nowrap"),
     filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
     cell([cancel(task, scene, state), task.retryable && state.retries && !scene.ended && endButton("retry", task, `#${task.short}`, state), logs(task, scene, state)], "acts"));
+}
+
+/** How long it takes, and below it how far it is. @param {string} took */
+function tookCell(took) {
+  const [time, ...far] = took.split(" · ");
+  return cell([time, far.length > 0 && [" ", h("span", { class: "quiet small below" }, far.join(" · "))]].flat(), "short");
 }
 
 /** @param {TaskView} task @param {Scene} scene @param {State} state */

@@ -4,13 +4,13 @@ import { deviceViews } from "./devices.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
 import { ordered } from "./task_rows.js";
-import { age, amount, count, plain } from "./words.js";
+import { age, amount, count, duration, plain } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./types.js").Filter} Filter */
 /** @typedef {{id: string, label: string, badge: number, urgent: boolean, failed?: boolean}} TabView */
 /** @typedef {{key: string, kind: string, message: string, age: string, never: string}} AlertView never: the task of which it says that it cannot start */
-/** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string}} NodeView */
+/** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string, moves: boolean}} NodeView moves: it comes or goes */
 /** @typedef {import("./types.js").Found} Found */
 /** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, past?: Record<string, import("./history.js").Past>}} Asked what the person has chosen */
 
@@ -50,7 +50,7 @@ export function sceneOf(given, asked, now) {
     timeline: tab === "timeline" && snapshot.past ? snapshot.past.timelineOf(snapshot, asked.window, now, asked.range, asked.past?.runs?.data) : null,
     accounts: tab === "accounting" && snapshot.past ? snapshot.past.accountsView(asked.past?.accounting?.data, snapshot, now) : null,
     alerts: alertsOf(snapshot, now),
-    nodes: nodesOf(snapshot),
+    nodes: nodesOf(snapshot, now),
   };
 }
 
@@ -121,7 +121,7 @@ function tabsOf(snapshot, counts, runs) {
     { id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
   ];
   if (runs) tabs.push({ id: "runs", label: "Runs", badge: runs.active, urgent: false });
-  if ((snapshot.nodes ?? []).length > 1) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
+  if ((snapshot.nodes ?? []).length > 1 || snapshot.arrivals?.length) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
   return tabs;
 }
 
@@ -145,15 +145,29 @@ function alertsOf(snapshot, now) {
     .reverse();
 }
 
-/** @param {Snapshot} snapshot @returns {NodeView[]} */
-function nodesOf(snapshot) {
-  return (snapshot.nodes ?? []).map((node) => ({
+/** @param {Snapshot} snapshot @param {number} now @returns {NodeView[]} */
+function nodesOf(snapshot, now) {
+  const here = (snapshot.nodes ?? []).map((node) => ({
     key: node.node_id,
     name: plain(node.name),
     sign: node.alive === false ? "✕" : "●",
     state: node.alive === false ? "gone" : "alive",
     role: node.is_head ? "head" : "",
     resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
-    why: plain(node.why),
+    why: plain(node.why) || whyOfNode(node, now),
+    moves: Boolean(node.leaves_at && node.leaves_at > now),
   }));
+  const coming = (snapshot.arrivals ?? []).map((each) => ({
+    key: each.id, name: plain(each.node_type), sign: "◌", state: "arriving", role: "", resources: "", moves: true,
+    why: `for ${duration(now - each.since)}${each.usually_s == null ? "" : ` (usually ${duration(each.usually_s)})`}`,
+  }));
+  return [...here, ...coming];
+}
+
+/** Why a node that was asked for stays, or when it leaves. @param {import("./types.js").NodeRow} node @param {number} now */
+function whyOfNode(node, now) {
+  if (node.kept_by) return `stays: ${plain(node.kept_by)}`;
+  if (node.leaves_at == null || node.idle_since == null) return "";
+  const left = node.leaves_at - now;
+  return `idle for ${duration(now - node.idle_since)}, ${left > 0 ? `leaves in ${duration(left)}` : "kept for a request or its type's min"}`;
 }

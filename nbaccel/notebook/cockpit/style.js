@@ -64,6 +64,8 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
 & .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
 & .scroll{overflow:auto;max-height:460px;margin-top:6px}
+& .scroll[aria-label=Devices]{max-height:none}
+& select{max-width:24ch}
 & table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
 & tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}
 & th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
@@ -141,8 +143,8 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & .hover .swatch{margin-right:8px}
 & .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
 @container (max-width:960px){& th,& td{padding-right:10px}
-& td.nowrap{white-space:normal}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
-& .why{min-width:8em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:20ch}}
+& td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
+& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
 @container (max-width:700px){& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
 & .model,& .measure .bar{display:none}
 & thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
@@ -155,6 +157,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
 & tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
 & tbody tr td{overflow-wrap:anywhere}
+& td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
 & tr.gap{padding:0;border:0!important}}
 @container (max-width:320px){& .holders{min-width:0}}
 @media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
@@ -163,7 +166,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & .tile .bar{forced-color-adjust:none}
 & .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
 & .swatch{forced-color-adjust:none}
-& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
+& [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
 & .timeline .run{fill:Highlight;stroke:CanvasText}& .timeline .bar-name{fill:HighlightText}}
 ${colourRules("&")}
 `.replaceAll("&", ".nbaccel-cockpit.nbaccel-cockpit"); // twice: it outweighs JupyterLab's rules for HTML outputs

@@ -47,6 +47,11 @@
  * @property {Record<string, number>} [totals]
  * @property {Record<string, number>} [available]
  * @property {string} [why]
+ * @property {number | null} [idle_since] of a node that was asked for
+ * @property {number | null} [leaves_at]
+ * @property {string} [kept_by]
+ *
+ * @typedef {{id: string, node_type: string, since: number, usually_s?: number | null}} ArrivalRow a node that was asked for
  *
  * @typedef {object} TaskRow
  * @property {string} task_id
@@ -108,6 +113,7 @@
  * @property {number} [seq]
  * @property {number} [time]
  * @property {NodeRow[]} [nodes]
+ * @property {ArrivalRow[]} [arrivals]
  * @property {DeviceRow[]} [devices]
  * @property {TaskRow[]} [tasks]
  * @property {string[]} [reasons]

@@ -25,12 +25,17 @@ function used(title, what, rows) {
   const failed = rows.some((row) => row.failed);
   return table(title, [what, "Runs", ...(failed ? ["Failed"] : []), "Took in all", "Device-seconds", "Share"], rows.map((row) =>
     h("tr", { key: row.key }, h("th", { scope: "row" }, row.colour < 0 ? null : h("span", { class: `swatch c${row.colour}`, "aria-hidden": "true" }), nameOf(row.name)),
-      cell(row.runs, "number"), failed && cell(row.failed, "number"), cell(row.took, "number"), cell(row.used, "number"), cell(share(row.share, row.colour), "share"))));
+      number("runs", row.runs), failed && number("failed", row.failed), number("took", row.took), number("device-s", row.used), cell(share(row.share, row.colour), "share"))));
 }
 
 /** @param {HeldView} row */
 function heldRow(row) {
-  return h("tr", { key: row.key }, h("th", { scope: "row" }, h("span", { class: "label" }, row.label)), cell(row.held, "number"), cell(share(row.share, -1), "share"), cell(row.idle, "number"));
+  return h("tr", { key: row.key }, h("th", { scope: "row" }, h("span", { class: "label" }, row.label)), number("held", row.held), cell(share(row.share, -1), "share"), number("idle", row.idle));
+}
+
+/** A number; on a narrow page, where the columns have no heads, with its own. @param {string} head @param {string} words */
+function number(head, words) {
+  return h("td", { class: "number", "data-head": head }, words);
 }
 
 /** A bar of the share; its number is in the next cell. @param {number} part @param {number} colour */

@@ -348,7 +348,9 @@ function chip(text){return h("span",{class:"chip"},text)}
 function empty(text,code){return h("p",{class:"quiet empty",key:"empty"},text,code&&" ",code&&h("code",{},code))}
 function stateCell(sign,word,colour){const own=colour!=null&&(word==="running"||word==="alive")?` ink c${colour}`:"";
 return h("td",{class:`nowrap state ${word}`},h("span",{class:`sign${own}`,"aria-hidden":"true"},sign),` ${word}`)}
-function whereCell(words,state){return cell(words&&state.goes(words)?button(words,{class:"goes","data-act":"go","data-cell":words,title:"Show the cell"}):words,"nowrap where")}
+function whereCell(words,state){const owner=words.startsWith("[")?"":words.replace(/ \[\d+\].*/,"");
+const shown=owner.length>24?[h("span",{class:"cut",title:owner},owner),words.slice(owner.length)]:[words];
+return cell(words&&state.goes(words)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":words,title:"Show the cell"},shown):shown,"nowrap where")}
 function cell(content,kind){return h("td",kind?{class:kind}:{},content)}
 const MOST_CHARACTERS=200_000;
 const MOST_LINES=2_000;
@@ -653,18 +655,18 @@ return[...groups.values()].sort((a,b)=>b.number-a.number)}
 function inSight(number,scrolled){const seen=Math.ceil(scrolled.height/scrolled.row)+2*OVERSCAN;
 const first=Math.max(0,Math.min(Math.floor(scrolled.top/scrolled.row)-OVERSCAN,number-seen));
 return{first,last:Math.min(number,first+seen)}}
-function drawWaiting(scene,state){if(!scene.waiting.length)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
+function drawWaiting(scene,state){if(!scene.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
 const groups=alike(scene.waiting);
 const rows=groups.map(({task,number})=>h("tr",{key:task.id,"data-task":task.id},nameCell(task,number),cell(task.asks,"nowrap"),whereCell(task.cell,state),cell(task.age,"short"),cell(task.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(number>1?showAll(task,number):cancel(task,scene,state),"acts")));
 const more=scene.counts.waiting-scene.waiting.length;
-return[table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),more>0&&moreLine(`and ${more} more that wait`,state),scene.counts.waiting>1&&!scene.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",state))]}
+return[rows.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),more>0&&moreLine(`and ${more} more that wait`,state),scene.counts.waiting>1&&!scene.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",state))]}
 function showAll(task,number){return button(`Show all ${number}`,{"data-act":"count","data-state":"waiting","data-text":task.name,"aria-label":`Show all ${number} ${task.name} that wait`})}
 function nameCell(task,number){return h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},number>1?`× ${number}`:`#${task.short}`))}
 function cancel(task,scene,state){if(!task.cancellable||scene.ended)return null;
 return endButton("cancel",task,`#${task.short}`,state)}
 function moreLine(text,state){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${text} `),!state.wide&&button("Ask for more rows",{"data-act":"ask-more"}))}
 function drawActors(scene,state){if(!scene.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
-const rows=scene.actors.map((actor)=>h("tr",{key:actor.id,"data-actor":actor.id},h("th",{scope:"row"},nameOf(actor.name),h("span",{class:"quiet small below"},[`#${actor.id.slice(0,8)}`,actor.pid&&`pid ${actor.pid}`].filter(Boolean).join(" · "))),stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),whereCell(actor.cell,state),cell(actor.age,"short"),cell(actor.calls),cell(actor.why,"why"),cell(actor.alive&&!scene.ended&&endButton("kill",actor,`#${actor.id.slice(0,8)}`,state),"acts")));
+const rows=scene.actors.map((actor)=>h("tr",{key:actor.id,"data-actor":actor.id},h("th",{scope:"row"},nameOf(actor.name),h("span",{class:"quiet small below"},[`#${actor.id.slice(0,8)}`,actor.pid&&`pid ${actor.pid}`].filter(Boolean).join(" · "))),stateCell(actor.sign,actor.state,actor.colour),cell(actor.devices,"nowrap"),whereCell(actor.cell,state),cell(actor.age,"short"),h("td",{"data-head":"calls waiting"},actor.calls),cell(actor.why,"why"),cell(actor.alive&&!scene.ended&&endButton("kill",actor,`#${actor.id.slice(0,8)}`,state),"acts")));
 return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),scene.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${scene.actorsMore} more actors`)]}
 function drawAlerts(scene){if(!scene.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
 return[h("ul",{class:"alerts",key:"alerts"},scene.alerts.map((alert)=>h("li",{key:alert.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),alert.kind),` ${alert.message}`,h("span",{class:"quiet"},` ${alert.age} ago`))))]}
@@ -696,7 +698,9 @@ const shape=taskRow(task,inGroup,filled,scene,state);
 state.rows.set(task.id,{content,shape});
 return shape}
 function taskRow(task,inGroup,filled,scene,state){const below=[`#${task.short}`,task.pid&&`pid ${task.pid}`].filter(Boolean).join(" · ");
-return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),stateCell(task.sign,task.state,task.colour),cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),whereCell(task.cell,state),cell(task.started,"nowrap"),cell(task.took,"nowrap"),filled.peak&&cell(task.peak,"nowrap"),filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),cell([cancel(task,scene,state),task.retryable&&state.retries&&!scene.ended&&endButton("retry",task,`#${task.short}`,state),logs(task,scene,state)],"acts"))}
+return h("tr",{key:task.id,"data-task":task.id,class:inGroup?"inner":null},h("th",{scope:"row"},nameOf(task.name),h("span",{class:"quiet small below"},below)),stateCell(task.sign,task.state,task.colour),cell(task.devices||task.asks,task.devices?"nowrap":"quiet nowrap"),whereCell(task.cell,state),cell(task.started,"nowrap"),tookCell(task.took),filled.peak&&cell(task.peak,"nowrap"),filled.why&&cell(task.why&&h("span",{class:"two-lines",title:task.why},task.why),task.why?"why":""),cell([cancel(task,scene,state),task.retryable&&state.retries&&!scene.ended&&endButton("retry",task,`#${task.short}`,state),logs(task,scene,state)],"acts"))}
+function tookCell(took){const[time,...far]=took.split(" · ");
+return cell([time,far.length>0&&[" ",h("span",{class:"quiet small below"},far.join(" · "))]].flat(),"short")}
 function logs(task,scene,state){if(task.state==="waiting"||scene.ended)return null;
 return button("Log",{"data-act":"logs","data-id":task.id,"data-name":task.name,"aria-expanded":String(state.log?.id===task.id),"aria-label":`Log of ${task.name} #${task.short}`})}
 function filters(scene,state){const{filter}=state;
@@ -724,8 +728,9 @@ const waiting=groups.map(({task,number})=>h("li",{key:task.id},h("span",{class:"
 const said=all.filter((group)=>!untold.includes(group)||groups.includes(group));
 const more=scene.counts.waiting-said.reduce((sum,group)=>sum+group.number,0);
 if(more>0)waiting.push(h("li",{key:"more",class:"quiet"},`and ${more} more that wait`));
+const moving=scene.nodes.filter((node)=>node.moves).map((node)=>h("li",{key:node.key},h("span",{class:"sign","aria-hidden":"true"},`${node.sign} `),nameOf(node.name),` ${node.state} `,h("span",{class:"quiet"},node.why)));
 const alerts=scene.alerts.slice(0,ALERTS_SHOWN).map((alert)=>h("li",{key:alert.key},h("strong",{},"⚠ Attention:"),` ${alert.message}`));
-return[...drawDevices(scene,state),...(scene.runs?.brief(state)??[]),waiting.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},waiting),alerts.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},alerts)]}
+return[...drawDevices(scene,state),...(scene.runs?.brief(state)??[]),moving.length>0&&h("ul",{class:"lines",key:"nodes","aria-label":"Nodes that come and go"},moving),waiting.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},waiting),alerts.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},alerts)]}
 function tabs(scene,state){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},scene.tabs.map((tab)=>{const chosen=tab.id===state.tab;
 return h("button",{type:"button",key:tab.id,role:"tab",id:`${state.id}-${tab.id}`,"aria-selected":String(chosen),"aria-controls":`${state.id}-panel`,tabindex:chosen?"0":"-1","data-act":"tab","data-tab":tab.id},tab.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),tab.label,tab.badge>0&&h("span",{class:tab.failed?"badge failed":"badge",title:tab.failed?"failed":null},String(tab.badge)))}))}
 function panel(scene,state){const view=VIEWS[state.tab]??drawDevices;
@@ -793,7 +798,7 @@ const counts=taskCounts(snapshot);
 const tab=asked.tab;
 const runs=snapshot.runs?.(now,ended!=="",snapshot);
 const tasks=tab==="tasks"?tasksOf(snapshot,asked,now):[];
-return{title:titleOf(snapshot),ended,counts,busy:ended?[]:busyOf(snapshot),resources:resourcesOf(snapshot,ended!==""),tabs:tabsOf(snapshot,counts,runs),devices:deviceViews(snapshot,now,tab==="devices"?asked.past?.readings?.data:null),found:(snapshot.found??[]).map(plain),waiting:waitingViews(snapshot,now),tasks,tasksFound:asked.found?.total??tasks.length,foundInAll:Boolean(asked.found),taskRows:(snapshot.tasks??[]).length,taskTotal:Object.values(counts).reduce((sum,number)=>sum+number,0),cells:tab==="tasks"?cellsOf(snapshot):[],actors:tab==="actors"?actorViews(snapshot,now):[],actorsMore:actorsMore(snapshot),runs,pastViews:snapshot.past,timeline:tab==="timeline"&&snapshot.past?snapshot.past.timelineOf(snapshot,asked.window,now,asked.range,asked.past?.runs?.data):null,accounts:tab==="accounting"&&snapshot.past?snapshot.past.accountsView(asked.past?.accounting?.data,snapshot,now):null,alerts:alertsOf(snapshot,now),nodes:nodesOf(snapshot)}}
+return{title:titleOf(snapshot),ended,counts,busy:ended?[]:busyOf(snapshot),resources:resourcesOf(snapshot,ended!==""),tabs:tabsOf(snapshot,counts,runs),devices:deviceViews(snapshot,now,tab==="devices"?asked.past?.readings?.data:null),found:(snapshot.found??[]).map(plain),waiting:waitingViews(snapshot,now),tasks,tasksFound:asked.found?.total??tasks.length,foundInAll:Boolean(asked.found),taskRows:(snapshot.tasks??[]).length,taskTotal:Object.values(counts).reduce((sum,number)=>sum+number,0),cells:tab==="tasks"?cellsOf(snapshot):[],actors:tab==="actors"?actorViews(snapshot,now):[],actorsMore:actorsMore(snapshot),runs,pastViews:snapshot.past,timeline:tab==="timeline"&&snapshot.past?snapshot.past.timelineOf(snapshot,asked.window,now,asked.range,asked.past?.runs?.data):null,accounts:tab==="accounting"&&snapshot.past?snapshot.past.accountsView(asked.past?.accounting?.data,snapshot,now):null,alerts:alertsOf(snapshot,now),nodes:nodesOf(snapshot,now)}}
 function tasksOf(snapshot,asked,now){const found=asked.found;
 const rows=found?{...snapshot,tasks:found.tasks,reasons:found.reasons}:snapshot;
 return ordered(taskViews(rows,found?NO_FILTER:asked.filter,now),asked.sort??BY_STATE,asked.held??null)}
@@ -816,13 +821,19 @@ function tabsOf(snapshot,counts,runs){const alerts=(snapshot.alerts??[]).length;
 const actors=(snapshot.actors??[]).filter((row)=>row.state!=="DEAD").length+actorsMore(snapshot);
 const tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:counts.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:counts.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:actors,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:alerts,urgent:alerts>0}];
 if(runs)tabs.push({id:"runs",label:"Runs",badge:runs.active,urgent:false});
-if((snapshot.nodes??[]).length>1)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
+if((snapshot.nodes??[]).length>1||snapshot.arrivals?.length)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
 return tabs}
 function actorsMore(snapshot){const shown=(snapshot.actors??[]).filter((row)=>row.state!=="DEAD").length;
 const all=Object.entries(snapshot.actor_counts??{}).filter(([state])=>state!=="DEAD");
 return Math.max(0,all.reduce((sum,[,number])=>sum+number,0)-shown)}
 function alertsOf(snapshot,now){return(snapshot.alerts??[]).map((alert,index)=>({key:`${alert.since}/${index}`,kind:plain(alert.kind),message:plain(alert.message),age:age(now-alert.since),never:(alert.kind==="infeasible"&&alert.task_id)||"-"})).reverse()}
-function nodesOf(snapshot){return(snapshot.nodes??[]).map((node)=>({key:node.node_id,name:plain(node.name),sign:node.alive===false?"✕":"●",state:node.alive===false?"gone":"alive",role:node.is_head?"head":"",resources:resourcesOf({...snapshot,nodes:[node]},Boolean(snapshot.ended)).join(" · "),why:plain(node.why)}))}
+function nodesOf(snapshot,now){const here=(snapshot.nodes??[]).map((node)=>({key:node.node_id,name:plain(node.name),sign:node.alive===false?"✕":"●",state:node.alive===false?"gone":"alive",role:node.is_head?"head":"",resources:resourcesOf({...snapshot,nodes:[node]},Boolean(snapshot.ended)).join(" · "),why:plain(node.why)||whyOfNode(node,now),moves:Boolean(node.leaves_at&&node.leaves_at>now)}));
+const coming=(snapshot.arrivals??[]).map((each)=>({key:each.id,name:plain(each.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(now-each.since)}${each.usually_s==null?"":` (usually ${duration(each.usually_s)})`}`}));
+return[...here,...coming]}
+function whyOfNode(node,now){if(node.kept_by)return`stays: ${plain(node.kept_by)}`;
+if(node.leaves_at==null||node.idle_since==null)return"";
+const left=node.leaves_at-now;
+return`idle for ${duration(now-node.idle_since)}, ${left>0?`leaves in ${duration(left)}`:"kept for a request or its type's min"}`}
 const STYLE=`
 &{
 --ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
@@ -884,6 +895,8 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
 & .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
 & .scroll{overflow:auto;max-height:460px;margin-top:6px}
+& .scroll[aria-label=Devices]{max-height:none}
+& select{max-width:24ch}
 & table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
 & tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}
 & th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
@@ -961,8 +974,8 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & .hover .swatch{margin-right:8px}
 & .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
 @container (max-width:960px){& th,& td{padding-right:10px}
-& td.nowrap{white-space:normal}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
-& .why{min-width:8em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:20ch}}
+& td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
+& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
 @container (max-width:700px){& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
 & .model,& .measure .bar{display:none}
 & thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
@@ -975,6 +988,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
 & tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
 & tbody tr td{overflow-wrap:anywhere}
+& td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
 & tr.gap{padding:0;border:0!important}}
 @container (max-width:320px){& .holders{min-width:0}}
 @media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
@@ -983,7 +997,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & .tile .bar{forced-color-adjust:none}
 & .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
 & .swatch{forced-color-adjust:none}
-& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
+& [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
 & .timeline .run{fill:Highlight;stroke:CanvasText}& .timeline .bar-name{fill:HighlightText}}
 ${colourRules("&")}
 `.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");

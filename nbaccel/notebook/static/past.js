@@ -32,8 +32,9 @@ const{functions,cells,devices,more}=accounts;
 const nothing=!functions.length&&empty("Nothing has run yet. A remote function that is called is counted here:","f.remote()");
 return[nothing||h("p",{key:"total"},h("strong",{},accounts.total)),functions.length>0&&used("By function","Function",functions),cells.length>0&&used("By cell","Cell",cells),devices.length>0&&table("By device",["Device","Held","Held share","Idle"],devices.map(heldRow)),more>0&&h("p",{class:"quiet more",key:"more"},`and ${more} more rows`)]}
 function used(title,what,rows){const failed=rows.some((row)=>row.failed);
-return table(title,[what,"Runs",...(failed?["Failed"]:[]),"Took in all","Device-seconds","Share"],rows.map((row)=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),cell(row.runs,"number"),failed&&cell(row.failed,"number"),cell(row.took,"number"),cell(row.used,"number"),cell(share(row.share,row.colour),"share"))))}
-function heldRow(row){return h("tr",{key:row.key},h("th",{scope:"row"},h("span",{class:"label"},row.label)),cell(row.held,"number"),cell(share(row.share,-1),"share"),cell(row.idle,"number"))}
+return table(title,[what,"Runs",...(failed?["Failed"]:[]),"Took in all","Device-seconds","Share"],rows.map((row)=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),failed&&number("failed",row.failed),number("took",row.took),number("device-s",row.used),cell(share(row.share,row.colour),"share"))))}
+function heldRow(row){return h("tr",{key:row.key},h("th",{scope:"row"},h("span",{class:"label"},row.label)),number("held",row.held),cell(share(row.share,-1),"share"),number("idle",row.idle))}
+function number(head,words){return h("td",{class:"number","data-head":head},words)}
 function share(part,colour){return h("span",{class:colour<0?"bar plain":"bar","aria-hidden":"true"},h("span",{class:colour<0?"part":`part c${colour}`,style:`width:${Math.round(1000*part)/10}%`}))}
 const TRACK=20;
 const GAP=8;
