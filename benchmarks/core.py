@@ -32,7 +32,7 @@ from benchmarks import census, floor, report  # noqa: E402
 from benchmarks.census import TOKEN_VARIABLE  # noqa: E402
 from benchmarks.contenders import CONTENDERS, is_installed  # noqa: E402
 from benchmarks.rows import BY_KEY, SESSIONS  # noqa: E402
-from nbaccel.ray_engine.startup import light_imports  # noqa: E402
+from nbaccel import light_imports  # noqa: E402
 
 SESSION_TIMEOUT_S = 600
 
