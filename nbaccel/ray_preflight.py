@@ -17,6 +17,8 @@ from typing import Any
 _ANSWER_TIMEOUT_S = 3.0
 _METADATA = (b"CLUSTER_METADATA", b"cluster")  # the key and its namespace, which every head of Ray's writes
 
+_NODE_TYPES = (b"nbaccel_node_types", b"nbaccel")  # nbaccel_in_ray.growth reads it
+
 
 @dataclass(frozen=True, slots=True)
 class RayVersions:
@@ -120,3 +122,11 @@ def _client(address: str) -> Any:
     raylet.Config.initialize("")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
     return raylet.GcsClient(address=address)
+
+
+def publish_node_types(address: str, types: dict[str, dict[str, Any]]) -> None:
+    """Note in the cluster at "host:port" which types of nodes it can get: Ray tells its programs none.
+
+    Each has resources, labels, min_workers, max_workers and idle_s.
+    """
+    _client(address).internal_kv_put(_NODE_TYPES[0], json.dumps(types).encode(), True, _NODE_TYPES[1])

@@ -50,14 +50,18 @@ def checked_bundles(bundles: list[dict[str, float]]) -> list[dict[str, float]]:
 def say_fixed(engine: engines.Engine, what: str) -> None:
     """Tell the user that this cluster does not grow."""
     has = " and ".join(f"{engine.cluster_resources().get(name, 0):g} {name}" for name in ("CPU", "GPU"))
-    sinks.installed.notice(
-        sinks.Notice(
-            "growing",
-            f"{what} changes nothing: this cluster is one machine with {has}, and it does not grow. With types of "
-            "virtual nodes it does: nbaccel.init(node_types={'gpu': {'num_gpus': 1, 'max': 2}}). So does a Ray cluster "
-            "with an autoscaler: nbaccel.init(engine='ray', address=...).",
+    if engine.name == "ray":
+        why = (
+            f"this Ray cluster has {has}, and nothing makes it larger: its head was started without an autoscaler. A "
+            "machine joins it by hand: nbaccel start --address=HOST:6379."
         )
-    )
+    else:
+        why = (
+            f"this cluster is one machine with {has}, and it does not grow. With types of virtual nodes it does: "
+            "nbaccel.init(node_types={'gpu': {'num_gpus': 1, 'max': 2}}). So does a Ray cluster with an autoscaler: "
+            "nbaccel.init(engine='ray', address=...)."
+        )
+    sinks.installed.notice(sinks.Notice("growing", f"{what} changes nothing: {why}"))
 
 
 def _is_list_of_dicts(value: Any) -> bool:

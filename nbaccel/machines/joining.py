@@ -51,7 +51,7 @@ def judge_address(address: str, token_file: str | None) -> Iterator[str]:
         yield "This is taken for Ray Client's port, which says its versions and its token only to who joins."
         return
     yield _shown_token(token_file)
-    versions = _versions(address)
+    versions = _versions(address, token_file)
     if versions is None:
         raise ConnectionError(
             f"{address} answers, but not as the head of a Ray cluster does. `ray start --head` listens on port 6379 "
@@ -99,7 +99,7 @@ def _shown_token(token_file: str | None) -> str:
     return f"The token of {file} is shown (mode {mode:04o})."
 
 
-def _versions(address: str) -> ray_preflight.RayVersions | None:
+def _versions(address: str, token_file: str | None) -> ray_preflight.RayVersions | None:
     try:
         from ray.exceptions import AuthenticationError
     except ModuleNotFoundError:
@@ -108,9 +108,19 @@ def _versions(address: str) -> ray_preflight.RayVersions | None:
         return ray_preflight.ask_versions(address)
     except AuthenticationError:
         raise ConnectionError(
-            f"The cluster at {address} asks for a token and the one in {ray_tokens.usual_file()} is not its. Copy the "
+            f"The cluster at {address} asks for a token and {_why_not_taken(token_file)}. Copy the "
             "head's: scp head:~/.ray/auth_token ~/.ray/ (or RAY_AUTH_TOKEN)."
         ) from None
+
+
+def _why_not_taken(token_file: str | None) -> str:
+    """Of the token that `_shown_token` has shown."""
+    if token_file is None and os.environ.get("RAY_AUTH_TOKEN"):
+        return "the one of RAY_AUTH_TOKEN is not its"
+    file = Path(token_file) if token_file else ray_tokens.usual_file()
+    return (
+        f"the one in {file} is not its" if file.expanduser().exists() else f"this machine has none ({file} is missing)"
+    )
 
 
 def _usually(port: int) -> str:

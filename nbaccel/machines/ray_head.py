@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbaccel import plain_files, ray_tokens
+from nbaccel import plain_files, ray_preflight, ray_tokens
 from nbaccel.host_address import host_address
 from nbaccel.machines import ray_line, ray_processes
 from nbaccel.machines.node_records import NodeRecord
@@ -62,7 +62,11 @@ def start_head(plan: HeadPlan, *, with_us: bool = False) -> NodeRecord:
     _show_token(plan.token_file, environ)
     environ |= {**_autoscaler_variables(plan), **plan.variables}
     line = [*ray_line.RAY_START, *_head_options(port, plan.autoscaling_config), *ray_line.offer(node, plan.offered)]
-    return ray_processes.start(line, environ, address=address_at(port), is_head=True, with_us=with_us)
+    types = {} if plan.autoscaling_config is None else _node_types(plan.autoscaling_config, plan.node_type)
+    record = ray_processes.start(line, environ, address=address_at(port), is_head=True, with_us=with_us)
+    if types:
+        _publish(record, environ, types)
+    return record
 
 
 def is_installed(package: str) -> bool:
@@ -98,6 +102,35 @@ def _head_options(port: int, autoscaling_config: Path | None) -> list[str]:
     if autoscaling_config is not None:
         options.append(f"--autoscaling-config={autoscaling_config}")
     return options
+
+
+def _node_types(config: Path, head_type: str) -> dict[str, dict[str, Any]]:
+    """The types of nodes in a file for Ray's autoscaler, without the head's own."""
+    import yaml
+
+    known = yaml.safe_load(config.read_text())  # JSON is read as well
+    idle_s = 60.0 * known.get("idle_timeout_minutes", 5)
+    return {
+        name: {
+            "resources": each.get("resources", {}),
+            "labels": each.get("labels", {}),
+            "min_workers": each.get("min_workers", 0),
+            "max_workers": each.get("max_workers", known.get("max_workers", 0)),
+            "idle_s": each.get("idle_timeout_s", idle_s),
+        }
+        for name, each in known["available_node_types"].items()
+        if name != head_type
+    }
+
+
+def _publish(record: NodeRecord, environ: Mapping[str, str], types: dict[str, dict[str, Any]]) -> None:
+    """Let programs know the types: explain, probe and views tell them."""
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN"):
+        if name in environ:
+            os.environ[name] = environ[name]
+        else:
+            os.environ.pop(name, None)
+    ray_preflight.publish_node_types(record.address, types)
 
 
 def _autoscaler_variables(plan: HeadPlan) -> dict[str, str]:

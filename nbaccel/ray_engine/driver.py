@@ -15,6 +15,7 @@ from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import unread_error_logs
 from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory
+from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.reports.history import RayHistory
 from nbaccel.ray_engine.reports.opened_door import opened_door
 from nbaccel.ray_engine.reports.ray_answers import RayAnswers
@@ -77,7 +78,9 @@ class RayEngine:
         """What is known of the cluster."""
         self.small_actors = actors = SmallActors(session, shipping.keywords)
         self._reports = reports = Reports(session, actors, self._submissions)
-        self._snapshots = snapshots = Snapshots(session, actors, reports, self._submissions, self._published)
+        self._growing = RayGrowing(session, shipping.keywords, lambda: self._snapshots.autoscaler()["scales"])
+        growth = None if session.is_of_one_machine else self._growing.facts
+        self._snapshots = snapshots = Snapshots(session, actors, reports, self._submissions, self._published, growth)
         self._devices = DeviceMemory(lambda: snapshots.take(metrics=False), actors.agent)
         self._watching = watching = SnapshotWatching(reports, snapshots, in_worker=session.in_worker)
         logs = RayTaskLogs(actors, reports, self._submissions, self._value_of)
@@ -124,8 +127,8 @@ class RayEngine:
         self.close_stream = objects.close_stream
         self.stream_end, self.stream_ready = objects.stream_end, objects.stream_ready
         # the cluster, its groups, and the running code
-        self.nodes, self.request_resources = cluster.nodes, cluster.request_resources
-        self.hold_resources = cluster.hold_resources
+        self.nodes, self.request_resources = cluster.nodes, self._growing.request_resources
+        self.hold_resources = self._growing.hold_resources
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
         self.create_group, self.remove_group = groups.create_group, groups.remove_group
         self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table

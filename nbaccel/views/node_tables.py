@@ -20,7 +20,9 @@ def nodes(snapshot: Snapshot) -> Table:
     kinds = {kind.name: kind for kind in snapshot.node_types}
     for arrival in snapshot.arrivals:
         usually = f" (usually {wording.duration(arrival.usually_s)})" if arrival.usually_s is not None else ""
-        state = f"arriving for {wording.duration(max(snapshot.time - arrival.since, 0))}{usually}"
+        since = max(snapshot.time - arrival.since, 0)
+        why = "" if arrival.state == "arriving" else f": {wording.plain(arrival.state)}"
+        state = f"arriving for {wording.duration(since)}{usually}{why}"
         has = _has(kinds[arrival.node_type].resources) if arrival.node_type in kinds else ""
         rows.append(("", wording.plain(arrival.node_type), state, has))
     rows += [
@@ -37,7 +39,7 @@ def node_types(snapshot: Snapshot) -> Table:
         (
             wording.plain(kind.name),
             _has(kind.resources),
-            f"{kind.min} to {kind.max}",
+            f"{kind.min} to {kind.max}" if kind.max else "not told",
             str(kind.here),
             str(kind.arriving),
             wording.duration(kind.idle_s) if kind.idle_s is not None else "",
@@ -50,7 +52,8 @@ def node_types(snapshot: Snapshot) -> Table:
 def requests(snapshot: Snapshot) -> list[str]:
     """A sentence for each request, and one for what nothing can meet."""
     said = [
-        f"{_has(row.resources)} asked for by {wording.plain(row.by) or 'a program'} since {wording.moment(row.since)}"
+        f"{_has(row.resources)} asked for by {wording.plain(row.by) or 'a program'}"
+        + (f" since {wording.moment(row.since)}" if row.since else "")
         + (" (until its block, its cell or its process ends)" if row.kind == "held" else " (request_resources)")
         for row in snapshot.requests
     ]
@@ -73,7 +76,7 @@ def _state(node: NodeRow, now: float) -> str:
 def _not_coming(kind: NodeTypeRow, now: float) -> str:
     if kind.given_up:
         return f"not coming: {kind.why}; stopped trying after {kind.failures} failures"
-    again = f"; next try in {wording.duration(max((kind.next_try_at or now) - now, 0))}"
+    again = f"; next try in {wording.duration(max(kind.next_try_at - now, 0))}" if kind.next_try_at else ""
     return f"not coming: {kind.why}{again}"
 
 

@@ -88,7 +88,7 @@ class NodeTypeRow(msgspec.Struct):
     resources: dict[str, float] = {}
     labels: dict[str, str] = {}
     min: int = 0
-    max: int = 1
+    max: int = 1  # 0: not told
     here: int = 0
     arriving: int = 0
     idle_s: float | None = None

@@ -8,8 +8,8 @@ from collections.abc import Callable
 DEADLINE_S = 60.0
 
 
-def until(happened: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_S
+def until(happened: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
+    deadline = time.monotonic() + deadline_s
     while not happened():
-        assert time.monotonic() < deadline, f"{what} has not happened within {DEADLINE_S} s"
+        assert time.monotonic() < deadline, f"{what} has not happened within {deadline_s} s"
         time.sleep(0.02)

@@ -22,6 +22,7 @@ HERE = RayVersions("2.60.0", "3.11.7")
 PROGRAM = """
 import json, os, platform
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 import grpc, ray
 from click.testing import CliRunner
 from ray.core.generated import gcs_service_pb2 as messages
@@ -50,8 +51,8 @@ server = grpc.server(ThreadPoolExecutor(2), handlers=[Head()])
 address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
 server.start()
 
-def ask():
-    done = CliRunner().invoke(cli.main, ["doctor", "--address", address])
+def ask(*more):
+    done = CliRunner().invoke(cli.main, ["doctor", "--address", address, *more])
     print(done.exit_code, " ".join(done.output.split()))
 
 def join():
@@ -64,6 +65,12 @@ def join():
 ask()
 ray_tokens.write_token(ray_tokens.usual_file(), "cd" * 32)
 ask()
+named = Path.home() / "named"
+ray_tokens.write_token(named, "cd" * 32)
+ask("--token-file", str(named))
+os.environ["RAY_AUTH_TOKEN"] = "cd" * 32
+ask()
+del os.environ["RAY_AUTH_TOKEN"], os.environ["RAY_AUTH_TOKEN_PATH"]
 ray_tokens.write_token(ray_tokens.usual_file(), RIGHT)
 ask()
 join()
@@ -90,10 +97,16 @@ def test_the_port_the_token_and_the_versions_of_a_cluster_are_told(tmp_path: Pat
         timeout=200,
     )
     assert done.returncode == 0, done.stderr
-    missing, other, right, joined, python, not_joined, ray, silent = done.stdout.splitlines()
+    missing, other, named, variable, right, joined, python, not_joined, ray, silent = done.stdout.splitlines()
     assert missing.startswith("1 127.0.0.1 answers on port") and "No token is shown" in missing
-    for refused in (missing, other):
-        assert "asks for a token and the one in" in refused and "scp head:~/.ray/auth_token" in refused
+    usual = tmp_path / ".ray" / "auth_token"
+    for refused, why in (
+        (missing, f"this machine has none ({usual} is missing)"),
+        (other, f"the one in {usual} is not its"),
+        (named, f"the one in {tmp_path / 'named'} is not its"),
+        (variable, "the one of RAY_AUTH_TOKEN is not its"),
+    ):
+        assert f"asks for a token and {why}" in refused and "scp head:~/.ray/auth_token" in refused
     assert right.startswith("0 ") and "this machine can join it" in right
     assert joined == "let in"
     assert python.startswith("1 ") and "Ray needs the same Python: use Python 3.99.1 here" in python

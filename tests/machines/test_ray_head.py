@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel import ray_tokens
+from nbaccel import ray_preflight, ray_tokens
 from nbaccel.machines import ray_head, ray_processes
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.machines.ray_head import HeadPlan
@@ -37,7 +37,8 @@ PATH = "RAY_AUTH_TOKEN_PATH"
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Started:
     for name in ("RAY_AUTH_TOKEN", PATH, "RAY_AUTH_MODE"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that they are as before in the end, whatever the head sets
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     started = Started()
     monkeypatch.setattr(ray_processes, "start", started)
@@ -104,12 +105,25 @@ def test_a_head_offers_what_is_asked_for_and_has_a_node_type(started: Started) -
     assert not any(word.startswith("--autoscaling-config") for word in started.line)
 
 
-def test_a_file_for_the_autoscaler_switches_its_second_version_on(started: Started) -> None:
-    ray_head.start_head(plan(autoscaling_config=Path("/a/scaling.json"), instance_id="h", variables={"MORE": "1"}))
-    assert started.option("--autoscaling-config") == "/a/scaling.json"
+def test_a_file_for_the_autoscaler_switches_its_second_version_on_and_its_types_are_noted(
+    started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[tuple[str, Any]] = []
+    monkeypatch.setattr(ray_preflight, "publish_node_types", lambda *facts: noted.append(facts))
+    file = tmp_path / "scaling.yaml"
+    file.write_text(
+        "max_workers: 9\nidle_timeout_minutes: 0.5\navailable_node_types:\n"
+        "  head: {resources: {CPU: 1}}\n  gpu: {resources: {GPU: 1}, labels: {zone: a}, max_workers: 2}\n"
+        "  cpu: {resources: {CPU: 8}, min_workers: 1, idle_timeout_s: 7}\n"
+    )
+    record = ray_head.start_head(plan(autoscaling_config=file, instance_id="h", variables={"MORE": "1"}))
+    assert started.option("--autoscaling-config") == str(file)
     assert started.environ["RAY_enable_autoscaler_v2"] == "1"
     assert started.environ["RAY_CLOUD_INSTANCE_ID"] == "h"
     assert started.environ["MORE"] == "1"
+    gpu = {"resources": {"GPU": 1}, "labels": {"zone": "a"}, "min_workers": 0, "max_workers": 2, "idle_s": 30.0}
+    cpu = {"resources": {"CPU": 8}, "labels": {}, "min_workers": 1, "max_workers": 9, "idle_s": 7}
+    assert noted == [(record.address, {"gpu": gpu, "cpu": cpu})]
 
 
 def test_the_lines_for_other_machines_can_be_typed_as_they_are(started: Started, tmp_path: Path) -> None:

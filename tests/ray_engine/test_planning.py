@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -52,3 +55,25 @@ def test_a_probe_counts_every_demand_of_a_task(asked: dict[str, object], verdict
     probed = planning.probe(snapshot, task_options(**asked), lambda: {"scales": True, "groups": [POOL]})
     answer = msgspec.to_builtins(probed)
     assert answer["verdict"] == verdict, answer["sentence"]
+
+
+def test_what_the_autoscaler_brings_and_what_did_not_come_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "time", SimpleNamespace(time=lambda: 100.0))
+    big = {**POOL, "name": "big", "resources": {"CPU": 1.0, "GPU": 2.0}, "labels": {}}
+    known: dict[str, Any] = {"scales": True, "groups": [POOL, big]}
+    known["failed"] = [{"type": "big", "why": "no quota", "at": 90}, {"type": "big", "why": "too early", "at": 80}]
+    assert planning.addable(known, {"GPU": 2.0}) == (
+        "addable",
+        "the cluster's autoscaler could add a node of the kind big, of which it may start 3; "
+        "the last one did not come: no quota",
+    )
+    known["arriving"] = [{"type": "big", "since": 86}, {"type": "big", "since": 90}, {"type": "pool", "why": "pulled"}]
+    assert planning.addable(known, {"GPU": 2.0}) == ("coming", "a node of the kind big was asked for 14 s ago")
+    assert planning.addable(known, {"CPU": 8.0}) == ("coming", "a node of the kind pool was asked for (pulled)")
+    word, why = planning.addable(known, {"GPU": 4.0})
+    assert (word, why) == ("", "no kind of node that can be added has it (pool: 64 CPUs; big: 1 CPU and 2 GPUs)")
+    snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[NodeRow(HERE, "box", totals={"CPU": 1.0})])
+    coming = planning.probe(snapshot, task_options(num_gpus=2), lambda: known)  # type: ignore[return-value,arg-type]
+    assert coming.verdict.value == "coming" and "a node of the kind big was asked for 14 s ago" in str(coming)
+    never = planning.probe(snapshot, task_options(num_gpus=4), lambda: known)  # type: ignore[return-value,arg-type]
+    assert never.verdict.value == "never" and "big: 1 CPU and 2 GPUs" in str(never)

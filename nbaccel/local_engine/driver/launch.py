@@ -66,6 +66,8 @@ def configure(options: InitOptions, *, shared: bool) -> Config:
             "infeasible",
         )
     }
+    from nbaccel.views import sessions
+
     return Config(
         session=session,
         directory=directory,

@@ -31,6 +31,11 @@ class RaySession:
         return bool(self.joined and self.joined.startswith("ray://"))
 
     @property
+    def is_of_one_machine(self) -> bool:
+        """Whether init() started this Ray, which no other node can join and no autoscaler makes larger."""
+        return self.ours and self.joined is None
+
+    @property
     def namespace_of_reports(self) -> str:
         return str(self.reporting.NAMESPACE)
 

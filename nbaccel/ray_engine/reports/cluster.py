@@ -172,22 +172,6 @@ class RayCluster:
     def available_resources(self) -> dict[str, float]:
         return dict(ray.available_resources())
 
-    def request_resources(
-        self,
-        num_cpus: int | None,
-        bundles: list[dict[str, float]] | None,
-        bundle_labels: list[dict[str, str]] | None,
-    ) -> bool:
-        """Ray's autoscaler notes it; whether there is one, probe() tells."""
-        self._session.asked_inside("tables", "request_resources", num_cpus, bundles, bundle_labels)
-        return True
-
-    def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
-        raise NotImplementedError(
-            "autoscaler.held() is of the local engine: Ray keeps one request for the whole cluster and does not know "
-            "whose it is. Use autoscaler.sdk.request_resources(bundles=...), and bundles=[] to withdraw it."
-        )
-
     # ---- the running code
 
     def context(self) -> CodeFacts:

@@ -215,10 +215,11 @@ class Notices:
                     group.say("infeasible", parent, each, message)
 
     def _judge_one(self, group: WaitingWork, found: Feasibility, now: float) -> None:
-        word = ""
+        word, more = "", ""
         if not found.ever:
-            word, group.more = planning.addable(self._snapshots.autoscaler(), dict(group.demand))
-        group.ever, group.never = found.ever or bool(word), found.reason
+            word, more = planning.addable(self._snapshots.autoscaler(), dict(group.demand))
+        group.more = more if word else ""
+        group.ever, group.never = found.ever or bool(word), "; ".join(filter(None, (found.reason, more)))
         group.quiet_until = 0.0 if group.ever else now + JUDGE_AGAIN_S
         if group.ever:
             self._remember(group.demand)

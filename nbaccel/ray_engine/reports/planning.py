@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
-from typing import TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import msgspec
 
@@ -82,6 +82,9 @@ class AutoscalerFacts(TypedDict):
 
     scales: bool
     groups: list[NodeKind] | None
+    arriving: NotRequired[list[dict[str, Any]]]
+    failed: NotRequired[list[dict[str, Any]]]
+    here: NotRequired[dict[str, int]]
 
 
 Autoscaler = Callable[[], AutoscalerFacts]
@@ -105,10 +108,11 @@ def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) ->
     if found.fits_now:
         sentence = f"{start}, which is free: it is about to start, or waits for its arguments."
     elif word:
-        ever = True if word == "addable" else None
+        ever = True if word in ("addable", "coming") else None
         sentence = f"{start}: {found.reason}; {more}."
     elif not found.ever:
-        sentence = f"{start}, which can never be met here: {found.reason}."
+        lacking = f"; {more}" if more else ""
+        sentence = f"{start}, which can never be met here: {found.reason}{lacking}."
     else:
         kept = _nobody_gives_back(snapshot, found.resources, holders)
         stuck = f" {_until_ended(holders, found.resources)}" if kept else ""
@@ -259,7 +263,10 @@ def _of_cell(cell: str) -> str:
 def addable(
     autoscaler: AutoscalerFacts, demand: dict[str, float], labels: dict[str, str] | None = None
 ) -> tuple[str, str]:
-    """("addable", "unknown" or "", in words why): whether the cluster's autoscaler could add a node for this."""
+    """("coming", "addable", "unknown" or "", in words why): whether the cluster's autoscaler could add a node for this.
+
+    With "" the words say what all kinds of nodes lack; they are empty where none can be added at all.
+    """
     if not autoscaler["scales"]:
         return "", ""
     if autoscaler["groups"] is None:
@@ -267,11 +274,35 @@ def addable(
             "unknown",
             "the cluster has an autoscaler, which may add such a node: Ray does not tell which kinds it has",
         )
-    for group in autoscaler["groups"]:
-        if judge(_one_node(group), _choice(demand, labels)).ever:
-            most = f", of which it may start {group['max_count']}" if group["max_count"] > 0 else ""
-            return "addable", f"the cluster's autoscaler could add a node of the kind {group['name']}{most}"
-    return "", ""
+    fitting = [group for group in autoscaler["groups"] if judge(_one_node(group), _choice(demand, labels)).ever]
+    if not fitting:
+        kinds = "; ".join(f"{group['name']}: {_has(group)}" for group in autoscaler["groups"])
+        return "", f"no kind of node that can be added has it ({kinds})" if kinds else ""
+    said = [_of_kind(autoscaler, group) for group in fitting]
+    return min(said, key=lambda each: each[0] != "coming")
+
+
+def _of_kind(autoscaler: AutoscalerFacts, group: NodeKind) -> tuple[str, str]:
+    name = group["name"]
+    coming = [each for each in autoscaler.get("arriving", []) if each["type"] == name]
+    if coming:
+        since = min((each["since"] for each in coming if each.get("since")), default=0)
+        ago = f" {max(time.time() - since, 0):.0f} s ago" if since else ""
+        why = next((f" ({each['why']})" for each in coming if each.get("why")), "")
+        return "coming", f"a node of the kind {name} was asked for{ago}{why}"
+    most = f", of which it may start {group['max_count']}" if group["max_count"] > 0 else ""
+    last = max((each for each in autoscaler.get("failed", []) if each["type"] == name), key=_failed_at, default=None)
+    failed = f"; the last one did not come: {last['why']}" if last is not None else ""
+    return "addable", f"the cluster's autoscaler could add a node of the kind {name}{most}{failed}"
+
+
+def _failed_at(failure: dict[str, Any]) -> float:
+    return float(failure["at"])
+
+
+def _has(group: NodeKind) -> str:
+    counted = {name: amount for name, amount in group["resources"].items() if name in (*ACCELERATORS, "CPU")}
+    return asked(counted) if counted else "nothing"
 
 
 def _one_node(group: NodeKind) -> PlacementBook:
@@ -315,7 +346,8 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> P
     texts = {
         "now": f"{asks}: free now.",
         "busy": f"{asks}: not now. {busy(found.reason, holders, since=True)}.",
-        "never": f"{asks} can never be met here: {found.reason}.",
+        "never": f"{asks} can never be met here: {found.reason}{f'; {more}' if more else ''}.",
+        "coming": f"{asks} cannot be met now, because {found.reason}; {more}.",
         "addable": f"{asks} cannot be met now, because {found.reason}; but {more}.",
         "unknown": f"{asks} cannot be met now, because {found.reason}; {more}.",
     }

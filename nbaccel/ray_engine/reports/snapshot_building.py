@@ -16,7 +16,7 @@ from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.listed import ListedGroup
 from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, Runtime, Snapshot, WorkerRow
 
-OWN_NAMES = ("nbaccel_reports_",)
+OWN_NAMES = ("nbaccel_reports_", "nbaccel_holds")
 OWN_CLASSES = ("Collector", "NodeAgent")
 MOST_DEAD = 10
 MOST_LEAKS = 20

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import ray
 
 from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.reports import growth_rows
 from nbaccel.ray_engine.reports.cluster import RaysFacts
+from nbaccel.ray_engine.reports.growth_rows import GrowthFacts
 from nbaccel.ray_engine.reports.notes import DeviceSample, Note, RaysTables
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
@@ -34,12 +37,14 @@ class Snapshots:
         reports: Reports,
         submissions: Submissions,
         published: OwnRecords,
+        growth: Callable[[], GrowthFacts] | None = None,
     ) -> None:
         self._session = session
         self._actors = actors
         self._reports = reports
         self._submissions = submissions
         self._published = published
+        self._growth = growth
         self._number = 0
         self._began_at = time.time()
 
@@ -71,6 +76,8 @@ class Snapshots:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
         drawn = build(known, self._number)
         drawn.published = self._published.rows()
+        if self._growth is not None:
+            growth_rows.add(drawn, self._growth())
         return drawn
 
     def tasks(self, wanted: TaskFilter) -> FoundTasks:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import ray
 from ray.experimental import internal_kv
+
+from nbaccel_in_ray import cluster_request, growth
 
 Row = dict[str, Any]
 _MIRRORED = re.compile("node_[0-9a-f]{56}")  # types that Ray's monitor makes up of nodes' ids where nothing scales
@@ -29,12 +32,18 @@ def tables() -> dict[str, Any]:
 def autoscaler() -> Row:
     """What Ray reports about the cluster's autoscaler.
 
-    groups   the kinds of nodes that it may add, with `name`, `resources`, `labels` and `max_count`; None: not told
-    scales   whether there is one at all
+    groups    the kinds of nodes that it may add, with `name`, `resources`, `labels` and `max_count`; None: not told
+    scales    whether there is one at all
+    arriving  nodes that were asked for: type, and since when or why they are not here (of nbaccel's heads only)
+    failed    nodes that did not come: type, why
+    here      how many nodes of each type there are
     """
     config = ray._private.state.state.get_cluster_config()
     if config is not None and config.node_group_configs:
         return {"groups": [_group(each) for each in config.node_group_configs], "scales": True}
+    if (told := growth.published_types()) is not None:
+        groups = [_told_group(name, each) for name, each in told.items()]
+        return {"groups": groups, "scales": True, **(_news() if cluster_request.is_second() else {})}
     status = internal_kv._internal_kv_get("__autoscaling_status")
     report = (json.loads(status) if status else {}).get("autoscaler_report") or {}
     kinds = [*kinds_of_the_first(report), *_kinds_of_the_second()]
@@ -48,19 +57,29 @@ def kinds_of_the_first(report: Row) -> list[str]:
     return [*counted, *listed, *(report.get("node_type_mapping") or {}).values()]
 
 
-def request_resources(num_cpus: int | None, bundles: list[Row] | None, labels: list[Row] | None) -> None:
-    """Tell Ray's autoscaler which demands need room."""
-    from ray.autoscaler.sdk import request_resources as ask
-
-    ask(num_cpus=num_cpus, bundles=bundles, bundle_label_selectors=labels)
-
-
 def _group(config: Any) -> Row:
     return {
         "name": config.name,
         "resources": {name: float(amount) for name, amount in config.resources.items()},
         "labels": dict(getattr(config, "labels", {})),
         "max_count": config.max_count,
+    }
+
+
+def _news() -> Row:
+    """Which nodes come, and which did not."""
+    known = growth.of_status(cluster_request.status())
+    return {name: known[name] for name in ("arriving", "failed")} | {
+        "here": Counter(node["type"] for node in known["nodes"].values())
+    }
+
+
+def _told_group(name: str, told: Row) -> Row:
+    return {
+        "name": name,
+        "resources": {name: float(amount) for name, amount in told["resources"].items()},
+        "labels": dict(told.get("labels") or {}),
+        "max_count": told.get("max_workers", 0),
     }
 
 

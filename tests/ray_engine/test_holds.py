@@ -1,0 +1,217 @@
+"""What notebooks hold is added to the request of programs, which is kept whatever happens."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray")
+
+from ray.core.generated import autoscaler_pb2
+
+from nbaccel.ray_engine.reports import growth_rows
+from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.views import node_tables, tables
+from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot
+
+import_shipped()
+from nbaccel_in_ray import cluster_request, growth  # noqa: E402
+from nbaccel_in_ray.holds import HoldBook  # noqa: E402
+
+GPU, CPU = {"GPU": 1.0}, {"CPU": 1.0}
+
+
+def asks(*resources: dict[str, float], **selector: str) -> list[cluster_request.Bundle]:
+    return [{"resources": each, "label_selector": selector} for each in resources]
+
+
+def held(job: str, *bundles: dict[str, float], id: str = "block") -> dict[str, Any]:
+    return {"job": job, "id": id, "bundles": list(bundles), "by": f"{job}.ipynb", "since": 1.0}
+
+
+class Cluster:
+    """A cluster's request, and a book that writes it as the small actor does."""
+
+    def __init__(self) -> None:
+        self.request: list[cluster_request.Bundle] = []
+        self.book = HoldBook()
+
+    def look(self, too_much: list[cluster_request.Bundle] | None = None) -> None:
+        self.book.seen(self.request)
+        if too_much is not None:
+            self.book.too_much(too_much)
+        self.write()
+
+    def hold(self, one: dict[str, Any]) -> None:
+        self.book.seen(self.request)
+        self.book.hold(one)
+        self.write()
+
+    def write(self) -> None:
+        wanted = self.book.to_write()
+        if wanted is not None:
+            self.book.writing(wanted)
+            self.request = wanted
+            self.book.seen(wanted)
+
+    def asked(self) -> list[dict[str, float]]:
+        return [bundle["resources"] for bundle in self.request]
+
+
+def test_what_notebooks_hold_is_summed_and_withdrawn_with_each() -> None:
+    cluster = Cluster()
+    cluster.hold(held("a", GPU))
+    cluster.hold(held("b", GPU, CPU))
+    assert cluster.asked() == [GPU, GPU, CPU]
+    cluster.hold(held("a", GPU, GPU))  # what it holds now replaces what it held before
+    assert cluster.asked() == [GPU, CPU, GPU, GPU]
+    cluster.book.ended({"a"})
+    cluster.look()
+    assert cluster.asked() == [GPU, CPU]
+    cluster.hold(held("b"))
+    assert cluster.asked() == []
+
+
+def test_a_request_of_programs_that_was_there_is_kept_and_is_what_is_left() -> None:
+    cluster = Cluster()
+    cluster.request = asks(CPU, zone="a")
+    cluster.hold(held("a", GPU))
+    assert cluster.request == [*asks(CPU, zone="a"), *asks(GPU)]
+    assert cluster.book.request == asks(CPU, zone="a")
+    cluster.hold(held("a"))
+    assert cluster.request == asks(CPU, zone="a")
+
+
+def test_a_later_request_of_a_program_is_kept_and_what_is_held_is_added_again() -> None:
+    cluster = Cluster()
+    cluster.request = asks(CPU)
+    cluster.hold(held("a", GPU))
+    cluster.request = asks({"CPU": 8.0})  # a program of Ray's replaces all of it
+    cluster.look()
+    assert cluster.asked() == [{"CPU": 8.0}, GPU]
+    cluster.request = []  # and withdraws it
+    cluster.look()
+    assert cluster.asked() == [GPU]
+    cluster.hold(held("a"))
+    assert cluster.asked() == []
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_book_that_goes_on_after_a_crash_takes_no_own_request_for_a_program_s(written: bool) -> None:
+    cluster = Cluster()
+    cluster.request = asks(CPU)
+    cluster.book.seen(cluster.request)
+    cluster.book.hold(held("a", GPU))
+    wanted = cluster.book.to_write()
+    assert wanted is not None
+    cluster.book.writing(wanted)
+    kept = json.loads(json.dumps(cluster.book.kept()))
+    if written:
+        cluster.request = wanted
+    cluster.book = HoldBook(kept)
+    cluster.look()
+    assert cluster.asked() == [CPU, GPU]
+    cluster.book.ended({"a"})
+    cluster.look()
+    assert cluster.asked() == [CPU]
+
+
+def test_what_would_be_too_much_is_left_out_the_last_first_until_something_changes() -> None:
+    cluster = Cluster()
+    cluster.hold(held("a", GPU, GPU))
+    cluster.hold(held("b", GPU))
+    cluster.look(too_much=asks(GPU, GPU, GPU))
+    assert cluster.asked() == [GPU, GPU]
+    assert cluster.book.left_out == [held("b", GPU)]
+    cluster.look(too_much=asks(GPU, GPU, GPU))  # said of the request before
+    assert cluster.asked() == [GPU, GPU]
+    cluster.hold(held("a", GPU))
+    assert cluster.asked() == [GPU, GPU]
+    assert cluster.book.left_out == []
+
+
+def test_what_is_too_much_by_itself_keeps_nothing_else_from_coming() -> None:
+    cluster = Cluster()
+    cluster.hold(held("a", GPU, GPU, GPU))
+    cluster.hold(held("b", GPU))
+    cluster.look(too_much=asks(GPU, GPU, GPU, GPU))
+    cluster.look(too_much=asks(GPU, GPU, GPU))
+    assert cluster.asked() == [GPU]
+    assert cluster.book.left_out == [held("a", GPU, GPU, GPU)]
+
+
+def message(text: str) -> Any:
+    from google.protobuf import text_format
+
+    return text_format.Parse(text, autoscaler_pb2.GetClusterStatusReply())
+
+
+STATUS = """
+autoscaling_state {
+  pending_instance_requests { ray_node_type_name: "gpu" count: 2 request_ts: 90 }
+  pending_instances { ray_node_type_name: "gpu" instance_id: "i-1" details: "its image is pulled" }
+  pending_instances { ray_node_type_name: "gpu" instance_id: "i-2" }
+  failed_instance_requests { ray_node_type_name: "big" count: 1 reason: "no quota" failed_ts: 80 }
+  infeasible_cluster_resource_constraints {
+    resource_requests { request { resources_bundle { key: "GPU" value: 9 } } count: 1 } } }
+cluster_resource_state {
+  node_states { node_id: "\\001" ray_node_type_name: "gpu" instance_id: "i-2" idle_duration_ms: 4000 }
+  cluster_resource_constraints { resource_requests { count: 2 request {
+    resources_bundle { key: "GPU" value: 1 }
+    label_selectors {
+      label_constraints { label_key: "zone" operator: LABEL_OPERATOR_NOT_IN label_values: "a" } } } } } }
+"""
+
+
+def test_ray_s_message_is_read_and_its_labels_are_written_as_users_do() -> None:
+    reply = message(STATUS)
+    assert cluster_request.of_status(reply) == asks(GPU, GPU, zone="!a")
+    facts = growth.of_status(reply)
+    assert [each["type"] for each in facts["arriving"]] == ["gpu"] * 3  # i-2 has joined
+    assert facts["infeasible"] == [{"GPU": 9.0}]
+    assert facts["nodes"] == {"01": {"type": "gpu", "idle_s": 4.0}}
+
+
+def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:
+    snapshot = Snapshot(
+        Runtime("ray", "", ""), time=100.0, nodes=[NodeRow("01", "n1"), NodeRow("02", "n2", is_head=True)]
+    )
+    told = {"gpu": {"resources": {"GPU": 1}, "labels": {}, "min_workers": 0, "max_workers": 5, "idle_s": 60.0}}
+    growth_rows.add(
+        snapshot,
+        {
+            **growth.of_status(message(STATUS)),
+            "request": asks(CPU, CPU),
+            "held": [held("02000000", GPU)],
+            "left_out": [held("03000000", {"GPU": 2.0})],
+            "types": told,
+        },
+    )
+    node, head = snapshot.nodes
+    assert (node.node_type, node.idle_since, node.leaves_at) == ("gpu", 96.0, 156.0)
+    assert head.node_type == ""
+    assert [(each.node_type, each.state, each.since) for each in snapshot.arrivals] == [
+        ("gpu", "arriving", 90), ("gpu", "arriving", 90), ("gpu", "its image is pulled", 100.0),
+    ]  # fmt: skip
+    gpu, big = snapshot.node_types
+    assert (gpu.max, gpu.here, gpu.arriving, gpu.idle_s) == (5, 1, 3, 60.0)
+    assert (big.name, big.failures, big.why, big.max) == ("big", 1, "no quota", 0)
+    request, mine = snapshot.requests
+    assert (request.kind, request.resources, request.bundles) == ("request", {"CPU": 2.0}, 2)
+    assert (mine.kind, mine.by, mine.job) == ("held", "02000000.ipynb", 2)
+    assert snapshot.infeasible_requests == [{"GPU": 9.0}, {"GPU": 2.0}]
+    assert "nbaccel" not in sys.modules["nbaccel_in_ray.holds"].__dict__  # it needs nothing of ours on a node
+
+
+def test_the_tables_of_nodes_tell_what_ray_tells_and_nothing_that_it_does_not() -> None:
+    snapshot = Snapshot(Runtime("ray", "", ""), time=100.0)
+    facts = {**growth.of_status(message(STATUS)), "request": asks(CPU), "held": [], "left_out": [], "types": None}
+    growth_rows.add(snapshot, facts)  # type: ignore[arg-type]
+    text = tables.as_text(node_tables.nodes(snapshot))
+    assert "arriving for 10 s" in text and "arriving for 0.0 s: its image is pulled" in text
+    assert "not coming: no quota" in text and "next try" not in text
+    assert "not told" in tables.as_text(node_tables.node_types(snapshot))
+    assert node_tables.requests(snapshot)[0] == "1 CPU asked for by a program (request_resources)"
