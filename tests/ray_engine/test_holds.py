@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ pytest.importorskip("ray")
 
 from ray.core.generated import autoscaler_pb2
 
+from nbaccel.exceptions import HeadDiedError
 from nbaccel.ray_engine.reports import growth_rows
+from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.views import node_tables, tables
 from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot
@@ -204,6 +207,19 @@ def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:
     assert (mine.kind, mine.by, mine.job) == ("held", "02000000.ipynb", 2)
     assert snapshot.infeasible_requests == [{"GPU": 9.0}, {"GPU": 2.0}]
     assert "nbaccel" not in sys.modules["nbaccel_in_ray.holds"].__dict__  # it needs nothing of ours on a node
+
+
+def test_a_block_whose_cluster_was_lost_ends_at_once_and_nothing_more_can_be_held() -> None:
+    def lost() -> None:
+        raise HeadDiedError("it is gone")
+
+    session: Any = SimpleNamespace(head=SimpleNamespace(lost="it is gone", check=lost))
+    growing = RayGrowing(session, dict, lambda: True)
+    assert growing.hold_resources("block", [])
+    with pytest.raises(HeadDiedError):
+        growing.hold_resources("block", [GPU])
+    with pytest.raises(HeadDiedError):
+        growing.request_resources(1, None, None)
 
 
 def test_the_tables_of_nodes_tell_what_ray_tells_and_nothing_that_it_does_not() -> None:

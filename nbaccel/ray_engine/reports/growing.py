@@ -51,6 +51,7 @@ class RayGrowing:
         bundle_labels: list[dict[str, str]] | None,
     ) -> bool:
         """Ray's autoscaler notes it; whether there is one, probe() tells."""
+        self._session.head.check()
         labels = bundle_labels or [{}] * len(bundles or ())
         asked: list[dict[str, object]] = [{"resources": {"CPU": 1.0}, "label_selector": {}}] * (num_cpus or 0)
         asked += [
@@ -69,8 +70,9 @@ class RayGrowing:
 
     def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
         """Whether the cluster grows at all. Without bundles, what was held under the id is withdrawn."""
-        if not bundles and not self._has_held:
-            return True
+        if not bundles and (self._session.head.lost or not self._has_held):
+            return True  # a cluster that is lost holds nothing any more
+        self._session.head.check()
         if bundles and not self._grows():
             return False
         self._has_held = True
