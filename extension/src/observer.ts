@@ -168,6 +168,7 @@ export interface DoneLine {
   ask: string;
   node_id?: string;
   workers?: number;
+  task_id?: string;
 }
 
 /** The snapshot of the cluster. */
@@ -306,6 +307,8 @@ export interface TaskRow {
   progress?: [number, number] | null;
   function?: string;
   error_type?: string;
+  retryable?: boolean;
+  retry_of?: string;
 }
 
 export interface ActorRow {
