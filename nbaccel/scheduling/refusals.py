@@ -111,7 +111,11 @@ class Refusals:
 
     def came_back(self, place: Place) -> None:
         """Something came back: those who were refused may fit now."""
-        if place.refused:
+        if len(place.refused) == 1 and place not in self.open:  # one kind of work waits: there is nobody to compare
+            ask = next(iter(place.refused))
+            if all(need <= place.most_left(name) for name, need in ask.needs.items()):
+                self._again(place, [ask])
+        elif place.refused:
             self.open.setdefault(place, OpenPlace()).tried.clear()
 
     def look(self, rank: Callable[[Shape], Any]) -> bool:
