@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ObjectRefGenerator,
         RemoteFunction,
     )
+    from nbaccel.views.expected_growth import ExpectedGrowth
     from nbaccel.views.explanations import Explanation, Probe
     from nbaccel.views.listed import ObjectPlaces
     from nbaccel.views.question import Question
@@ -147,6 +148,12 @@ class ClusterPromise(Protocol):
 
     def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
         """Ask for these bundles besides, until this process ends or asks for none with the same id; False as above."""
+
+    def expected_growth(self, bundles: list[dict[str, float]]) -> ExpectedGrowth | None:
+        """What a further request for these bundles would bring; None if the cluster cannot grow or does not tell."""
+
+    def move_objects(self, node: str) -> tuple[int, int]:
+        """Copy what lies only on the node of this name to the head's node; the objects and their bytes."""
 
     def timeline(self) -> list[dict[str, Any]]:
         """Chrome trace events."""

@@ -228,6 +228,7 @@ export interface NodeRow {
   idle_since?: number | null;
   leaves_at?: number | null;
   kept_by?: string;
+  kept_objects?: string[];
 }
 
 /** One device of one node, with its holders. */
@@ -392,6 +393,7 @@ export interface NodeTypeRow {
   why?: string;
   next_try_at?: number | null;
   given_up?: boolean;
+  used_s?: number;
 }
 
 /** A node that was asked for and is not here yet. */

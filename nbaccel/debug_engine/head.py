@@ -153,6 +153,7 @@ class DebugHead:
                 asks.ExpectImports.answered_by(lambda peer, asked: None),
                 asks.RequestResources.answered_by(lambda peer, asked: False),
                 asks.HoldResources.answered_by(lambda peer, asked: False),
+                asks.ForecastGrowth.answered_by(lambda peer, asked: None),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: ""),
             ],
         )

@@ -7,14 +7,14 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
-from nbaccel import api, engine
+from nbaccel import api, autoscaler, engine
 from nbaccel.autoscaler.held_resources import bundles_of
 from nbaccel.autoscaler.sdk import say_fixed
 from nbaccel.notebook import arguments, options, view, views
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
-from nbaccel.views import wording
+from nbaccel.views import node_tables, wording
 
 OF_THIS_NOTEBOOK = "notebook"  # the id of what this notebook asks for: the next %accel_scale replaces it
 
@@ -33,10 +33,13 @@ class GrowingMagics(Magics):
     @said_in_one_line
     @documented("Show the nodes that are here, arriving and leaving, and the types of nodes that can be added.")
     def accel_nodes(self, line: str) -> None:
-        _asked, words = self._parse("accel_nodes", line)
+        asked, words = self._parse("accel_nodes", line)
         if words:
             raise TypingMistake(f"%accel_nodes takes no words, but got {words[0]!r}.")
-        view.show(views.nodes())
+        if "move" in asked and api.is_initialized():
+            view.show(view.of_message(_moved(asked["move"], *autoscaler.move_objects(asked["move"]))))
+            return
+        view.show(views.nodes(self.shell.user_ns))
 
     @line_magic
     @no_var_expand
@@ -44,17 +47,28 @@ class GrowingMagics(Magics):
     @documented("Ask for room for this notebook, added to what others ask for; 0 withdraws it, and so does its end.")
     def accel_scale(self, line: str) -> None:
         asked, words = self._parse("accel_scale", line)
-        if words not in ([], ["0"]) or bool(words) == bool(asked):
+        if words not in ([], ["0"]) or bool(words) == bool(asked.keys() & {"num_gpus", "num_cpus"}):
             raise TypingMistake("Say what to have room for, as in %accel_scale num_gpus=2, or %accel_scale 0 for none.")
         if not api.is_initialized():
             view.show(view.of_message(views.NOT_RUNNING))
             return
+        dry_run = asked.pop("dry_run", False)
         bundles = bundles_of(asked.get("num_cpus"), asked.get("num_gpus"))
         running = engine.current()
+        if dry_run:
+            view.show(view.of_message(*node_tables.expected(running.expected_growth(bundles), running.snapshot())))
+            return
         if not running.hold_resources(OF_THIS_NOTEBOOK, bundles):
             say_fixed(running, "%accel_scale")
             return
         view.show(view.of_message(_said(asked)))
+
+
+def _moved(node: str, number: int, size_bytes: int) -> str:
+    if not number:
+        return f"Nothing lies only on {node}."
+    copied = f"{wording.count(number, 'object')} of {node} now ({wording.size(size_bytes)})"
+    return f"The head's node has {copied}. {node} leaves when it has been idle long enough."
 
 
 def _said(asked: dict[str, Any]) -> str:

@@ -135,10 +135,13 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
     ),
     "accel_actors": (),
-    "accel_nodes": (),
+    "accel_nodes": (
+        Option("move", read.text_value, "copy what lies only on this node, so that it can leave", "move=gpu-1"),
+    ),
     "accel_scale": (
         Option("num_gpus", read.whole, "room for so many tasks of one GPU", "num_gpus=2", ("1", "2", "4", "8")),
         Option("num_cpus", read.whole, "room for so many tasks of one CPU", "num_cpus=8", ("1", "2", "4", "8")),
+        Option("dry_run", read.boolean, "only say what would come", "--dry-run", ("true",)),
     ),
     "accel_why": (),
     "accel_probe": (

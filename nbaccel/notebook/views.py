@@ -9,13 +9,15 @@ Example::
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from nbaccel import api, engine
 from nbaccel.notebook import static_tables, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.notebook.ref_names import names_of
 from nbaccel.notebook.view import View
 from nbaccel.views import node_tables, tables
 from nbaccel.views.history.answers import AccountingAnswer
@@ -65,13 +67,19 @@ def devices(*, everything: bool = False) -> View:
     return view.of_snapshot(snapshot, tables.devices(snapshot, everything=everything), drawn)
 
 
-def nodes() -> View:
-    """The nodes that are here, arriving and leaving, and the types that can be added; as `%accel_nodes`."""
+def nodes(namespace: Mapping[str, Any] | None = None) -> View:
+    """The nodes that are here, arriving and leaving, and the types that can be added; as `%accel_nodes`.
+
+    With a namespace, the names under which it holds the objects that keep an idle node are told.
+    """
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
     snapshot = seen()
+    kept = [id for node in snapshot.nodes for id in node.kept_objects]
+    names = names_of(kept, namespace) if kept and namespace is not None else {}
     return view.of_tables(
-        [node_tables.nodes(snapshot), node_tables.node_types(snapshot)], node_tables.requests(snapshot)
+        [node_tables.nodes(snapshot), node_tables.node_types(snapshot)],
+        node_tables.keepers(snapshot, names) + node_tables.requests(snapshot),
     )
 
 

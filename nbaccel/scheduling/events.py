@@ -224,10 +224,14 @@ class NodeKept(msgspec.Struct):
     why: str
 
 
-class ResourcesRequested(msgspec.Struct):
-    """The cluster shall have room for all of these demands, in place of those before; each with labels and a count."""
+# Demands as amounts by name, each with labels and a count.
+RequestedBundles = list[tuple[tuple[tuple[str, int], ...], tuple[tuple[str, str], ...], int]]
 
-    bundles: list[tuple[tuple[tuple[str, int], ...], tuple[tuple[str, str], ...], int]]
+
+class ResourcesRequested(msgspec.Struct):
+    """The cluster shall have room for all of these demands, in place of those before."""
+
+    bundles: RequestedBundles
 
 
 class GroupAsked(msgspec.Struct):

@@ -62,6 +62,7 @@ class GrowthPlan(msgspec.Struct):
     needed: dict[str, int] = {}  # node type -> how many nodes of it the request needs, here or to come
     spoken_for: set[Place] = set()  # nodes here on which a waiting group counts
     infeasible: list[EqualDemands] = []  # parts of the request that no node and no type can meet
+    short: list[tuple[EqualDemands, int]] = []  # parts for which there may be no more nodes now, and how many of each
 
 
 class Planner:
@@ -70,7 +71,7 @@ class Planner:
     def __init__(self, cluster: PlacementBook, stocks: list[Stock]) -> None:
         self._cluster = cluster
         self._stocks = sorted(stocks, key=_preference)
-        self._plan = GrowthPlan({}, {}, set(), [])
+        self._plan = GrowthPlan({}, {}, set(), [], [])
 
     def plan(
         self, request: list[EqualDemands], groups: list[GroupRecord], demands: list[EqualDemands], now: float
@@ -134,7 +135,10 @@ class Planner:
         lots += [Lot(clone(stock.empty), stock.here, stock.spec.name) for stock in self._stocks if stock.here]
         lots += self._nodes_to_come()
         for wanted in request:
-            if self._meet(wanted, lots) and not self._could_meet(wanted, lots):
+            left = self._meet(wanted, lots)
+            if left and self._could_meet(wanted, lots):
+                self._plan.short.append((wanted, left))
+            elif left:
                 self._plan.infeasible.append(wanted)
         for lot in lots:
             if lot.used and lot.node_type:

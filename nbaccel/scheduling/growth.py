@@ -11,7 +11,7 @@ Without node types none of this runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 import msgspec
@@ -56,6 +56,14 @@ class TypeRecord(msgspec.Struct):
         return self.failures >= MOST_FAILURES
 
 
+class GrowthForecast(msgspec.Struct):
+    """What a request would bring: nodes by their type, and the parts for which none comes."""
+
+    asks: dict[str, int]
+    infeasible: list[Choice]  # no node and no type can meet them
+    short: list[tuple[Choice, int]]  # no more nodes may come for so many of these
+
+
 class Growth:
     """Owns the node types, the launches and the request."""
 
@@ -85,7 +93,7 @@ class Growth:
 
     def requested(self, event: ev.ResourcesRequested, now: float) -> None:
         """A new request also gives the types another chance that were given up."""
-        self._request = [(Choice(demand, Placement(labels=labels)), number) for demand, labels, number in event.bundles]
+        self._request = _choices(event.bundles)
         self.infeasible = []
         for record in self.types.values():
             record.failures, record.try_at = 0, 0.0
@@ -175,7 +183,7 @@ class Growth:
         wanted = wanted_of(choice, 1, self._cluster.device_resources)
         return any(each.asked == wanted.asked and each.labels == wanted.labels for each in infeasible)
 
-    def _plan(self, now: float) -> GrowthPlan:
+    def _plan(self, now: float, more: Sequence[tuple[Choice, int]] = ()) -> GrowthPlan:
         arriving: dict[str, int] = {}
         for launch in self.launches.values():
             arriving[launch.node_type] = arriving.get(launch.node_type, 0) + 1
@@ -189,7 +197,8 @@ class Growth:
             )
             for name, record in self.types.items()
         ]
-        request = [wanted_of(choice, number, self._cluster.device_resources) for choice, number in self._request]
+        asked = [*self._request, *more]
+        request = [wanted_of(choice, number, self._cluster.device_resources) for choice, number in asked]
         return Planner(self._cluster, stocks).plan(request, self._groups.pending(), list(self._demands()), now)
 
     def _demands(self) -> Iterator[EqualDemands]:
@@ -219,10 +228,29 @@ class Growth:
 
     # --- questions ------------------------------------------------------------------------------------------------
 
+    def forecast(self, bundles: ev.RequestedBundles, now: float) -> GrowthForecast:
+        """What a request for this would bring, beside all that is asked for already. Nothing is asked for."""
+        more = _choices(bundles)
+        without, plan = self._plan(now), self._plan(now, more)
+        asks = {name: number - without.asks.get(name, 0) for name, number in plan.asks.items()}
+        return GrowthForecast(
+            {name: number for name, number in asks.items() if number > 0},
+            [choice for choice, _number in more if self._is_among(choice, plan.infeasible)],
+            [(choice, left) for choice, _number in more if (left := self._left_of(choice, plan))],
+        )
+
+    def _left_of(self, choice: Choice, plan: GrowthPlan) -> int:
+        wanted = wanted_of(choice, 1, self._cluster.device_resources)
+        return sum(left for each, left in plan.short if each.asked == wanted.asked and each.labels == wanted.labels)
+
     def leaves_at(self, place: Place) -> float | None:
         """When an idle node of a type will be looked at to leave; None for one that is used or has no type."""
         record = self.types.get(place.node_type)
         return place.idle_since + record.spec.idle_s if record is not None and is_idle(place) else None
+
+
+def _choices(bundles: ev.RequestedBundles) -> list[tuple[Choice, int]]:
+    return [(Choice(demand, Placement(labels=labels)), number) for demand, labels, number in bundles]
 
 
 def is_idle(place: Place) -> bool:

@@ -8,10 +8,10 @@ from itertools import islice
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
-from nbaccel.scheduling.events import Demand
+from nbaccel.scheduling.events import Demand, RequestedBundles
 from nbaccel.scheduling.explain import Explainer, TaskExplanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
-from nbaccel.scheduling.growth import Growth, Launch, TypeRecord
+from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
 from nbaccel.scheduling.moves import FAILED, STOPPING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
@@ -90,6 +90,10 @@ class Queries:
     def launches(self) -> list[Launch]:
         """The nodes that were asked for and are not here yet."""
         return list(self._growth.launches.values())
+
+    def growth_forecast(self, bundles: RequestedBundles, now: float) -> GrowthForecast:
+        """What a further request for this would bring. Nothing is asked for."""
+        return self._growth.forecast(bundles, now)
 
     def infeasible_requests(self) -> list[Choice]:
         """The parts of the request for resources that no node and no type can meet."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nbaccel.views import wording
+from nbaccel.views.expected_growth import ExpectedGrowth
 from nbaccel.views.snapshot import NodeRow, NodeTypeRow, Snapshot
 from nbaccel.views.tables import Table
 
@@ -43,10 +46,62 @@ def node_types(snapshot: Snapshot) -> Table:
             str(kind.here),
             str(kind.arriving),
             wording.duration(kind.idle_s) if kind.idle_s is not None else "",
+            f"{kind.used_s / 3600:.2f}" if kind.source == "virtual" else "",
         )
         for kind in snapshot.node_types
     ]
-    return Table("Node types", ("Type", "Has", "Nodes", "Here", "Arriving", "Leaves when idle for"), rows, NO_TYPE)
+    return Table(
+        "Node types", ("Type", "Has", "Nodes", "Here", "Arriving", "Leaves when idle for", "Node hours"), rows, NO_TYPE
+    )
+
+
+def keepers(snapshot: Snapshot, names: Mapping[str, str]) -> list[str]:
+    """A sentence for each idle node that cannot leave: what keeps it, and what lets it go.
+
+    `names` are the variables that hold objects, by the objects' hex ids.
+    """
+    said = []
+    for node in snapshot.nodes:
+        if not (node.alive and node.kept_objects):
+            continue
+        known = [wording.plain(names[id]) for id in node.kept_objects if id in names]
+        what = f"only it has {' and '.join(known)}" if known else node.kept_by
+        freed = f"`del` of {'it' if len(known) == 1 else 'these'} or " if known else ""
+        name = wording.plain(node.name)
+        said.append(f"{name} cannot leave: {what}. {freed}`%accel_nodes move={name}` lets it go.")
+    return said
+
+
+def expected(growth: ExpectedGrowth | None, snapshot: Snapshot) -> list[str]:
+    """What a request would bring, in sentences."""
+    if growth is None:
+        if snapshot.runtime.engine == "ray":
+            return [
+                "Ray's autoscaler decides when it is asked. %accel_probe num_gpus=1 says whether a node could come."
+            ]
+        return [f"Nothing would come: this cluster does not grow. {NO_TYPE}"]
+    kinds = {kind.name: kind for kind in snapshot.node_types}
+    said = [
+        f"{wording.count(number, 'node')} of type {wording.plain(name)} would come "
+        f"({_has(kinds[name].resources)} each{_usually(name, snapshot)})."
+        for name, number in growth.nodes.items()
+    ]
+    if not (said or growth.infeasible or growth.short):
+        said = ["Nothing would come: what is here or on its way has the room."]
+    said += [f"No node and no type of node can meet {wording.demand(each)}." for each in growth.infeasible]
+    for each, number in _counted(growth.short):
+        said.append(f"No more nodes may come now for {wording.demand(each)}{f' (× {number})' if number > 1 else ''}.")
+    return [*said, "Nothing was asked for."]
+
+
+def _usually(name: str, snapshot: Snapshot) -> str:
+    took = [arrival.usually_s for arrival in snapshot.arrivals if arrival.node_type == name]
+    return f", usually within {wording.duration(took[0])}" if took and took[0] is not None else ""
+
+
+def _counted(bundles: list[dict[str, float]]) -> list[tuple[dict[str, float], int]]:
+    distinct = [each for index, each in enumerate(bundles) if each not in bundles[:index]]
+    return [(each, bundles.count(each)) for each in distinct]
 
 
 def requests(snapshot: Snapshot) -> list[str]:

@@ -78,6 +78,7 @@ class NodeRow(msgspec.Struct):
     idle_since: float | None = None  # of such a node: since when nobody has held any of it
     leaves_at: float | None = None  # when it may leave, unless a request or the type's min keeps it
     kept_by: str = ""  # why it did not leave when it was told to
+    kept_objects: list[str] = []  # the largest objects that are only there, then
 
 
 class NodeTypeRow(msgspec.Struct):
@@ -96,6 +97,7 @@ class NodeTypeRow(msgspec.Struct):
     why: str = ""  # of the last failure
     next_try_at: float | None = None
     given_up: bool = False  # no more are asked for
+    used_s: float = 0.0  # how long all nodes of this type together have been here so far
 
 
 class ArrivalRow(msgspec.Struct):

@@ -304,3 +304,17 @@ def test_a_removed_node_of_a_type_is_replaced_where_min_asks_for_it():
     world.tell(ev.NodeRemoved(node_id))
     world.time_passes(0.1)
     assert asked(world) == ["gpu"]
+
+
+def test_a_forecast_counts_what_would_come_and_what_would_not_and_asks_for_nothing():
+    world = grown(kind(most=3))
+    world.submit("train", ONE_GPU)
+    world.time_passes(0.1)
+    assert asked(world) == ["gpu"]
+    tpu, gpu = (("TPU", UNIT),), (("GPU", UNIT),)
+    found = world.scheduler.growth_forecast([(gpu, (), 4), (tpu, (), 1)], world.now)
+    assert found.asks == {"gpu": 2}  # the one that is on its way has the room for one of them
+    assert [(each.demand, left) for each, left in found.short] == [(gpu, 1)]
+    assert [each.demand for each in found.infeasible] == [tpu]
+    world.time_passes(0.1)
+    assert asked(world) == ["gpu"]

@@ -45,7 +45,8 @@ class Client(ObjectClient):
         super().__init__(engine, link, submitter, job, arena_fd, namespace)
         self.cluster = cluster = ClusterView(engine, self)
         self.nodes, self.request_resources = cluster.nodes, cluster.request_resources
-        self.hold_resources = cluster.hold_resources
+        self.hold_resources, self.expected_growth = cluster.hold_resources, cluster.expected_growth
+        self.move_objects = cluster.move_objects
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
         self.create_group, self.remove_group = cluster.create_group, cluster.remove_group
         self.group_ready, self.find_group, self.group_table = (

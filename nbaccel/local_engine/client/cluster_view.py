@@ -22,6 +22,7 @@ from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
+from nbaccel.views.expected_growth import ExpectedGrowth
 from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.listed import ObjectPlaces
 from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, Recycle, RetryTask, TakeSnapshot
@@ -159,6 +160,12 @@ class ClusterView:
 
     def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
         return self._link.ask(asks.HoldResources(id, bundles))
+
+    def expected_growth(self, bundles: list[dict[str, float]]) -> ExpectedGrowth | None:
+        return self._link.ask(asks.ForecastGrowth(bundles))
+
+    def move_objects(self, node: str) -> tuple[int, int]:
+        return self._link.ask(asks.MoveObjects(node))
 
     def create_group(
         self,

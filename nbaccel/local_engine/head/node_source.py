@@ -25,6 +25,7 @@ from nbaccel.scheduling.resources import bytes_text
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views.snapshot import ArrivalRow, NodeTypeRow
 
+MOST_KEPT_SHOWN = 5  # objects of a node that cannot leave
 REMEMBERED = 9  # arrivals of a type, for how long one usually takes
 
 
@@ -48,6 +49,10 @@ class NodeSource:
         self._types = types
         self._asked_at: dict[int, float] = {}
         self._took: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in types}
+        self._came_at: dict[bytes, float] = {}  # of the nodes that are here
+        self._used_s = dict.fromkeys(types, 0.0)  # how long nodes of each type were here that have left
+        self._kept_objects: dict[bytes, list[str]] = {}  # node -> the largest objects that kept it
+        nodes.on_removed = self._left
 
     def __bool__(self) -> bool:
         return bool(self._types)
@@ -73,20 +78,34 @@ class NodeSource:
             return
         self._took[command.node_type].append(took)
         try:
-            self._nodes.add(options, node_type=command.node_type, launch=command.launch)
+            node_id = self._nodes.add(options, node_type=command.node_type, launch=command.launch)
+            self._came_at[bytes.fromhex(node_id)] = self._timers.now()
         except Exception as error:  # the scheduler waits for an answer
             self._tell(NodeFailed(command.launch, f"{type(error).__name__}: {error}"))
             raise
 
     def release(self, command: ReleaseNode) -> None:
-        number, size_bytes = self._lineage.only_on(command.node_id)
-        if number:
+        kept = self._lineage.only_on(command.node_id)
+        self._kept_objects[command.node_id] = [id.hex() for id, _size_bytes in kept[:MOST_KEPT_SHOWN]]
+        if kept:
+            number, size_bytes = len(kept), sum(size_bytes for _id, size_bytes in kept)
             objects = "1 object is" if number == 1 else f"{number} objects are"
             self._tell(NodeKept(command.node_id, f"{objects} only there ({bytes_text(size_bytes)})"))
         else:
             self._nodes.remove(command.node_id.hex(), command.why)
 
+    def _left(self, node_id: bytes, node_type: str) -> None:
+        """A node is gone, because it was idle or for another reason."""
+        self._kept_objects.pop(node_id, None)
+        came_at = self._came_at.pop(node_id, None)
+        if came_at is not None:
+            self._used_s[node_type] += self._timers.now() - came_at
+
     # ---- rows
+
+    def kept_objects(self, node_id: bytes) -> list[str]:
+        """The largest of the objects that kept this node when it was last asked to leave, by their hex ids."""
+        return self._kept_objects.get(node_id, [])
 
     def type_rows(self) -> list[NodeTypeRow]:
         now = self._timers.now()
@@ -102,6 +121,7 @@ class NodeSource:
                     spec.name, "virtual", totals, spec.labels, spec.min, spec.max, len(record.here), arriving,
                     spec.idle_s, record.failures, record.why if record.failures else "",
                     _clock(record.try_at, now) if record.failures and not record.given_up else None, record.given_up,
+                    self._used_s[spec.name] + sum(now - self._came_at[place.node_id] for place in record.here),
                 )
             )  # fmt: skip
         return rows

@@ -25,9 +25,9 @@ from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.greetings import Greetings
 from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.growth_room import GrowthRoom
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
-from nbaccel.local_engine.head.node_source import NodeSource
 from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
 from nbaccel.local_engine.head.objects.ledger import Freed, Objects
@@ -41,9 +41,7 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.records import Job, WorkerProcess
-from nbaccel.local_engine.head.resource_requests import ResourceRequests
 from nbaccel.local_engine.head.side_process import SideProcesses
-from nbaccel.local_engine.head.snapshot_builder import Growing
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -51,7 +49,6 @@ from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.view_room import ViewRoom
-from nbaccel.local_engine.head.virtual_nodes import HeadVirtualNodes
 from nbaccel.local_engine.head.watchers import Watchers
 from nbaccel.local_engine.head.worker_logs import WorkerLogs
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
@@ -214,10 +211,15 @@ class Parts:
             measured=self.history.measured,
         )
         self.nodes = self.devices.nodes
-        self.virtual_nodes = HeadVirtualNodes(self.nodes, self.lineage, self.tell)
-        types = self._config.node_types
-        self.node_source = NodeSource(self.poll, self.scheduler, self.virtual_nodes, self.lineage, self.tell, types)
-        self.requests = ResourceRequests(self.tell, self._name_of_job, lambda: bool(types))
+        self.growth = GrowthRoom(
+            self.poll,
+            self.scheduler,
+            self.nodes,
+            self.lineage,
+            self.tell,
+            self._config.node_types,
+            name_of_job=self._name_of_job,
+        )
 
     def _make_views(self) -> None:
         self.groups: Groups[int] = Groups(
@@ -258,7 +260,7 @@ class Parts:
             started_at=self._life.started_at,
             changed=self.watchers.changed,
             snapshot=lambda: self.snapshot_builder.snapshot(self.watchers.seq),
-            growing=Growing(self.node_source.type_rows, self.node_source.arrival_rows, self.requests.rows),
+            growing=self.growth.shown(),
         )
         self.snapshot_builder, self.published = self.views.snapshot_builder, self.views.published
         self.idle_holds = IdleHolds(
@@ -296,7 +298,7 @@ class Parts:
             devices=self.devices,
             workers=self.workers,
             unread_errors=self.unread_errors,
-            of_node=self.virtual_nodes.environ,
+            of_node=self.growth.virtual_nodes.environ,
             zygote_for=self.zygotes.key_for,
             act=lambda command: self.orders.act(command),
             ended=self.history.ended,
@@ -328,8 +330,8 @@ class Parts:
             do.GroupChanged: self.groups.changed,
             do.Warn: self.watchers.warned,
             do.WakeAt: self.decisions.wake_at,
-            do.AskNode: self.node_source.ask,
-            do.ReleaseNode: self.node_source.release,
+            do.AskNode: self.growth.source.ask,
+            do.ReleaseNode: self.growth.source.release,
         }
 
     def _handlers(self) -> Handlers:
@@ -362,8 +364,7 @@ class Parts:
             self.tasks.straight_calls.answers(),
             self.tasks.flow.submissions.answers(),
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: peer.client_id).answers(),
-            self.virtual_nodes.answers(),
-            self.requests.answers(),
+            self.growth.answers(),
             self.spoiled_workers.answers(),
             self.views.answers(),
             self.history.answers(),
@@ -419,7 +420,7 @@ class Parts:
         self._life.ready()
         self.foreign.look()  # be ready for the first question
         self.idle_holds.begin()
-        self.node_source.begin()
+        self.growth.source.begin()
 
     def _name_of_job(self, number: int) -> str:
         job = self.jobs.by_number.get(number)
@@ -477,7 +478,7 @@ class Parts:
         self.actors.names.client_gone(client_id)
         self.objects.client_gone(client_id)
         self.published.client_gone(client_id)
-        self.requests.client_gone(client_id)
+        self.growth.requests.client_gone(client_id)
         self.tasks.straight_calls.client_gone(client_id)
 
     def _worker_gone(self, worker: WorkerProcess) -> None:

@@ -15,8 +15,11 @@ import msgspec
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.quantities import to_units
-from nbaccel.scheduling.events import ResourcesRequested
+from nbaccel.quantities import UNIT, to_units
+from nbaccel.scheduling.events import RequestedBundles, ResourcesRequested
+from nbaccel.scheduling.growth import GrowthForecast
+from nbaccel.scheduling.terms import Choice
+from nbaccel.views.expected_growth import ExpectedGrowth
 from nbaccel.views.question import Row
 from nbaccel.views.snapshot import RequestRow
 
@@ -34,10 +37,17 @@ class Asked(msgspec.Struct):
 class ResourceRequests:
     """The request of this head and what is held. `may_grow` tells whether the head has node types."""
 
-    def __init__(self, tell: Tell, name_of: Callable[[int], str], may_grow: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        tell: Tell,
+        name_of: Callable[[int], str],
+        may_grow: Callable[[], bool],
+        forecast: Callable[[RequestedBundles], GrowthForecast],
+    ) -> None:
         self._tell = tell
         self._name_of = name_of  # a job's name, by its number
         self._may_grow = may_grow
+        self._forecast = forecast
         self._request: Asked | None = None
         self._held: dict[tuple[int, str], Asked] = {}  # client, the id of its block
 
@@ -45,7 +55,18 @@ class ResourceRequests:
         return [
             asks.RequestResources.answered_by(self._requested),
             asks.HoldResources.answered_by(self._hold),
+            asks.ForecastGrowth.answered_by(self._foresee),
         ]
+
+    def _foresee(self, peer: Peer, asked: asks.ForecastGrowth) -> ExpectedGrowth | None:
+        if not self._may_grow():
+            return None
+        found = self._forecast(_counted([self._asked(peer, asked.bundles, [])]))
+        return ExpectedGrowth(
+            found.asks,
+            [_as_bundle(choice) for choice in found.infeasible],
+            [_as_bundle(choice) for choice, number in found.short for _each in range(number)],
+        )
 
     def _requested(self, peer: Peer, asked: asks.RequestResources) -> bool:
         if not self._may_grow():
@@ -75,19 +96,28 @@ class ResourceRequests:
         return Asked(bundles, labels, self._name_of(peer.job), peer.job, time.time())
 
     def _say(self) -> None:
-        """Tell the scheduler the sum; equal bundles are counted."""
-        counts: Counter[tuple[tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]] = Counter()
-        for asked in [*([self._request] if self._request else []), *self._held.values()]:
-            labels = asked.labels or [{}] * len(asked.bundles)
-            for bundle, selector in zip(asked.bundles, labels, strict=True):
-                demand = tuple(sorted((name, to_units(amount)) for name, amount in bundle.items() if amount))
-                counts[demand, tuple(sorted(selector.items()))] += 1
-        self._tell(ResourcesRequested([(demand, labels, number) for (demand, labels), number in counts.items()]))
+        """Tell the scheduler the sum."""
+        self._tell(ResourcesRequested(_counted([*([self._request] if self._request else []), *self._held.values()])))
 
     def rows(self) -> list[RequestRow]:
         """What is asked for now: the request first, then what is held."""
         rows = [_row(self._request, "request")] if self._request else []
         return rows + [_row(asked, "held") for asked in self._held.values()]
+
+
+def _counted(requests: list[Asked]) -> RequestedBundles:
+    """All bundles; equal ones are counted."""
+    counts: Counter[tuple[tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]] = Counter()
+    for asked in requests:
+        labels = asked.labels or [{}] * len(asked.bundles)
+        for bundle, selector in zip(asked.bundles, labels, strict=True):
+            demand = tuple(sorted((name, to_units(amount)) for name, amount in bundle.items() if amount))
+            counts[demand, tuple(sorted(selector.items()))] += 1
+    return [(demand, labels, number) for (demand, labels), number in counts.items()]
+
+
+def _as_bundle(choice: Choice) -> dict[str, float]:
+    return {name: amount / UNIT for name, amount in choice.demand}
 
 
 def _row(asked: Asked, kind: str) -> RequestRow:

@@ -42,14 +42,15 @@ MOST_ALERTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """Where a snapshot gets its rows of node types, arrivals and requests from."""
+    """Where a snapshot gets its rows of node types, arrivals and requests from, and the objects that keep a node."""
 
     types: Callable[[], list[NodeTypeRow]]
     arrivals: Callable[[], list[ArrivalRow]]
     requests: Callable[[], list[RequestRow]]
+    kept_objects: Callable[[bytes], list[str]]  # of a node that cannot leave
 
 
-NO_GROWTH = Growing(list, list, list)
+NO_GROWTH = Growing(list, list, list, lambda node_id: [])
 
 
 class SnapshotBuilder:
@@ -184,6 +185,7 @@ class SnapshotBuilder:
             "idle_since": place.idle_since + offset,
             "leaves_at": leaves_at + offset,
             "kept_by": place.kept_by,
+            "kept_objects": self._growing.kept_objects(spec.node_id) if place.kept_by else [],
         }
 
     def listed_nodes(self) -> list[ListedNode]:

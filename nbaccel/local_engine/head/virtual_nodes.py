@@ -15,6 +15,7 @@ from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.refusal import Refusal
+from nbaccel.local_engine.wire.driver_questions import MoveObjects
 from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.scheduling.events import NodeRemoved, NodeSpec
 from nbaccel.scheduling.labels import TYPE_LABEL
@@ -34,12 +35,14 @@ class HeadVirtualNodes:
         self._lineage = lineage
         self._tell = tell
         self.environ: dict[bytes, dict[str, str]] = {}  # node id -> variables that were set after the head had started
+        self.on_removed: Callable[[bytes, str], None] = lambda node_id, node_type: None  # with the node's type
 
     def answers(self) -> list[Row[Peer]]:
         """What may be asked of nodes."""
         return [
             AddNode.answered_by(lambda peer, asked: _or_refused(self.add, asked.options)),
             RemoveNode.answered_by(lambda peer, asked: _or_refused(self.remove, asked.node_id)),
+            MoveObjects.answered_by(lambda peer, asked: _or_refused(self.move_objects, asked.node)),
         ]
 
     def add(self, options: dict[str, Any], *, node_type: str = "", launch: int = 0) -> str:
@@ -68,9 +71,22 @@ class HeadVirtualNodes:
             raise ValueError("The head's own node cannot be removed: shut the cluster down instead.")
         self.environ.pop(id, None)
         self._nodes.remove(id, why)
+        self.on_removed(id, self._nodes.specs[id].node_type)
         lost = self._lineage.lose(id)
         self._tell(NodeRemoved(id, why) if self._nodes.specs[id].node_type else NodeRemoved(id))
         self._lineage.make_again(lost, f"node {self._nodes.specs[id].name}")
+
+    def move_objects(self, name: str) -> tuple[int, int]:
+        """Give the head's node a copy of what lies only on the node of this name; the objects, and their bytes.
+
+        Raises ValueError for a node that is not here, and for the head's own.
+        """
+        here = {spec.name: id for id, spec in self._nodes.specs.items() if id not in self._nodes.gone}
+        if name not in here:
+            raise ValueError(f"There is no node {name!r} here. The nodes are: {', '.join(here)}.")
+        if here[name] == self._nodes.node_id:
+            raise ValueError(f"{name} is the head's own node: objects are moved to it, not from it.")
+        return self._lineage.copy_to(here[name], self._nodes.node_id)
 
 
 def spec_of(options: dict[str, Any], node_id: bytes, name: str) -> tuple[NodeSpec, NodeDevices]:

@@ -12,6 +12,7 @@ import msgspec
 
 from nbaccel.local_engine.wire.messages import Ask
 from nbaccel.scheduling.terms import Choice
+from nbaccel.views.expected_growth import ExpectedGrowth
 from nbaccel.views.explanations import Probe
 from nbaccel.views.listed import ListedGroup, ListedNode, ObjectPlaces
 from nbaccel.views.question import Question
@@ -76,6 +77,18 @@ class HoldResources(Question[bool], tag="hold_resources"):
 
     id: str
     bundles: list[dict[str, float]]
+
+
+class ForecastGrowth(Question[ExpectedGrowth | None], tag="forecast_growth"):
+    """What a further request for these bundles would bring; None if this cluster cannot grow. Nothing is asked for."""
+
+    bundles: list[dict[str, float]]
+
+
+class MoveObjects(Question[tuple[int, int]], tag="move_objects"):
+    """Copy what lies only on this node to the head's node; the number of objects, and their bytes."""
+
+    node: str  # its name
 
 
 # ---- the asking worker

@@ -17,6 +17,7 @@ from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import growth_rows
 from nbaccel.ray_engine.reports.growth_rows import GrowthFacts
 from nbaccel.views import sessions
+from nbaccel.views.expected_growth import ExpectedGrowth
 
 ANSWER_S = 60.0  # a busy machine takes long to start the small actor
 _ATTEMPTS = 3
@@ -67,6 +68,16 @@ class RayGrowing:
             self._session.asked_inside("cluster_request", "write", asked)
         self._facts = None
         return True
+
+    def expected_growth(self, bundles: list[dict[str, float]]) -> ExpectedGrowth | None:
+        """Ray's autoscaler decides when it is asked, and does not tell before."""
+        return None
+
+    def move_objects(self, node: str) -> tuple[int, int]:
+        raise NotImplementedError(
+            "Objects are moved off a node on the local engine only. On Ray, get() of a ref brings its value to this "
+            "machine, and dropping the last ref to an object lets its node go."
+        )
 
     def hold_resources(self, id: str, bundles: list[dict[str, float]]) -> bool:
         """Whether the cluster grows at all. Without bundles, what was held under the id is withdrawn."""

@@ -121,10 +121,21 @@ class Lineage:
             self._objects.records[id].nodes = None
         return lost
 
-    def only_on(self, node_id: bytes) -> tuple[int, int]:
-        """How many living objects have their only copy on this node, and their bytes."""
-        sole = [r.value for r in self._objects.records.values() if r.nodes == {node_id} and r.value is not None]
-        return len(sole), sum(value.size for value in sole)
+    def only_on(self, node_id: bytes) -> list[tuple[bytes, int]]:
+        """The living objects that have their only copy on this node, with their bytes; the largest first."""
+        found = [
+            (id, record.value.size)
+            for id, record in self._objects.records.items()
+            if record.nodes == {node_id} and record.value is not None
+        ]
+        return sorted(found, key=lambda each: -each[1])
+
+    def copy_to(self, node_id: bytes, other: bytes) -> tuple[int, int]:
+        """Give another node a copy of what lies only on this one; the number of objects, and their bytes."""
+        found = self.only_on(node_id)
+        for id, _size_bytes in found:
+            self._objects.records[id].nodes = {node_id, other}
+        return len(found), sum(size_bytes for _id, size_bytes in found)
 
     def make_again(self, lost: list[bytes], node: str) -> None:
         """Run the tasks again that made these objects; those that have none fail in words."""
