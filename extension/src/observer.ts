@@ -149,6 +149,16 @@ export interface ReadTaskLog {
   err_since?: number;
 }
 
+/**
+ * Run the call of a failed task (its hex id) once more, as a new task; the answer is the new task's hex id.
+ *
+ * This is possible while the failed task's row says that it is `retryable`.
+ */
+export interface RetryTask {
+  ask: 'retry';
+  task_id: string;
+}
+
 /** The token is right: the observer may ask. */
 export interface WelcomeLine {
   kind: 'welcome';
@@ -671,4 +681,5 @@ export interface Asked {
   readings: { question: ReadReadings; answer: ReadingsLine };
   rows: { question: ReadRows; answer: RowsLine };
   task_log: { question: ReadTaskLog; answer: TaskLogLine };
+  retry: { question: RetryTask; answer: DoneLine };
 }

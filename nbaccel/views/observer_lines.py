@@ -334,7 +334,7 @@ QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     for kind in (
         TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
         AddNode, RemoveNode, Recycle, StopHead, ReadRuns, ReadAccounting, ReadReadings, ReadRows,
-        ReadTaskLog,
+        ReadTaskLog, RetryTask,
     )
 }  # fmt: skip
 _IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}
