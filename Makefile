@@ -6,6 +6,7 @@ SECONDS ?= 60
 MINUTES ?= 1
 SEED ?= 1
 PY := $(VENV)/bin/python
+IN_PROCESSES = $(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder
 COCKPIT := tests/cockpit
 NODE_MODULES := $(COCKPIT)/node_modules/.package-lock.json
 EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/notebook/past nbaccel/notebook/runs -type f \
@@ -14,7 +15,7 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo extension test test-real check fuzz soak bench lab clean
+.PHONY: demo extension installed-for-tests test test-real check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -23,15 +24,19 @@ demo: $(VENV)/.stamp-demo
 # The panel and the Jupyter server extension, built from this checkout, in the environment of JupyterLab.
 extension: $(VENV)/.stamp-extension
 
-# All tests but those of test-real, in as many processes as TEST_PROCESSES says; 0 is in this one.
-test: $(VENV)/.stamp-dev
+installed-for-tests: $(VENV)/.stamp-dev
 	if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_MODULES) || \
 	    echo "npm could not install axe and TypeScript; their tests are skipped" >&2; fi
 	$(MAKE) --no-print-directory extension || echo "nbaccel-lab could not be installed; its tests are skipped" >&2
-	$(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder -m "not real" $(PYTEST_ARGS)
 
-# Slow tests of real outside systems, one after the other. Pytest exits with 5 where there are none.
-test-real: $(VENV)/.stamp-dev
+# All tests but those of test-real, in as many processes as TEST_PROCESSES says; 0 is in this one.
+test: installed-for-tests
+	$(IN_PROCESSES) -m "not real and not ray and not browser" $(PYTEST_ARGS)
+
+# Tests with real Ray clusters and real browsers, then those of other real programs, one after the other. Pytest exits
+# with 5 where PYTEST_ARGS chooses none.
+test-real: installed-for-tests
+	$(IN_PROCESSES) -m "(ray or browser) and not real" $(PYTEST_ARGS) || [ $$? -eq 5 ]
 	$(PY) -m pytest -m real $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 # Format, lint, types, and who may import whom.
