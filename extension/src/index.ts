@@ -7,6 +7,7 @@ import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { Badges } from './badges';
 import { deedsOf } from './deeds';
 import { icon } from './icon';
 import { Notebooks } from './notebooks';
@@ -49,6 +50,7 @@ function activate(
   panel.title.caption = trans.__('Accelerators: nbaccel');
   app.shell.add(panel, 'right', { rank: RANK, type: 'nbaccel' });
   restorer?.add(panel, PANEL_ID);
+  new Badges(watch, notebooks, trans);
   takeOrders(document, watch, server, { notebook: () => notebooks.path, onlyMine: () => false, go: () => undefined });
   addCommands(app, palette, panel, watch, notebooks, deeds, trans);
   void addStatusItem(statusBar, settings, watch, trans, () => void app.commands.execute('nbaccel:open'));

@@ -138,6 +138,7 @@ declare module '@jupyterlab/notebook' {
     readonly currentWidget: NotebookPanel | null;
     readonly currentChanged: { connect(slot: () => void): void };
     find(test: (panel: NotebookPanel) => boolean): NotebookPanel | undefined;
+    forEach(act: (panel: NotebookPanel) => void): void;
   }
   export const INotebookTracker: unique symbol;
   export namespace NotebookActions {

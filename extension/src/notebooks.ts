@@ -33,6 +33,10 @@ export class Notebooks {
     this.tracker?.currentChanged.connect(slot);
   }
 
+  forEach(act: (panel: NotebookPanel) => void): void {
+    this.tracker?.forEach(act);
+  }
+
   /** Open a notebook, or turn to it. Null where this front end cannot. */
   async open(path: string): Promise<NotebookPanel | null> {
     const known = this.tracker?.find(panel => panel.context.path === path);
@@ -70,7 +74,7 @@ export class Notebooks {
 }
 
 /** A cell gets its number when it has ended. One that runs has none yet: it is the one that runs. */
-function cellOf(panel: NotebookPanel, number: number): Cell | null {
+export function cellOf(panel: NotebookPanel, number: number): Cell | null {
   const cells = panel.content.widgets;
   const numbered = cells.find(cell => cell.model.executionCount === number);
   return numbered ?? cells.find(cell => cell.model.executionState === 'running') ?? null;

@@ -55,6 +55,7 @@ class NotebookPage:
         self.refused: list[str] = []
         self.dialogs: list[str] = []
         self.frames: list[tuple[float, bytes | str]] = []  # what came from the kernel
+        self.watched = 0  # frames that nbaccel-lab's server sent to this page
         self.name = f"notebook{next(_numbers)}.ipynb"
         options = {
             "viewport": {"width": 1300, "height": height},
@@ -99,6 +100,11 @@ class NotebookPage:
     def _listen(self, websocket: Any) -> None:
         if urlparse(websocket.url).path.endswith("/channels"):
             websocket.on("framereceived", lambda frame: self.frames.append((time.monotonic(), frame)))
+        if urlparse(websocket.url).path.endswith("/nbaccel/api/v1/watch"):
+            websocket.on("framereceived", lambda frame: self._count())
+
+    def _count(self) -> None:
+        self.watched += 1
 
     def _ready(self) -> None:
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
@@ -169,6 +175,20 @@ class NotebookPage:
         self.page.keyboard.press("Escape")
         self.page.wait_for_timeout(500)
         return False
+
+    def tab_to(self, label: str, most: int = 200) -> None:
+        """Press Tab until the element with this label, or these words, has the focus."""
+        at = "document.activeElement"
+        for _ in range(most):
+            self.page.keyboard.press("Tab")
+            if self.page.evaluate(f"{at}.getAttribute('aria-label') || {at}.innerText") == label:
+                return
+        raise AssertionError(f"{most} presses of Tab do not reach {label!r}.")
+
+    def show(self, visibility: str) -> None:
+        """Tell the page that it is "hidden", as a tab behind another one is, or "visible" again."""
+        said = f"Object.defineProperty(document, 'visibilityState', {{value: '{visibility}', configurable: true}})"
+        self.page.evaluate(f"{said}; document.dispatchEvent(new Event('visibilitychange'))")
 
     def reload(self) -> None:
         """Save, and load the page again; the kernel lives on."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.browser.test_looks import AXE
+from tests.rig import is_alive
 
 START = "%load_ext nbaccel\n%accel_init num_cpus=3 num_gpus=2"
 HOLD = """
@@ -15,6 +16,8 @@ import nbaccel as ray
 @ray.remote(num_gpus=1, max_retries=0)
 def hold(name, folder=os.getcwd()):
     print(name, "has begun", flush=True)
+    with open(os.path.join(folder, name.replace("/", "") + ".pid"), "w") as file:
+        file.write(str(os.getpid()))
     while not os.path.exists(os.path.join(folder, f"{name}.may_end")):
         time.sleep(0.02)
 
@@ -78,6 +81,98 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     panel.get_by_text("The connection to the Jupyter server is lost").wait_for(state="detached")
 
 
+def assert_accessible(page: Any, *selectors: str) -> None:
+    """No serious finding of axe's in these parts of the page, where axe is installed."""
+    if not AXE.exists():
+        return
+    page.page.evaluate(AXE.read_text())
+    for selector in selectors:
+        found = page.page.evaluate("selector => axe.run(selector, {resultTypes: ['violations']})", selector)
+        assert not [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+
+
+def pid_of(page: Any, name: str) -> int:
+    """The process that runs a task of `holding`."""
+    page.until(lambda: page.file(f"{name}.pid").exists() and page.file(f"{name}.pid").read_text())
+    return int(page.file(f"{name}.pid").read_text())
+
+
+def shut_down_with_keys(page: Any, title: str) -> None:
+    page.open_panel()
+    page.tab_to(f"Shut down {title}")
+    page.page.keyboard.press("Enter")
+    dialog = page.page.locator(".jp-Dialog", has_text="Shut down nbaccel")
+    dialog.wait_for()
+    page.until(lambda: page.page.evaluate("document.activeElement.closest('.jp-Dialog') !== null"))
+    page.page.keyboard.press("Enter")
+    dialog.wait_for(state="detached")
+
+
+def test_two_kernels_are_listed_and_one_is_shut_down_with_the_keyboard_alone(opened: Callable[..., Any]) -> None:
+    other = opened(START, holding("left"), panel=True).run_all()
+    page = opened(START, holding("one", "two"), panel=True).run_all()
+    panel = page.open_panel()
+    ours = panel.locator(".nbaccel-runtime", has_text=page.name)
+    theirs = panel.locator(".nbaccel-runtime", has_text=other.name)
+    page.until(lambda: sorted(holders(ours)) == ["one", "two"] and holders(theirs) == ["left"])
+    ours.get_by_text("this notebook").wait_for()
+    page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 3/4"))
+
+    badge = page.page.locator(".jp-CodeCell", has_text="they are").locator(".nbaccel-badge")
+    badge.get_by_text("0 1", exact=True).wait_for()
+    assert badge.get_attribute("aria-label") == "This cell holds GPU 0 (one), GPU 1 (two)"
+    assert page.page.locator(".nbaccel-badge").count() == 1
+    page.screenshot("panel-badge", page.page)
+    assert_accessible(page, ".nbaccel-panel", ".nbaccel-status", ".nbaccel-badge")
+
+    page.tab_to("Only my notebook")
+    page.page.keyboard.press("Enter")
+    theirs.wait_for(state="detached")
+    page.page.keyboard.press("Enter")
+    theirs.wait_for()
+
+    pid = pid_of(other, "left")
+    shut_down_with_keys(page, other.name)
+    theirs.wait_for(state="detached")
+    page.until(lambda: not is_alive(pid))
+    page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2"))
+    assert sorted(holders(ours)) == ["one", "two"], "the other one goes on"
+
+    ours.get_by_role("button", name=f"Timeline of {page.name}").click()
+    timeline = page.page.locator(".nbaccel-page")
+    timeline.get_by_role("tab", name="Timeline", selected=True).wait_for()
+    timeline.get_by_text("GPU 1").first.wait_for()
+    assert not page.refused
+
+
+def test_a_hidden_tab_is_sent_nothing_until_it_is_shown_again(opened: Callable[..., Any]) -> None:
+    page = opened(START, holding("first", "second"), panel=True).run_all()
+    looker = opened("", panel=True)
+    seen, hidden = (each.open_panel().locator(".nbaccel-runtime", has_text=page.name) for each in (page, looker))
+    for runtime in (seen, hidden):
+        page.until(lambda runtime=runtime: sorted(holders(runtime)) == ["first", "second"])
+    looker.show("hidden")
+    page.file("first.may_end").touch()
+    page.until(lambda: holders(seen) == ["second"])  # by now the server has read that the other tab is hidden
+    sent = looker.until_quiet(lambda: looker.watched, 1.5)
+    page.file("second.may_end").touch()
+    page.until(lambda: holders(seen) == [])
+    assert looker.watched == sent and "second" in holders(hidden)
+    looker.show("visible")
+    looker.until(lambda: holders(hidden) == [])
+
+
+def test_a_shared_head_is_started_and_ended_from_the_panel(opened: Callable[..., Any]) -> None:
+    page = opened("", panel=True)
+    panel = page.open_panel()
+    panel.get_by_role("button", name="Start a shared head").click()
+    head = panel.locator(".nbaccel-runtime", has_text="nbaccel start --head")
+    head.get_by_text("shared").first.wait_for()
+    panel.get_by_text("A shared head runs.").wait_for()
+    shut_down_with_keys(page, "nbaccel start --head")
+    head.wait_for(state="detached")
+
+
 def test_a_notebook_gets_its_runtime_from_the_panel_in_notebook_7(opened: Callable[..., Any]) -> None:
     page = opened("", classic=True, dark=True, panel=True)
     panel = page.open_panel()
@@ -86,10 +181,7 @@ def test_a_notebook_gets_its_runtime_from_the_panel_in_notebook_7(opened: Callab
 
     page.run_all()
     panel.locator(".nbaccel-runtime", has_text=page.name).get_by_text("CPUs busy").wait_for()
-    if AXE.exists():
-        page.page.evaluate(AXE.read_text())
-        found = page.page.evaluate("() => axe.run('.nbaccel-panel', {resultTypes: ['violations']})")
-        assert not [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert_accessible(page, ".nbaccel-panel")
     assert not page.refused
 
 
