@@ -159,7 +159,7 @@ function nodesOf(snapshot, now) {
   }));
   const coming = (snapshot.arrivals ?? []).map((each) => ({
     key: each.id, name: plain(each.node_type), sign: "◌", state: "arriving", role: "", resources: "", moves: true,
-    why: `for ${duration(now - each.since)}${each.usually_s == null ? "" : ` (usually ${duration(each.usually_s)})`}`,
+    why: `for ${duration(now - (each.since ?? now))}${each.usually_s == null ? "" : ` (usually ${duration(each.usually_s)})`}`,
   }));
   return [...here, ...coming];
 }

@@ -29,6 +29,12 @@ def bad(*ignored: object) -> None:
     raise ValueError("no good")
 
 
+@nbaccel.remote
+def bad_after(gate: Gate) -> None:  # no object among its arguments, which the head would keep to run it again
+    nbaccel.get(gate.wait.remote())
+    raise ValueError("no good")
+
+
 @nbaccel.remote(max_retries=0)
 def dies() -> None:
     os._exit(3)
@@ -228,7 +234,7 @@ def _removes_a_group() -> None:
 def _awaits_several() -> None:
     async def gathers() -> None:
         gate = Gate.remote()
-        refs = [bad.remote(), bad.remote(gate.wait.remote())]
+        refs = [bad.remote(), bad_after.remote(gate)]
         with pytest.raises(ValueError, match="no good"):
             await asyncio.gather(*refs)
         gate.open.remote()
