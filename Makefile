@@ -6,6 +6,7 @@ SECONDS ?= 60
 MINUTES ?= 1
 SEED ?= 1
 PY := $(VENV)/bin/python
+REAL_FILES = $(shell grep -rl --include='test_*.py' 'mark\.real' tests)
 IN_PROCESSES = $(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder
 COCKPIT := tests/cockpit
 NODE_MODULES := $(COCKPIT)/node_modules/.package-lock.json
@@ -33,11 +34,11 @@ installed-for-tests: $(VENV)/.stamp-dev
 test: installed-for-tests
 	$(IN_PROCESSES) -m "not real and not ray and not browser" $(PYTEST_ARGS)
 
-# Tests with real Ray clusters and real browsers, then those of other real programs, one after the other. Pytest exits
-# with 5 where PYTEST_ARGS chooses none.
+# Tests with real Ray clusters and real browsers, then those of other real programs, file by file: Ray keeps the token of
+# the first cluster for the life of a process. Pytest exits with 5 where PYTEST_ARGS chooses none.
 test-real: installed-for-tests
 	$(IN_PROCESSES) -m "(ray or browser) and not real" $(PYTEST_ARGS) || [ $$? -eq 5 ]
-	$(PY) -m pytest -m real $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	set -e; for file in $(REAL_FILES); do $(PY) -m pytest -m real $$file $(PYTEST_ARGS) || [ $$? -eq 5 ]; done
 
 # Format, lint, types, and who may import whom.
 check: $(VENV)/.stamp-dev
