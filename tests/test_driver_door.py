@@ -9,6 +9,7 @@ import stat
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nbaccel import exceptions
@@ -17,6 +18,7 @@ from nbaccel.views.driver_door import DriverDoor, DriverFacts
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.history.answers import TaskLogAnswer
 from nbaccel.views.observer_lines import (
+    QUESTIONS,
     AskPublisher,
     CancelTask,
     DoneLine,
@@ -27,6 +29,7 @@ from nbaccel.views.observer_lines import (
     ReadRuns,
     ReadTaskLog,
     Recycle,
+    RetryTask,
     StopHead,
     TaskLogLine,
     TasksLine,
@@ -78,6 +81,9 @@ class MadeUpEngine:
     def ask(self, id, what):
         self.orders.append(("ask", id, what))
 
+    def retry(self, task_id):
+        return f"{task_id} again"
+
     def recycle(self):
         raise exceptions.EngineError("Ray offers no way to end its idle workers.")
 
@@ -128,7 +134,16 @@ def test_questions_are_answered_as_a_head_answers_them(observer):
     assert observer.answer(ReadTaskLog("a1"), TaskLogLine).task_log.pid == 4
 
 
+@pytest.mark.parametrize("ask", sorted(QUESTIONS))
+def test_no_question_of_observers_is_forgotten(observer, ask):
+    kind = QUESTIONS[ask]
+    given = {field.name: "a1" for field in msgspec.structs.fields(kind) if field.required}
+    said = observer.ask({"ask": ask, **given})
+    assert "KeyError" not in said.get("message", ""), said
+
+
 def test_orders_reach_the_engine(observer, engine):
+    assert observer.answer(RetryTask("a1"), DoneLine).task_id == "a1 again"
     observer.answer(CancelTask("a1", force=True), DoneLine)
     observer.answer(AskPublisher("run", "stop"), DoneLine)
     assert engine.orders == [("cancel", "a1", True), ("ask", "run", "stop")]
