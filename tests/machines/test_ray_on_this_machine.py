@@ -21,18 +21,20 @@ pytestmark = [pytest.mark.real, pytest.mark.ray, pytest.mark.timeout(600)]
 
 SMALL = ["--num-cpus=1", "--object-store-memory=80000000"]
 PROGRAM = """
-import sys
+import os, sys, tempfile, time
 import nbaccel as ray
 
 ray.init(address=sys.argv[1], token_file=sys.argv[2])
 
 @ray.remote(num_gpus=1)
-def devices():
-    import time
-    time.sleep(1)  # so that one node alone would not run both
+def devices(folder, number):
+    open(os.path.join(folder, str(number)), "w").close()
+    while len(os.listdir(folder)) < 2:  # one node alone would not run both
+        time.sleep(0.05)
     return ray.get_runtime_context().get_node_id()
 
-print("ran on", len(set(ray.get([devices.remote() for _ in range(2)]))))
+folder = tempfile.mkdtemp()
+print("ran on", len(set(ray.get([devices.remote(folder, number) for number in range(2)]))))
 """
 
 

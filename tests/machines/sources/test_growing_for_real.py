@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.real, pytest.mark.ray, pytest.mark.timeout(600)]
 
 # Asks for nodes, runs a task on each, sees what the third one waits for, and lets all go.
 PROGRAM = """
-import json, sys, time
+import json, os, sys, tempfile, time
 import ray
 from ray.autoscaler.sdk import request_resources
 from nbaccel.machines.sources import arrivals
@@ -48,12 +48,15 @@ wait_for(lambda: here() == come, "the nodes")
 wait_for(lambda: len(told()["arrivals"]) == asked - come, "the rows")
 
 @ray.remote(num_cpus=0, resources={resource: 1} if resource != "GPU" else {}, num_gpus=int(resource == "GPU"))
-def where():
-    import os
-    time.sleep(1)  # so that one node alone would not run all
+def where(folder, number, several):
+    open(os.path.join(folder, str(number)), "w").close()
+    while len(os.listdir(folder)) < several:  # one node alone would not run all
+        time.sleep(0.05)
     return ray.get_runtime_context().get_node_id(), os.environ.get("SLURMD_NODENAME")
 
-print(json.dumps({"tasks": ray.get([where.remote() for _ in range(come)], timeout=120), "told": told()}))
+folder = tempfile.mkdtemp()
+tasks = ray.get([where.remote(folder, number, come) for number in range(come)], timeout=120)
+print(json.dumps({"tasks": tasks, "told": told()}))
 request_resources(bundles=[])
 wait_for(lambda: here() == 0 and not told()["arrivals"], "the end of the nodes")
 print(json.dumps(told()))
