@@ -1,10 +1,11 @@
 """Facts about processes and this boot from /proc, which only this module reads, so that its fields are parsed once.
 
-These functions raise OSError if the process has ended or is hidden from this user.
+Functions that do not say otherwise raise OSError if the process has ended or is hidden from this user.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from typing import NamedTuple
 
@@ -69,6 +70,20 @@ def environment(pid: int) -> list[bytes]:
         program = facts.code_end
         if not program:
             time.sleep(0.001)
+
+
+def was_started_with(pid: int, variable: str, value: str) -> bool:
+    """Whether a process was started with this variable; False if it has ended or is hidden from this user."""
+    try:
+        return f"{variable}={value}".encode() in environment(pid)
+    except OSError:
+        return False
+
+
+def started_with(variable: str, value: str) -> list[int]:
+    """The ids of all other processes that were started with this variable, even in sessions of their own."""
+    pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+    return [pid for pid in pids if pid != os.getpid() and was_started_with(pid, variable, value)]
 
 
 def name(pid: int, thread: int | None = None) -> str:

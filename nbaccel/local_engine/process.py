@@ -147,15 +147,11 @@ def kill_orphans(sessions: Collection[int]) -> None:
 
 def kill_marked(variable: str, value: str) -> None:
     """SIGKILL every other process that was started with this variable, even in a session of its own."""
-    mark = f"{variable}={value}".encode()
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) == os.getpid():
-            continue
+    for pid in proc.started_with(variable, value):
         try:
-            if mark in proc.environment(int(entry)):
-                os.kill(int(entry), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
         except OSError:
-            continue  # another user's process, or one that has ended
+            continue  # it has ended, or has changed its user
 
 
 def kill_group(group: int) -> None:

@@ -113,15 +113,7 @@ def end(record: NodeRecord, *, force: bool = False) -> bool:
 
 def carriers(name: str) -> list[int]:
     """The processes that belong to the node of this name."""
-    pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
-    return [pid for pid in pids if pid != os.getpid() and _carries(pid, name)]
-
-
-def _carries(pid: int, name: str) -> bool:
-    try:
-        return f"{MARK}={name}".encode() in proc.environment(pid)
-    except OSError:
-        return False  # it has ended, or is another user's
+    return proc.started_with(MARK, name)
 
 
 def _signal(pid: int, name: str, number: signal.Signals) -> None:
@@ -131,7 +123,7 @@ def _signal(pid: int, name: str, number: signal.Signals) -> None:
     except ProcessLookupError:
         return
     try:
-        if _carries(pid, name):
+        if proc.was_started_with(pid, MARK, name):
             signal.pidfd_send_signal(process, number)
     except ProcessLookupError:
         pass

@@ -87,7 +87,7 @@ def end_all(processes: Iterable[LoggedProcess], patience_s: float) -> None:
 def kill_marked(mark: str) -> None:
     """SIGKILL every process that was started with this mark, even in a session of its own."""
     for _ in range(_ROUNDS):  # a process that starts another one in between may be missed by one look
-        marked = _marked(f"{MARK}={mark}".encode())
+        marked = proc.started_with(MARK, mark)
         if not marked:
             return
         for pid in marked:
@@ -96,15 +96,3 @@ def kill_marked(mark: str) -> None:
             except OSError:
                 pass  # it has ended, or has changed its user
         time.sleep(_LOOK_EVERY_S)
-
-
-def _marked(variable: bytes) -> list[int]:
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid():
-            try:
-                if variable in proc.environment(int(entry)):
-                    found.append(int(entry))
-            except OSError:
-                continue  # another user's process, or one that has ended
-    return found
