@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ class TrialMailbox:
         self._messages: list[Message] = []
         self._news = asyncio.Event()
         self._urgent = asyncio.Event()
-        self._taken_at = 0.0
+        self._taken_at = -math.inf
         self._waiting: dict[str, asyncio.Future[bool]] = {}
         self._begun: set[tuple[str, int]] = set()
         self._stopped: set[tuple[str, int]] = set()
