@@ -79,6 +79,7 @@ class DrawnNode(msgspec.Struct, omit_defaults=True):
 class DrawnArrival(msgspec.Struct, omit_defaults=True):
     id: str
     node_type: str
+    state: str = "arriving"
     since: float = 0.0
     usually_s: float | None = None
 

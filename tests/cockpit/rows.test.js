@@ -128,12 +128,12 @@ test("a failed task that is kept has Retry where the source takes it, and the ne
 test("a node that was asked for has a line while it comes and before it goes", () => {
   const [node] = busy().nodes;
   const nodes = [node, { ...node, node_id: "n2", name: "lent", idle_since: NOW - 40, leaves_at: NOW + 20 }, { ...node, node_id: "n3", name: "kept", kept_by: "it has the only copy of an object" }];
-  const scene = sceneOf({ ...busy(), nodes, arrivals: [{ id: "a1", node_type: "large", since: NOW - 30, usually_s: 120 }] }, { ...ASKED, tab: "nodes" }, NOW);
+  const scene = sceneOf({ ...busy(), nodes, arrivals: [{ id: "a1", node_type: "large", since: NOW - 30, usually_s: 120, state: "Slurm: job 12 waits" }] }, { ...ASKED, tab: "nodes" }, NOW);
   assert.deepEqual(scene.nodes.map((each) => [each.name, each.why, each.moves]), [
     ["box", "", false],
     ["lent", "idle for 40 s, leaves in 20 s", true],
     ["kept", "stays: it has the only copy of an object", false],
-    ["large", "for 30 s (usually 2 min 00 s)", true],
+    ["large", "for 30 s (usually 2 min 00 s): Slurm: job 12 waits", true],
   ]);
   const alone = sceneOf({ ...busy(), arrivals: [{ id: "a1", node_type: "large", since: NOW - 30 }] }, ASKED, NOW);
   assert.ok(alone.tabs.some((tab) => tab.id === "nodes"), "the first node that comes has a view");

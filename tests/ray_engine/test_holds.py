@@ -14,7 +14,8 @@ pytest.importorskip("ray")
 from ray.core.generated import autoscaler_pb2
 
 from nbaccel.exceptions import HeadDiedError
-from nbaccel.ray_engine.reports import growth_rows
+from nbaccel.machines.sources import arrivals
+from nbaccel.ray_engine.reports import growth_rows, planning
 from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.views import node_tables, tables
@@ -207,6 +208,49 @@ def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:
     assert (mine.kind, mine.by, mine.job) == ("held", "02000000.ipynb", 2)
     assert snapshot.infeasible_requests == [{"GPU": 9.0}, {"GPU": 2.0}]
     assert "nbaccel" not in sys.modules["nbaccel_in_ray.holds"].__dict__  # it needs nothing of ours on a node
+
+
+MACHINES: dict[str, Any] = {
+    "node_types": [
+        {"name": "gpu", "source": "slurm", "failures": 0, "why": "", "next_try_at": None},
+        {"name": "big", "source": "ssh", "failures": 2, "why": "big1: the key was refused", "next_try_at": 130},
+    ],
+    "arrivals": [
+        {"id": "slurm-12", "node_type": "gpu", "source": "slurm", "state": "job 12 waits in the queue: (Priority)"}
+        | {"since": 88},
+    ],
+}
+
+
+def test_the_provider_s_reasons_go_before_ray_s_and_a_node_is_told_once() -> None:
+    facts = growth.with_machines(growth.of_status(message(STATUS)), MACHINES)
+    # Ray counts i-1, which is the job that the provider tells of, and two more that it has only asked for.
+    assert [(each["id"], each["since"]) for each in facts["arriving"]] == [
+        ("slurm-12", 88), ("gpu-0", 90), ("gpu-1", 90),
+    ]  # fmt: skip
+    two_jobs = {**MACHINES, "arrivals": MACHINES["arrivals"] * 2}
+    assert len(growth.with_machines(growth.of_status(message(STATUS)), two_jobs)["arriving"]) == 3
+
+
+def test_a_job_that_waits_in_slurm_and_a_refused_key_are_told_in_every_view() -> None:
+    snapshot = Snapshot(Runtime("ray", "", ""), time=100.0)
+    facts = growth.with_machines(growth.of_status(message(STATUS)), MACHINES)
+    growth_rows.add(snapshot, {**facts, "request": [], "held": [], "left_out": [], "types": None})  # type: ignore[typeddict-item]
+    text = tables.as_text(node_tables.nodes(snapshot))
+    assert "arriving for 12 s: Slurm: job 12 waits in the queue: (Priority)" in text
+    assert "not coming: ssh: big1: the key was refused; next try in 30 s" in text
+    assert [(row.name, row.source, row.failures) for row in snapshot.node_types] == [
+        ("gpu", "slurm", 0),
+        ("big", "ssh", 2),
+    ]
+    kinds = [{"name": name, "resources": {name: 1.0}, "labels": {}, "max_count": 2} for name in ("gpu", "big")]
+    known: Any = {"scales": True, "groups": kinds, **facts}
+    assert "(Slurm: job 12 waits in the queue: (Priority))" in planning.addable(known, {"gpu": 1})[1]
+    assert "the last one did not come: ssh: big1: the key was refused" in planning.addable(known, {"big": 1})[1]
+
+
+def test_the_provider_writes_where_the_views_read() -> None:
+    assert (growth.MACHINES, growth.MACHINES_NAMESPACE) == (arrivals.KEY, arrivals.NAMESPACE)
 
 
 def test_a_block_whose_cluster_was_lost_ends_at_once_and_nothing_more_can_be_held() -> None:

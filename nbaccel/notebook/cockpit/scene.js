@@ -155,11 +155,11 @@ function nodesOf(snapshot, now) {
     role: node.is_head ? "head" : "",
     resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
     why: plain(node.why) || whyOfNode(node, now),
-    moves: Boolean(node.leaves_at && node.leaves_at > now),
+    moves: (node.leaves_at ?? 0) > now,
   }));
   const coming = (snapshot.arrivals ?? []).map((each) => ({
     key: each.id, name: plain(each.node_type), sign: "◌", state: "arriving", role: "", resources: "", moves: true,
-    why: `for ${duration(now - (each.since ?? now))}${each.usually_s == null ? "" : ` (usually ${duration(each.usually_s)})`}`,
+    why: `for ${duration(now - (each.since ?? now))}${each.usually_s ? ` (usually ${duration(each.usually_s)})` : ""}${each.state ? `: ${plain(each.state)}` : ""}`,
   }));
   return [...here, ...coming];
 }
@@ -167,7 +167,7 @@ function nodesOf(snapshot, now) {
 /** Why a node that was asked for stays, or when it leaves. @param {import("./types.js").NodeRow} node @param {number} now */
 function whyOfNode(node, now) {
   if (node.kept_by) return `stays: ${plain(node.kept_by)}`;
-  if (node.leaves_at == null || node.idle_since == null) return "";
+  if (!node.leaves_at || !node.idle_since) return "";
   const left = node.leaves_at - now;
   return `idle for ${duration(now - node.idle_since)}, ${left > 0 ? `leaves in ${duration(left)}` : "kept for a request or its type's min"}`;
 }

@@ -51,7 +51,7 @@
  * @property {number | null} [leaves_at]
  * @property {string} [kept_by]
  *
- * @typedef {{id: string, node_type: string, since?: number, usually_s?: number | null}} ArrivalRow a node that was asked for
+ * @typedef {{id: string, node_type: string, state?: string, since?: number, usually_s?: number | null}} ArrivalRow a node that was asked for
  *
  * @typedef {object} TaskRow
  * @property {string} task_id

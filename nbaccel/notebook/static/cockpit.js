@@ -827,11 +827,11 @@ function actorsMore(snapshot){const shown=(snapshot.actors??[]).filter((row)=>ro
 const all=Object.entries(snapshot.actor_counts??{}).filter(([state])=>state!=="DEAD");
 return Math.max(0,all.reduce((sum,[,number])=>sum+number,0)-shown)}
 function alertsOf(snapshot,now){return(snapshot.alerts??[]).map((alert,index)=>({key:`${alert.since}/${index}`,kind:plain(alert.kind),message:plain(alert.message),age:age(now-alert.since),never:(alert.kind==="infeasible"&&alert.task_id)||"-"})).reverse()}
-function nodesOf(snapshot,now){const here=(snapshot.nodes??[]).map((node)=>({key:node.node_id,name:plain(node.name),sign:node.alive===false?"✕":"●",state:node.alive===false?"gone":"alive",role:node.is_head?"head":"",resources:resourcesOf({...snapshot,nodes:[node]},Boolean(snapshot.ended)).join(" · "),why:plain(node.why)||whyOfNode(node,now),moves:Boolean(node.leaves_at&&node.leaves_at>now)}));
-const coming=(snapshot.arrivals??[]).map((each)=>({key:each.id,name:plain(each.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(now-(each.since??now))}${each.usually_s==null?"":` (usually ${duration(each.usually_s)})`}`}));
+function nodesOf(snapshot,now){const here=(snapshot.nodes??[]).map((node)=>({key:node.node_id,name:plain(node.name),sign:node.alive===false?"✕":"●",state:node.alive===false?"gone":"alive",role:node.is_head?"head":"",resources:resourcesOf({...snapshot,nodes:[node]},Boolean(snapshot.ended)).join(" · "),why:plain(node.why)||whyOfNode(node,now),moves:(node.leaves_at??0)>now}));
+const coming=(snapshot.arrivals??[]).map((each)=>({key:each.id,name:plain(each.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(now-(each.since??now))}${each.usually_s?` (usually ${duration(each.usually_s)})`:""}${each.state?`: ${plain(each.state)}`:""}`}));
 return[...here,...coming]}
 function whyOfNode(node,now){if(node.kept_by)return`stays: ${plain(node.kept_by)}`;
-if(node.leaves_at==null||node.idle_since==null)return"";
+if(!node.leaves_at||!node.idle_since)return"";
 const left=node.leaves_at-now;
 return`idle for ${duration(now-node.idle_since)}, ${left>0?`leaves in ${duration(left)}`:"kept for a request or its type's min"}`}
 const STYLE=`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from nbaccel.ray_engine.reports.snapshot_building import job_number
 from nbaccel.views.snapshot import ArrivalRow, NodeTypeRow, RequestRow, Snapshot
@@ -23,6 +23,7 @@ class GrowthFacts(TypedDict):
     failed: list[dict[str, Any]]
     infeasible: list[dict[str, float]]
     left_out: list[dict[str, Any]]
+    sources: NotRequired[dict[str, str]]
 
 
 def add(snapshot: Snapshot, facts: GrowthFacts) -> None:
@@ -39,7 +40,13 @@ def add(snapshot: Snapshot, facts: GrowthFacts) -> None:
             idle_s = types[node.node_type].get("idle_s")
             node.leaves_at = node.idle_since + idle_s if idle_s is not None else None
     snapshot.arrivals = [
-        ArrivalRow(each["id"], each["type"], SOURCE, each.get("why") or "arriving", each.get("since") or snapshot.time)
+        ArrivalRow(
+            each["id"],
+            each["type"],
+            each.get("source", SOURCE),
+            each.get("why") or "arriving",
+            each.get("since") or snapshot.time,
+        )
         for each in facts["arriving"]
     ]
     snapshot.node_types = _types(types, facts, Counter(node.node_type for node in alive))
@@ -53,14 +60,15 @@ def _types(types: dict[str, dict[str, Any]], facts: GrowthFacts, here: Counter[s
     """The types that are told, and those of nodes that come or have failed; of these only the name is known."""
     arriving = Counter(each["type"] for each in facts["arriving"])
     failed = {each["type"]: each for each in sorted(facts["failed"], key=lambda each: each["at"])}
+    sources = facts.get("sources", {})
     rows = []
     for name in dict.fromkeys([*types, *arriving, *failed]):
         told, failure = types.get(name, {}), failed.get(name, {})
         rows.append(
             NodeTypeRow(
-                name, SOURCE, told.get("resources", {}), told.get("labels", {}), told.get("min_workers", 0),
-                told.get("max_workers", 0), here[name], arriving[name], told.get("idle_s"),
-                failure.get("count", 0), failure.get("why", ""),
+                name, sources.get(name, SOURCE), told.get("resources", {}), told.get("labels", {}),
+                told.get("min_workers", 0), told.get("max_workers", 0), here[name], arriving[name], told.get("idle_s"),
+                failure.get("count", 0), failure.get("why", ""), failure.get("next_try_at"),
             )
         )  # fmt: skip
     return rows

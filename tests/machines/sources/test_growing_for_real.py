@@ -26,6 +26,10 @@ import json, os, sys, tempfile, time
 import ray
 from ray.autoscaler.sdk import request_resources
 from nbaccel.machines.sources import arrivals
+from nbaccel.ray_engine.startup.starting import import_shipped
+
+import_shipped()
+from nbaccel_in_ray import growth
 
 address, resource, asked, come = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 ray.init(address, log_to_driver=False)
@@ -56,7 +60,8 @@ def where(folder, number, several):
 
 folder = tempfile.mkdtemp()
 tasks = ray.get([where.remote(folder, number, come) for number in range(come)], timeout=120)
-print(json.dumps({"tasks": tasks, "told": told()}))
+seen = [(each["source"], each["why"]) for each in growth.growth()["arriving"]]
+print(json.dumps({"tasks": tasks, "told": told(), "seen": seen}))
 request_resources(bundles=[])
 wait_for(lambda: here() == 0 and not told()["arrivals"], "the end of the nodes")
 print(json.dumps(told()))
@@ -110,6 +115,7 @@ def test_jobs_of_slurm_become_nodes_and_end_when_nothing_needs_them(place: Place
         assert outside.jobs(environ) == []
     assert '"n1"' in first and '"n2"' in first
     assert "waits in the queue" in first and "(Resources)" in first
+    assert '["slurm", "Slurm: job ' in first  # as the views of a driver tell it
     assert '"arrivals": []' in last and '"failures": 0' in last
 
 

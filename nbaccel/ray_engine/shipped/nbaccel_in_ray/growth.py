@@ -13,6 +13,8 @@ from nbaccel_in_ray.reporting import NAMESPACE
 Row = dict[str, Any]
 _DEAD = 2  # a NodeStatus of Ray's
 NODE_TYPES = "nbaccel_node_types"  # where the command that started the head has noted its types
+MACHINES, MACHINES_NAMESPACE = b"nbaccel:machines", b"nbaccel"  # where the provider of machines tells how far they are
+_SOURCES = {"slurm": "Slurm"}  # as sentences write them
 
 
 def growth() -> Row:
@@ -23,6 +25,7 @@ def growth() -> Row:
     nodes       node -> its type, and for how many seconds it has been idle
     arriving    nodes that were asked for: type, id, and since when or why they are not here
     failed      nodes that did not come: type, why, at
+    sources     type -> where its nodes come from, as far as that is told
     infeasible  requested bundles that no node and no type can meet together
     left_out    of what notebooks hold: what would be too much beside the rest
     """
@@ -34,7 +37,12 @@ def growth() -> Row:
             "infeasible": []
         }
     reply = cluster_request.status()
-    return {**facts, "request": _of_programs(cluster_request.of_status(reply), known), **of_status(reply)}
+    return {**facts, "request": _of_programs(cluster_request.of_status(reply), known), **news(reply)}
+
+
+def news(reply: Any) -> Row:
+    """The nodes in the second autoscaler's message, with what their provider tells where it is nbaccel's."""
+    return with_machines(of_status(reply), published_machines())
 
 
 def of_status(reply: Any) -> Row:
@@ -75,6 +83,48 @@ def published_types() -> dict[str, Row] | None:
     """These types; None where nobody has noted any."""
     content = internal_kv._internal_kv_get(NODE_TYPES, namespace=NAMESPACE)
     return dict(json.loads(content)) if content else None
+
+
+def published_machines() -> Row | None:
+    """What the provider of Slurm's and ssh's machines tells; None where the head has another provider."""
+    content = internal_kv._internal_kv_get(MACHINES, namespace=MACHINES_NAMESPACE)
+    return dict(json.loads(content)) if content else None
+
+
+def with_machines(facts: Row, told: Row | None) -> Row:
+    """These facts, where the provider's word goes before the autoscaler's, which knows no reasons."""
+    if told is None:
+        return facts
+    types = {row["name"]: row for row in told["node_types"]}
+    others = [each for each in facts["arriving"] if each["type"] not in types]
+    arriving = [_arrival(row) for row in told["arrivals"]]
+    for name in types:
+        arriving += _not_begun([each for each in facts["arriving"] if each["type"] == name], arriving)
+    failed = [
+        {"type": row["name"], "why": _by(row["source"], row["why"]), "at": 0, "count": row["failures"]}
+        | {"next_try_at": row["next_try_at"]}
+        for row in types.values()
+        if row["failures"]
+    ]
+    failed += [each for each in facts["failed"] if each["type"] not in types]
+    sources = {name: row["source"] for name, row in types.items()}
+    return {**facts, "arriving": others + arriving, "failed": failed, "sources": sources}
+
+
+def _arrival(row: Row) -> Row:
+    why = _by(row["source"], row["state"])
+    return {"type": row["node_type"], "id": row["id"], "since": row["since"], "why": why, "source": row["source"]}
+
+
+def _not_begun(of_ray: list[Row], of_provider: list[Row]) -> list[Row]:
+    """The nodes of one type that Ray has asked for and the provider has not begun; Ray counts the begun ones too."""
+    requests = [each for each in of_ray if each.get("since")]
+    begun = sum(each["type"] == of_ray[0]["type"] for each in of_provider) if of_ray else 0
+    return requests[max(begun - (len(of_ray) - len(requests)), 0) :]
+
+
+def _by(source: str, said: str) -> str:
+    return f"{_SOURCES.get(source, source)}: {said}" if said else ""
 
 
 def _of_programs(current: list[cluster_request.Bundle], known: Row) -> list[cluster_request.Bundle]:

@@ -68,7 +68,7 @@ def _group(config: Any) -> Row:
 
 def _news() -> Row:
     """Which nodes come, and which did not."""
-    known = growth.of_status(cluster_request.status())
+    known = growth.news(cluster_request.status())
     return {name: known[name] for name in ("arriving", "failed")} | {
         "here": Counter(node["type"] for node in known["nodes"].values())
     }
