@@ -292,6 +292,32 @@ def test_a_call_that_waits_can_be_cancelled() -> None:
     assert nbaccel.get(notes.read.remote()) == []
 
 
+def test_a_cancelled_call_leaves_the_connection_to_its_actor() -> None:
+    notes = connected(Notes.remote())
+    line = line_of(notes)
+    for number in range(10):
+        running = notes.run_until_cancelled.remote()
+        waiting = notes.note.remote(number)
+        nbaccel.cancel(waiting)
+        nbaccel.cancel(running)
+        for ref in (waiting, running):
+            with pytest.raises(exceptions.TaskCancelledError):
+                nbaccel.get(ref, timeout=60)
+        assert line_of(notes) is line
+    assert nbaccel.get(notes.read.remote()) == []
+
+
+def test_results_for_a_connection_that_its_caller_has_closed_come_from_the_head(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    running = notes.wait_for.remote(str(tmp_path / "gate"))
+    later = [notes.note.remote(number) for number in range(3)]
+    line_of(notes).stop_reading()
+    (tmp_path / "gate").touch()
+    nbaccel.get(running, timeout=60)
+    assert nbaccel.get(later, timeout=60) == list(range(3))
+    assert nbaccel.get(notes.read.remote()) == list(range(3))
+
+
 def test_calls_under_way_keep_an_actor_whose_handle_has_gone(tmp_path: Any) -> None:
     notes = connected(Notes.remote())
     refs = [notes.wait_for.remote(str(tmp_path / "gate"))]

@@ -26,6 +26,7 @@ from nbaccel.local_engine.client.link import FULL, Link, block_signals
 from nbaccel.local_engine.client.straight_line import ActorWay, StraightLine
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.terms import TaskKind, Terms
 
@@ -214,7 +215,7 @@ class StraightCalls:
                 self._value_came(message)
             return
         line = call.way.line
-        if message.value.status == wire.FAILED and line is not None:
+        if line is not None and failures.is_end_of_actor(message.value):
             call.failure = message  # if the actor has answered before its end, that counts
             line.stop_reading()
             return
@@ -223,7 +224,7 @@ class StraightCalls:
     def _take(self, call: OpenCall, message: wire.ObjectValue) -> None:
         """The head has the result of a call, and believes that we hold it."""
         call.answered = True
-        if message.value.status == wire.FAILED:
+        if failures.is_end_of_actor(message.value):
             self.book.failed(call.call.task_id)
         elif call.way.line is None:
             self.book.answered(call.call.task_id)

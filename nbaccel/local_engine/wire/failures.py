@@ -34,6 +34,14 @@ def failed(kind: str, message: str, **facts: Any) -> wire.Value:
     return wire.Value(wire.FAILED, wire.pack(SystemFailure(kind, message, **facts)))
 
 
+def is_end_of_actor(value: wire.Value) -> bool:
+    """Whether a value says that its call failed because the actor's process ended."""
+    if value.status != wire.FAILED or value.data is None:
+        return False
+    kind: Any = getattr(exceptions, msgspec.msgpack.decode(value.data, type=SystemFailure).kind, None)
+    return kind is not None and issubclass(kind, exceptions.RayActorError)
+
+
 def error_of(status: int, data: Any) -> Any:
     """The exception (a BaseException) to raise for a value that is an error."""
     if status == wire.RAISED:

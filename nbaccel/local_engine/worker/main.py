@@ -408,13 +408,15 @@ class WorkerEngine(Client):
             self._finish_straight(done, *ended)
 
     def _finish_straight(self, done: wire.Done, call: wire.StraightCall, is_told: bool) -> None:
-        """Answer the caller. If the head has to know more than that the call has ended, the answer goes to the head."""
+        """Answer the caller. The answer goes to the head if that has to know more than that the call has ended.
+
+        It does so too if the caller has closed the connection.
+        """
         straight = self._straight_link.straight
         assert straight is not None
         result = done.results[0] if len(done.results) == 1 else None
         is_plain = result is not None and result.value.data is not None and not result.refs
-        if is_plain and not (is_told or done.failed or done.exiting):
-            straight.answer(done)
+        if is_plain and not (is_told or done.failed or done.exiting) and straight.answer(done):
             return
         if not is_told:
             self.link.say_later(wire.CallTold(call))

@@ -73,14 +73,18 @@ class StraightInbox:
             else:
                 self.calls.append(message)
 
-    def answer(self, done: wire.Done) -> None:
-        """Send the end of a call. A caller that has gone needs none."""
+    def answer(self, done: wire.Done) -> bool:
+        """Send the end of a call. Returns False if the caller takes no more answers here.
+
+        The calls that it sent before may still wait to be read: only reading tells that there are no more.
+        """
         try:
             self.sock.sendall(wire.frame([done]))
         except (BrokenPipeError, ConnectionResetError):
-            self.has_ended = True
+            return False
         except OSError as error:
             self.trouble = f"its connection to its caller is broken: {error}"
+        return True
 
 
 CONNECTED = object()  # in the inbox: a caller's connection has come

@@ -78,6 +78,17 @@ def test_the_end_of_the_caller_lets_what_it_held_back_run(ways: Ways) -> None:
     assert not ways.inbox.trouble
 
 
+def test_an_answer_that_nobody_takes_leaves_the_calls_that_still_wait_to_be_read(ways: Ways) -> None:
+    ways.straight(1, b"s1")
+    ways.inbox.read()
+    ways.straight(2, b"s2")
+    ways.line.stop_reading()
+    assert not ways.inbox.answer(wire.Done(b"s1", []))
+    assert not ways.inbox.has_ended
+    ways.inbox.read()
+    assert [ways.next().task_id for _ in range(2)] == [b"s1", b"s2"]
+
+
 def test_a_number_that_an_interrupt_repeats_holds_nothing_up(ways: Ways) -> None:
     ways.straight(1, b"s")
     ways.straight(1, b"again")
@@ -97,7 +108,8 @@ def test_an_answer_reaches_the_caller_and_one_that_comes_too_late_is_no_trouble(
     ways.inbox.answer(wire.Done(b"s", []))
     assert [done.task_id for done in ways.line.read() or ()] == [b"s"]
     ways.line.sock.close()
-    ways.inbox.answer(wire.Done(b"t", []))
+    assert not ways.inbox.answer(wire.Done(b"t", []))
+    ways.inbox.read()
     assert ways.inbox.has_ended
     assert not ways.inbox.trouble
 
