@@ -7,7 +7,8 @@ MINUTES ?= 1
 SEED ?= 1
 PY := $(VENV)/bin/python
 REAL_FILES = $(shell grep -rl --include='test_*.py' 'mark\.real' tests)
-IN_PROCESSES = $(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder
+# A test that outlasts its limit ends its process. The run ends with it: xdist would wait for the tests of its lane.
+IN_PROCESSES = $(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 COCKPIT := tests/cockpit
 NODE_MODULES := $(COCKPIT)/node_modules/.package-lock.json
 EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/notebook/past nbaccel/notebook/runs -type f \
