@@ -260,13 +260,16 @@ def _stopped(control: Control, record: _Record, force: bool) -> bool:
 
 
 @main.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of snapshots, one for each head.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON array: a snapshot of each head, a ray_node for each Ray node."
+)
 @click.pass_obj
 def status(control: Control, as_json: bool) -> None:
     """Show every head of yours: what is free, who holds which device, what waits and why."""
     snapshots = _observed(control)
     if as_json:
-        click.echo(json.dumps([snapshot.as_dict() for snapshot in snapshots]))
+        ray_nodes = [{"ray_node": node_commands.state_as_dict(node)} for node in control.ray_nodes()]
+        click.echo(json.dumps([*(snapshot.as_dict() for snapshot in snapshots), *ray_nodes]))
         return
     nodes = control.ray_nodes()
     if not snapshots and not nodes:

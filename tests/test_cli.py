@@ -179,6 +179,16 @@ def test_status_tells_of_ray_s_nodes_also_where_their_cluster_does_not_answer(ma
     assert "The token in /nowhere/token cannot be read" in done.output
 
 
+def test_status_as_json_has_ray_s_nodes_after_the_snapshots(machine: FakeMachine) -> None:
+    machine.ray_nodes = [NodeRecord("ef", "a:1", 21, 0, "", "", is_head=True, token_file="/nowhere/token")]
+    machine.add(11)
+    snapshot, node = json.loads(machine.run("status", "--json").output)
+    assert "ray_node" not in snapshot
+    told = node["ray_node"]
+    assert (told["session"], told["address"], told["pid"], told["is_head"]) == ("ef", "a:1", 21, True)
+    assert told["nodes"] is None and "The token in /nowhere/token cannot be read" in told["why"]
+
+
 def test_stop_with_several_shared_heads_lists_them_and_ends_none(machine: FakeMachine) -> None:
     machine.add(11)
     machine.add(12)

@@ -57,16 +57,37 @@ def state_of(record: NodeRecord) -> str:
     return f"{title}, pid {record.pid}{kind}, since {since}: {_cluster(record)}"
 
 
+def state_as_dict(record: NodeRecord) -> dict[str, Any]:
+    """The same for programs: the cluster's `nodes` and `resources`, None where `why` says why they are not known."""
+    found = _size_or_why(record)
+    why, size = (found, None) if isinstance(found, str) else ("", found)
+    return {
+        "session": record.session,
+        "address": record.address,
+        "pid": record.pid,
+        "is_head": record.is_head,
+        "node_type": record.node_type,
+        "started_at": record.started_at,
+        "nodes": size.nodes if size else None,
+        "resources": size.quantities if size else None,
+        "why": why,
+    }
+
+
 def _cluster(record: NodeRecord) -> str:
+    size = _size_or_why(record)
+    return size if isinstance(size, str) else f"the cluster has {size}."
+
+
+def _size_or_why(record: NodeRecord) -> ray_preflight.ClusterSize | str:
     try:
         if record.token_file:
             ray_tokens.show_token_of(record.token_file)
         else:
             os.environ["RAY_AUTH_MODE"] = "token"
-        size = ray_preflight.cluster_size(record.address)
+        return ray_preflight.cluster_size(record.address) or "the cluster does not answer."
     except (ImportError, ValueError, OSError) as error:
         return str(error)
-    return f"the cluster has {size}." if size else "the cluster does not answer."
 
 
 def _refuse(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:

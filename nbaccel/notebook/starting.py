@@ -57,8 +57,14 @@ class Starter:
         self._asked = None
         if not self._cluster.is_initialized():
             return "nbaccel was not running here."
-        shared = self._cluster.snapshot().runtime.shared
+        runtime = self._cluster.snapshot().runtime
+        shared = runtime.shared
         self._cluster.shutdown()
+        if shared and runtime.engine == "ray":
+            return (
+                "Left the Ray cluster; it runs on. It is ended where it was started: `nbaccel stop` on the machine of "
+                "`nbaccel start --head`, `kubectl delete raycluster NAME` on Kubernetes."
+            )
         return "Left the shared cluster; it runs on. End it with: nbaccel stop" if shared else "nbaccel has shut down."
 
     def _compare(self, asked: dict[str, Any]) -> None:

@@ -82,6 +82,7 @@ class Growth:
         self._numbers = count(1)
         self._decided_at = -1.0
         self._due: float | None = None
+        self._needed: dict[Place, str] = {}  # idle nodes that stay, and for what: "request", "group" or "min"
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
@@ -123,6 +124,7 @@ class Growth:
         record = self.types.get(place.node_type)
         if record is not None:
             record.here.pop(place, None)
+            self._needed.pop(place, None)
             self._cluster.emptied.pop(place, None)
             self._cluster.stirred = True
 
@@ -215,10 +217,14 @@ class Growth:
 
     def _release(self, plan: GrowthPlan, now: float) -> None:
         """Of each type, the nodes that have been idle for longest, as far as none of them is needed."""
+        self._needed = dict.fromkeys(plan.spoken_for, "group")
         for name, record in self.types.items():
-            surplus = len(record.here) - max(record.spec.min, plan.needed.get(name, 0))
+            needed = plan.needed.get(name, 0)
+            surplus = max(len(record.here) - max(record.spec.min, needed), 0)
             idle = [place for place in record.here if is_idle(place) and place not in plan.spoken_for]
-            for place in sorted(idle, key=lambda place: place.idle_since)[: max(surplus, 0)]:
+            idle.sort(key=lambda place: place.idle_since)
+            self._needed |= dict.fromkeys(idle[surplus:], "request" if needed else "min")
+            for place in idle[:surplus]:
                 if place.idle_since + record.spec.idle_s <= now:
                     self._cluster.sends_away(place)
                     self._out.append(ReleaseNode(place.node_id, f"nobody has used it for {record.spec.idle_s:g} s"))
@@ -244,9 +250,13 @@ class Growth:
         return sum(left for each, left in plan.short if each.asked == wanted.asked and each.labels == wanted.labels)
 
     def leaves_at(self, place: Place) -> float | None:
-        """When an idle node of a type will be looked at to leave; None for one that is used or has no type."""
+        """When an idle node of a type may leave, if nothing needs it; None for one that is used or has no type."""
         record = self.types.get(place.node_type)
         return place.idle_since + record.spec.idle_s if record is not None and is_idle(place) else None
+
+    def needed_for(self, place: Place) -> str:
+        """What an idle node stays for by the last decision: a "request", a "group", its type's "min", or ""."""
+        return self._needed.get(place, "") if is_idle(place) else ""
 
 
 def _choices(bundles: ev.RequestedBundles) -> list[tuple[Choice, int]]:

@@ -107,6 +107,11 @@ class Queries:
         place = self._cluster.nodes.get(node_id)
         return self._growth.leaves_at(place) if place is not None else None
 
+    def needed_for(self, node_id: bytes) -> str:
+        """What an idle node of a type stays for: a "request", a "group", its type's "min", or "" for nothing."""
+        place = self._cluster.nodes.get(node_id)
+        return self._growth.needed_for(place) if place is not None else ""
+
     # --- tasks ----------------------------------------------------------------------------------------------------
 
     def task_record(self, task_id: bytes) -> TaskRecord | None:

@@ -117,11 +117,11 @@ def requests(snapshot: Snapshot) -> list[str]:
 
 
 def _state(node: NodeRow, now: float) -> str:
+    idle = f"idle for {wording.duration(max(now - node.idle_since, 0))}" if node.idle_since is not None else ""
     if node.kept_by:
-        return f"stays: {node.kept_by}"
-    if node.leaves_at is None or node.idle_since is None:
-        return "in use" if node.node_type else "here"
-    idle = f"idle for {wording.duration(max(now - node.idle_since, 0))}"
+        return f"{idle}{', ' if idle else ''}stays: {wording.plain(node.kept_by)}"
+    if node.leaves_at is None:
+        return idle or ("in use" if node.node_type else "here")
     left = node.leaves_at - now
     return (
         f"{idle}, leaves in {wording.duration(left)}" if left > 0 else f"{idle}, kept for a request or its type's min"

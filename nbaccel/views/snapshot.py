@@ -76,8 +76,8 @@ class NodeRow(msgspec.Struct):
     why: str = ""  # of a dead one
     node_type: str = ""  # of a node that was asked for
     idle_since: float | None = None  # of such a node: since when nobody has held any of it
-    leaves_at: float | None = None  # when it may leave, unless a request or the type's min keeps it
-    kept_by: str = ""  # why it did not leave when it was told to
+    leaves_at: float | None = None  # when it may leave; None where it is known that something keeps it
+    kept_by: str = ""  # why it stays though it is idle: who needs it, or why it did not leave when it was told to
     kept_objects: list[str] = []  # the largest objects that are only there, then
 
 

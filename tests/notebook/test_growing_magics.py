@@ -42,6 +42,8 @@ def test_scale_asks_for_room_for_this_notebook_until_it_says_zero(run: Run) -> N
     until(lambda: here() == 2, "two nodes come")
     shown = run("%accel_nodes")
     assert "gpu-1" in shown and "gpu-2" in shown and "2 GPU" in shown
+    until(lambda: run("%accel_nodes").count("holds room") == 2, "both are idle")
+    assert "leaves in" not in run("%accel_nodes")
     assert "asks for no room" in run("%accel_scale 0")
     assert autoscaler.status().requests == []
     until(lambda: here() == 0, "both leave")

@@ -106,6 +106,14 @@ def test_shared_starts_a_head_that_a_second_notebook_joins(cluster: FakeCluster,
     assert [name for name, _ in cluster.asked].count("start_head") == 1
 
 
+def test_a_ray_cluster_that_is_left_is_ended_where_it_was_started(cluster: FakeCluster, starter: Starter) -> None:
+    starter.start({"address": "10.0.0.5:6379"})
+    cluster.snapshot().runtime.engine = "ray"
+    said = starter.stop()
+    assert said.startswith("Left the Ray cluster; it runs on.")
+    assert "End it with" not in said and "kubectl delete raycluster" in said
+
+
 def test_joining_says_when_ones_own_options_do_not_apply(cluster: FakeCluster, starter: Starter) -> None:
     cluster.start_head()
     assert "not num_gpus=8" in starter.start({"num_gpus": 8}, shared=True)[0]

@@ -249,6 +249,18 @@ def test_a_job_that_waits_in_slurm_and_a_refused_key_are_told_in_every_view() ->
     assert "the last one did not come: ssh: big1: the key was refused" in planning.addable(known, {"big": 1})[1]
 
 
+def test_an_idle_node_that_a_notebook_holds_says_who_and_not_when_it_leaves() -> None:
+    told = {"gpu": {"resources": {"GPU": 1}, "min_workers": 0, "max_workers": 5, "idle_s": 60.0}}
+    rows = [NodeRow(id, id, totals={"CPU": 4.0, "GPU": 1.0}) for id in ("01", "02", "03")]
+    snapshot = Snapshot(Runtime("ray", "", ""), time=100.0, nodes=rows)
+    nodes = {id: {"type": "gpu", "idle_s": idle} for id, idle in (("01", 0), ("02", 40.0), ("03", 30.0))}
+    facts: Any = {"request": [], "held": [held("02000000", GPU, GPU)], "left_out": [], "types": told, "nodes": nodes}
+    growth_rows.add(snapshot, {**facts, "arriving": [], "failed": [], "infeasible": []})
+    text = tables.as_text(node_tables.nodes(snapshot))
+    assert "idle for 40 s, stays: 02000000.ipynb holds room" in text  # the busy one counts for the first GPU
+    assert "idle for 30 s, leaves in 30 s" in text
+
+
 def test_the_provider_writes_where_the_views_read() -> None:
     assert (growth.MACHINES, growth.MACHINES_NAMESPACE) == (arrivals.KEY, arrivals.NAMESPACE)
 

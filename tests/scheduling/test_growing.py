@@ -182,7 +182,9 @@ def test_a_request_is_a_floor_that_counts_what_is_here_and_holds_its_nodes():
     world.comes()
     world.time_passes(1000)
     assert world.released == []
+    assert world.scheduler.needed_for(node_id) == "request"
     world.request()
+    assert world.scheduler.needed_for(node_id) == ""
     world.time_passes(61)
     assert len(world.released) == 2 and node_id in world.released
 

@@ -15,6 +15,7 @@ from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry
 from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.quantities import UNIT
+from nbaccel.views import stay_words
 from nbaccel.views.listed import ListedNode
 from nbaccel.views.snapshot import (
     Alert,
@@ -180,11 +181,12 @@ class SnapshotBuilder:
         leaves_at = self._scheduler.leaves_at(spec.node_id)
         if place is None or leaves_at is None:
             return {"node_type": spec.node_type}
+        needed = self._scheduler.needed_for(spec.node_id)
         return {
             "node_type": spec.node_type,
             "idle_since": place.idle_since + offset,
-            "leaves_at": leaves_at + offset,
-            "kept_by": place.kept_by,
+            "leaves_at": None if needed else leaves_at + offset,
+            "kept_by": place.kept_by or stay_words.stays_for(needed, self._growing.requests()),
             "kept_objects": self._growing.kept_objects(spec.node_id) if place.kept_by else [],
         }
 

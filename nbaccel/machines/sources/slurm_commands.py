@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -79,7 +80,10 @@ def most_gpus(printed: str) -> dict[str, int]:
 
 def job_name(cluster: str, node_type: str) -> str:
     """What finds the jobs of one cluster again; the name of a type may have any characters."""
-    return f"nbaccel-{cluster}-{re.sub(r'[^A-Za-z0-9_.-]', '_', node_type)}"
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", node_type)
+    if plain != node_type:  # two names may look alike then
+        plain += f".{hashlib.blake2b(node_type.encode(), digest_size=4).hexdigest()}"
+    return f"nbaccel-{cluster}-{plain}"
 
 
 def directives(options: Mapping[str, Any]) -> list[str]:

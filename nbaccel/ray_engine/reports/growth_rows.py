@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any, NotRequired, TypedDict
 
 from nbaccel.ray_engine.reports.snapshot_building import job_number
-from nbaccel.views.snapshot import ArrivalRow, NodeTypeRow, RequestRow, Snapshot
+from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, RequestRow, Snapshot
+from nbaccel.views.stay_words import stays_for
 
 SOURCE = "Ray's autoscaler"
 
@@ -39,6 +40,7 @@ def add(snapshot: Snapshot, facts: GrowthFacts) -> None:
             node.idle_since = snapshot.time - known["idle_s"]
             idle_s = types[node.node_type].get("idle_s")
             node.leaves_at = node.idle_since + idle_s if idle_s is not None else None
+    _say_who_needs(alive, facts, _requests(facts))
     snapshot.arrivals = [
         ArrivalRow(
             each["id"],
@@ -54,6 +56,20 @@ def add(snapshot: Snapshot, facts: GrowthFacts) -> None:
     snapshot.infeasible_requests = facts["infeasible"] + [
         bundle for held in facts["left_out"] for bundle in held["bundles"]
     ]
+
+
+def _say_who_needs(nodes: list[NodeRow], facts: GrowthFacts, requests: list[RequestRow]) -> None:
+    """Idle nodes that a request counts do not leave. Ray does not tell which: those in use count first, as with it."""
+    bundles = [each["resources"] for each in facts["request"]]
+    bundles += [bundle for held in facts["held"] if held not in facts["left_out"] for bundle in held["bundles"]]
+    room = [(node, dict(node.totals)) for node in sorted(nodes, key=lambda node: node.idle_since is not None)]
+    for bundle in bundles:
+        for node, free in room:
+            if all(free.get(name, 0.0) >= amount for name, amount in bundle.items()):
+                free.update({name: free[name] - amount for name, amount in bundle.items() if amount})
+                if node.idle_since is not None and node.leaves_at is not None:
+                    node.leaves_at, node.kept_by = None, stays_for("request", requests)
+                break
 
 
 def _types(types: dict[str, dict[str, Any]], facts: GrowthFacts, here: Counter[str]) -> list[NodeTypeRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -72,4 +73,10 @@ def test_the_largest_node_of_each_partition_is_found() -> None:
 
 
 def test_the_name_of_a_job_has_no_character_that_a_list_of_names_could_not_have() -> None:
-    assert slurm_commands.job_name("c1", "a,b c|d") == "nbaccel-c1-a_b_c_d"
+    assert slurm_commands.job_name("c1", "a_b.c") == "nbaccel-c1-a_b.c"
+    assert re.fullmatch(r"nbaccel-c1-a_b_c_d\.[0-9a-f]{8}", slurm_commands.job_name("c1", "a,b c|d"))
+
+
+def test_types_whose_names_differ_in_such_characters_only_have_jobs_of_their_own() -> None:
+    names = ["a b", "a,b", "a_b", "a|b", "ä"]
+    assert len({slurm_commands.job_name("c1", name) for name in names}) == len(names)
