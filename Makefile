@@ -33,12 +33,13 @@ installed-for-tests: $(VENV)/.stamp-dev
 
 # All tests but those of test-real, in as many processes as TEST_PROCESSES says; 0 is in this one.
 test: installed-for-tests
-	$(IN_PROCESSES) -m "not real and not ray and not browser" $(PYTEST_ARGS)
+	$(IN_PROCESSES) -m "not real and not ray and (axe or not browser)" $(PYTEST_ARGS)
 
-# Tests with real Ray clusters and real browsers, then those of other real programs, file by file: Ray keeps the token of
-# the first cluster for the life of a process. Pytest exits with 5 where PYTEST_ARGS chooses none.
+# Tests with real Ray clusters and real browsers (but axe's, which `make test` runs), then those of other real programs,
+# file by file: Ray keeps the token of the first cluster for the life of a process. Pytest exits with 5 where PYTEST_ARGS
+# chooses none.
 test-real: installed-for-tests
-	$(IN_PROCESSES) -m "(ray or browser) and not real" $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(IN_PROCESSES) -m "(ray or browser) and not real and not axe" $(PYTEST_ARGS) || [ $$? -eq 5 ]
 	set -e; for file in $(REAL_FILES); do $(PY) -m pytest -m real $$file $(PYTEST_ARGS) || [ $$? -eq 5 ]; done
 
 # Format, lint, types, and who may import whom.

@@ -56,6 +56,7 @@ def _show(page: Any, tab: str) -> None:
     page.cockpit(1).get_by_role("tabpanel", name=tab).wait_for()
 
 
+@pytest.mark.axe
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing_serious_in_any_view(busy: Callable[..., Any], dark: bool) -> None:
     if not AXE.exists():
