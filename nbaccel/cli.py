@@ -15,15 +15,13 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 import msgspec
 
 from nbaccel import __version__
 from nbaccel.exceptions import RayError
-from nbaccel.machines import joining, node_commands
-from nbaccel.machines.kuberay.commands import kuberay
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
@@ -105,8 +103,32 @@ def _json_object(ctx: click.Context, param: click.Parameter, value: str | None) 
     return read
 
 
+def _kuberay() -> click.Command:
+    from nbaccel.machines.kuberay.commands import kuberay
+
+    return kuberay
+
+
+def _token() -> click.Command:
+    from nbaccel.machines.joining import token
+
+    return token
+
+
 class _Sentences(click.Group):
-    """Turns what nbaccel refuses into a sentence and an exit code; a traceback means a bug of ours."""
+    """Turns what nbaccel refuses into a sentence and an exit code; a traceback means a bug of ours.
+
+    Commands of other modules are imported when they are asked for: `nbaccel kuberay check` needs nothing of a node.
+    """
+
+    elsewhere: ClassVar[dict[str, Callable[[], click.Command]]] = {"kuberay": _kuberay, "token": _token}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*self.commands, *self.elsewhere])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        make = self.elsewhere.get(cmd_name)
+        return make() if make is not None else super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -123,10 +145,6 @@ class _Sentences(click.Group):
 def main(ctx: click.Context) -> None:
     """Accelerators for notebooks: shared heads on this machine, and what they do."""
     ctx.obj = ctx.obj or real_control()
-
-
-main.add_command(kuberay)
-main.add_command(joining.token)
 
 
 @main.command()
@@ -152,6 +170,8 @@ def start(control: Control, /, head: bool, block: bool, preload: str | None, **o
     given = {name: value for name, value in options.items() if value is not None}
     engine = given.pop("engine", None)
     if "address" in given or engine == "ray":
+        from nbaccel.machines import node_commands
+
         if preload or "simulate" in given:
             raise click.UsageError("--preload and --simulate are for heads of nbaccel; a node of Ray's has neither.")
         node_commands.start(given, head=head, engine=engine, block=block, wait=control.wait)
@@ -266,6 +286,8 @@ def _stopped(control: Control, record: _Record, force: bool) -> bool:
 @click.pass_obj
 def status(control: Control, as_json: bool) -> None:
     """Show every head of yours: what is free, who holds which device, what waits and why."""
+    from nbaccel.machines import node_commands
+
     snapshots = _observed(control)
     if as_json:
         ray_nodes = [{"ray_node": node_commands.state_as_dict(node)} for node in control.ray_nodes()]
@@ -304,6 +326,8 @@ def devices(control: Control, as_json: bool) -> None:
 def doctor(control: Control, simulate: str | None, address: str | None, token_file: str | None) -> None:
     """Say which accelerators were looked for, what was found, and why not the others."""
     if address:
+        from nbaccel.machines import joining
+
         for sentence in joining.judge_address(address, token_file):
             click.echo(sentence)
         return

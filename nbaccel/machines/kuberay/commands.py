@@ -12,13 +12,8 @@ from typing import Any
 
 import click
 
-from nbaccel.machines.kuberay import legacy_values, manifest
-from nbaccel.machines.kuberay.connecting import CLIENT_PORT, installed_ray
-from nbaccel.machines.kuberay.connecting import connect as connect_to
-from nbaccel.machines.kuberay.jobs import make_job
-from nbaccel.machines.kuberay.kubectl import find_kubectl
+from nbaccel.machines.kuberay import manifest
 from nbaccel.machines.kuberay.rehearsal.command import rehearse
-from nbaccel.machines.kuberay.tunnel import Tunnel
 from nbaccel.machines.kuberay.worker_groups import WorkerPods, read_group, read_toleration
 
 _GROUP_HELP = (
@@ -112,6 +107,8 @@ def render(
     plan = _planned(name, (*_typed_groups(node_types), *cpu_groups, *gpu_groups), from_values, options)
     made = manifest.make_manifest(plan)
     if kind == "rayjob":
+        from nbaccel.machines.kuberay.jobs import make_job
+
         made = make_job(made, entrypoint, runtime_env.read_text() if runtime_env else "")
     text = _written(made)
     if output is None:
@@ -132,14 +129,21 @@ def _planned(
         given["head_tolerations"] = tolerations
     if "head_select" in given:
         given["head_node_selector"] = given.pop("head_select")
-    given.setdefault("ray_version", installed_ray() if "image" not in given and from_values is None else "")
+    given.setdefault("ray_version", _installed_ray() if "image" not in given and from_values is None else "")
     given["python_tag"] = f"py{sys.version_info.major}{sys.version_info.minor}"
     if from_values is None:
         return manifest.ClusterPlan(name=name, groups=groups, **given)
     return _from_values(name, groups, from_values, given)
 
 
+def _installed_ray() -> str:
+    from nbaccel.machines.kuberay.connecting import installed_ray
+
+    return installed_ray()
+
+
 def _from_values(name: str, groups: tuple[WorkerPods, ...], file: Path, given: dict[str, Any]) -> manifest.ClusterPlan:
+    from nbaccel.machines.kuberay import legacy_values
     from nbaccel.machines.kuberay.yaml_files import read_documents
 
     documents = read_documents(file.read_text())
@@ -200,11 +204,15 @@ def check(file: Any, strict: bool) -> None:
 )
 def connect(name: str, namespace: str, context: str, local_port: int, token_file: Path | None) -> None:
     """Open a tunnel to the RayCluster NAME for a notebook on this machine, and mend it until Ctrl-C."""
+    from nbaccel.machines.kuberay import connecting
+    from nbaccel.machines.kuberay.kubectl import find_kubectl
+    from nbaccel.machines.kuberay.tunnel import Tunnel
+
     kubectl = find_kubectl(namespace, context)
-    tunnel = Tunnel(kubectl, f"{name}-head-svc", CLIENT_PORT, local_port, say=click.echo)
+    tunnel = Tunnel(kubectl, f"{name}-head-svc", connecting.CLIENT_PORT, local_port, say=click.echo)
     before = signal.signal(signal.SIGTERM, _end_as_by_a_key)
     try:
-        connect_to(kubectl, name, token_file, tunnel, click.echo)
+        connecting.connect(kubectl, name, token_file, tunnel, click.echo)
     except KeyboardInterrupt:
         click.echo("The tunnel is closed.")
     finally:

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -285,3 +287,19 @@ def test_the_licence_of_the_schema_comes_with_it() -> None:
     folder = Path(cli.__file__).parent / "machines/kuberay"
     text = (folder / "LICENSE-KubeRay").read_text()
     assert "KubeRay authors" in text and "Apache License" in text and "It was changed" in text
+
+
+def test_the_command_imports_nothing_of_joining_or_starting_nodes(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump(good()))
+    program = (
+        "import sys\nfrom nbaccel.cli import main\n"
+        f"main(['kuberay', 'check', {str(file)!r}], standalone_mode=False)\n"
+        "print(*(name for name in sys.modules if name.startswith('nbaccel.machines') or name == 'ray'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    imported = done.stdout.split()
+    assert "nbaccel.machines.kuberay.check" in imported
+    rooms = ("kuberay", "node_records")
+    assert [name for name in imported if name.count(".") > 1 and name.split(".")[2] not in rooms] == []
+    assert "nbaccel.machines.kuberay.connecting" not in imported and "ray" not in imported
