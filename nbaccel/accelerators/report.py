@@ -245,14 +245,22 @@ def _verdict(families: Sequence[FamilyReport]) -> str:
 
 
 def _family_sentences(families: Sequence[FamilyReport]) -> Iterator[str]:
-    """One sentence for each family; if one was found, the families without signs share a line."""
+    """One sentence for each family that has left a sign; the families without signs share a line.
+
+    If no device was found, the line says where a sign of each family was looked for first.
+    """
     without_sign = [family for family in families if not (family.found or family.asked or family.errors)]
-    fold = len(without_sign) > 1 and any(family.found for family in families)
+    fold = len(without_sign) > 1
     for family in families:
         if not fold or family not in without_sign:
             yield family.sentence
     if fold:
-        yield f"No sign of: {', '.join(family.family for family in without_sign)}."
+        with_places = not any(family.found for family in families)
+        names = [
+            f"{family.family} ({family.looked_for[0]})" if with_places and family.looked_for else family.family
+            for family in without_sign
+        ]
+        yield f"No sign of: {', '.join(names)}."
 
 
 def _size(size_bytes: int | None) -> str:

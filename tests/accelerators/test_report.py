@@ -18,7 +18,9 @@ def sentence(machine: MadeMachine, vendor: str) -> str:
 
 def test_a_machine_with_nothing_tells_what_was_looked_for_and_what_to_try(machine: MadeMachine) -> None:
     text = doctor(machine)
-    assert "NVIDIA GPU: nothing of /dev/nvidia*" in text
+    (folded,) = [line for line in text.splitlines() if "/dev/nvidia*" in line]
+    assert folded.startswith("  No sign of: NVIDIA GPU (/dev/nvidia*), AMD GPU (/dev/kfd), ")
+    assert folded.endswith("Huawei Ascend NPU (/dev/davinci*).")
     assert "nbaccel.init(num_gpus=2)" in text
     assert 'simulate="nvidia:2xA100"' in text
 
@@ -36,6 +38,15 @@ def test_the_verdict_comes_first_and_families_without_a_sign_share_a_line(machin
     assert lines[0] == "2 GPUs can be used."
     (folded,) = [line for line in lines if line.startswith("  No sign of: NVIDIA GPU, Intel GPU, ")]
     assert folded.endswith("Huawei Ascend NPU.") and "AMD" not in folded
+
+
+def test_a_family_with_a_sign_has_its_own_line_where_nothing_can_be_used(machine: MadeMachine) -> None:
+    machine.file("/dev/neuron0")
+    machine.tool("neuron-ls", "echo 'no such device' >&2; exit 2")
+    lines = doctor(machine).splitlines()
+    assert sum(line.startswith("  AWS Neuron core: ") for line in lines) >= 1
+    (folded,) = [line for line in lines if line.startswith("  No sign of: ")]
+    assert "AWS Neuron" not in folded and "NVIDIA GPU" in folded
 
 
 def test_other_resources_are_asked_for_by_name(machine: MadeMachine) -> None:
