@@ -111,7 +111,8 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> Any:
     """A name is loaded when it is first used: `import nbaccel.train` loads nothing else."""
     if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return globals().setdefault(name, found)  # `train.report` in a loop is looked up once
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _ELSEWHERE:

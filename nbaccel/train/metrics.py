@@ -7,6 +7,7 @@ A metric is written into the run's journal as JSON and sent to the driver, so it
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,18 @@ def plain(metrics: Any) -> Metrics:
     if not isinstance(metrics, Mapping):
         raise ValueError(f"train.report() takes a dict of metrics, not {type(metrics).__name__}.")
     return {_key(key): _plain(str(key), value) for key, value in metrics.items()}
+
+
+def packed(metrics: Metrics) -> bytes:
+    """Plain metrics as bytes: a call with bytes is sent in half the time of one with nested dicts, which are searched
+    for refs and classes.
+    """
+    return pickle.dumps(metrics, pickle.HIGHEST_PROTOCOL)
+
+
+def unpacked(data: bytes) -> Metrics:
+    metrics: Metrics = pickle.loads(data)
+    return metrics
 
 
 def _key(key: Any) -> str:

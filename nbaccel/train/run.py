@@ -30,6 +30,7 @@ from nbaccel.train.gang import Gang, never_fits, new_mailbox
 from nbaccel.train.gathering import Gathering
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.live import Live
+from nbaccel.train.metrics import unpacked
 from nbaccel.train.opening import OpenRun
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
@@ -315,7 +316,8 @@ class Run:
     def _read(self, messages: Any) -> None:
         for rank, kind, number, contents in messages:
             if kind == "report":
-                metrics, has_files, files = contents
+                data, has_files, files = contents
+                metrics = unpacked(data)
                 if files is not None and not self._arrived(files, number):
                     continue
                 self._records.report(rank, number, metrics)

@@ -31,7 +31,7 @@ from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.loops import call
-from nbaccel.train.metrics import Metrics
+from nbaccel.train.metrics import Metrics, packed
 from nbaccel.train.out_of_memory import is_out_of_memory
 from nbaccel.train.ranks import Facts, Seat
 
@@ -102,9 +102,8 @@ class RankSession:
         files = self._bring(checkpoint, number, move=move) if checkpoint is not None else None
         self._read_answer()  # to the report before: when to stop
         self.next_report = number + 1
-        self._unanswered = self._mailbox.put.remote(
-            self.assignment.gang, self.seat.rank, "report", number, (metrics, checkpoint is not None, files)
-        )
+        contents = (packed(metrics), checkpoint is not None, files)
+        self._unanswered = self._mailbox.put.remote(self.assignment.gang, self.seat.rank, "report", number, contents)
         if self._stop_after is not None and number >= self._stop_after:
             self._read_answer()
             raise StopTraining

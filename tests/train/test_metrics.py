@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.train.metrics import plain
+from nbaccel.train.metrics import packed, plain, unpacked
 
 
 class Scalar:
@@ -51,3 +51,11 @@ def test_a_tensor_of_several_values_is_refused_with_what_to_write() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(ValueError, match=r"'loss' is a torch\.Tensor of 3 values.*loss\.item\(\)"):
         plain({"loss": torch.ones(3)})
+
+
+def test_packed_metrics_are_what_was_reported() -> None:
+    metrics = plain(
+        {"loss": math.nan, "high": math.inf, "step": 2**70, "name": "ü\ud800", "parts": {"a": [1, None, True]}}
+    )
+    found = unpacked(packed(metrics))
+    assert math.isnan(found.pop("loss")) and math.isnan(metrics.pop("loss")) and found == metrics

@@ -72,3 +72,7 @@ def test_what_a_trainer_cannot_take_is_refused_when_it_is_made() -> None:
         DataParallelTrainer(print, validation_config=object())
     with pytest.raises(DeprecationWarning, match="train_loop_config"):
         DataParallelTrainer(print, metadata={"a": 1})
+
+
+def test_a_name_of_the_room_is_looked_up_once() -> None:
+    assert train.report is vars(train)["report"]  # training loops call it as train.report(...)

@@ -101,9 +101,9 @@ def dump(value: Any, refs: list[bytes]) -> bytes | PayloadPieces:
         if kind is not bytes or len(value) < LARGE_BYTES:
             body = pickle.dumps(value, PROTOCOL)
             return PLAIN + body if len(body) < LARGE_BYTES else _without_buffers([body])
+    if _is_simple(value):  # so there are no refs in it
+        return _without_buffers([pickle.dumps(value, PROTOCOL)])
     with collecting(refs):
-        if _is_simple(value):
-            return _without_buffers([pickle.dumps(value, PROTOCOL)])
         if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and _lies_in_one_piece(value):
             buffers: list[pickle.PickleBuffer] = []
             array = pickle.dumps(value, PROTOCOL, buffer_callback=buffers.append)
