@@ -121,7 +121,7 @@ def ray_figures() -> dict[str, float]:
     from ray.train import RunConfig, ScalingConfig
     from ray.train.torch import TorchTrainer
 
-    ray.init(num_cpus=4)
+    ray.init("local", num_cpus=4)  # a cluster of its own: without an address, Ray joins any that it finds
     with tempfile.TemporaryDirectory() as storage:
 
         def fit() -> Any:
