@@ -330,6 +330,8 @@ def doctor(control: Control, simulate: str | None, address: str | None, token_fi
 
         for sentence in joining.judge_address(address, token_file):
             click.echo(sentence)
+        for sentence in joining.judge_reach(address):
+            click.echo(sentence)
         return
     from nbaccel.accelerators import report
 

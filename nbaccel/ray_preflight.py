@@ -98,6 +98,21 @@ def cluster_size(address: str) -> ClusterSize | None:
 
     Raises ConnectionError if the cluster does not take this process's token.
     """
+    alive = living_nodes(address)
+    if alive is None:
+        return None
+    quantities: dict[str, float] = {}
+    for node in alive:
+        for name, amount in node.resources_total.items():
+            quantities[name] = quantities.get(name, 0.0) + amount
+    return ClusterSize(len(alive), quantities)
+
+
+def living_nodes(address: str) -> list[Any] | None:
+    """Ray's records of the nodes that are alive; None where the cluster at "host:port" does not say.
+
+    Raises ConnectionError if the cluster does not take this process's token.
+    """
     from ray.core.generated.gcs_pb2 import GcsNodeInfo
     from ray.exceptions import AuthenticationError, RayError
 
@@ -107,12 +122,7 @@ def cluster_size(address: str) -> ClusterSize | None:
         raise ConnectionError(f"The cluster at {address} does not take the token.") from None
     except (RayError, RuntimeError, OSError):
         return None
-    alive = [node for node in found if node.state == GcsNodeInfo.ALIVE]
-    quantities: dict[str, float] = {}
-    for node in alive:
-        for name, amount in node.resources_total.items():
-            quantities[name] = quantities.get(name, 0.0) + amount
-    return ClusterSize(len(alive), quantities)
+    return [node for node in found if node.state == GcsNodeInfo.ALIVE]
 
 
 def _client(address: str) -> Any:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from nbaccel import ray_preflight, ray_tokens
+from nbaccel.machines import reach
 
 _USUAL_PORTS = {8265: "Ray's dashboard", 10001: "Ray Client (write ray://HOST:10001)", 8000: "Ray Serve"}
 
@@ -63,6 +64,24 @@ def judge_address(address: str, token_file: str | None) -> Iterator[str]:
         raise ConnectionError(wrong)
     yield "The cluster takes this machine's token, or wants none."
     yield f"The cluster runs {versions}, and this machine can join it."
+
+
+def judge_reach(address: str) -> Iterator[str]:
+    """Whether this machine reaches all nodes of a cluster that `judge_address` has found in order, and the clocks."""
+    if not address.startswith("ray://"):  # Ray Client's port is the only one that a client needs
+        yield from reach.told(_doors(address))
+
+
+def _doors(address: str) -> list[reach.NodeDoors]:
+    return [
+        reach.NodeDoors(
+            node.node_manager_address,
+            {"raylet": node.node_manager_port, "objects": node.object_manager_port},
+            node.is_head_node,
+            node.runtime_env_agent_port,
+        )
+        for node in ray_preflight.living_nodes(address) or ()
+    ]
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
