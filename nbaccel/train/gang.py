@@ -49,18 +49,44 @@ def _too_much(scaling: ScalingConfig, num_workers: int, name: str, needed: float
     )
 
 
-def as_many_as_fit(scaling: ScalingConfig, available: Sequence[Mapping[str, float]]) -> int:
-    """How many workers of an elastic gang these nodes can hold now, between `min_workers` and `max_workers`."""
-    each = {
-        name: amount
-        for name, amount in scaling._resources_per_worker_not_none.items()
-        if not name.startswith("accelerator_type:")
-    }
-    fits = sum(
-        min((math.floor(node.get(name, 0) / amount + 1e-6) for name, amount in each.items()), default=0)
-        for node in available
-    )
+Node = tuple[Mapping[str, float], Mapping[str, str]]  # what is available on it, and its labels
+
+
+def as_many_as_fit(scaling: ScalingConfig, nodes: Sequence[Node]) -> int:
+    """How many workers of an elastic gang these nodes can hold now, between `min_workers` and `max_workers`.
+
+    Counted by resources, the placement strategy and equal labels. What only the engine knows, such as fractions of
+    devices, may leave room for fewer.
+    """
+    each = _countable(scaling._resources_per_worker_not_none)
+    extra = _countable(scaling._trainer_resources_not_none)
+    selector = scaling.label_selector if isinstance(scaling.label_selector, dict) else {}
+    wanted = {key: value for key, value in selector.items() if not _is_condition(value)}
+    rooms = []
+    for available, labels in nodes:
+        left = dict(available)
+        if extra and all(left.get(name, 0) >= amount for name, amount in extra.items()):
+            left = {name: amount - extra.get(name, 0) for name, amount in left.items()}
+            extra = {}
+        if all(labels.get(key) == value for key, value in wanted.items()):
+            rooms.append(
+                min((math.floor(left.get(name, 0) / amount + 1e-6) for name, amount in each.items()), default=0)
+            )
+    fits = sum(rooms)
+    if scaling.placement_strategy == "STRICT_PACK":
+        fits = max(rooms, default=0)
+    elif scaling.placement_strategy == "STRICT_SPREAD":
+        fits = sum(room > 0 for room in rooms)
     return max(scaling.min_workers, min(scaling.max_workers, fits))
+
+
+def _countable(resources: Resources) -> Resources:
+    return {name: amount for name, amount in resources.items() if not name.startswith("accelerator_type:")}
+
+
+def _is_condition(value: str) -> bool:
+    """Whether a label's value is more than a text to be equal to: "!b", "in(a, b)", "!in(a, b)"."""
+    return value.startswith("!") or "(" in value
 
 
 class Gang:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from nbaccel.train.worker import Assignment
 
 _LEAVE_S = 10.0  # so long may a backend take to shut down
 _LOOK_S = 0.2  # a gang that is not placed after so long is explained
+_PATIENCE = 5  # so many looks may an elastic gang wait although there seems to be room for all of it
 
 Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "real", "logical" or "simulated"
 
@@ -44,6 +45,8 @@ class GangListener(Protocol):
     def gang_ready(self, gang: Gang) -> None: ...
 
     def gang_waits(self, sentence: str) -> None: ...
+
+    def gang_shrinks(self, gang: Gang) -> None: ...
 
     def folder_is_not_shared(self, sentence: str) -> None: ...
 
@@ -64,7 +67,9 @@ class Gathering:
         backend: BackendConfig,
         records: Records,
         name: str,
+        before: Sequence[Seat] = (),
     ) -> None:
+        """`before`: the seats of the gang before, whose resources come free soon."""
         self._inbox = inbox
         self._mailbox = mailbox
         self._scaling = scaling
@@ -72,50 +77,81 @@ class Gathering:
         self._backend = backend
         self._records = records
         self._name = name
+        self._before = before
         self._sharing: set[str] = set()  # nodes that see the run's folder
 
     def begin(self, number: int, controller: Controller, told: GangListener) -> Gang:
         """Ask for everything; returns at once."""
         self._number, self._controller, self._told = number, controller, told
-        self._gang = Gang(self._scaling, self._how_many(), self._config.worker_runtime_env)
-        self._records.gang_begins(self._gang.size)
-        begun = self._mailbox.begin.remote(number, self._gang.size, self._records.first_report)
+        return self._ask_for(self._how_many())
+
+    def _ask_for(self, size: int) -> Gang:
+        self._looks = 0
+        self._gang = Gang(self._scaling, size, self._config.worker_runtime_env)
+        self._records.gang_begins(size)
+        begun = self._mailbox.begin.remote(self._number, size, self._records.first_report)
         probe = f".probe-{secrets.token_hex(4)}"
         refs = [begun, *self._gang.ask_facts(self._records.folder, probe)]
         self._when_all(refs, lambda values: self._facts_came(values[1:], probe))
         self._look_later()
         return self._gang
 
-    def _is_wanted(self) -> bool:
-        return not self._gang.is_down and not self._controller.has_ended
+    def _is_wanted(self, gang: Gang) -> bool:
+        return gang is self._gang and not gang.is_down and not self._controller.has_ended
 
     def _how_many(self) -> int:
         if not self._scaling.elasticity_enabled:
             return self._scaling.max_workers
-        nodes = [node.available for node in nbaccel.snapshot().nodes if node.alive]
+        nodes = [(self._soon_free(node), node.labels) for node in nbaccel.snapshot().nodes if node.alive]
         return as_many_as_fit(self._scaling, nodes)
+
+    def _soon_free(self, node: Any) -> dict[str, float]:
+        """What is available on a node, with what the gang before held there: its processes may not have ended yet."""
+        seats = [seat for seat in self._before if seat.facts.node_id == node.node_id]
+        free = dict(node.available)
+        for name, amount in self._scaling._resources_per_worker_not_none.items():
+            free[name] = min(node.totals.get(name, 0), free.get(name, 0) + amount * len(seats))
+        return free
 
     def _look_later(self) -> None:
         """Ask the engine later why the gang waits, because a gang that is not placed at once may wait forever."""
-        placed = self._gang.placed()
-        timer = threading.Timer(_LOOK_S, lambda: self._inbox.put(lambda: self._look(placed)))
+        gang, placed = self._gang, self._gang.placed()
+        timer = threading.Timer(_LOOK_S, lambda: self._inbox.put(lambda: self._look(gang, placed)))
         timer.daemon = True
         timer.start()
 
-    def _look(self, placed: Any) -> None:
-        if not self._is_wanted() or self._gang.facts or nbaccel.wait([placed], timeout=0)[0]:
+    def _look(self, gang: Gang, placed: Any) -> None:
+        if not self._is_wanted(gang) or gang.facts or nbaccel.wait([placed], timeout=0)[0]:
             return
-        sentence, never = self._gang.why_it_waits()
-        if never:
+        sentence, never = gang.why_it_waits()
+        if gang.size > self._scaling.min_workers:
+            self._shrink(sentence, never=never)
+        elif never:
             self._told.no_place(ControllerError(sentence))
         else:
             self._told.gang_waits(sentence)
+
+    def _shrink(self, sentence: str, *, never: bool) -> None:
+        """Ask for fewer workers, since an elastic gang does not wait for its largest size."""
+        self._looks += 1
+        if self._looks >= _PATIENCE:
+            self._before = ()  # what is not free by now is somebody else's
+        size = self._how_many()
+        if size >= self._gang.size:
+            if not never and self._looks < _PATIENCE:
+                self._look_later()
+                return
+            size = self._gang.size - 1
+        say("train", f"{self._name} begins with {size} of {self._scaling.max_workers} workers: {sentence}")
+        self._gang.take_down()
+        self._told.gang_shrinks(self._ask_for(size))
 
     def _when_all(self, refs: list[Any], told: Callable[[list[Any]], None]) -> None:
         """Call `told` with all values once they are there. A ref that fails is the failure of its worker."""
         values: list[Any] = [None] * len(refs)
         left = set(range(len(refs)))
-        before_workers = len(refs) - self._gang.size
+        gang = self._gang
+        before_workers = len(refs) - gang.size
 
         def came(number: int, future: Future[Any]) -> None:
             error = future.exception()
@@ -128,7 +164,7 @@ class Gathering:
                 told(values)
 
         for number, ref in enumerate(refs):
-            self._inbox.when(ref, partial(came, number), self._is_wanted)
+            self._inbox.when(ref, partial(came, number), lambda: self._is_wanted(gang))
 
     def _facts_came(self, facts: list[Any], probe: str) -> None:
         traces = {each.node_id: Path(self._records.folder, f"{probe}{each.node_id}") for each in facts}
@@ -205,15 +241,16 @@ class Gathering:
         thread.join(_LEAVE_S)
 
     def _run_backend(self, backend: Backend) -> None:
-        group = WorkerGroup(self._gang, self._scaling)
+        gang = self._gang
+        group = WorkerGroup(gang, self._scaling)
         try:
             backend.on_start(group, self._backend)
             backend.on_training_start(group, self._backend)
         except Exception as error:  # a user's own class
             failed = error
-            self._inbox.put(lambda: self._told.worker_failed(0, failed) if self._is_wanted() else None)
+            self._inbox.put(lambda: self._told.worker_failed(0, failed) if self._is_wanted(gang) else None)
         else:
-            self._inbox.put(lambda: self._told.gang_ready(self._gang) if self._is_wanted() else None)
+            self._inbox.put(lambda: self._told.gang_ready(gang) if self._is_wanted(gang) else None)
 
 
 def _overrides(kind: type[Backend], name: str) -> bool:

@@ -32,6 +32,7 @@ from nbaccel.train.inbox import Inbox
 from nbaccel.train.live import Live
 from nbaccel.train.metrics import unpacked
 from nbaccel.train.opening import OpenRun
+from nbaccel.train.ranks import Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.run_facts import RunFacts, epochs_of
@@ -80,6 +81,7 @@ class Run:
         self._result: Result | None = None
         self._error: BaseException | None = None
         self._gang: Gang | None = None
+        self._seats_before: list[Seat] = []
         self._mailbox: Any = None
         self._payload_ref: Any = None
         self._asked: Any = None  # the question for news that is on its way
@@ -242,11 +244,27 @@ class Run:
         storage.clear_parts(self.path)
         self._last_words, self._errors, self._notes = {}, {}, {}
         self._gang = Gathering(
-            self._inbox, self._mailbox, self._scaling, self._config, self._backend, self._records, self.name
+            self._inbox,
+            self._mailbox,
+            self._scaling,
+            self._config,
+            self._backend,
+            self._records,
+            self.name,
+            self._seats_before,
         ).begin(number, self._controller, self)
+        self._gang_begins()
+
+    def _gang_begins(self) -> None:
+        assert self._gang is not None
         if self._forwarding is not None:
             self._forwarding.gang_begins(self._gang.group)
         self._live.facts.gang_begins(self._gang.size)
+
+    def gang_shrinks(self, gang: Gang) -> None:
+        """Go on with a smaller gang in place of one that waited."""
+        self._gang = gang
+        self._gang_begins()
 
     def gang_ready(self, gang: Gang) -> None:
         """Begin the function: all ranks have their seats."""
@@ -405,6 +423,7 @@ class Run:
     def _take_down(self) -> None:
         if self._gang is not None:
             self._gang.take_down()
+            self._seats_before = self._gang.seats
             self._gang = None
             storage.clear_parts(self.path)
 
