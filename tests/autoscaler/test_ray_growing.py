@@ -39,6 +39,34 @@ group = ray.util.placement_group([{"GPU": 1}] * 2, strategy="STRICT_SPREAD")
 ray.get(group.ready(), timeout=120)
 print("on", len(set(ray.util.placement_group_table(group)["bundles_to_node_id"].values())), "nodes")
 """
+KEEPS = """
+import time
+import numpy
+import nbaccel as ray
+from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+ray.init(log_to_driver=False)
+group = ray.util.placement_group([{"GPU": 1}] * 2, strategy="STRICT_SPREAD")
+ray.get(group.ready(), timeout=300)
+
+@ray.remote(num_cpus=0, num_gpus=1, num_returns=2)
+def make():
+    return ray.get_runtime_context().get_node_id(), numpy.ones(1 << 20)
+
+where, large = make.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 0)).remote()
+where = ray.get(where)
+ray.wait([large], fetch_local=False)
+ray.util.remove_placement_group(group)
+
+def left(most):
+    while len(here := [n["NodeID"] for n in ray.nodes() if n["Alive"] and n["Resources"].get("GPU")]) > most:
+        time.sleep(0.1)
+    return here
+
+print("keeper" if left(1) == [where] else "other", flush=True)
+del large
+print("none" if left(0) == [] else "some", flush=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +150,9 @@ def test_what_is_too_much_is_told_and_takes_nothing_from_the_rest(cluster: Scali
 
 def test_a_group_that_is_strictly_spread_counts_as_two_nodes(cluster: ScalingRay, empty: Watcher) -> None:
     assert "on 2 nodes" in cluster.run(SPREAD)
+
+
+def test_a_node_with_the_only_copy_of_an_object_leaves_after_the_object(cluster: ScalingRay, empty: Watcher) -> None:
+    with cluster.start(KEEPS) as program:
+        read(program, "keeper")
+        read(program, "none")
