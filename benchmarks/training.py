@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -36,6 +37,7 @@ ROWS = {
     "report": "one report of metrics, its sender's cost, median (µs)",
     "reports": "reports in a row, until all are sent (1/s)",
     "checkpoint": "one report with a checkpoint of 1 MB, its sender's cost, median (ms)",
+    "resume": "from kill -9 of rank 1 in step 100 to the first report after the restart (s)",
 }
 PROGRAM = """
 import json, os, sys, time
@@ -94,9 +96,33 @@ def nbaccel_reports() -> dict[str, float] | None:
     return reporting(train, train.Checkpoint.from_directory)
 
 
+def nbaccel_dies(config: dict[str, str]) -> float:
+    """In a rank: rank 1 dies once, in step 100; returns how long after that the first report of rank 0 was made."""
+    from nbaccel import train
+
+    rank, died = train.get_context().get_world_rank(), Path(config["died"])
+    past = train.get_checkpoint()
+    first = past.load()["step"] + 1 if past is not None else 0
+    for step in range(first, 120):
+        brings = rank == 0 and step % 20 == 19
+        train.report({"step": step}, checkpoint=train.Checkpoint.save({"step": step}) if brings else None)
+        if past is not None:
+            break
+        if step % 20 == 19:
+            train.collective.barrier()
+        if rank == 1 and step == 100:
+            died.write_text(repr(time.time()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        if rank == 0 and step == 100:
+            time.sleep(3600)  # it waits for rank 1, as in a collective
+    resumed = time.time()
+    assert first in (80, 100)
+    return resumed - float(died.read_text())
+
+
 def nbaccel_figures() -> dict[str, float]:
     import nbaccel
-    from nbaccel.train import CheckpointConfig, RunConfig, ScalingConfig
+    from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
     from nbaccel.train.torch import TorchTrainer
 
     nbaccel.init(num_cpus=2, preload=["torch"])
@@ -112,6 +138,13 @@ def nbaccel_figures() -> dict[str, float]:
         took = time.perf_counter() - clock
         assert (rank, total) == (0, 3) and pid != os.getpid()
         found = fit(nbaccel_reports).return_value
+        trainer = TorchTrainer(
+            nbaccel_dies,
+            train_loop_config={"died": os.path.join(storage, "died")},
+            scaling_config=ScalingConfig(num_workers=2),
+            run_config=RunConfig(storage_path=storage, failure_config=FailureConfig(max_failures=1)),
+        )
+        found["resume"] = trainer.fit().return_value
     nbaccel.shutdown()
     return {"fit": took, "first_line": begun - start, **found}
 
