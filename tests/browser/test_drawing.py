@@ -161,6 +161,26 @@ def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -
             assert page.page.evaluate("document.documentElement.scrollWidth") <= width, (tab, devices)
 
 
+@pytest.mark.parametrize("width", [480, 900])
+def test_a_log_of_long_lines_fits_the_page(loose: Callable[..., LoosePage], width: int) -> None:
+    page = loose(cluster(2, 3), viewport={"width": width, "height": 700})
+    page.root.get_by_role("tab", name="Tasks").click()
+    page.root.get_by_role("button", name="Log of task_1").click()
+    out = {"text": f"words of a line {'and more of them ' * 20}\n{'/a/long/path' * 40}\n", "to": 900, "left_out": 0}
+    failed = {"failure": f"RuntimeError: {'x' * 400}", "yours": f"{' ' * 40}y = '{'y' * 300}'"}
+    told: dict[str, Any] = {"pause_s": 0.1, "over": True, "pid": 101, "note": ""}
+    page.recall("task_log", told | failed | {"out": out, "err": {"text": "", "to": 0, "left_out": 0}})
+    log = page.root.get_by_role("region", name="Log of task_1")
+    text = log.get_by_label("What it has printed")
+    text.wait_for()
+    assert page.root.evaluate(_SIDEWAYS) == []
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert text.evaluate("pre => pre.clientWidth") >= width - 100, "the lines have nearly the whole width"
+    for part in (log.get_by_role("button", name="Close the log"), log.get_by_label("Search the log")):
+        box = part.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
+
+
 def test_a_new_snapshot_keeps_the_rows_and_the_focus(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(8, 8))
     row = page.root.locator('tr[data-device="GPU 3"]').element_handle()

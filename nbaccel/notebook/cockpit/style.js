@@ -109,8 +109,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .holders{padding-right:2px;min-width:230px}
 & .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
 &{position:relative}
-& .lines{margin-top:6px}
-& .alerts{margin-top:6px}
+& .lines,& .alerts{margin-top:6px}
 & .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
 & .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
 & .filters label{color:var(--quiet)}
@@ -126,7 +125,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & pre span{display:block;min-height:1.4em}
 & pre .err{color:var(--quiet)}
 & pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
-font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap}
+font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap;overflow-wrap:anywhere}
 & .timeline{display:block;width:100%;height:auto}
 & .timeline text{font-size:12px;fill:var(--ink)}
 & .timeline .tick-label{fill:var(--quiet);font-size:11px}
