@@ -170,13 +170,15 @@ class SnapshotBuilder:
                     spec.labels,
                     self._nodes.address,
                     self._nodes.gone.get(node_id, ""),
-                    **(self._of_type(spec) if spec.node_type and alive else {}),
+                    **(self._of_type(spec, alive) if spec.node_type else {}),
                 )
             )
         return rows
 
-    def _of_type(self, spec: NodeSpec) -> dict[str, Any]:
+    def _of_type(self, spec: NodeSpec, alive: bool) -> dict[str, Any]:
         """The fields of a node that was asked for: since when it is idle, when it may leave, and what keeps it."""
+        if not alive:
+            return {"node_type": spec.node_type}
         place, offset = self._scheduler.node_place(spec.node_id), time.time() - self._records.clock()
         leaves_at = self._scheduler.leaves_at(spec.node_id)
         if place is None or leaves_at is None:
