@@ -134,6 +134,17 @@ def _step(given: dict[str, Any]) -> str:
     return f"stop-trial {before or 0} {trial}" if trial else f"stop {before}".strip()
 
 
+class RetryHandler(NbaccelHandler):
+    @orders
+    async def post(self) -> dict[str, Any]:
+        given = self.given()
+        task = given.get("task_id")
+        if not isinstance(task, str) or not task:
+            raise HTTPError(400, "Name a task_id, as text.")
+        await self.ask(await self.runtime(given.get("runtime")), {"ask": "retry", "task_id": task})
+        return {"done": "retry"}
+
+
 class RecycleHandler(NbaccelHandler):
     @orders
     async def post(self) -> dict[str, Any]:
@@ -175,6 +186,7 @@ HANDLERS: dict[str, type[NbaccelHandler]] = {
     "timeline": TimelineHandler,
     "runs": RunsHandler,
     "cancel": CancelHandler,
+    "retry": RetryHandler,
     "recycle": RecycleHandler,
     "shutdown": ShutdownHandler,
     "start": StartHandler,

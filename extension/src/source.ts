@@ -52,9 +52,9 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
     return shown;
   };
   /** Tell the view in one sentence how an order went. */
-  const order = async (id: string, done: string, given: Record<string, unknown>) => {
+  const order = async (id: string, done: string, given: Record<string, unknown>, name: 'cancel' | 'retry' = 'cancel') => {
     try {
-      await server.order('cancel', { runtime, ...given });
+      await server.order(name, { runtime, ...given });
       tell({ say: 'taken', id, words: done });
     } catch (error) {
       tell({ say: 'taken', id, words: (error as Error).message });
@@ -65,6 +65,7 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
   const says: Record<string, (message: any) => unknown> = {
     visible: message => watch.askForRows(message.rows ?? 0),
     cancel: ({ id }) => order(id, `Cancelled ${named(id)}.`, { task_id: id }),
+    retry: ({ id }) => order(id, `Submitted ${named(id)} again.`, { task_id: id }, 'retry'),
     kill: ({ id }) => order(id, `Killed ${named(id)}.`, { actor_id: id }),
     stop: ({ id }) => order(id, 'Asked it to stop.', stepOf(id)),
     'cancel-many': async ({ id, filter, function: only }) => {
@@ -93,6 +94,7 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
   };
   return {
     snapshot,
+    retries: true,
     subscribe: changed => watch.subscribe(changed),
     listen(heard) {
       listeners.add(heard);

@@ -29,6 +29,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "cancel": {"kind": "done", "ask": "cancel"},
     "kill": {"kind": "done", "ask": "kill"},
     "ask_publisher": {"kind": "done", "ask": "ask_publisher"},
+    "retry": {"kind": "done", "ask": "retry"},
     "recycle": {"kind": "done", "ask": "recycle", "workers": 2},
     "stop": {"kind": "done", "ask": "stop"},
 }

@@ -38,7 +38,7 @@ async def _codes(jp_fetch: Fetch, **given: Any) -> dict[str, int]:
 
 async def test_without_a_login_no_address_answers(jp_fetch: Fetch, jp_ws_fetch: Fetch) -> None:
     nobody = {"headers": {"Authorization": ""}}
-    assert {"cancel", "recycle", "shutdown", "start"} == ORDERS
+    assert {"cancel", "recycle", "retry", "shutdown", "start"} == ORDERS
     assert set((await _codes(jp_fetch, headers={"Authorization": ""})).values()) == {403}
     for parts in PAGES:
         assert await _code(jp_fetch(*parts, follow_redirects=False, headers={"Authorization": ""})) in (302, 403)
@@ -134,6 +134,7 @@ async def test_each_order_reaches_the_head(head: FakeHead, post: Fetch) -> None:
     assert await post("cancel", runtime=id, run_id="r1") == (200, {"done": "cancel"})
     assert (await post("cancel", runtime=id, run_id="r1", before=1))[0] == 200
     assert (await post("cancel", runtime=id, run_id="r1", before=0, trial="t3"))[0] == 200
+    assert await post("retry", runtime=id, task_id="a1") == (200, {"done": "retry"})
     assert await post("recycle", runtime=id) == (200, {"done": "recycle", "workers": 2})
     assert await post("shutdown", runtime=id) == (200, {"done": "shutdown"})
     assert head.asked == [
@@ -142,6 +143,7 @@ async def test_each_order_reaches_the_head(head: FakeHead, post: Fetch) -> None:
         {"ask": "ask_publisher", "id": "r1", "what": "stop"},
         {"ask": "ask_publisher", "id": "r1", "what": "stop 1"},
         {"ask": "ask_publisher", "id": "r1", "what": "stop-trial 0 t3"},
+        {"ask": "retry", "task_id": "a1"},
         {"ask": "recycle"},
         {"ask": "stop"},
     ]
@@ -158,6 +160,8 @@ async def test_a_request_that_makes_no_sense_is_answered_with_a_sentence(
         (get("tasks", runtime="../../etc/passwd"), 404),
         (get("logs", runtime=head.record["socket"]), 404),
         (post("cancel", runtime=id), 400),
+        (post("retry", runtime=id), 400),
+        (post("retry", runtime=id, task_id=7), 400),
         (post("cancel", runtime=id, task_id="a1", actor_id="b2"), 400),
         (post("cancel", runtime=id, task_id=["a1"]), 400),
         (post("cancel", runtime=[id], task_id="a1"), 400),
