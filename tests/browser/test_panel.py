@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.browser.test_cockpit import FAILS_ONCE
 from tests.browser.test_looks import AXE
 from tests.rig import is_alive
 
@@ -106,6 +107,18 @@ def shut_down_with_keys(page: Any, title: str) -> None:
     page.until(lambda: page.page.evaluate("document.activeElement.closest('.jp-Dialog') !== null"))
     page.page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
+
+
+def test_the_panel_runs_a_failed_task_again(opened: Callable[..., Any]) -> None:
+    page = opened(START, FAILS_ONCE, panel=True)
+    panel = page.open_panel()
+    page.run_all()
+    runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
+    runtime.get_by_role("button", name="Details").click()
+    runtime.get_by_role("tab", name="Tasks").click()
+    runtime.get_by_role("button", name="Retry fails_once").click()
+    runtime.locator("tr[data-task]", has_text="retry of #").filter(has_text="finished").wait_for()
+    assert runtime.locator("tr[data-task]", has_text="failed").count() == 1, "the old task stays as it was"
 
 
 def test_two_kernels_are_listed_and_one_is_shut_down_with_the_keyboard_alone(opened: Callable[..., Any]) -> None:
