@@ -55,9 +55,8 @@ def _ports_told(nodes: Sequence[NodeDoors]) -> Iterator[str]:
     tried = [(node.host, port, what) for node in nodes for what, port in node.ports.items() if port > 0]
     with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
         closed = [door for door, why in zip(tried, pool.map(_why_closed, tried), strict=True) if why]
-    hosts = len({node.host for node in nodes})
     if not closed:
-        yield f"All {len(tried)} ports of {hosts} machine{'s' if hosts != 1 else ''} are open to this one."
+        yield f"Ports of the nodes: {len(tried)} of {len(tried)} are open to this machine."
         return
     named = ", ".join(f"{host}:{port} ({what})" for host, port, what in closed[:_MOST_NAMED])
     more = f" and {len(closed) - _MOST_NAMED} more" if len(closed) > _MOST_NAMED else ""

@@ -76,7 +76,7 @@ def test_a_head_and_a_node_are_started_used_shown_and_ended_by_their_records(pla
         said = [node.stdout.readline() for _ in range(6)]
         assert "The cluster now has 2 nodes, 2 CPUs, 2 GPUs." in said[-1], said
         judged = nbaccel(place, "doctor", "--address", address, "--token-file", str(token))
-        assert "4 ports of 1 machine are open to this one." in judged
+        assert "Ports of the nodes: 4 of 4 are open to this machine." in judged
         assert "clock and this machine's agree" in judged, judged
         program = [sys.executable, "-c", PROGRAM, address, str(token)]
         done = subprocess.run(program, env=environ_of(place), capture_output=True, text=True, timeout=200)

@@ -75,7 +75,7 @@ def test_open_ports_are_counted_and_many_closed_ones_cut(ports: tuple[int, int])
     listens, closed = ports
     assert (
         next(reach.told([NodeDoors("127.0.0.1", {"raylet": listens})]))
-        == "All 1 ports of 1 machine are open to this one."
+        == "Ports of the nodes: 1 of 1 are open to this machine."
     )
     many = [NodeDoors("127.0.0.1", {"raylet": closed}) for _ in range(7)]
     assert "7 of 7 ports" in next(reach.told(many)) and "and 2 more" in next(reach.told(many))
