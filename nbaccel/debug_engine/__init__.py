@@ -5,9 +5,8 @@
                      ▲                                                │
                      └──────────── TaskReturned ◄─────────────────────┘
 ```
-Placement, devices, placement groups, actors and retries are decided as on the local engine. Arguments and results are
-pickled as there, so that nothing is shared by accident. Three things differ: a call runs inside `.remote()`, a stream
-runs when it is read, and a deadlock raises an error instead of waiting. `os._exit()` in a task ends the only process.
+Everything else is decided and pickled as on the local engine. A call runs inside `.remote()`, a stream when it is read;
+a deadlock raises an error instead of waiting. `os._exit()` in a task ends the only process.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ def start(options: InitOptions) -> DebugEngine:
     from nbaccel.debug_engine.engine import DebugEngine
 
     if options.address not in (None, "local"):
-        raise ValueError(
-            f"engine='debug' runs all in this process and cannot join {options.address!r}: leave the address out."
-        )
+        raise ValueError(f"engine='debug' runs in this process and cannot join {options.address!r}: give no address.")
     sys.path[:0] = [entry for entry in options.code_search_path if entry not in sys.path]
     return DebugEngine(options)

@@ -118,7 +118,7 @@ class Driver(Client):
         """The last lines of the head's own log."""
         if not self.embedded:
             return ""
-        status = _wait(self._head_process, 5.0)
+        status = wait_for_end(self._head_process, 5.0)
         words = f" It {_words(status)}." if status is not None else ""
         last = _last_line(self.welcome.directory)
         return words + (f" The last lines of its log: {last}" if last else "")
@@ -155,9 +155,9 @@ class Driver(Client):
         os.close(self._arena_fd)
 
     def _end_head(self) -> None:
-        if _wait(self._head_process, END_TIMEOUT_S) is None:
+        if wait_for_end(self._head_process, END_TIMEOUT_S) is None:
             os.killpg(self._head_process.pid, signal.SIGKILL)
-            _wait(self._head_process, END_TIMEOUT_S)
+            wait_for_end(self._head_process, END_TIMEOUT_S)
             process.kill_marked(MARK, self.welcome.session)
         self._remove_rest()
 
@@ -201,7 +201,8 @@ def _ends(pid: int, timeout_s: float) -> bool:
         os.close(fd)
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+def wait_for_end(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+    """The exit status of a process; None if it has not ended within so many seconds."""
     try:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:

@@ -48,12 +48,12 @@ def test_who_asks_while_a_killed_head_is_looked_at_hears_how_it_ended(
         go.wait(DEADLINE_S)
         return wait(process, timeout_s)
 
-    wait = driver._wait
+    wait = driver.wait_for_end
     nbaccel.init(num_cpus=1)
     ref = nbaccel.remote(misbehaving.sleep_forever).remote()
     pid = nbaccel.snapshot().runtime.pid
     assert pid is not None
-    monkeypatch.setattr(driver, "_wait", look)
+    monkeypatch.setattr(driver, "wait_for_end", look)
     os.kill(pid, signal.SIGKILL)
     assert looking.wait(DEADLINE_S)
     asking = Asking(ref)
