@@ -66,6 +66,7 @@ SKIPS: dict[tuple[str, str], str] = (
             "test_a_failure_is_told_with_the_users_own_exception",
             "test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints",
             "test_a_trainers_trial_is_its_gang",
+            "test_a_trial_that_reports_nothing_has_ended_and_is_never_the_best",
             "test_a_gang_reports_and_keeps_checkpoints",
             "test_a_gang_that_fails_starts_again",
             "test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped",

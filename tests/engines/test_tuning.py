@@ -29,6 +29,17 @@ def test_the_debug_engine_says_how_to_debug_a_trainable(kept: Any, engine: str) 
     assert tuner.fit().get_best_result("loss", "min").config == {"x": 1}
 
 
+def test_a_trial_that_reports_nothing_has_ended_and_is_never_the_best(kept: Any) -> None:
+    results = tune.Tuner(
+        trainables.silent_at_one, param_space={"x": tune.grid_search([1, 3, 2])}, run_config=kept
+    ).fit()
+    assert [(each.state, len(each.history)) for each in results] == [("done", 0), ("done", 1), ("done", 1)]
+    assert results.num_errors == 0 and "loss" not in results[0].metrics
+    assert results.get_best_result("loss", "min").config == {"x": 2}
+    with pytest.raises(RuntimeError, match="No trial has reported a finite value of 'accuracy'"):
+        results.get_best_result("accuracy", "max")
+
+
 def test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints(kept: Any, tmp_path: Path) -> None:
     space = {"x": 1, "steps": 3, "fails_in": 1, "how": "raise", "folder": str(tmp_path)}
     folder = tune.Tuner(trainables.steps, param_space=space, run_config=kept).fit().experiment_path

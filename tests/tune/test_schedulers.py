@@ -16,8 +16,10 @@ from nbaccel.tune.schedulers import (
 )
 from nbaccel.tune.search.sample import choice, sample_from, uniform
 from tests.tune.asha_events import LISTS, event_list
+from tests.tune.pbt_events import POPULATIONS, Population
 
 RECORDED = Path(__file__).with_name("recorded_asha.txt")
+RECORDED_PBT = Path(__file__).with_name("recorded_pbt.txt")
 
 
 def decided(number: int) -> str:
@@ -45,6 +47,27 @@ def test_asha_decides_as_rays_class_did_on_a_thousand_lists_of_events() -> None:
     recorded = RECORDED.read_text().splitlines()
     assert len(recorded) == LISTS and sum(line.count("S") for line in recorded) > LISTS
     assert [decided(number) for number in range(LISTS)] == recorded
+
+
+def exchanged(number: int) -> str:
+    """The marks of tools/record_pbt.py, by our class."""
+    population = Population(number)
+    scheduler = PopulationBasedTraining(**population.options)
+    for trial in population.trials:
+        scheduler.add(trial, {"rate": 1})
+
+    def decide(trial: str, result: dict[str, Any]) -> str:
+        for each in population.trials:
+            scheduler.has_checkpoint(each)
+        return scheduler.on_result(trial, result).donor
+
+    return population.play(decide, lambda trial: scheduler.on_complete(trial, {}))
+
+
+def test_population_based_training_decides_as_rays_class_did_on_three_hundred_populations() -> None:
+    recorded = RECORDED_PBT.read_text().splitlines()
+    assert len(recorded) == POPULATIONS and sum(line.count("t") for line in recorded) > POPULATIONS
+    assert [exchanged(number) for number in range(POPULATIONS)] == recorded
 
 
 def results(scheduler: Any, *reported: tuple[str, float, float]) -> list[str]:

@@ -117,6 +117,7 @@ class PopulationBasedTraining(TrialScheduler):
         donor = self._rng.choice(donors)
         member.config = self.explore(self._members[donor].config)
         member.has_checkpoint = False
+        member.decided_at = self._members[donor].decided_at  # its time goes on from the donor's checkpoint
         return Decision("exploit", donor, member.config)
 
     def replay(self, trial: str, results: Sequence[Result]) -> None:
@@ -125,6 +126,14 @@ class PopulationBasedTraining(TrialScheduler):
     def has_checkpoint(self, trial: str) -> None:
         if trial in self._members:
             self._members[trial].has_checkpoint = True
+
+    def on_complete(self, trial: str, result: Result) -> None:
+        self.on_remove(trial)
+
+    def on_remove(self, trial: str) -> None:
+        """A trial that has ended is compared with no other and is no donor."""
+        if trial in self._members:
+            self._members[trial].score = None
 
     def _quantiles(self) -> tuple[list[str], list[str]]:
         """The worst and the best trials; none while too few have been compared."""
