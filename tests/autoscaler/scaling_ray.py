@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from unittest import mock
 from nbaccel.machines import node_records, ray_head, ray_processes
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.machines.ray_head import HeadPlan
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IDLE_S = 6.0
@@ -77,12 +77,6 @@ class ScalingRay:
     def _joining(self) -> dict[str, str]:
         shown = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": self.record.token_file}
         return {"NBACCEL_ADDRESS": self.record.address, **shown}
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("", 0))
-        return int(sock.getsockname()[1])
 
 
 def _scaling(folder: Path, port: int) -> Path:
@@ -162,7 +156,7 @@ def scaling_ray() -> Iterator[ScalingRay]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         own = {"HOME": name, "RAY_TMPDIR": name, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
         environ = {**kept, **own, "JUPYTER_RUNTIME_DIR": str(folder / "runtime")}
-        port = _free_port()
+        port = free_port("")
         plan = HeadPlan(
             port=port,
             offered={"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80_000_000},

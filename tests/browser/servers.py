@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from pathlib import Path
+
+from tests.ports import free_port
 
 START_TIMEOUT_S = 120
 END_TIMEOUT_S = 90  # a server that is killed leaves its kernels, and one of them may compute for hours
@@ -32,7 +33,7 @@ class Server:
         self.folder = folder
         self.classic = classic
         self.panel = panel
-        self.port = _free_port()
+        self.port = free_port()
         self.base = PREFIX if panel else "/"
         self.runtime = Path(tempfile.mkdtemp(prefix="nb")) if panel else None  # sockets in it want a short path
         _write_settings(folder, dark)
@@ -120,12 +121,6 @@ class Server:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._log.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def _write_settings(folder: Path, dark: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import pytest
 
 from tests.browser.pages import PATIENCE_S
 from tests.browser.servers import ROOT
+from tests.ports import free_port
 
 PROGRAM = """
 import marimo
@@ -53,9 +53,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     """A marimo server with one notebook."""
     pytest.importorskip("marimo", reason="marimo is not installed")
     (tmp_path / "notebook.py").write_text(PROGRAM)
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port = sock.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "marimo", "run", "notebook.py", "--headless", "--no-token", "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     server = subprocess.Popen(

@@ -93,7 +93,8 @@ def test_the_view_shows_a_run_and_its_stop_works_while_the_cell_runs(
     assert "mnist" in page.cockpit(0).locator(".runs").inner_text(), "the compact form has a line for it"
     theme = "-dark" if front.get("dark") else ""
     page.screenshot(f"training-runs{theme}", page.cockpit(1))
-    card = page.cockpit(2)  # under the cell of fit, whose saved form is plain HTML
+    # The card under the cell of fit, whose saved form is plain HTML. The page may let go of the first, far away.
+    card = page.page.locator(".nbaccel-cockpit").last
     page.screenshot(f"training-card{theme}", card)
     if AXE.exists():
         assert _serious(page, ".nbaccel-cockpit") == []

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from nbaccel.light_imports import lighter_imports
+from tests.ports import free_ports
 
 pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray Client needs grpcio: pip install 'ray[client]'")
@@ -71,12 +72,6 @@ print("all of it")
 """
 
 
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
 def _listens(port: int, process: subprocess.Popen[bytes]) -> bool:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and process.poll() is None:
@@ -93,7 +88,7 @@ def client_port():
     """The port of Ray Client's server of a cluster of one node; Ray's own start may be too slow on a busy machine."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     for _ in range(3):
-        ports = [_free_port() for _ in range(2)]
+        ports = free_ports(2)
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2"]
         command += [f"--port={ports[0]}", f"--ray-client-server-port={ports[1]}"]
         command += ["--include-dashboard=false", "--dashboard-agent-listen-port=0"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ pytest.importorskip("ray")
 
 from nbaccel.light_imports import FOLDER
 from tests.census import carriers
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(700)]
 
@@ -100,12 +100,6 @@ def asked():
 )
 
 
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 def _scaling(folder: Path, port: int) -> Path:
     """The autoscaler's file."""
     provider = {
@@ -135,11 +129,11 @@ class Head:
 
     def __init__(self, folder: Path) -> None:
         self._mark, self._folder = f"guarded-{os.getpid()}-{time.monotonic_ns()}", folder
-        self.port = _free_port()
+        self.port = free_port()
         # Short: Ray's sockets lie in it, and a socket's path has at most 107 bytes.
         self._sockets = tempfile.TemporaryDirectory(prefix="nb-", dir="/tmp", ignore_cleanup_errors=True)
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={self.port}"]
-        command += ["--node-ip-address=127.0.0.1", f"--ray-client-server-port={_free_port()}", "--num-cpus=1"]
+        command += ["--node-ip-address=127.0.0.1", f"--ray-client-server-port={free_port()}", "--num-cpus=1"]
         command += ["--num-gpus=0", "--object-store-memory=80000000", "--include-dashboard=false"]
         command += ["--dashboard-agent-listen-port=0", "--disable-usage-stats", f"--temp-dir={self._sockets.name}"]
         command += [f"--autoscaling-config={_scaling(folder, self.port)}"]

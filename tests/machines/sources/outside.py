@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.ports import free_ports
 from tests.rig import wait_until
 
 _SYSTEM = "/usr/sbin:/sbin:/usr/bin:/bin"  # a plain user's PATH may lack the first
@@ -104,7 +105,7 @@ def slurm(folder: Path, environ: dict[str, str]) -> Iterator[dict[str, str]]:
     """A Slurm with the nodes n1 and n2; the variables with which its commands find it."""
     folder.mkdir(mode=0o755, parents=True)
     (folder / "state").mkdir()
-    port, port1, port2 = _free_ports(3)
+    port, port1, port2 = free_ports(3)
     config = folder / "slurm.conf"
     host = socket.gethostname().partition(".")[0]
     config.write_text(
@@ -142,7 +143,7 @@ def sshd(folder: Path, mark: str) -> Iterator[Path]:
     folder.mkdir(mode=0o755, parents=True)
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-    port, dead = _free_ports(2)
+    port, dead = free_ports(2)
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     server = folder / "sshd_config"
@@ -172,16 +173,6 @@ def _daemon(line: list[str], environ: dict[str, str], log: Path) -> Iterator[Non
 
 def _said(line: list[str], environ: dict[str, str]) -> str:
     return subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60).stdout
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def jobs(environ: dict[str, str]) -> list[str]:
