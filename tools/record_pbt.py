@@ -2,7 +2,7 @@
 
     python tools/record_pbt.py        needs ray[tune]; writes tests/tune/recorded_pbt.txt
 
-A line for each population: for each result the trial whose checkpoint is taken over, "." for none, "x" for an end.
+A line for each population: for each result the trial whose checkpoint is taken over, "." for none.
 Every trial has a checkpoint at any time here. By itself, Ray's class saves one only of a trial that is among the best.
 """
 
@@ -28,7 +28,7 @@ class Member:
         self.num_to_keep = None
 
     def is_finished(self) -> bool:
-        return self.status == "TERMINATED"
+        return False
 
     def set_experiment_tag(self, tag: str) -> None:
         """The tag is in names of folders only."""
@@ -78,10 +78,7 @@ def decided(number: int) -> str:
         taken = members[name]._latest_checkpoint_result.checkpoint
         return str(taken).removeprefix("checkpoint of ")
 
-    def end(name: str) -> None:
-        members[name].status = "TERMINATED"
-
-    return population.play(decide, end)
+    return population.play(decide)
 
 
 def main() -> None:

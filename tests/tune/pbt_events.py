@@ -1,4 +1,7 @@
-"""Populations for population based training, from a number: trials that report in a random order until some end."""
+"""Populations for population based training, from a number: trials that report in a random order.
+
+None of them ends: a trial that has ended stays a donor here, since trials do not pause for others, and is none in Ray.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ POPULATIONS = 300
 SIZES = {0.1: 10, 0.2: 5, 0.25: 4, 0.4: 2, 0.5: 2}  # so many trials at most, that one is the only possible donor
 
 Decide = Callable[[str, dict[str, Any]], str]  # a trial and its result -> the donor whose checkpoint it takes, or ""
-End = Callable[[str], None]
 
 
 class Population:
@@ -30,17 +32,12 @@ class Population:
         }
         self.trials = [f"t{index}" for index in range(rng.randint(2, SIZES[fraction]))]
 
-    def play(self, decide: Decide, end: End) -> str:
-        """Tell a scheduler all results. Returns a mark for each: the donor's name, "." for none, "x" for an end."""
+    def play(self, decide: Decide) -> str:
+        """Tell a scheduler all results. Returns a mark for each: the donor's name, "." for none."""
         rng = self._rng
-        times, alive, marks = dict.fromkeys(self.trials, 0), list(self.trials), []
+        times, marks = dict.fromkeys(self.trials, 0), []
         for _ in range(rng.randint(20, 80)):
-            trial, step, score, ends = rng.choice(alive), rng.choice([1, 1, 2, 5]), rng.random(), rng.random() < 0.03
-            if ends and len(alive) > 1:
-                alive.remove(trial)
-                end(trial)
-                marks.append("x")
-                continue
+            trial, step, score = rng.choice(self.trials), rng.choice([1, 1, 2, 5]), rng.random()
             times[trial] += step
             donor = decide(trial, {"training_iteration": times[trial], "loss": round(score, 2)})
             if donor:

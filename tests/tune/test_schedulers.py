@@ -61,7 +61,7 @@ def exchanged(number: int) -> str:
             scheduler.has_checkpoint(each)
         return scheduler.on_result(trial, result).donor
 
-    return population.play(decide, lambda trial: scheduler.on_complete(trial, {}))
+    return population.play(decide)
 
 
 def test_population_based_training_decides_as_rays_class_did_on_three_hundred_populations() -> None:

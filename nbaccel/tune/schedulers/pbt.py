@@ -127,14 +127,6 @@ class PopulationBasedTraining(TrialScheduler):
         if trial in self._members:
             self._members[trial].has_checkpoint = True
 
-    def on_complete(self, trial: str, result: Result) -> None:
-        self.on_remove(trial)
-
-    def on_remove(self, trial: str) -> None:
-        """A trial that has ended is compared with no other and is no donor."""
-        if trial in self._members:
-            self._members[trial].score = None
-
     def _quantiles(self) -> tuple[list[str], list[str]]:
         """The worst and the best trials; none while too few have been compared."""
         scored = [(member.score, name) for name, member in self._members.items() if member.score is not None]
