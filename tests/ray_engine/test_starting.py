@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from types import ModuleType
 
@@ -16,6 +17,13 @@ def test_without_ray_the_error_says_what_to_type(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install 'nbaccel\[ray\]'"):
         starting.import_ray()
+
+
+def test_init_says_what_to_type_where_ray_is_missing():
+    """In a fresh process: nothing on the way to Ray imports it before its variables are set and its absence is told."""
+    code = "import sys; sys.modules['ray'] = None; import nbaccel; nbaccel.init(engine='ray')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert "Type: pip install 'nbaccel[ray]'" in ended.stderr.splitlines()[-1]
 
 
 def test_another_version_of_ray_is_refused_in_words(monkeypatch):

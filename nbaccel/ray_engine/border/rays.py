@@ -1,11 +1,12 @@
-"""Types for Ray's objects, as far as nbaccel uses them. Ray itself is untyped."""
+"""Types for Ray's objects, as far as nbaccel uses them. Ray itself is untyped.
+
+This module does not import Ray: what starts Ray sets its variables first, and says what to type where Ray is missing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-import ray
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -63,6 +64,8 @@ class RaysRemote(Protocol[Returned_co]):
 
 
 def is_stream(inner: RaysRef | RaysStream) -> TypeIs[RaysStream]:
+    import ray
+
     return isinstance(inner, ray.ObjectRefGenerator)
 
 
