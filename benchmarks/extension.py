@@ -7,7 +7,9 @@
   change   from submitting a task until the tab's WebSocket has a snapshot with it                  goal 300 ms
   tabs     100 tabs that watch a changing head: its connections, the lag of the server's loop   goal 1, p99 20 ms
   lag      the lag of the server's loop with one tab                                             goal p99 10 ms
-  task     CPU per task of the head and of the driver, with a tab and without, interleaved pairs     goal + 2 %
+  task     CPU per task of the head and of the driver: without anybody, with a watcher as a notebook's cockpit is
+           one, and with a tab, interleaved                                          goal: at most the watcher's
+  change   the same for tasks that come one after the other: the head then sends a snapshot every quarter of a second
 ```
 The server, the driver with its head, and the tabs are processes of their own.
 """
@@ -27,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +40,13 @@ LAG_FILE = "NBACCEL_LAG_FILE"
 LAG_EVERY_S = 0.005
 LAG_TOLD_EVERY_S = 8.0
 CHANGES = 30
-PAIRS = 3
+ROUNDS = 7
 TASKS = 10_000
+FEW = 250
+ROWS = 50  # that a tab, or a watcher, asks for
 _DRIVER = """
-import sys, time, nbaccel
+import sys, threading, time, nbaccel
+from nbaccel import engine
 nbaccel.init(simulate="nvidia:8xH100", num_cpus=4)
 @nbaccel.remote(num_gpus=1, num_cpus=0)
 def hold(seconds): time.sleep(seconds)
@@ -57,6 +62,17 @@ for line in sys.stdin:
         ref = quick.options(name="marked-" + number).remote(0)
         nbaccel.get(ref)
         print(submitted, flush=True)
+    elif what == "watch":
+        rows, came = int(number), threading.Event()
+        engine.current().watch((lambda snapshot: came.set()) if rows else None, rows=rows)
+        rows and came.wait(60)
+        print(0, flush=True)
+    elif what == "few":
+        began = time.process_time()
+        for each in range(int(number)):
+            assert nbaccel.get(quick.remote(each)) == each
+            time.sleep(0.02)
+        print(time.process_time() - began, flush=True)
     else:
         began = time.process_time()
         nbaccel.get([quick.remote(each) for each in range(int(number))])
@@ -141,7 +157,7 @@ class Place:
                 if time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.2)  # the server starts
-        await tab.write_message(json.dumps({"type": "watch", "runtimes": ["*"], "rows": 50}))
+        await tab.write_message(json.dumps({"type": "watch", "runtimes": ["*"], "rows": ROWS}))
         return tab
 
 
@@ -166,11 +182,16 @@ class Driver:
         self.process.stdin.flush()
         return float(await asyncio.to_thread(self._line))
 
-    async def cost_us(self) -> tuple[float, float]:
+    async def cost_us(self, what: str = "many", tasks: int = TASKS) -> tuple[float, float]:
         """CPU per task in µs: of the head, of the driver."""
-        before = _cpu_s(self.head)
-        driver_s = await self.say("many", TASKS)
-        return (_cpu_s(self.head) - before) / TASKS * 1e6, driver_s / TASKS * 1e6
+        before = _thread_s(self.head)
+        driver_s = await self.say(what, tasks)
+        return (_thread_s(self.head) - before) / tasks * 1e6, driver_s / tasks * 1e6
+
+
+def _thread_s(process: psutil.Process) -> float:
+    """CPU of a process with one thread, more exactly than in hundredths of a second."""
+    return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def _cpu_s(process: psutil.Process) -> float:
@@ -230,35 +251,67 @@ async def measure(place: Place, server: subprocess.Popen[str], driver: Driver, t
     for each in others:
         each.close()
     await asyncio.gather(*drains)
-    pairs: list[tuple[float, ...]] = []
     tab.close()
     await draining
-    for _ in range(PAIRS):
-        without = await driver.cost_us()
-        tab = await place.open_tab()
-        await tab.read_message()
-        draining = asyncio.create_task(_drain(tab))
-        await asyncio.sleep(1.0)  # the opening of a tab costs once, and not with every task
-        with_tab = await driver.cost_us()
+    await compare(place, driver)
+
+
+async def compare(place: Place, driver: Driver) -> None:
+    """What a task costs while nobody watches, while a cockpit of a notebook does, and while a tab does."""
+    for label, what, tasks in (("task", "many", TASKS), ("change", "few", FEW)):
+        rounds: list[dict[str, tuple[float, float]]] = []
+        for number in range(ROUNDS):
+            costs: dict[str, tuple[float, float]] = {}
+            for who in ("nobody", "watcher", "tab")[:: 1 if number % 2 else -1]:
+                async with watched_by(who, place, driver):
+                    await asyncio.sleep(1.0)  # the opening of a tab costs once, and not with every task
+                    costs[who] = await driver.cost_us(what, tasks)
+            rounds.append(costs)
+        for whose, at in (("head", 0), ("driver", 1)):
+            print(
+                f"{label:<8} {whose}: {_compared([{who: both[at] for who, both in each.items()} for each in rounds])}"
+            )
+
+
+def _compared(rounds: list[dict[str, float]]) -> str:
+    alone = statistics.median(costs["nobody"] for costs in rounds)
+    watcher, tab = (
+        statistics.median(costs[who] / costs["nobody"] for costs in rounds) - 1 for who in ("watcher", "tab")
+    )
+    against = statistics.median(costs["tab"] / costs["watcher"] for costs in rounds) - 1
+    return f"{alone:.1f} µs; {watcher:+.1%} with a watcher, {tab:+.1%} with a tab ({against:+.1%} against the watcher)"
+
+
+@contextlib.asynccontextmanager
+async def watched_by(who: str, place: Place, driver: Driver) -> AsyncIterator[None]:
+    """While "nobody" watches, or a "watcher", or a "tab"."""
+    if who == "watcher":
+        await driver.say("watch", ROWS)
+    tab = await place.open_tab() if who == "tab" else None
+    draining = None if tab is None else asyncio.create_task(_drain(tab))
+    yield
+    if tab is not None and draining is not None:
         tab.close()
         await draining
-        pairs.append((*without, *with_tab))
-    for who, at in (("head", 0), ("driver", 1)):
-        ratio = statistics.median(pair[at + 2] / pair[at] for pair in pairs)
-        print(f"task     {who}: {statistics.median(pair[at] for pair in pairs):.0f} µs, {ratio - 1:+.0%} with a tab")
+    if who == "watcher":
+        await driver.say("watch", 0)
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--tabs", type=int, default=100)
     options.add_argument("--seconds", type=float, default=20.0)
+    options.add_argument("--only-task", action="store_true", help="only the CPU per task")
     given = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="nb-", dir="/tmp") as home:
         place = Place(Path(home))
         (place.home / "runtime").mkdir(mode=0o700)
         (place.home / "driver.py").write_text(_DRIVER)
         with place.server() as server, place.program("driver.py") as driving:
-            asyncio.run(measure(place, server, Driver(driving), given.tabs, given.seconds))
+            began = Driver(driving)
+            asyncio.run(
+                compare(place, began) if given.only_task else measure(place, server, began, given.tabs, given.seconds)
+            )
 
 
 if __name__ == "__main__":

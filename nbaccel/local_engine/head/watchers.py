@@ -178,9 +178,7 @@ class Watchers:
             readers = {peer for peer, wanted in self._watching.items() if wanted == rows} - slow
             behind = readers if is_new else readers & self._behind
             if behind:
-                body = self._encoded(snapshot)
-                for peer in behind:
-                    self._send_body(peer, body)
+                self._send_snapshot(behind, snapshot)
             self._behind -= readers
 
     def _is_new(self, rows: int, snapshot: Snapshot) -> bool:
@@ -191,20 +189,21 @@ class Watchers:
         self._last[rows] = content
         return not same
 
-    def _encoded(self, snapshot: Snapshot) -> bytes:
-        self.seq += 1
-        snapshot.seq, snapshot.time = self.seq, time.time()
-        return msgspec.msgpack.encode(snapshot)
-
     def send_snapshot(self, peer: Peer) -> None:
         """Send the current snapshot to one peer."""
-        self._send_body(peer, self._encoded(self._snapshot(self.seq, self._watching.get(peer, 0))))
+        self._send_snapshot({peer}, self._snapshot(self.seq, self._watching.get(peer, 0)))
 
-    def _send_body(self, peer: Peer, body: bytes) -> None:
-        if peer.role == "observer":
-            self._say(peer, SnapshotLine(msgspec.msgpack.decode(body, type=Snapshot)))
-        else:
-            self._send(peer, wire.SnapshotMessage(body))
+    def _send_snapshot(self, peers: set[Peer], snapshot: Snapshot) -> None:
+        """Send it as each peer reads it: to observers as a line of JSON, to drivers as a message, encoded once."""
+        self.seq += 1
+        snapshot.seq, snapshot.time = self.seq, time.time()
+        observers = {peer for peer in peers if peer.role == "observer"}
+        for peer in observers:
+            self._say(peer, SnapshotLine(snapshot))
+        if drivers := peers - observers:
+            message = wire.SnapshotMessage(msgspec.msgpack.encode(snapshot))
+            for peer in drivers:
+                self._send(peer, message)
 
     def gone(self, peer: Peer) -> None:
         """A news connection or an observer has ended."""

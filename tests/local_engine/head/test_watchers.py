@@ -24,17 +24,18 @@ class House:
         self.clock = Clock()
         self.running = 0
         self.sent = sent
+        self.lines: list[Any] = []  # what observers were told
         scheduler: Any = None  # only warnings ask it
         self.watchers = Watchers(
             self.clock, scheduler, {}, sent.send,
-            snapshot=self.snapshot, measure=lambda on: None, say=lambda peer, line: None,
+            snapshot=self.snapshot, measure=lambda on: None, say=lambda peer, line: self.lines.append(line),
         )  # fmt: skip
 
     def snapshot(self, seq: int, rows: int) -> Snapshot:
         return Snapshot(Runtime("local", "0.1.0", "3.11.7"), seq=seq, counts={"RUNNING": self.running})
 
-    def watch(self, client_id: int, rows: int = 0) -> Peer:
-        peer = self.sent.add(client_id, "news")
+    def watch(self, client_id: int, rows: int = 0, role: str = "news") -> Peer:
+        peer = self.sent.add(client_id, role)
         self.watchers.watch(peer, wire.Watch(on=True, rows=rows))
         return peer
 
@@ -63,6 +64,18 @@ def test_the_first_snapshot_comes_at_once_and_so_does_the_next_change(house: Hou
     house.changes()
     house.clock.jump()
     assert running(house.seen(1)) == [1]
+
+
+def test_an_observer_and_a_driver_are_sent_the_same_snapshots(house: House) -> None:
+    house.watch(1)
+    house.watch(2, role="observer")
+    [told] = house.lines
+    assert (told.snapshot.seq, told.snapshot.counts) == (2, {"RUNNING": 0})
+    house.seen(1)
+    house.changes()
+    house.clock.jump()
+    [snapshot] = house.seen(1)
+    assert house.lines[1].snapshot == snapshot and snapshot.seq == 3 and snapshot.time > 0
 
 
 def test_what_changes_without_end_is_a_few_snapshots_a_second_each_with_the_newest(house: House) -> None:
