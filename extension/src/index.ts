@@ -2,7 +2,7 @@
 // so that they work in JupyterLab, in Notebook 7 and in others that are built of the same parts.
 
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
+import { ICommandPalette } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
@@ -12,10 +12,11 @@ import { deedsOf } from './deeds';
 import { icon } from './icon';
 import { Notebooks } from './notebooks';
 import { type Deeds, Panel, PANEL_ID } from './panel';
+import { titleOf } from './runtimes';
 import { takeOrders } from './second_way';
 import { Server } from './server';
 import { StatusItem } from './status';
-import { TimelinePage } from './timeline';
+import { TIMELINE, Timelines } from './timeline';
 import { Watch } from './watch';
 
 const PLUGIN = '@nbaccel/lab:panel';
@@ -44,15 +45,19 @@ function activate(
   const server = new Server(app.serviceManager.serverSettings);
   const watch = new Watch(server, document);
   const notebooks = new Notebooks(app, tracker);
-  const deeds = deedsOf(server, notebooks, trans, (runtime, title) => openTimeline(app, runtime, title, watch, server, trans));
+  const timelines = new Timelines(app, watch, server, trans);
+  const deeds = deedsOf(server, notebooks, trans, (runtime, title) => timelines.open(runtime, title));
   const panel = new Panel(watch, server, notebooks, deeds, trans);
   panel.title.icon = icon;
   panel.title.caption = trans.__('Accelerators: nbaccel');
   app.shell.add(panel, 'right', { rank: RANK, type: 'nbaccel' });
-  restorer?.add(panel, PANEL_ID);
   new Badges(watch, notebooks, trans);
   takeOrders(document, watch, server, { notebook: () => notebooks.path, onlyMine: () => false, go: () => undefined });
   addCommands(app, palette, panel, watch, notebooks, deeds, trans);
+  if (restorer) {
+    restorer.add(panel, PANEL_ID);
+    timelines.restoreBy(restorer);
+  }
   void addStatusItem(statusBar, settings, watch, trans, () => void app.commands.execute('nbaccel:open'));
 }
 
@@ -65,11 +70,18 @@ function addCommands(
   deeds: Deeds,
   trans: TranslationBundle
 ): void {
-  const add = (id: string, label: string, execute: () => unknown, isEnabled?: () => boolean) => {
+  type Given = Record<string, unknown>;
+  const add = (id: string, label: string, execute: (given: Given) => unknown, isEnabled?: (given: Given) => boolean) => {
     app.commands.addCommand(id, { label, execute, isEnabled });
     palette?.addItem({ command: id, category: trans.__('Accelerators') });
   };
   const own = () => watch.runtimes.find(each => each.kernel_id !== '' && each.kernel_id === notebooks.kernel);
+  /** The runtime that a command is given, or else the notebook's. */
+  const meant = (given: Given) => {
+    const runtime = own();
+    if (given.runtime) return { id: String(given.runtime), title: String(given.title) };
+    return runtime && { id: runtime.id, title: titleOf(runtime) };
+  };
   const open = () => {
     app.shell.expandRight?.(PANEL_ID);
     app.shell.activateById(PANEL_ID);
@@ -80,35 +92,16 @@ function addCommands(
     open();
     panel.say(await deeds.start());
   }, () => watch.mayExecute);
-  add('nbaccel:timeline', trans.__("Timeline of This Notebook's Devices"), () => {
-    const runtime = own();
+  add(TIMELINE, trans.__("Timeline of This Notebook's Devices"), given => {
+    const runtime = meant(given);
     if (runtime) deeds.openTimeline(runtime.id, runtime.title);
-  }, () => own() !== undefined);
+  }, given => meant(given) !== undefined);
   add('nbaccel:shutdown', trans.__("Shut Down This Notebook's nbaccel"), async () => {
     const runtime = own();
-    if (runtime) panel.say(await deeds.shutDown(runtime.id, runtime.title));
+    if (runtime) panel.say(await deeds.shutDown(runtime.id, titleOf(runtime)));
   }, () => watch.mayExecute && own() !== undefined);
   const changed = () => app.commands.notifyCommandChanged();
   notebooks.changed(changed);
-}
-
-function openTimeline(
-  app: JupyterFrontEnd,
-  runtime: string,
-  title: string,
-  watch: Watch,
-  server: Server,
-  trans: TranslationBundle
-): void {
-  const id = `nbaccel-timeline-${runtime}`;
-  const reader = { notebook: () => '', onlyMine: () => false, go: () => void app.commands.execute('nbaccel:open') };
-  const page = new MainAreaWidget({ content: new TimelinePage(runtime, watch, server, reader) });
-  page.id = id;
-  page.title.label = trans.__('Devices of %1', title);
-  page.title.icon = icon;
-  page.title.closable = true;
-  app.shell.add(page, 'main');
-  app.shell.activateById(id);
 }
 
 async function addStatusItem(

@@ -17,6 +17,7 @@ declare module '@lumino/widgets' {
     readonly node: HTMLElement;
     readonly isDisposed: boolean;
     readonly isVisible: boolean;
+    readonly isAttached: boolean;
     addClass(name: string): void;
     show(): void;
     hide(): void;
@@ -95,9 +96,14 @@ declare module '@jupyterlab/apputils' {
     addItem(item: { command: string; category: string }): void;
   }
   export const ICommandPalette: unique symbol;
-  export class MainAreaWidget extends Widget {
-    constructor(options: { content: Widget });
-    readonly content: Widget;
+  export class MainAreaWidget<T extends Widget = Widget> extends Widget {
+    constructor(options: { content: T });
+    readonly content: T;
+  }
+  export class WidgetTracker<T extends Widget = Widget> {
+    constructor(options: { namespace: string });
+    add(widget: T): Promise<void>;
+    find(test: (widget: T) => boolean): T | undefined;
   }
   export namespace Dialog {
     function cancelButton(options?: { label: string }): unknown;
@@ -153,7 +159,7 @@ declare module '@jupyterlab/application' {
     caption?: string;
     icon?: unknown;
     execute: (given: Record<string, unknown>) => unknown;
-    isEnabled?: () => boolean;
+    isEnabled?: (given: Record<string, unknown>) => boolean;
   }
   export interface JupyterFrontEnd {
     readonly commands: {
@@ -183,6 +189,10 @@ declare module '@jupyterlab/application' {
   }
   export interface ILayoutRestorer {
     add(widget: Widget, name: string): void;
+    restore<T extends Widget>(
+      tracker: import('@jupyterlab/apputils').WidgetTracker<T>,
+      options: { command: string; args: (widget: T) => Record<string, string>; name: (widget: T) => string }
+    ): Promise<unknown>;
   }
   export const ILayoutRestorer: unique symbol;
 }

@@ -1,15 +1,27 @@
-// A page of the main area: the cockpit of one runtime, opened at its timeline.
+// Pages of the main area, one for each runtime that is asked for: its cockpit, opened at the timeline.
 
+import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
+import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 import { mount, newState } from './cockpit';
+import { icon } from './icon';
 import type { Server } from './server';
 import { type Reader, sourceOf } from './source';
 import type { Watch } from './watch';
 
-export class TimelinePage extends Widget {
+export const TIMELINE = 'nbaccel:timeline'; // the command that opens a page, and opens it again after a reload
+
+class TimelinePage extends Widget {
   private readonly end: () => void;
 
-  constructor(runtime: string, watch: Watch, server: Server, reader: Reader) {
+  constructor(
+    readonly runtime: string,
+    readonly of: string,
+    watch: Watch,
+    server: Server,
+    reader: Reader
+  ) {
     super();
     this.addClass('nbaccel-page');
     const state = newState(true);
@@ -20,5 +32,48 @@ export class TimelinePage extends Widget {
   dispose(): void {
     if (!this.isDisposed) this.end();
     super.dispose();
+  }
+}
+
+type Page = MainAreaWidget<TimelinePage>;
+
+export class Timelines {
+  private readonly pages = new WidgetTracker<Page>({ namespace: 'nbaccel-timeline' });
+
+  constructor(
+    private readonly app: JupyterFrontEnd,
+    private readonly watch: Watch,
+    private readonly server: Server,
+    private readonly trans: TranslationBundle
+  ) {}
+
+  /** Open the pages again that were open before the front end was loaded anew. */
+  restoreBy(restorer: ILayoutRestorer): void {
+    void restorer.restore(this.pages, {
+      command: TIMELINE,
+      args: ({ content }) => ({ runtime: content.runtime, title: content.of }),
+      name: ({ content }) => content.runtime
+    });
+  }
+
+  /** Show the page of a runtime. */
+  open(runtime: string, title: string): void {
+    const { shell } = this.app;
+    const page = this.pages.find(({ content }) => content.runtime === runtime) ?? this.made(runtime, title);
+    if (!page.isAttached) shell.add(page, 'main');
+    if (!page.isAttached) shell.add(page, 'down'); // Notebook 7 has room for one page only: the notebook
+    shell.activateById(page.id);
+  }
+
+  private made(runtime: string, title: string): Page {
+    const { app, watch, server, trans } = this;
+    const reader = { notebook: () => '', onlyMine: () => false, go: () => void app.commands.execute('nbaccel:open') };
+    const page = new MainAreaWidget({ content: new TimelinePage(runtime, title, watch, server, reader) });
+    page.id = `nbaccel-timeline-${runtime}`;
+    page.title.label = trans.__('Devices of %1', title);
+    page.title.icon = icon;
+    page.title.closable = true;
+    void this.pages.add(page);
+    return page;
   }
 }

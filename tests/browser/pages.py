@@ -226,6 +226,12 @@ class NotebookPage:
             with suppress(urllib.error.HTTPError):  # it is being restarted; it ends with the server
                 urllib.request.urlopen(request).close()
 
+    def layout_has(self, name: str) -> bool:
+        """Whether the layout that JupyterLab has saved, for pages that are loaded again, has a part of this name."""
+        address = self.server.url(f"lab/api/workspaces/{self.name.split('.')[0]}")
+        with urllib.request.urlopen(urllib.request.Request(address, headers=self.server.headers)) as answer:
+            return name in json.dumps(json.load(answer)["data"].get("layout-restorer:data", {}))
+
     def _sessions(self) -> list[str]:
         address = self.server.url("api/sessions")
         with urllib.request.urlopen(urllib.request.Request(address, headers=self.server.headers)) as answer:

@@ -151,10 +151,31 @@ def test_two_kernels_are_listed_and_one_is_shut_down_with_the_keyboard_alone(ope
     page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2"))
     assert sorted(holders(ours)) == ["one", "two"], "the other one goes on"
 
-    ours.get_by_role("button", name=f"Timeline of {page.name}").click()
-    timeline = page.page.locator(".nbaccel-page")
+    assert not page.refused
+
+
+def test_the_panel_and_a_timeline_are_where_they_were_after_the_page_is_loaded_again(
+    opened: Callable[..., Any],
+) -> None:
+    page = opened(START, holding("once", "again"), panel=True).run_all()
+    panel = page.open_panel()
+    runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
+    for _ in range(2):
+        runtime.get_by_role("button", name=f"Timeline of {page.name}").click()
+        timeline = page.page.locator(".nbaccel-page")
+        timeline.get_by_role("tab", name="Timeline", selected=True).wait_for()
+    timeline.get_by_text("GPU 1").first.wait_for()
+    assert timeline.count() == 1, "it is opened once"
+    tab = page.page.locator(".lm-TabBar-tab", has_text=f"Devices of {page.name}")
+    page.until(lambda: page.layout_has("nbaccel-panel") and page.layout_has("nbaccel-timeline"))
+
+    page.page.reload()
+    panel.wait_for()
+    tab.wait_for()
     timeline.get_by_role("tab", name="Timeline", selected=True).wait_for()
     timeline.get_by_text("GPU 1").first.wait_for()
+    page.until(lambda: sorted(holders(runtime)) == ["again", "once"])
+    assert timeline.count() == 1 and tab.count() == 1
     assert not page.refused
 
 
@@ -193,8 +214,11 @@ def test_a_notebook_gets_its_runtime_from_the_panel_in_notebook_7(opened: Callab
     page.page.locator(".jp-CodeCell", has_text="%accel_init").wait_for()
 
     page.run_all()
-    panel.locator(".nbaccel-runtime", has_text=page.name).get_by_text("CPUs busy").wait_for()
+    runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
+    runtime.get_by_text("CPUs busy").wait_for()
     assert_accessible(page, ".nbaccel-panel")
+    runtime.get_by_role("button", name=f"Timeline of {page.name}").click()
+    page.page.locator(".nbaccel-page").get_by_role("tab", name="Timeline", selected=True).wait_for()
     assert not page.refused
 
 
