@@ -2,7 +2,8 @@
 
 ```
   nbaccel/views/palette.json ──► nbaccel/notebook/cockpit/palette.js
-  nbaccel/notebook/cockpit/*.js ── in the order of imports, squeezed ──► nbaccel/notebook/static/cockpit.js
+  nbaccel/notebook/cockpit/*.js ── in the order of imports, squeezed, local names shortened ──►
+                                                             nbaccel/notebook/static/cockpit.js
   nbaccel/notebook/past/*.js, nbaccel/notebook/runs/*.js ── likewise; the cockpit hands over its parts ──►
                                                              nbaccel/notebook/static/past.js, runs.js
 ```
@@ -20,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from tools.squeezing import squeezed  # noqa: E402 - a script does not find the folder that it is in
+from tools.shortening import shortened  # noqa: E402 - a script does not find the folder that it is in
+from tools.squeezing import squeezed  # noqa: E402
 
 SOURCES = ROOT / "nbaccel" / "notebook" / "cockpit"
 JOINED = ROOT / "nbaccel" / "notebook" / "static" / "cockpit.js"
@@ -78,29 +80,44 @@ def palette() -> str:
 
 def joined(folder: Path = SOURCES) -> str:
     """The cockpit's module. Raises ValueError for a name that is defined twice or for what is too big."""
-    return _small(HEADER + _together(folder, ENTRY), MOST_BYTES)
+    text, names = _together(folder, ENTRY)
+    return _small(HEADER + shortened(squeezed(text), names), MOST_BYTES)
+
+
+def long(module: LaterModule | None = None) -> str:
+    """A module as people read it: the cockpit's, or a later one's."""
+    if module is None:
+        return _together(SOURCES, ENTRY)[0]
+    return _within_function(module, module.folder, SOURCES / "second.js")[0]
 
 
 def joined_later(module: LaterModule, folder: Path | None = None, lender: Path = SOURCES / "second.js") -> str:
     """A later module, from its folder. Raises ValueError as `joined` does, and for a part that the cockpit does not
     hand over.
     """
-    folder = folder or module.folder
-    names = _in_order(folder, module.entry)
-    borrowed = {each for name in names for each in _names(_BORROWED, (folder / name).read_text())}
+    text, names = _within_function(module, folder or module.folder, lender)
+    return _small(module.header + shortened(squeezed(text), names), module.most_bytes)
+
+
+def _within_function(module: LaterModule, folder: Path, lender: Path) -> tuple[str, set[str]]:
+    """A later module's text, and the names at the tops of its sources or borrowed."""
+    borrowed = {
+        each for name in _in_order(folder, module.entry) for each in _names(_BORROWED, (folder / name).read_text())
+    }
     missing = borrowed - _names(_LENT, lender.read_text())
     if missing:
         raise ValueError(f"{lender.name} does not hand over {', '.join(sorted(missing))}: add it to PARTS there.")
-    taken = f"const {{ {', '.join(sorted(borrowed))} }} = parts;\n"
-    body = f"{taken}{_together(folder, module.entry)}return {module.returned};"
-    return _small(f"{module.header}export default function (parts) {{\n{body}\n}}\n", module.most_bytes)
+    text, own = _together(folder, module.entry)
+    taken = f"const {{ {', '.join(sorted(borrowed))} }} = parts;"
+    return f"export default function (parts) {{\n{taken}\n{text}return {module.returned};\n}}\n", own | borrowed
 
 
 def _names(pattern: re.Pattern[str], text: str) -> set[str]:
     return {each.strip() for found in pattern.findall(text) for each in found.split(",") if each.strip()}
 
 
-def _together(folder: Path, entry: str) -> str:
+def _together(folder: Path, entry: str) -> tuple[str, set[str]]:
+    """The sources as one text, and the names at their tops."""
     parts, owners = [], dict[str, str]()
     for name in _in_order(folder, entry):
         text = (folder / name).read_text()
@@ -108,8 +125,8 @@ def _together(folder: Path, entry: str) -> str:
             if defined in owners:
                 raise ValueError(f"{defined} is defined in {owners[defined]} and in {name}: joined, they are one file.")
             owners[defined] = name
-        parts.append(_stripped(text))
-    return "".join(parts)
+        parts.append(_EXPORT.sub("", _BORROWED.sub("", _IMPORT.sub("", text))))
+    return "".join(parts), set(owners)
 
 
 def _small(text: str, most_bytes: int) -> str:
@@ -127,11 +144,6 @@ def _in_order(folder: Path, name: str, done: list[str] | None = None) -> list[st
             _in_order(folder, needed, done)
     done.append(name)
     return done
-
-
-def _stripped(text: str) -> str:
-    """Without imports, exports (but the entry's default), comments and spaces."""
-    return squeezed(_EXPORT.sub("", _BORROWED.sub("", _IMPORT.sub("", text))))
 
 
 def main(arguments: list[str]) -> int:

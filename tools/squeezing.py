@@ -1,7 +1,7 @@
 """Makes a module of JavaScript smaller to send: no comments, no indentation, no spaces that only people need.
 
-Strings, the text of templates and regular expressions stay as they are, and so do names. Most statements keep a line of
-their own, so that an error in a page still names a line that can be read.
+Strings, the text of templates and regular expressions stay as they are, and so do names, which `tools/shortening.py`
+looks after. Most statements keep a line of their own, so that an error in a page still names a line that can be read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def squeezed(text: str) -> str:
     """
     said: list[str] = []
     pause = ""
-    for token in _tokens(text):
+    for token in tokens_of(text):
         if token.isspace():
             pause = "\n" if "\n" in token + pause else " "
             continue
@@ -74,7 +74,7 @@ def _in_name(character: str) -> bool:
     return character.isalnum() or character in "_$"
 
 
-def _tokens(text: str) -> Iterator[str]:
+def tokens_of(text: str) -> Iterator[str]:
     """Names, strings, signs and spaces in their order; a comment is a space."""
     at, before = 0, "("
     while at < len(text):
@@ -103,7 +103,7 @@ def _end_of_template(text: str, start: int) -> int:
         if text[at] == "\\":
             at += 1
         elif text.startswith("${", at):
-            at = _end_of_expression(text, at + 2)
+            at = end_of_expression(text, at + 2)
             continue
         at += 1
     return at + 1
@@ -116,7 +116,7 @@ def _template_squeezed(template: str) -> str:
         if template[at] == "\\":
             at += 1
         elif template.startswith("${", at):
-            end = _end_of_expression(template, at + 2)
+            end = end_of_expression(template, at + 2)
             left += template[kept_to : at + 2] + squeezed(template[at + 2 : end - 1]).strip() + "}"
             at = kept_to = end
             continue
@@ -124,7 +124,7 @@ def _template_squeezed(template: str) -> str:
     return left + template[kept_to:]
 
 
-def _end_of_expression(text: str, start: int) -> int:
+def end_of_expression(text: str, start: int) -> int:
     depth, at = 1, start
     while depth:
         if text[at] == "`":

@@ -1,212 +1,210 @@
 // A part of nbaccel's cockpit, joined from nbaccel/notebook/past/ by tools/join_cockpit.py. Change it there.
-export default function (parts) {
-const { LAST_MINUTE, WHOLE_RUN, age, button, cell, cellWords, clock, colourOf, count, deviceLabels, duration, empty, h, laneName, nameOf, plain, stateWord, subjectOf, table } = parts;
+export default function(bc){const{LAST_MINUTE,WHOLE_RUN,age,button,cell,cellWords,clock,colourOf,count,deviceLabels,duration,empty,h,laneName,nameOf,plain,stateWord,subjectOf,table}=bc;
 const MOST_ACCOUNTS=50;
-function withAccounts(before,answer){const at=answer.time;
-const renewed=(old,rows,keyOf)=>new Map([...(old??[]),...rows.map((row)=>([keyOf(row),{...row,at}]))]);
-return{since:answer.seq,functions:renewed(before?.functions,answer.functions,(row)=>row.name),cells:renewed(before?.cells,answer.cells,(row)=>`${row.job} ${row.name}`),devices:renewed(before?.devices,answer.devices,(row)=>row.device),known:answer.known_seconds,held:answer.held_seconds,at,leftOut:before?before.leftOut:answer.left_out,hues:{...before?.hues,...answer.hues}}}
-function accountsView(accounts,snapshot,now){if(!accounts)return null;
-const used=(row)=>row.device_seconds+row.devices*Math.max(0,now-row.at);
-const rows=(map)=>[...map].sort(([,a],[,b])=>used(b)-used(a)||b.seconds-a.seconds);
-const[functions,cells]=[rows(accounts.functions),rows(accounts.cells).filter(([,row])=>row.name)];
-const all=functions.reduce((sum,[,row])=>sum+used(row),0);
-const view=([key,row],isCell)=>({key,name:isCell?cellWords(snapshot,{job:row.job,cell:row.name}):plain(row.name),runs:String(row.runs),failed:row.failed?String(row.failed):"",took:duration(row.seconds+row.running*Math.max(0,now-row.at)),used:seconds(used(row)),share:all>0?used(row)/all:0,colour:isCell?-1:colourOf({...snapshot,hues:accounts.hues},row.name)});
-const holding=[...accounts.devices.values()].reduce((sum,row)=>sum+row.devices,0);
-const passed=Math.max(0,now-accounts.at);
-const known=accounts.known+passed*accounts.devices.size;
-const idle=known>0?`, devices idle ${percent(1-(accounts.held+passed*holding)/known)} of the time`:"";
-return{total:`${seconds(all)} device-seconds in all${idle}`,functions:functions.slice(0,MOST_ACCOUNTS).map((row)=>view(row,false)),cells:cells.slice(0,MOST_ACCOUNTS).map((row)=>view(row,true)),devices:heldViews(accounts,snapshot,now),more:accounts.leftOut+Math.max(0,functions.length-MOST_ACCOUNTS)+Math.max(0,cells.length-MOST_ACCOUNTS)}}
-function heldViews(accounts,snapshot,now){const labels=new Map([...deviceLabels(snapshot.devices??[])].map(([row,label])=>[laneName(row),label]));
-const several=(snapshot.nodes??[]).length>1;
-const views=[...accounts.devices.values()].map((row)=>{const held=row.held_seconds+row.devices*Math.max(0,now-row.at);
-const[node,resource,...id]=row.device.split("/");
-const label=labels.get(several?row.device:`/${resource}/${id.join("/")}`)??plain(`${resource} ${id.join("/")}`);
-const name=(snapshot.nodes??[]).find((each)=>several&&each.node_id.startsWith(node))?.name;
-const share=now>row.since?Math.min(1,held/(now-row.since)):0;
-return{key:row.device,label:[plain(name),label].filter(Boolean).join(" "),held:duration(held),share,idle:now>row.since?percent(1-share):"unknown"}});
-return views.sort((a,b)=>a.share-b.share)}
+function withAccounts(d,e){const D=e.time;
+const aw=(a9,f,a3)=>new Map([...(a9??[]),...f.map((row)=>([a3(row),{...row,at:D}]))]);
+return{since:e.seq,functions:aw(d?.functions,e.functions,(row)=>row.name),cells:aw(d?.cells,e.cells,(row)=>`${row.job} ${row.name}`),devices:aw(d?.devices,e.devices,(row)=>row.device),known:e.known_seconds,held:e.held_seconds,at:D,leftOut:d?d.leftOut:e.left_out,hues:{...d?.hues,...e.hues}}}
+function accountsView(n,c,a){if(!n)return null;
+const used=(row)=>row.device_seconds+row.devices*Math.max(0,a-row.at);
+const f=(a7)=>[...a7].sort(([,z],[,A])=>used(A)-used(z)||A.seconds-z.seconds);
+const[J,E]=[f(n.functions),f(n.cells).filter(([,row])=>row.name)];
+const I=J.reduce((ac,[,row])=>ac+used(row),0);
+const aO=([K,row],aH)=>({key:K,name:aH?cellWords(c,{job:row.job,cell:row.name}):plain(row.name),runs:String(row.runs),failed:row.failed?String(row.failed):"",took:duration(row.seconds+row.running*Math.max(0,a-row.at)),used:seconds(used(row)),share:I>0?used(row)/I:0,colour:aH?-1:colourOf({...c,hues:n.hues},row.name)});
+const a$=[...n.devices.values()].reduce((ac,row)=>ac+row.devices,0);
+const aL=Math.max(0,a-n.at);
+const B=n.known+aL*n.devices.size;
+const a0=B>0?`, devices idle ${percent(1-(n.held+aL*a$)/B)} of the time`:"";
+return{total:`${seconds(I)} device-seconds in all${a0}`,functions:J.slice(0,MOST_ACCOUNTS).map((row)=>aO(row,false)),cells:E.slice(0,MOST_ACCOUNTS).map((row)=>aO(row,true)),devices:heldViews(n,c,a),more:n.leftOut+Math.max(0,J.length-MOST_ACCOUNTS)+Math.max(0,E.length-MOST_ACCOUNTS)}}
+function heldViews(n,c,a){const aa=new Map([...deviceLabels(c.devices??[])].map(([row,g])=>[laneName(row),g]));
+const an=(c.nodes??[]).length>1;
+const bj=[...n.devices.values()].map((row)=>{const aF=row.held_seconds+row.devices*Math.max(0,a-row.at);
+const[al,T,...R]=row.device.split("/");
+const g=aa.get(an?row.device:`/${T}/${R.join("/")}`)??plain(`${T} ${R.join("/")}`);
+const q=(c.nodes??[]).find((F)=>an&&F.node_id.startsWith(al))?.name;
+const share=a>row.since?Math.min(1,aF/(a-row.since)):0;
+return{key:row.device,label:[plain(q),g].filter(Boolean).join(" "),held:duration(aF),share,idle:a>row.since?percent(1-share):"unknown"}});
+return bj.sort((z,A)=>z.share-A.share)}
 function percent(share){return`${Math.round(100*Math.max(0,share))} %`}
-function seconds(value){return value<100?String(Math.round(value*10)/10):String(Math.round(value))}
-function drawAccounts({accounts}){if(!accounts)return[empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After","f.remote()")];
-const{functions,cells,devices,more}=accounts;
-const nothing=!functions.length&&empty("Nothing has run yet. A remote function that is called is counted here:","f.remote()");
-return[nothing||h("p",{key:"total"},h("strong",{},accounts.total)),functions.length>0&&used("By function","Function",functions),cells.length>0&&used("By cell","Cell",cells),devices.length>0&&table("By device",["Device","Held","Held share","Idle"],devices.map(heldRow)),more>0&&h("p",{class:"quiet more",key:"more"},`and ${more} more rows`)]}
-function used(title,what,rows){const failed=rows.some((row)=>row.failed);
-return table(title,[what,"Runs",...(failed?["Failed"]:[]),"Took in all","Device-seconds","Share"],rows.map((row)=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),failed&&number("failed",row.failed),number("took",row.took),number("device-s",row.used),cell(share(row.share,row.colour),"share"))))}
+function seconds(ad){return ad<100?String(Math.round(ad*10)/10):String(Math.round(ad))}
+function drawAccounts({accounts:n}){if(!n)return[empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After","f.remote()")];
+const{functions:J,cells:E,devices:_,more:aK}=n;
+const a8=!J.length&&empty("Nothing has run yet. A remote function that is called is counted here:","f.remote()");
+return[a8||h("p",{key:"total"},h("strong",{},n.total)),J.length>0&&used("By function","Function",J),E.length>0&&used("By cell","Cell",E),_.length>0&&table("By device",["Device","Held","Held share","Idle"],_.map(heldRow)),aK>0&&h("p",{class:"quiet more",key:"more"},`and ${aK} more rows`)]}
+function used(bh,bk,f){const aC=f.some((row)=>row.failed);
+return table(bh,[bk,"Runs",...(aC?["Failed"]:[]),"Took in all","Device-seconds","Share"],f.map((row)=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),aC&&number("failed",row.failed),number("took",row.took),number("device-s",row.used),cell(share(row.share,row.colour),"share"))))}
 function heldRow(row){return h("tr",{key:row.key},h("th",{scope:"row"},h("span",{class:"label"},row.label)),number("held",row.held),cell(share(row.share,-1),"share"),number("idle",row.idle))}
-function number(head,words){return h("td",{class:"number","data-head":head},words)}
-function share(part,colour){return h("span",{class:colour<0?"bar plain":"bar","aria-hidden":"true"},h("span",{class:colour<0?"part":`part c${colour}`,style:`width:${Math.round(1000*part)/10}%`}))}
+function number(aZ,V){return h("td",{class:"number","data-head":aZ},V)}
+function share(bb,Y){return h("span",{class:Y<0?"bar plain":"bar","aria-hidden":"true"},h("span",{class:Y<0?"part":`part c${Y}`,style:`width:${Math.round(1000*bb)/10}%`}))}
 const TRACK=20;
 const GAP=8;
 const DEPTH=28;
 const BAND=15;
 const AXIS=18;
 const NARROW=640;
-function drawTimeline({timeline,ended},state){if(!timeline)return[];
-const choice=(window,label)=>button(label,{"data-act":"window","data-window":window,"aria-pressed":String(!state.range&&state.window===window)});
-const zoom=(sign,by,label)=>button(sign,{"data-act":"zoom","data-by":by,"aria-label":label,title:label});
-const tools=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},choice(LAST_MINUTE,"Last minute"),choice(WHOLE_RUN,"Whole run"),zoom("+",0.5,"Zoom in"),zoom("−",2,"Zoom out"),state.range&&button("Follow",{"data-act":"follow",title:"Show what happens now"}),button("Save as Chrome trace",{"data-act":"trace"}));
-const ran=timeline.lanes.some((lane)=>lane.bars.length)||timeline.depth.most>0;
-if(!ran&&!state.range&&(ended||state.window===WHOLE_RUN))return[empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:","f.remote()")];
-const hint=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
-const quiet=!ran&&h("p",{class:"quiet",key:"quiet"},"Nothing ran in this time. A call makes a bar here: ",h("code",{},"f.remote()"));
-return[tools,quiet,...(ran||state.range?[lanes(timeline,state),hint,hoverCard(timeline,state)]:[])]}
-function lanes(timeline,state){const width=state.room;
-const left=width<NARROW?84:116;
-state.lanes={width,left,right:width-10};
-const scale=(width-10-left)/timeline.seconds;
-const x=(seconds)=>round(left+seconds*scale);
-let top=4;
-const drawn=[];
-for(const lane of timeline.lanes){const y=top;
-const height=lane.tracks*TRACK;
-top+=height+GAP;
-drawn.push(h("g",{key:lane.key},laneLabel(lane.label,left,y+height/2),h("line",{x1:left,x2:width-10,y1:y+height+GAP/2,y2:y+height+GAP/2,class:"rule"}),lane.bars.map((bar)=>barShape(bar,x,y))))}
-if(timeline.depth.most>0){drawn.push(strip(timeline,x,left,top));
-top+=DEPTH+GAP}
-const ticks=timeline.ticks.map((tick)=>h("line",{key:tick.label,x1:x(tick.at),x2:x(tick.at),y1:0,y2:top,class:"tick"}));
-return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},axis(timeline,x,left,width),h("svg",{viewBox:`0 0 ${width} ${top}`,role:"img","aria-label":timeline.words,class:"timeline"},ticks,drawn))}
-function axis({ticks,bands},x,left,width){const tracks=Math.max(0,...bands.map((band)=>band.track+1));
-const height=AXIS+tracks*BAND;
-const labels=ticks.map((tick)=>h("text",{key:tick.label,x:Math.min(x(tick.at),width-10),y:12,class:"tick-label","text-anchor":tick.label==="now"?"end":"middle"},tick.label));
-const drawn=bands.map((band)=>{const[from,y]=[x(band.from),AXIS+band.track*BAND];
-const wide=Math.max(2,round(x(band.to)-from));
-return h("g",{key:band.label},h("rect",{x:from,y,width:wide,height:BAND-2,rx:2,class:"band"},h("title",{},`cell ${band.label}`)),wide>7*band.label.length+4&&h("text",{x:from+4,y:y+BAND/2-1,class:"tick-label","dominant-baseline":"central"},band.label))});
-return h("div",{class:"axis",key:"axis"},h("svg",{viewBox:`0 0 ${width} ${height}`,class:"timeline","aria-hidden":"true"},tracks>0&&laneLabel("cells",left,AXIS+(tracks*BAND)/2-1),labels,drawn))}
-function laneLabel(label,left,y){const most=Math.floor((left-12)/6.6);
-const short=label.length>most?`${label.slice(0,most-1)}…`:label;
-return h("text",{x:left-10,y,class:"lane","text-anchor":"end","dominant-baseline":"central"},short,short!==label&&h("title",{},label))}
-function strip({depth,seconds},x,left,top){const y=(waiting)=>round(top+DEPTH-(waiting/depth.most)*(DEPTH-4));
-const steps=depth.steps.map(({at,waiting})=>`H${x(at)}V${y(waiting)}`).join("");
-const words=`at most ${depth.most} waited`;
-return h("g",{key:"depth"},laneLabel("waiting",left,top+DEPTH/2),h("path",{class:"depth",d:`M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z`},h("title",{},words)),h("text",{x:left+4,y:top+11,class:"tick-label"},words))}
-function barShape(bar,x,y){const left=x(bar.from);
-const width=Math.max(1.5,round(x(bar.to)-left));
-const top=y+bar.track*TRACK;
-const name=bar.state==="failed"?`✕ ${bar.name}`:bar.name;
-const fits=width>8*name.length+8;
-return h("g",{key:bar.key},h("rect",{x:left,y:top+1,width,height:TRACK-2,rx:2,class:`run c${bar.colour} ${bar.state}`,"data-bar":bar.key}),fits&&h("text",{x:left+6,y:top+TRACK/2,class:"bar-name","dominant-baseline":"central"},name))}
-function hoverCard({lanes:all},{hover}){const lane=hover.bar?all.find((each)=>each.bars.some((bar)=>bar.key===hover.bar)):null;
-const bar=lane?.bars.find((each)=>each.key===hover.bar);
-if(!lane||!bar)return null;
-return h("div",{class:"hover",key:"hover",style:hover.style},h("div",{},h("span",{class:`swatch c${bar.colour}`,"aria-hidden":"true"}),h("span",{class:"name"},bar.name)),[lane.label,...bar.facts].map((fact)=>h("div",{key:fact,class:"quiet small"},fact)))}
-function round(value){return Math.round(value*10)/10}
+function drawTimeline({timeline:t,ended:aU},m){if(!t)return[];
+const aA=(af,g)=>button(g,{"data-act":"window","data-window":af,"aria-pressed":String(!m.range&&m.window===af)});
+const aQ=(bg,X,g)=>button(bg,{"data-act":"zoom","data-by":X,"aria-label":g,title:g});
+const bi=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},aA(LAST_MINUTE,"Last minute"),aA(WHOLE_RUN,"Whole run"),aQ("+",0.5,"Zoom in"),aQ("−",2,"Zoom out"),m.range&&button("Follow",{"data-act":"follow",title:"Show what happens now"}),button("Save as Chrome trace",{"data-act":"trace"}));
+const av=t.lanes.some((lane)=>lane.bars.length)||t.depth.most>0;
+if(!av&&!m.range&&(aU||m.window===WHOLE_RUN))return[empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:","f.remote()")];
+const a_=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
+const bd=!av&&h("p",{class:"quiet",key:"quiet"},"Nothing ran in this time. A call makes a bar here: ",h("code",{},"f.remote()"));
+return[bi,bd,...(av||m.range?[lanes(t,m),a_,hoverCard(t,m)]:[])]}
+function lanes(t,m){const v=m.room;
+const k=v<NARROW?84:116;
+m.lanes={width:v,left:k,right:v-10};
+const be=(v-10-k)/t.seconds;
+const p=(seconds)=>round(k+seconds*be);
+let u=4;
+const $=[];
+for(const lane of t.lanes){const r=u;
+const Q=lane.tracks*TRACK;
+u+=Q+GAP;
+$.push(h("g",{key:lane.key},laneLabel(lane.label,k,r+Q/2),h("line",{x1:k,x2:v-10,y1:r+Q+GAP/2,y2:r+Q+GAP/2,class:"rule"}),lane.bars.map((b)=>barShape(b,p,r))))}
+if(t.depth.most>0){$.push(strip(t,p,k,u));
+u+=DEPTH+GAP}
+const U=t.ticks.map((H)=>h("line",{key:H.label,x1:p(H.at),x2:p(H.at),y1:0,y2:u,class:"tick"}));
+return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},axis(t,p,k,v),h("svg",{viewBox:`0 0 ${v} ${u}`,role:"img","aria-label":t.words,class:"timeline"},U,$))}
+function axis({ticks:U,bands:ay},p,k,v){const ax=Math.max(0,...ay.map((s)=>s.track+1));
+const Q=AXIS+ax*BAND;
+const aa=U.map((H)=>h("text",{key:H.label,x:Math.min(p(H.at),v-10),y:12,class:"tick-label","text-anchor":H.label==="now"?"end":"middle"},H.label));
+const $=ay.map((s)=>{const[from,r]=[p(s.from),AXIS+s.track*BAND];
+const aP=Math.max(2,round(p(s.to)-from));
+return h("g",{key:s.label},h("rect",{x:from,y:r,width:aP,height:BAND-2,rx:2,class:"band"},h("title",{},`cell ${s.label}`)),aP>7*s.label.length+4&&h("text",{x:from+4,y:r+BAND/2-1,class:"tick-label","dominant-baseline":"central"},s.label))});
+return h("div",{class:"axis",key:"axis"},h("svg",{viewBox:`0 0 ${v} ${Q}`,class:"timeline","aria-hidden":"true"},ax>0&&laneLabel("cells",k,AXIS+(ax*BAND)/2-1),aa,$))}
+function laneLabel(g,k,r){const aj=Math.floor((k-12)/6.6);
+const aN=g.length>aj?`${g.slice(0,aj-1)}…`:g;
+return h("text",{x:k-10,y:r,class:"lane","text-anchor":"end","dominant-baseline":"central"},aN,aN!==g&&h("title",{},g))}
+function strip({depth:Z,seconds},p,k,u){const r=(N)=>round(u+DEPTH-(N/Z.most)*(DEPTH-4));
+const w=Z.steps.map(({at:D,waiting:N})=>`H${p(D)}V${r(N)}`).join("");
+const V=`at most ${Z.most} waited`;
+return h("g",{key:"depth"},laneLabel("waiting",k,u+DEPTH/2),h("path",{class:"depth",d:`M${p(0)} ${r(0)}${w}H${p(seconds)}V${r(0)}Z`},h("title",{},V)),h("text",{x:k+4,y:u+11,class:"tick-label"},V))}
+function barShape(b,p,r){const k=p(b.from);
+const v=Math.max(1.5,round(p(b.to)-k));
+const u=r+b.track*TRACK;
+const q=b.state==="failed"?`✕ ${b.name}`:b.name;
+const aX=v>8*q.length+8;
+return h("g",{key:b.key},h("rect",{x:k,y:u+1,width:v,height:TRACK-2,rx:2,class:`run c${b.colour} ${b.state}`,"data-bar":b.key}),aX&&h("text",{x:k+6,y:u+TRACK/2,class:"bar-name","dominant-baseline":"central"},q))}
+function hoverCard({lanes:I},{hover:ai}){const lane=ai.bar?I.find((F)=>F.bars.some((b)=>b.key===ai.bar)):null;
+const b=lane?.bars.find((F)=>F.key===ai.bar);
+if(!lane||!b)return null;
+return h("div",{class:"hover",key:"hover",style:ai.style},h("div",{},h("span",{class:`swatch c${b.colour}`,"aria-hidden":"true"}),h("span",{class:"name"},b.name)),[lane.label,...b.facts].map((aB)=>h("div",{key:aB,class:"quiet small"},aB)))}
+function round(ad){return Math.round(ad*10)/10}
 const COARSE=8;
-function withRuns(before,answer){const hues={...before?.hues,...answer.hues};
-if(answer.whole||!before)return{since:answer.seq,whole:answer,later:null,hues};
-const isCoarse=answer.grain_s>COARSE*before.whole.grain_s;
-return{...before,since:isCoarse?0:before.whole.seq,later:answer,hues}}
-function pastRows(past,snapshot,now){const{whole,later}=past;
-const latest=later??whole;
-const coloured={...snapshot,hues:{...past.hues,...snapshot.hues}};
-const rows=(answer,goOn)=>{const kinds=new Map(answer.kinds.map((kind)=>[kind.index,kind]));
-return(goOn?answer.running:answer.ended).flatMap(({lane,bars})=>bars.map((bar)=>row(answer,laneIn(answer.lanes[lane],snapshot),bar,(kinds.get(bar[0])),coloured,goOn,now)))};
-return[...rows(whole,false),...(later?rows(later,false):[]),...rows(latest,true)]}
-function row(answer,lane,[,from,took,number=1,shade=0,waited=0],kind,snapshot,goesOn,now){const start=answer.origin+from/1000;
-const ends=goesOn?(snapshot.ended?now:null):start+took/1000;
-const state=goesOn&&snapshot.ended?"ENDED_WITH_IT":kind.state==="DEAD"?"ENDED":kind.state;
-return{task_id:`${lane} ${kind.index} ${from} ${number} ${shade}`,lane,name:plain(kind.function)+(number<0?" and others":""),state:number<0?"":state,number:Math.abs(number),submitted_at:start-waited/1000,started_at:start,finished_at:ends,cell:cellWords(snapshot,kind),band:kind.job?"":plain(kind.cell).split(" ",1)[0],colour:colourOf(snapshot,kind.function)+shade}}
-function laneIn(lane,snapshot){return(snapshot.nodes??[]).length>1||!lane.includes("/")?lane:lane.slice(lane.indexOf("/"))}
-function depthOf(rows,start,end,now){const changes=new Map();
-const change=(at,by)=>changes.set(at,(changes.get(at)??0)+by);
-for(const row of rows){const from=row.submitted_at;
-const until=row.started_at??row.finished_at??now;
-if(from==null||until<start||from>end||until-from<0.01)continue;
-change(Math.max(0,from-start),1);
-change(Math.min(end,until)-start,-1)}
-let waiting=0;
-const steps=[...changes].sort((a,b)=>a[0]-b[0]).map(([at,by])=>({at,waiting:(waiting+=by)}));
-return{steps,most:Math.max(0,...steps.map((step)=>step.waiting))}}
-function depthOfMeans({whole,later},start,end){let steps=[];
-for(const answer of later?[whole,later]:[whole]){steps=steps.filter((step)=>step.at<answer.waiting_from-start);
-answer.waiting.forEach((waiting,index)=>steps.push({at:answer.waiting_from+index*answer.waiting_step_s-start,waiting}))}
-const before=steps.filter((step)=>step.at<=0).pop();
-const shown=steps.filter((step)=>step.at>0&&step.at<end-start);
-if(before)shown.unshift({at:0,waiting:before.waiting});
-return{steps:shown,most:Math.round(10*Math.max(0,...shown.map((step)=>step.waiting)))/10}}
+function withRuns(d,e){const aG={...d?.hues,...e.hues};
+if(e.whole||!d)return{since:e.seq,whole:e,later:null,hues:aG};
+const a2=e.grain_s>COARSE*d.whole.grain_s;
+return{...d,since:a2?0:d.whole.seq,later:e,hues:aG}}
+function pastRows(L,c,a){const{whole:ae,later:S}=L;
+const a5=S??ae;
+const aT={...c,hues:{...L.hues,...c.hues}};
+const f=(e,aD)=>{const a4=new Map(e.kinds.map((y)=>[y.index,y]));
+return(aD?e.running:e.ended).flatMap(({lane,bars:W})=>W.map((b)=>row(e,laneIn(e.lanes[lane],c),b,(a4.get(b[0])),aT,aD,a)))};
+return[...f(ae,false),...(S?f(S,false):[]),...f(a5,true)]}
+function row(e,lane,[,from,ao,number=1,aM=0,ap=0],y,c,aE,a){const i=e.origin+from/1000;
+const x=aE?(c.ended?a:null):i+ao/1000;
+const m=aE&&c.ended?"ENDED_WITH_IT":y.state==="DEAD"?"ENDED":y.state;
+return{task_id:`${lane} ${y.index} ${from} ${number} ${aM}`,lane,name:plain(y.function)+(number<0?" and others":""),state:number<0?"":m,number:Math.abs(number),submitted_at:i-ap/1000,started_at:i,finished_at:x,cell:cellWords(c,y),band:y.job?"":plain(y.cell).split(" ",1)[0],colour:colourOf(c,y.function)+aM}}
+function laneIn(lane,c){return(c.nodes??[]).length>1||!lane.includes("/")?lane:lane.slice(lane.indexOf("/"))}
+function depthOf(f,i,j,a){const aq=new Map();
+const az=(D,X)=>aq.set(D,(aq.get(D)??0)+X);
+for(const row of f){const from=row.submitted_at;
+const M=row.started_at??row.finished_at??a;
+if(from==null||M<i||from>j||M-from<0.01)continue;
+az(Math.max(0,from-i),1);
+az(Math.min(j,M)-i,-1)}
+let N=0;
+const w=[...aq].sort((z,A)=>z[0]-A[0]).map(([D,X])=>({at:D,waiting:(N+=X)}));
+return{steps:w,most:Math.max(0,...w.map((o)=>o.waiting))}}
+function depthOfMeans({whole:ae,later:S},i,j){let w=[];
+for(const e of S?[ae,S]:[ae]){w=w.filter((o)=>o.at<e.waiting_from-i);
+e.waiting.forEach((N,a1)=>w.push({at:e.waiting_from+a1*e.waiting_step_s-i,waiting:N}))}
+const d=w.filter((o)=>o.at<=0).pop();
+const ab=w.filter((o)=>o.at>0&&o.at<j-i);
+if(d)ab.unshift({at:0,waiting:d.waiting});
+return{steps:ab,most:Math.round(10*Math.max(0,...ab.map((o)=>o.waiting)))/10}}
 const PIXELS=900;
 const MOST_TRACKS=6;
 const MOST_BANDS=3;
-function timelineOf(snapshot,window,now,range=null,past=null){const rows=past?pastRows(past,snapshot,now):[...(snapshot.tasks??[]),...holdingActors(snapshot)].map((row)=>rowOf(row,snapshot));
-const first=rows.reduce((least,row)=>Math.min(least,row.submitted_at??row.started_at??now),now-1);
-const start=range?.from??(window===WHOLE_RUN?first:now-window);
-const end=range?.to??now;
-const lanes=lanesOf(snapshot,rows).map(({key,label,rows})=>lane(key,label,rows,{from:start,to:end},now));
-const shown=lanes.reduce((sum,each)=>sum+each.bars.reduce((all,bar)=>all+bar.number,0),0);
-const words=`${count(shown,"task run")} on ${count(lanes.length,"lane")} in ${age(end-start)}`;
-const depth=past?depthOfMeans(past,start,end):depthOf(rows,start,end,now);
-return{start,seconds:end-start,lanes,ticks:ticksOf(start,end,now),bands:bandsOf(rows,{from:start,to:end},now),depth,words}}
-function rowOf(row,snapshot){const colour=colourOf(snapshot,subjectOf(row),row.actor_id||row.task_id);
-return{...row,name:plain(row.name),cell:cellWords(snapshot,row),colour,band:row.job?"":plain(row.cell).split(" ",1)[0]}}
-function holdingActors(snapshot){return(snapshot.actors??[]).filter((row)=>row.state==="ALIVE"&&row.since!=null&&Object.keys(row.device_ids??{}).length).map((row)=>({task_id:row.actor_id,actor_id:row.actor_id,name:row.class_name,state:"ALIVE",started_at:row.since,device_ids:row.device_ids,cell:row.cell,job:row.job}))}
-function lanesOf(snapshot,rows){const devices=(snapshot.devices??[]).filter((row)=>row.offered!==false);
-const labels=deviceLabels(snapshot.devices??[]);
-const several=new Set(devices.map((row)=>row.node_id)).size>1;
-const names=new Map((snapshot.nodes??[]).map((node)=>[node.node_id,plain(node.name)]));
-const lanes=new Map(devices.map((device)=>{const label=(several?`${names.get(device.node_id??"")??""} `:"")+labels.get(device);
-return[laneName(device),{key:laneName(device),label,rows:[]}]}));
-const rest={key:"cpu",label:"CPU",rows:([])};
-for(const row of rows){if(row.started_at==null||row.kind==="actor creation")continue;
-for(const name of lanesFor(row,lanes)){const known=lanes.get(name);
-if(name===rest.key)rest.rows.push(row);
-else if(known)known.rows.push(row);
-else lanes.set(name,{key:name,label:plain(name.split("/").slice(1).join(" ")),rows:[row]})}}
-return[...lanes.values(),...(rest.rows.length?[rest]:[])]}
+function timelineOf(c,af,a,l=null,L=null){const f=L?pastRows(L,c,a):[...(c.tasks??[]),...holdingActors(c)].map((row)=>rowOf(row,c));
+const aW=f.reduce((a6,row)=>Math.min(a6,row.submitted_at??row.started_at??a),a-1);
+const i=l?.from??(af===WHOLE_RUN?aW:a-af);
+const j=l?.to??a;
+const lanes=lanesOf(c,f).map(({key:K,label:g,rows:f})=>lane(K,g,f,{from:i,to:j},a));
+const ab=lanes.reduce((ac,F)=>ac+F.bars.reduce((I,b)=>I+b.number,0),0);
+const V=`${count(ab,"task run")} on ${count(lanes.length,"lane")} in ${age(j-i)}`;
+const Z=L?depthOfMeans(L,i,j):depthOf(f,i,j,a);
+return{start:i,seconds:j-i,lanes,ticks:ticksOf(i,j,a),bands:bandsOf(f,{from:i,to:j},a),depth:Z,words:V}}
+function rowOf(row,c){const Y=colourOf(c,subjectOf(row),row.actor_id||row.task_id);
+return{...row,name:plain(row.name),cell:cellWords(c,row),colour:Y,band:row.job?"":plain(row.cell).split(" ",1)[0]}}
+function holdingActors(c){return(c.actors??[]).filter((row)=>row.state==="ALIVE"&&row.since!=null&&Object.keys(row.device_ids??{}).length).map((row)=>({task_id:row.actor_id,actor_id:row.actor_id,name:row.class_name,state:"ALIVE",started_at:row.since,device_ids:row.device_ids,cell:row.cell,job:row.job}))}
+function lanesOf(c,f){const _=(c.devices??[]).filter((row)=>row.offered!==false);
+const aa=deviceLabels(c.devices??[]);
+const an=new Set(_.map((row)=>row.node_id)).size>1;
+const ak=new Map((c.nodes??[]).map((al)=>[al.node_id,plain(al.name)]));
+const lanes=new Map(_.map((ag)=>{const g=(an?`${ak.get(ag.node_id??"")??""} `:"")+aa.get(ag);
+return[laneName(ag),{key:laneName(ag),label:g,rows:[]}]}));
+const am={key:"cpu",label:"CPU",rows:([])};
+for(const row of f){if(row.started_at==null||row.kind==="actor creation")continue;
+for(const q of lanesFor(row,lanes)){const B=lanes.get(q);
+if(q===am.key)am.rows.push(row);
+else if(B)B.rows.push(row);
+else lanes.set(q,{key:q,label:plain(q.split("/").slice(1).join(" ")),rows:[row]})}}
+return[...lanes.values(),...(am.rows.length?[am]:[])]}
 function lanesFor(row,lanes){if(row.lane)return[row.lane];
-const names=Object.entries(row.device_ids??{}).flatMap(([resource,ids])=>ids.map((id)=>laneName({node_id:row.node_id,resource,id})));
-const known=(name)=>(row.node_id||lanes.has(name)?name:([...lanes.keys()].find((key)=>key.endsWith(name))??name));
-return names.length?names.map(known):["cpu"]}
-function bandsOf(rows,range,now){const cells=new Map();
-for(const{band,started_at:from,finished_at:to}of rows){if(!band||from==null)continue;
-const known=cells.get(band)??{from,to:from};
-cells.set(band,{from:Math.min(known.from,from),to:Math.max(known.to,to??now)})}
-const ends=[];
-const seen=[...cells].filter(([,{from,to}])=>from<range.to&&to>=range.from).sort((a,b)=>a[1].from-b[1].from);
-return seen.map(([label,{from,to}])=>{const track=freeTrack(ends,from,to,MOST_BANDS);
-return{label,track,from:Math.max(from,range.from)-range.from,to:Math.min(to,range.to)-range.from}})}
-function freeTrack(ends,from,to,most){let track=ends.findIndex((end)=>end<=from+1e-6);
-if(track<0)track=Math.min(ends.length,most-1);
-ends[track]=Math.max(ends[track]??0,to);
-return track}
-function lane(key,label,rows,range,now){const ordered=rows.filter((row)=>row.started_at!=null&&row.started_at<range.to&&(row.finished_at??now)>=range.from).sort((a,b)=>(a.started_at??0)-(b.started_at??0));
-const ends=[];
-const bars=merged(ordered.map((row)=>barOf(row,freeTrack(ends,row.started_at??now,row.finished_at??now,MOST_TRACKS),range,now)),(range.to-range.from)/PIXELS);
-return{key,label,tracks:Math.max(1,Math.min(ends.length,MOST_TRACKS)),bars}}
-function barOf(row,track,range,now){const state=stateWord(row.state);
-const[from,until,number]=[row.started_at??now,row.finished_at??now,row.number??1];
-const waited=from-(row.submitted_at??from);
-const took=row.finished_at==null?age(until-from):duration(until-from);
-const facts=[number>1?`${number} runs ${state&&`${state} `}within ${took}`:`${state} ${took}`.trim(),row.cell?`cell ${row.cell}`:"",waited>=1?`waited ${age(waited)} before`:"",`started ${clock(from,now)}`];
-return{key:row.task_id,track,number,colour:row.colour,state,name:number>1?`${number} × ${row.name}`:row.name,of:row.name,facts:facts.filter(Boolean),from:Math.max(0,from-range.from),to:Math.min(range.to,until)-range.from}}
-function merged(bars,pixel){const kept=[];
-const last=new Map();
-for(const bar of bars){const before=last.get(bar.track);
-const alike=before?.of===bar.of&&before.state===bar.state&&bar.to-bar.from<pixel&&before.narrow&&bar.from-before.to<pixel;
-const crowded=before&&bar.track===MOST_TRACKS-1&&bar.from<before.to-1e-6;
-if(alike||crowded){before.number+=bar.number;
-before.to=Math.max(before.to,bar.to);
-before.name=crowded?`${before.number} runs side by side`:`${before.number} × ${bar.of}`;
-before.facts=[crowded?`the first of ${before.of}`:`${before.number} runs ${bar.state}`];
+const ak=Object.entries(row.device_ids??{}).flatMap(([T,at])=>at.map((R)=>laneName({node_id:row.node_id,resource:T,id:R})));
+const B=(q)=>(row.node_id||lanes.has(q)?q:([...lanes.keys()].find((K)=>K.endsWith(q))??q));
+return ak.length?ak.map(B):["cpu"]}
+function bandsOf(f,l,a){const E=new Map();
+for(const{band:s,started_at:from,finished_at:C}of f){if(!s||from==null)continue;
+const B=E.get(s)??{from,to:from};
+E.set(s,{from:Math.min(B.from,from),to:Math.max(B.to,C??a)})}
+const x=[];
+const bf=[...E].filter(([,{from,to:C}])=>from<l.to&&C>=l.from).sort((z,A)=>z[1].from-A[1].from);
+return bf.map(([g,{from,to:C}])=>{const G=freeTrack(x,from,C,MOST_BANDS);
+return{label:g,track:G,from:Math.max(from,l.from)-l.from,to:Math.min(C,l.to)-l.from}})}
+function freeTrack(x,from,C,aj){let G=x.findIndex((j)=>j<=from+1e-6);
+if(G<0)G=Math.min(x.length,aj-1);
+x[G]=Math.max(x[G]??0,C);
+return G}
+function lane(K,g,f,l,a){const ba=f.filter((row)=>row.started_at!=null&&row.started_at<l.to&&(row.finished_at??a)>=l.from).sort((z,A)=>(z.started_at??0)-(A.started_at??0));
+const x=[];
+const W=merged(ba.map((row)=>barOf(row,freeTrack(x,row.started_at??a,row.finished_at??a,MOST_TRACKS),l,a)),(l.to-l.from)/PIXELS);
+return{key:K,label:g,tracks:Math.max(1,Math.min(x.length,MOST_TRACKS)),bars:W}}
+function barOf(row,G,l,a){const m=stateWord(row.state);
+const[from,M,number]=[row.started_at??a,row.finished_at??a,row.number??1];
+const ap=from-(row.submitted_at??from);
+const ao=row.finished_at==null?age(M-from):duration(M-from);
+const aV=[number>1?`${number} runs ${m&&`${m} `}within ${ao}`:`${m} ${ao}`.trim(),row.cell?`cell ${row.cell}`:"",ap>=1?`waited ${age(ap)} before`:"",`started ${clock(from,a)}`];
+return{key:row.task_id,track:G,number,colour:row.colour,state:m,name:number>1?`${number} × ${row.name}`:row.name,of:row.name,facts:aV.filter(Boolean),from:Math.max(0,from-l.from),to:Math.min(l.to,M)-l.from}}
+function merged(W,au){const aI=[];
+const aJ=new Map();
+for(const b of W){const d=aJ.get(b.track);
+const aR=d?.of===b.of&&d.state===b.state&&b.to-b.from<au&&d.narrow&&b.from-d.to<au;
+const ar=d&&b.track===MOST_TRACKS-1&&b.from<d.to-1e-6;
+if(aR||ar){d.number+=b.number;
+d.to=Math.max(d.to,b.to);
+d.name=ar?`${d.number} runs side by side`:`${d.number} × ${b.of}`;
+d.facts=[ar?`the first of ${d.of}`:`${d.number} runs ${b.state}`];
 continue}
-last.set(bar.track,Object.assign(bar,{narrow:bar.to-bar.from<pixel}));
-kept.push(bar)}
-return kept}
-function ticksOf(start,end,now){const steps=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400];
-const step=steps.find((each)=>(end-start)/each<=6)??86400;
-const ticks=[];
-for(let ago=Math.ceil((now-end)/step-1e-6)*step;ago<=now-start+1e-6;ago+=step){const label=ago<step/2?"now":`−${step<1?duration(ago):age(ago+1e-6).replace(/ 00 (s|min)$/,"")}`;
-ticks.push({at:now-ago-start,label})}
-return ticks}
-function traceOf(snapshot,now){return(snapshot.tasks??[]).flatMap((row)=>eventsOf(row,now))}
-function eventsOf(row,now){const events=[];
-const args={task_id:row.task_id,cell:row.cell??"",state:row.state};
-const event=(group,lane,from,to)=>({cat:row.kind??"task",name:plain(row.name),ph:"X",pid:group,tid:lane,ts:from*1e6,dur:Math.max(0,to-from)*1e6,args});
-if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){events.push(event("waiting","waiting",row.submitted_at,now))}else if(row.submitted_at!=null&&row.started_at!=null){events.push(event("waiting","waiting",row.submitted_at,row.started_at))}
-if(row.started_at==null)return events;
-const end=row.finished_at??now;
-if(row.pid)events.push(event("workers",`worker ${row.pid}`,row.started_at,end));
-for(const[resource,ids]of Object.entries(row.device_ids??{})){for(const id of ids)events.push(event("devices",`${resource} ${id}`,row.started_at,end))}
-return events}
+aJ.set(b.track,Object.assign(b,{narrow:b.to-b.from<au}));
+aI.push(b)}
+return aI}
+function ticksOf(i,j,a){const w=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400];
+const o=w.find((F)=>(j-i)/F<=6)??86400;
+const U=[];
+for(let O=Math.ceil((a-j)/o-1e-6)*o;O<=a-i+1e-6;O+=o){const g=O<o/2?"now":`−${o<1?duration(O):age(O+1e-6).replace(/ 00 (s|min)$/,"")}`;
+U.push({at:a-O-i,label:g})}
+return U}
+function traceOf(c,a){return(c.tasks??[]).flatMap((row)=>eventsOf(row,a))}
+function eventsOf(row,a){const P=[];
+const aS={task_id:row.task_id,cell:row.cell??"",state:row.state};
+const ah=(aY,lane,from,C)=>({cat:row.kind??"task",name:plain(row.name),ph:"X",pid:aY,tid:lane,ts:from*1e6,dur:Math.max(0,C-from)*1e6,args:aS});
+if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){P.push(ah("waiting","waiting",row.submitted_at,a))}else if(row.submitted_at!=null&&row.started_at!=null){P.push(ah("waiting","waiting",row.submitted_at,row.started_at))}
+if(row.started_at==null)return P;
+const j=row.finished_at??a;
+if(row.pid)P.push(ah("workers",`worker ${row.pid}`,row.started_at,j));
+for(const[T,at]of Object.entries(row.device_ids??{})){for(const R of at)P.push(ah("devices",`${T} ${R}`,row.started_at,j))}
+return P}
 const viewOfPast={accountsView,drawAccounts,drawTimeline,timelineOf,traceOf,told:{accounting:withAccounts,runs:withRuns}};
-return viewOfPast;
-}
+return viewOfPast}
