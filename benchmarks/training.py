@@ -8,7 +8,7 @@ all_reduce gave. A row that a contender has no word for is left out. A ratio is 
 rounds is printed with the quartiles, which say how much of it is the machine's other work.
 
 `spawn` is torch.multiprocessing.spawn, whose processes import torch; `notebook_launcher` is Accelerate's, which forks
-this process, with torch loaded.
+this process, with torch loaded. A training by DDP is compared with torchrun's in `benchmarks/ddp.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,9 +29,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a script, the directory above is not there
 
-from benchmarks import rounds  # noqa: E402
+from benchmarks import census, rounds  # noqa: E402
 
 REPORTS, CHECKPOINTS, STREAM = 50, 20, 500
+IDLE_S = 10.0
 ROWS = {
     "fit": "a second empty fit(), two ranks and their process group (s)",
     "first_line": "from the call of fit() to the first line of the function (s)",
@@ -38,6 +40,7 @@ ROWS = {
     "reports": "reports in a row, until all are sent (1/s)",
     "checkpoint": "one report with a checkpoint of 1 MB, its sender's cost, median (ms)",
     "resume": "from kill -9 of rank 1 in step 100 to the first report after the restart (s)",
+    "idle": "CPU of all processes while fit() waits for two ranks that sleep (% of a CPU)",
 }
 PROGRAM = """
 import json, os, sys, time
@@ -120,11 +123,41 @@ def nbaccel_dies(config: dict[str, str]) -> float:
     return resumed - float(died.read_text())
 
 
+def nbaccel_sleeps(config: dict[str, str]) -> None:
+    """In a rank: report once, and do nothing for longer than is measured."""
+    from nbaccel import train
+
+    train.report({"step": 0})
+    Path(config["there"], str(train.get_context().get_world_rank())).touch()
+    time.sleep(IDLE_S + 4)
+
+
+class IdleWatch(threading.Thread):
+    """Measures the CPU of driver, head and workers, from a second after both ranks sleep; without its own."""
+
+    def __init__(self, there: str) -> None:
+        super().__init__()
+        self.percent = float("nan")
+        self._there = there
+
+    def run(self) -> None:
+        while len(os.listdir(self._there)) < 2:
+            time.sleep(0.1)
+        time.sleep(1)
+        everyone = census.members() | {os.getpid()}
+        start, own, used = time.perf_counter(), time.thread_time(), census.cpu_s(everyone)
+        time.sleep(IDLE_S)
+        spent = census.cpu_s(everyone) - used
+        self.percent = (spent - (time.thread_time() - own)) / (time.perf_counter() - start) * 100
+        assert everyone == census.members() | {os.getpid()}
+
+
 def nbaccel_figures() -> dict[str, float]:
     import nbaccel
     from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
     from nbaccel.train.torch import TorchTrainer
 
+    os.environ[census.TOKEN_VARIABLE] = str(os.getpid())
     nbaccel.init(num_cpus=2, preload=["torch"])
     with tempfile.TemporaryDirectory() as storage:
 
@@ -145,8 +178,26 @@ def nbaccel_figures() -> dict[str, float]:
             run_config=RunConfig(storage_path=storage, failure_config=FailureConfig(max_failures=1)),
         )
         found["resume"] = trainer.fit().return_value
+        found["idle"] = idle_percent(storage)
     nbaccel.shutdown()
     return {"fit": took, "first_line": begun - start, **found}
+
+
+def idle_percent(storage: str) -> float:
+    from nbaccel.train import RunConfig, ScalingConfig
+    from nbaccel.train.torch import TorchTrainer
+
+    there = tempfile.mkdtemp(dir=storage)
+    watch = IdleWatch(there)
+    watch.start()
+    TorchTrainer(
+        nbaccel_sleeps,
+        train_loop_config={"there": there},
+        scaling_config=ScalingConfig(num_workers=2),
+        run_config=RunConfig(storage_path=storage),
+    ).fit()
+    watch.join()
+    return watch.percent
 
 
 def ray_figures() -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import report
+from benchmarks import report, rounds
 from benchmarks.measures import MEASURES
 from benchmarks.rows import BY_KEY, SESSIONS, Unit
 
@@ -78,3 +78,12 @@ def test_tables_go_between_the_marks_of_a_page_and_replace_what_was_there() -> N
     assert report.put_into(once, ["| a |"]) == once
     with pytest.raises(ValueError, match="no place for figures"):
         report.put_into("a page", [])
+
+
+def test_the_interval_of_pairs_is_that_of_the_mean_of_their_logarithms() -> None:
+    low, middle, high = rounds.interval([1.0, 4.0])
+    assert middle == pytest.approx(2.0) and low * high == pytest.approx(4.0)
+    assert high / middle == pytest.approx(2**12.706)  # half the distance of the two, and Student's t of two pairs
+    ratios = [1.01, 0.99, 1.02, 0.98, 1.0, 1.03, 0.97]
+    low, middle, high = rounds.interval(ratios)
+    assert low == pytest.approx(0.9801, abs=1e-3) and high == pytest.approx(1.0197, abs=1e-3)
