@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nbaccel.views.explanations import Explanation, Probe
     from nbaccel.views.listed import ObjectPlaces
     from nbaccel.views.question import Question
-    from nbaccel.views.snapshot import Snapshot
+    from nbaccel.views.snapshot import OnSnapshot, Snapshot
     from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 RAY_VERSION = "2.60.0"  # whose names and meanings are kept
@@ -216,11 +216,13 @@ class ViewPromise(Protocol):
     def probe(self, options: TaskOptions) -> Probe:
         """Whether a task with these options could start if it were submitted now."""
 
-    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+    def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0, reader: str = "view") -> None:
         """Call back, from a thread of the engine's, with each new snapshot and with None at the cluster's end; of an
         engine that has ended, with None at once.
 
-        The callback None stops. `rows` asks for more tasks than a snapshot usually has.
+        Several readers may watch beside each other, each under a name of its own: the callback takes the place of the
+        reader's last one, and None stops this reader. `metrics` asks for measurements of devices, and `rows` for more
+        tasks than a snapshot usually has; what one reader asks for, another may get too.
         """
 
     def publish(

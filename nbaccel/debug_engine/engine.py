@@ -32,7 +32,7 @@ from nbaccel.local_engine.worker.execution import Running, current_run
 from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.terms import Terms
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import OnSnapshot
 
 JOB = 1
 
@@ -149,7 +149,7 @@ class DebugEngine(Client):
 
     # ---- views, and the end
 
-    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+    def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0, reader: str = "view") -> None:
         """Call back with one snapshot: in this engine nothing changes while the caller waits."""
         if callback is not None:
             callback(None if self.ended else self.snapshot())

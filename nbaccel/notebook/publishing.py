@@ -17,7 +17,7 @@ from typing import Protocol
 
 from nbaccel.notebook import drawn
 from nbaccel.notebook.drawn import Drawn
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import OnSnapshot, Snapshot
 
 _EXPECTED = "(expected)"  # a view that was displayed and has not answered yet
 
@@ -25,9 +25,7 @@ _EXPECTED = "(expected)"  # a view that was displayed and has not answered yet
 class Watched(Protocol):
     """The part of an engine that publishing needs."""
 
-    def watch(
-        self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0
-    ) -> None: ...
+    def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0) -> None: ...
 
 
 class Publisher:

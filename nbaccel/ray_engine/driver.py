@@ -148,7 +148,7 @@ class RayEngine:
 
     def open_door(self) -> None:
         """Of a driver: let observers find it, such as the Jupyter server."""
-        self._door = opened_door(self, self._watching.watch_for_observers)
+        self._door = opened_door(self)
 
     def _announce(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
         """Tell views of a new task before it runs. The reports of its parent task tell of a nested one."""

@@ -62,7 +62,7 @@ from nbaccel.views.observer_lines import (
     question_of,
 )
 from nbaccel.views.sessions import SessionRecord
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import OnSnapshot, Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.engine import Engine
@@ -80,7 +80,7 @@ _REFUSED: dict[type[ObserverQuestion[Any]], str] = {
     "nbaccel.shutdown() there, or shut down its kernel.",
 }
 
-Watch = Callable[[Callable[[Snapshot | None], None] | None, int], None]
+Watch = Callable[[OnSnapshot | None, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class DriverDoor:
         callback = self._came if self._watching else None
         self._jobs.put(lambda: self._have_watched(callback, rows))
 
-    def _have_watched(self, callback: Callable[[Snapshot | None], None] | None, rows: int) -> None:
+    def _have_watched(self, callback: OnSnapshot | None, rows: int) -> None:
         try:
             self._watch(callback, rows)
         except Exception:  # the library of the cluster may raise anything: observers see that nothing comes any more

@@ -7,7 +7,7 @@ msgspec to JSON (observers) and MessagePack (drivers); fields are only ever adde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -291,3 +291,6 @@ class Snapshot(msgspec.Struct):
     def as_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, for `--json` and the widget."""
         return dict(msgspec.to_builtins(self))
+
+
+OnSnapshot = Callable[[Snapshot | None], None]  # called with each new snapshot, and with None at the end

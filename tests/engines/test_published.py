@@ -85,3 +85,29 @@ def test_whoever_watches_is_told_of_a_record(nb):
     finally:
         engine.watch(None)
         engine.publish("test", "watched", None)
+
+
+def test_readers_watch_beside_each_other_and_one_that_stops_takes_nothing_from_another(nb):
+    engine = nb.engine.current()
+    first, second = [], []
+
+    def steps(seen):
+        return [row.record.get("step") for snapshot in list(seen) for row in snapshot.published]
+
+    def publish(step):
+        engine.publish("test", "read twice", {"step": step})
+        if engine.name == "debug":  # there a reader is told when it begins
+            engine.watch(second.append, reader="second")
+
+    engine.publish("test", "read twice", {"step": 1})
+    engine.watch(first.append, metrics=False, reader="first")
+    engine.watch(second.append, metrics=False, reader="second")
+    try:
+        wait_until(lambda: 1 in steps(first) and 1 in steps(second))
+        engine.watch(None, reader="first")
+        publish(2)
+        wait_until(lambda: 2 in steps(second))
+        assert 2 not in steps(first)
+    finally:
+        engine.watch(None, reader="second")
+        engine.publish("test", "read twice", None)

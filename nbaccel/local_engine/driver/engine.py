@@ -17,7 +17,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ from nbaccel.local_engine.driver.news import News
 from nbaccel.local_engine.head.boot import MARK
 from nbaccel.local_engine.wire import failures, framing
 from nbaccel.views import sessions
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import OnSnapshot
 
 START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
 END_TIMEOUT_S = 15.0
@@ -95,9 +94,9 @@ class Driver(Client):
     def report_progress(self, done: float, total: float) -> None:
         """Do nothing: there is no task."""
 
-    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+    def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0, reader: str = "view") -> None:
         assert self.news is not None
-        self.news.watch(callback, metrics=metrics, rows=rows)
+        self.news.watch(callback, metrics=metrics, rows=rows, reader=reader)
 
     # ---- the end
 

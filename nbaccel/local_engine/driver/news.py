@@ -9,8 +9,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,12 +21,21 @@ from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.quiet import Quiet
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views import sinks
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import OnSnapshot, Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.driver.engine import Driver
 
 _LOOK_S = 0.1  # between two looks whether lines still come
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Who reads snapshots, and what it asks for."""
+
+    callback: OnSnapshot
+    metrics: bool
+    rows: int
 
 
 class News:
@@ -42,7 +51,8 @@ class News:
         self._job = driver.job
         self._drained = threading.Event()
         self._shown = 0  # messages with lines
-        self._watcher: Callable[[Snapshot | None], None] | None = None
+        self._readers: dict[str, _Reader] = {}  # of snapshots, by name
+        self._asking = threading.Lock()  # requests of two readers must not overtake each other
         self._ended = False  # there will be no further snapshot
         self.link = Link(sock, on_lost=lambda why: self._lost())
         receivers = self.link.receivers
@@ -67,26 +77,37 @@ class News:
         sinks.installed.notice(sinks.Notice(message.kind, message.message, message.parent, message.task_id))
 
     def _snapshot(self, message: wire.SnapshotMessage) -> None:
-        watcher = self._watcher
-        if watcher is not None:
+        readers = list(self._readers.values())
+        if readers:
             snapshot = msgspec.msgpack.decode(message.body, type=Snapshot)
             snapshot.runtime.job = self._job
-            watcher(snapshot)
+            for reader in readers:
+                reader.callback(snapshot)
 
-    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int) -> None:
-        """Call back with each snapshot from now on, and with None at the end, which may already have come."""
-        self._watcher = callback
+    def watch(self, callback: OnSnapshot | None, *, metrics: bool, rows: int, reader: str) -> None:
+        """Call back with each snapshot from now on, and with None at the end, which may already have come.
+
+        The head sends what all readers together ask for, and a snapshot at once for the new one.
+        """
+        with self._asking:
+            if callback is None:
+                self._readers.pop(reader, None)
+            else:
+                self._readers[reader] = _Reader(callback, metrics, rows)
+            wanted = list(self._readers.values())
+            if not self._ended:
+                any_metrics = any(each.metrics for each in wanted)
+                rows = max((each.rows for each in wanted), default=0)
+                self.link.say(wire.Watch(bool(wanted), any_metrics, rows))
         if self._ended:
             self.stop_watching()
-        else:
-            self.link.say(wire.Watch(callback is not None, metrics, rows))
 
     def stop_watching(self) -> None:
-        """The cluster ends: tell the watcher once, and stop calling it."""
+        """The cluster ends: tell each reader once, and stop calling them."""
         self._ended = True
-        watcher, self._watcher = self._watcher, None
-        if watcher is not None:
-            watcher(None)
+        while self._readers:
+            with suppress(KeyError):  # another thread has taken the last one
+                self._readers.popitem()[1].callback(None)
 
     def _lost(self) -> None:
         self._drained.set()

@@ -58,6 +58,7 @@ class Watchers:
         self._measure = measure  # begins or ends the measuring of devices
         self._say = say  # sends a line to an observer
         self._watching: dict[Peer, int] = {}  # watcher -> the number of task rows that it asked for
+        self._measuring: set[Peer] = set()  # those who want measurements of devices
         self._behind: set[Peer] = set()  # watchers that read too slowly to be sent the last snapshot
         self._last: dict[int, bytes] = {}  # number of rows -> the last snapshot sent, without its number and time
         self._unwritten: dict[Peer, int] = {}  # bytes of lines that a slow reader has not read yet
@@ -154,7 +155,9 @@ class Watchers:
             self.send_snapshot(peer)
         else:
             self._watching.pop(peer, None)
-        self._measure(bool(self._watching))
+        wanted = self._measuring | {peer} if message.metrics else self._measuring - {peer}
+        self._measuring = wanted & self._watching.keys()
+        self._measure(bool(self._measuring))
 
     def changed(self) -> None:
         """Something is different from the last snapshot."""
@@ -211,7 +214,8 @@ class Watchers:
         self._behind.discard(peer)
         if peer in self._watching:
             del self._watching[peer]
-            self._measure(bool(self._watching))
+            self._measuring.discard(peer)
+            self._measure(bool(self._measuring))
         job = self._jobs.get(peer.job)
         if job is not None and job.news is peer:
             job.news = None

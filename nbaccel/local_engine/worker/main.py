@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -41,7 +41,7 @@ from nbaccel.local_engine.worker.worker_output import WorkerOutput
 from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_setup
 from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling.terms import TaskKind, Terms
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import OnSnapshot
 
 INSIST_S = 0.05  # between two signals to a task that does not stop
 LONG_S = 0.001  # after a longer task, checking all that it may have changed costs little
@@ -430,7 +430,7 @@ class WorkerEngine(Client):
         """The task that the main thread runs."""
         return self._running
 
-    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
+    def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0, reader: str = "view") -> None:
         raise exceptions.RaySystemError("Only a driver can watch snapshots, not a task.")
 
     def shutdown(self) -> None:

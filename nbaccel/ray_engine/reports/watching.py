@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 import ray
 
@@ -18,7 +17,7 @@ from nbaccel.ray_engine.reports.outstanding_work import OutstandingWork
 from nbaccel.ray_engine.reports.reports import ASK_TIMEOUT_S, LONGEST_WAIT_S, Reports
 from nbaccel.ray_engine.reports.snapshots import SMALLEST_GAP_S, Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import OnSnapshot
 
 METRICS_EVERY_S = 1.0
 
@@ -59,34 +58,25 @@ def _last_cell() -> bytes:
 
 
 class SnapshotWatching:
-    """Calls back with snapshots: for a view of this process, and beside it for all observers from outside."""
+    """Calls back with snapshots: for each reader of this process, and beside them for all observers from outside."""
 
     def __init__(self, reports: Reports, snapshots: Snapshots, *, in_worker: bool) -> None:
         self._reports = reports
         self._snapshots = snapshots
         self._in_worker = in_worker
-        self._watchers: dict[str, Watcher] = {}  # by whom they are for
+        self._watchers: dict[str, Watcher] = {}  # by reader
         self._left = False  # this process has left the cluster: no snapshot follows
 
-    def watch(self, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool = True, rows: int = 0) -> None:
-        self._watch("view", callback, metrics=metrics, rows=rows)
-
-    def watch_for_observers(self, callback: Callable[[Snapshot | None], None] | None, rows: int) -> None:
-        """As `watch`, which goes on beside it."""
-        self._watch("observers", callback, metrics=True, rows=rows)
-
-    def _watch(
-        self, whom: str, callback: Callable[[Snapshot | None], None] | None, *, metrics: bool, rows: int
-    ) -> None:
+    def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0, reader: str = "view") -> None:
         if self._in_worker:
             raise exceptions.RaySystemError("Only a driver can watch snapshots, not a task.")
-        before = self._watchers.pop(whom, None)
+        before = self._watchers.pop(reader, None)
         if before is not None:
             before.stop()
         if callback is not None and self._left:
             callback(None)
         elif callback is not None:
-            self._watchers[whom] = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
+            self._watchers[reader] = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
 
     def submitted(self) -> None:
         """Views are told of new tasks before these run."""
@@ -107,7 +97,7 @@ class Watcher:
         self,
         reports: Reports,
         snapshots: Snapshots,
-        callback: Callable[[Snapshot | None], None],
+        callback: OnSnapshot,
         *,
         metrics: bool,
         rows: int,

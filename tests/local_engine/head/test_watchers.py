@@ -25,18 +25,22 @@ class House:
         self.running = 0
         self.sent = sent
         self.lines: list[Any] = []  # what observers were told
+        self.measuring = False
         scheduler: Any = None  # only warnings ask it
         self.watchers = Watchers(
             self.clock, scheduler, {}, sent.send,
-            snapshot=self.snapshot, measure=lambda on: None, say=lambda peer, line: self.lines.append(line),
+            snapshot=self.snapshot, measure=self.measure, say=lambda peer, line: self.lines.append(line),
         )  # fmt: skip
 
     def snapshot(self, seq: int, rows: int) -> Snapshot:
         return Snapshot(Runtime("local", "0.1.0", "3.11.7"), seq=seq, counts={"RUNNING": self.running})
 
-    def watch(self, client_id: int, rows: int = 0, role: str = "news") -> Peer:
+    def measure(self, on: bool) -> None:
+        self.measuring = on
+
+    def watch(self, client_id: int, rows: int = 0, role: str = "news", metrics: bool = True) -> Peer:
         peer = self.sent.add(client_id, role)
-        self.watchers.watch(peer, wire.Watch(on=True, rows=rows))
+        self.watchers.watch(peer, wire.Watch(on=True, rows=rows, metrics=metrics))
         return peer
 
     def changes(self) -> None:
@@ -52,6 +56,18 @@ class House:
 def house() -> Iterator[House]:
     with outbox() as sent:
         yield House(sent)
+
+
+def test_devices_are_measured_while_a_watcher_asks_for_it(house: House) -> None:
+    house.watch(1, metrics=False)
+    assert not house.measuring
+    second = house.watch(2)
+    assert house.measuring
+    house.watchers.watch(second, wire.Watch(on=True, metrics=False))
+    assert not house.measuring
+    house.watchers.watch(second, wire.Watch(on=True))
+    house.watchers.gone(second)
+    assert not house.measuring
 
 
 def running(snapshots: list[Snapshot]) -> list[int]:

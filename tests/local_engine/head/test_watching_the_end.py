@@ -56,3 +56,13 @@ def test_the_end_is_told_while_the_cluster_can_still_be_asked(own_head: Place) -
     finally:
         take_off()
     assert [snapshot.nodes[0].totals["CPU"] for snapshot in last] == [3]
+
+
+def test_each_reader_is_told_of_the_end_once(own_head: Place) -> None:
+    first = _watch()
+    second: list[Snapshot | None] = []
+    engines.current().watch(second.append, metrics=False, reader="second")
+    wait_until(lambda: bool(second), "the second reader's first snapshot")
+    ray.shutdown()
+    wait_until(lambda: first[-1] is None and second[-1] is None, "the end")
+    assert (first.count(None), second.count(None)) == (1, 1)
