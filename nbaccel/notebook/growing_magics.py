@@ -12,10 +12,15 @@ from nbaccel.autoscaler.held_resources import bundles_of
 from nbaccel.autoscaler.sdk import say_fixed
 from nbaccel.notebook import arguments, options, view, views
 from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.notebook.followed_nodes import FollowedNodes
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
+from nbaccel.notebook.places import Displays
+from nbaccel.notebook.view import View
 from nbaccel.views import node_tables, wording
+from nbaccel.views.snapshot import Snapshot
 
+MOST_FOLLOWED = 10  # outputs of %accel_nodes that are kept up to date: the newest ones
 OF_THIS_NOTEBOOK = "notebook"  # the id of what this notebook asks for: the next %accel_scale replaces it
 
 
@@ -24,6 +29,15 @@ class GrowingMagics(Magics):
     """The magics about nodes that come and go."""
 
     shell: InteractiveShell
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._followed: FollowedNodes | None = None  # a terminal shows no output again
+        if getattr(shell, "kernel", None) is not None:
+            self._followed = FollowedNodes(lambda: Displays(shell, MOST_FOLLOWED), self._drawn)
+
+    def _drawn(self, snapshot: Snapshot, note: str) -> View:
+        return views.nodes_of(snapshot, self.shell.user_ns, note)
 
     def _parse(self, magic: str, line: str) -> tuple[dict[str, Any], list[str]]:
         return arguments.parse_with_words(line, options.MAGICS[magic], self.shell.var_expand)
@@ -39,7 +53,10 @@ class GrowingMagics(Magics):
         if "move" in asked and api.is_initialized():
             view.show(view.of_message(_moved(asked["move"], *autoscaler.move_objects(asked["move"]))))
             return
-        view.show(views.nodes(self.shell.user_ns))
+        if self._followed is not None and api.is_initialized():
+            self._followed.show(engine.current(), views.seen())
+        else:
+            view.show(views.nodes(self.shell.user_ns))
 
     @line_magic
     @no_var_expand

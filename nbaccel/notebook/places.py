@@ -31,9 +31,13 @@ def can_be_used(shell: Any) -> bool:
 
 
 class Displays:
-    """The outputs of one kernel that hold a live view, each with a name, so that it can be drawn again."""
+    """The outputs of one kernel that hold a live view, each with a name, so that it can be drawn again.
 
-    def __init__(self, shell: Any) -> None:
+    Of more than `most` outputs, the oldest stay as they are.
+    """
+
+    def __init__(self, shell: Any, most: int = MOST_PLACES) -> None:
+        self._most = most
         self._send = sender(shell.kernel)
         self._parents: dict[str, bytes] = {}
         self._watch = cells.install(shell)
@@ -42,9 +46,14 @@ class Displays:
         """Show a new output under the running cell."""
         name = f"nbaccel-place-{uuid.uuid4().hex}"
         self._parents[name] = parent = self._watch.parent()
-        while len(self._parents) > MOST_PLACES:
+        while len(self._parents) > self._most:
             del self._parents[next(iter(self._parents))]
         self._say("display_data", name, parent, data, metadata)
+
+    def draw(self, data: dict[str, Any]) -> None:
+        """Replace all outputs by this one, for now."""
+        for name, parent in list(self._parents.items()):
+            self._say("update_display_data", name, parent, data, {})
 
     def draw_last(self, data: dict[str, Any]) -> None:
         """Replace all outputs by this one for good. Two threads may call this at once: a cell that shuts down, and the

@@ -37,11 +37,12 @@ def of_table(table: tables.Table) -> View:
     return View(tables.as_text(table), parts.box([static_tables.of_table(table)]))
 
 
-def of_tables(several: list[tables.Table], sentences: list[str]) -> View:
-    """Several tables below each other, and sentences after them."""
-    text = "\n\n".join([tables.as_text(table) for table in several] + (["\n".join(sentences)] if sentences else []))
+def of_tables(several: list[tables.Table], sentences: list[str], note: str = "") -> View:
+    """Several tables below each other, sentences after them, and a quiet last line."""
+    said = [*sentences, note] if note else sentences
+    text = "\n\n".join([tables.as_text(table) for table in several] + (["\n".join(said)] if said else []))
     drawn = [static_tables.of_table(table) for table in several] + [parts.line(line) for line in sentences]
-    return View(text, parts.box(drawn))
+    return View(text, parts.box([*drawn, parts.note(note)]))
 
 
 def of_snapshot(snapshot: Snapshot, table: tables.Table, drawn: Html) -> View:

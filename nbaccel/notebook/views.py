@@ -74,12 +74,17 @@ def nodes(namespace: Mapping[str, Any] | None = None) -> View:
     """
     if not api.is_initialized():
         return view.of_message(NOT_RUNNING)
-    snapshot = seen()
+    return nodes_of(seen(), namespace)
+
+
+def nodes_of(snapshot: Snapshot, namespace: Mapping[str, Any] | None, note: str = "") -> View:
+    """The nodes of a snapshot, as `nodes` shows them, with a quiet last line."""
     kept = [id for node in snapshot.nodes for id in node.kept_objects]
     names = names_of(kept, namespace) if kept and namespace is not None else {}
     return view.of_tables(
         [node_tables.nodes(snapshot), node_tables.node_types(snapshot)],
         node_tables.keepers(snapshot, names) + node_tables.requests(snapshot),
+        note,
     )
 
 

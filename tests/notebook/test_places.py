@@ -79,3 +79,31 @@ def test_outputs_that_two_threads_draw_a_last_time_are_each_drawn_once(monkeypat
     displays.draw_last({})
     shell.history_manager.end_session()
     assert len(drawn) == len(set(drawn)) == 3
+
+
+GROWS = """
+import nbaccel
+nbaccel.init(num_cpus=1, node_types={"gpu": {"num_gpus": 1, "max": 1, "idle_s": 0.5, "arrives_after_s": 1}})
+"""
+
+
+def test_the_nodes_under_a_cell_change_in_place_and_the_last_state_stays(kernel: Kernel) -> None:
+    kernel.run("%load_ext nbaccel")
+    kernel.run(GROWS)
+    cell = kernel.run("%accel_nodes")
+    again = kernel.run("%accel_nodes")
+
+    def shown(words: str) -> bool:
+        return all(words in outputs(each)[0]["text/plain"] for each in (cell, again))
+
+    kernel.run("%accel_scale num_gpus=1")
+    kernel.until(lambda: shown("arriving for"))
+    kernel.until(lambda: shown("gpu-1"))
+    kernel.until(lambda: shown("holds room"))
+    kernel.run("%accel_scale 0")
+    kernel.until(lambda: not shown("gpu-1"))
+    kernel.run("nbaccel.shutdown()")
+    kernel.until(lambda: shown("the cluster has ended"))
+    assert [set(output) for output in outputs(cell)] == [{"text/plain", "text/html"}]
+    assert "as of 20" in outputs(cell)[0]["text/html"]
+    assert "%accel_init" in kernel.run("%accel_nodes").text
