@@ -29,7 +29,7 @@ from nbaccel.local_engine.wire import framing
 from nbaccel.views.question import Question
 
 A = TypeVar("A")
-READ_BYTES = 1 << 18
+READ_BYTES = 1 << 16  # from 128 KiB on the C library maps fresh pages for each read: 45 µs instead of 3
 BATCH = 2_000  # messages in one frame
 FULL = 50_000  # waiting messages past which a sender is held back
 LAZY_S = 0.002  # releases may wait so long for other messages

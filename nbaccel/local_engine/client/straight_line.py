@@ -16,7 +16,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import WHOLE_BYTES
 from nbaccel.local_engine.wire import framing
 
-READ_BYTES = 1 << 18
+READ_BYTES = 1 << 16  # from 128 KiB on the C library maps fresh pages for each read: 45 µs instead of 3
 BATCH = 500  # calls in one frame
 
 
