@@ -114,8 +114,8 @@ def test_the_first_line_counts_devices_or_cpus_where_there_are_none(busy_snapsho
     [
         ("infer (cell [4] line 2 of b.ipynb) waits for 0.5 GPU. Both GPUs are busy: a.", "Both GPUs are busy: a."),
         (
-            "infer asks for 9 GPUs, which can never be met here: no.",
-            "asks for 9 GPUs, which can never be met here: no.",
+            "infer asks for 9 GPUs, but no.",
+            "asks for 9 GPUs, but no.",
         ),
         ("infer waits for 2 argument(s) that are not ready yet.", "waits for 2 argument(s) that are not ready yet."),
         ("ValueError: no", "ValueError: no"),
@@ -127,8 +127,8 @@ def test_a_rows_reason_leaves_out_what_the_row_says_already(why: str, said: str)
 
 
 def test_what_an_alert_says_can_never_start_is_not_said_once_more(busy_snapshot: Snapshot) -> None:
-    row = TaskRow("n", "big", "task", "PENDING_NODE_ASSIGNMENT", why="big asks for 9 GPUs, which can never be met here")
+    row = TaskRow("n", "big", "task", "PENDING_NODE_ASSIGNMENT", why="big asks for 9 GPUs, but this machine has 2")
     busy_snapshot.tasks += [row, msgspec.structs.replace(row, task_id="m")]
-    alert = Alert("infeasible", "big asks for 9 GPUs, which can never be met here.", 1.0, task_id="n")
+    alert = Alert("infeasible", "big asks for 9 GPUs, but this machine has 2.", 1.0, task_id="n")
     assert "big" in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [])]
     assert "big" not in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [alert])]

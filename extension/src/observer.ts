@@ -480,6 +480,7 @@ export interface Blocker {
   for_life?: boolean;
   blocked?: boolean;
   ending?: boolean;
+  node_id?: string;
 }
 
 /** What workers have printed. */

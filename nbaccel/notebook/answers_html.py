@@ -8,9 +8,18 @@ from collections.abc import Sequence
 from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
-from nbaccel.views.explanations import Explanation, Probe
+from nbaccel.views.explanations import Explanation, Probe, Verdict
 
 NOTHING_WAITS = "No task waits."
+VERDICTS = {
+    Verdict.NOW: "Now",
+    Verdict.COMING: "Coming",
+    Verdict.BUSY: "Busy",
+    Verdict.NEVER: "Never here",
+    Verdict.ADDABLE: "Needs another node",
+    Verdict.BROKEN: "Broken",
+    Verdict.UNKNOWN: "Unknown",
+}
 
 
 def explanations(answers: Sequence[Explanation]) -> Html:
@@ -43,6 +52,6 @@ def _row(answer: Explanation, number: int) -> list[Html]:
 
 def probe(answer: Probe) -> Html:
     """The verdict as a chip, and the sentence."""
-    urgent = answer.verdict.name in ("NEVER", "BROKEN")
-    said = [parts.chip(answer.verdict.name, urgent=urgent), parts.words(wording.plain(answer.sentence))]
+    urgent = answer.verdict in (Verdict.NEVER, Verdict.BROKEN)
+    said = [parts.chip(VERDICTS[answer.verdict], urgent=urgent), parts.words(wording.plain(answer.sentence))]
     return parts.paragraph(parts.join(said))

@@ -79,7 +79,9 @@ class TaskMagics(Magics):
     @documented("Say whether a task with these options could start now, later or never, without starting one.")
     def accel_probe(self, line: str) -> None:
         answer = nbaccel.probe(**self._parse("accel_probe", line))
-        view.show(View(f"{answer.verdict.name}: {answer.sentence}", parts.box([answers_html.probe(answer)])))
+        view.show(
+            View(f"{answers_html.VERDICTS[answer.verdict]}: {answer.sentence}", parts.box([answers_html.probe(answer)]))
+        )
 
     @line_magic
     @no_var_expand

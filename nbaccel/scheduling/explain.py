@@ -101,7 +101,7 @@ class Explainer:
         elif may.is_open:
             answer.sentence = f"{waits}. {_sentence(answer.reason)} {_sentence(may.text)}{_falls_back(record)}"
         else:
-            answer.sentence = f"{start}, which can never be met here: {answer.reason}.{_alternatives(record)}"
+            answer.sentence = f"{start}, but {answer.reason}.{_alternatives(record)}"
 
     def _judge(self, choice: Choice, answer: TaskExplanation, now: float | None = None) -> Hope:
         verdict = judge(self._cluster, choice)
@@ -128,7 +128,7 @@ class Explainer:
         elif may.is_open:
             answer.sentence = f"{answer.asks}: not on the nodes that are here. {_sentence(may.text)}"
         else:
-            answer.sentence = f"{answer.asks} can never be met here: {answer.reason}."
+            answer.sentence = f"A task that asks for {answer.asks} cannot start here: {answer.reason}."
         return answer
 
     def group(self, group: GroupRecord, could_ever: bool, now: float | None = None) -> TaskExplanation:
@@ -144,9 +144,9 @@ class Explainer:
                 self._judge(group.choice(index), answer)
                 together = f"bundle {index} asks for {answer.asks}. {_busy(answer, now)}"
                 break
-        never = "" if could_ever else ", and can never be placed on the nodes there are"
         answer.ever = could_ever
-        answer.sentence = f"{group} waits{never}: {together}."
+        state, hope = ("waits", "") if could_ever else ("cannot be placed here", " It waits in case a node joins.")
+        answer.sentence = f"{group} {state}: {together}.{hope}"
         return answer
 
     def _holders(self, verdict: Feasibility) -> list[HolderFact]:
@@ -168,8 +168,8 @@ class Explainer:
     def infeasible(self, shape: Shape, record: TaskRecord) -> str:
         asks = " or ".join(choice_text(choice) for choice in shape.choices)
         return (
-            f"{_subject(record)} asks for {asks}, which can never be met here: {self.why_never(shape)}. It waits, "
-            "because a node may join. Ask for less, give a fallback such as fallback='cpu', or cancel it."
+            f"{_subject(record)} asks for {asks}, but {self.why_never(shape)}. It waits in case a node joins. "
+            "Ask for less, give a fallback such as fallback='cpu', or cancel it."
         )
 
     def refusal(self, shape: Shape, record: TaskRecord, reason: str) -> str:

@@ -72,13 +72,13 @@ class GroupTable:
         verdicts = [judge(self._cluster, group.choice(index)) for index in range(len(group.spec.bundles))]
         together = f"its {len(verdicts)} bundles do not fit together ({group.spec.strategy})"
         reason = next((verdict.reason for verdict in verdicts if not verdict.ever), together)
-        message = f"{group} can never be placed here: {reason}"
+        message = f"{group} cannot be placed here: {reason}"
         if group.spec.refuse_infeasible:
             group.refused = message
             self._tell(group)
             self._cluster.reopen(self._cluster.asks_of_group(group.spec.group_id))
         else:
-            message = f"{message}. It waits, because a node may join."
+            message = f"{message}. It waits in case a node joins."
             self._out.append(Warn(group.spec.job, "infeasible", None, message))
 
     def remove(self, group: GroupRecord, now: float) -> None:

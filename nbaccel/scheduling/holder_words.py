@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -76,19 +77,37 @@ def _held(alike: list[HolderFact], now: float | None) -> str:
 
 
 def _held_of(alike: list[HolderFact]) -> str:
-    """`on GPU 0 and 0.5 of GPU 1`, `with 2 CPUs`; of more devices than are named, how much it is: `on 64 GPUs`."""
-    amounts: dict[tuple[bytes, str, int | None], int] = {}
+    """`on GPU 0 and 0.5 of GPU 1, with 2 CPUs`; where devices are too many to name, or two nodes have one of the same
+    number, how many they are: `on 64 GPUs, with 8 CPUs`.
+    """
+    devices: dict[str, Counter[tuple[bytes, int]]] = {}
+    pools: Counter[str] = Counter()
     for fact in alike:
-        place = (fact.node_id if fact.index is not None else b"", fact.resource, fact.index)
-        amounts[place] = amounts.get(place, 0) + fact.amount
-    on = "with" if alike[0].index is None else "on"
-    if len(amounts) > MAX_NAMED:
-        return f"{on} {amount_of(alike[0].resource, sum(amounts.values()))}"
-    said = []
-    for (_, resource, index), amount in amounts.items():
-        where = f"{resource} {index}" if index is not None else amount_of(resource, amount)
-        said.append(where if index is None or amount == UNIT else f"{quantity(amount)} of {where}")
-    return f"{on} {listed(said)}"
+        if fact.index is None:
+            pools[fact.resource] += fact.amount
+        else:
+            devices.setdefault(fact.resource, Counter())[fact.node_id, fact.index] += fact.amount
+    many = len(pools) + sum(map(len, devices.values())) > MAX_NAMED
+    held = listed([said for name, each in devices.items() for said in _devices(name, each, named=not many)])
+    rest = listed([amount_of(name, amount) for name, amount in pools.items()])
+    return ", ".join(f"{word} {said}" for word, said in (("on", held), ("with", rest)) if said)
+
+
+def _devices(resource: str, held: Counter[tuple[bytes, int]], *, named: bool) -> list[str]:
+    """`GPU 0`, `0.5 of GPU 1`; or all of them as one: `64 GPUs`, `0.5 of each of 6 GPUs`."""
+    indexes = {index for _, index in held}
+    if named and len(indexes) == len(held):
+        said = [(f"{resource} {index}", amount) for (_, index), amount in held.items()]
+        return [where if amount == UNIT else f"{quantity(amount)} of {where}" for where, amount in said]
+    all_of_them = amount_of(resource, len(held) * UNIT)
+    if held.total() == len(held) * UNIT:
+        return [all_of_them]
+    each = set(held.values())
+    return [
+        f"{quantity(each.pop())} of each of {all_of_them}"
+        if len(each) == 1
+        else f"{quantity(held.total())} of {all_of_them}"
+    ]
 
 
 def _age(seconds: float) -> str:

@@ -40,6 +40,7 @@ class Blocker(msgspec.Struct, frozen=True):
     for_life: bool = False  # an actor or a placement group: not given back by itself
     blocked: bool = False  # its own code waits for others
     ending: bool = False  # its work is over, its process gives the device back in a moment
+    node_id: str = ""  # of the device; "" where it is of no single device
 
 
 class Explanation(msgspec.Struct, frozen=True):

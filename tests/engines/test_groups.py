@@ -123,7 +123,7 @@ def test_it_is_said_why_a_group_waits_and_who_holds_what_it_asks_for(nb, grouped
     assert explained.ever
     assert {holder.group_id for holder in explained.holders} == {first.id.hex()}
     never = grouped([{"CPU": 1}, {"GPU": 16}], name="never")
-    assert "can never be placed" in nb.explain(never).sentence
+    assert "cannot be placed" in nb.explain(never).sentence
     assert nb.explain(never).ever is False
     assert {each.name for each in nb.explain()} >= {"placement group second", "placement group never"}
 

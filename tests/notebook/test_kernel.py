@@ -195,7 +195,7 @@ def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kerne
 def test_a_demand_is_probed_without_starting_anything(kernel: Kernel) -> None:
     kernel.run(START)
     assert kernel.run("%accel_probe num_gpus=2").text.strip().startswith("NOW: ")
-    assert kernel.run("%accel_probe num_gpus=7").text.strip().startswith("NEVER: ")
+    assert kernel.run("%accel_probe num_gpus=7").text.strip().startswith("Never here: ")
 
 
 def test_the_timeline_draws_one_lane_for_each_device_and_idle_workers_are_recycled(kernel: Kernel) -> None:

@@ -148,8 +148,8 @@ def test_lines_that_end_as_on_windows_are_lines() -> None:
 def test_a_notice_about_no_cell_goes_under_the_one_that_runs() -> None:
     front = FrontEnd()
     front.running = _parent("b")
-    front.output.notice(Notice("infeasible", "The placement group can never be placed.", b""))
-    assert front.texts("b") == "nbaccel: The placement group can never be placed.\n"
+    front.output.notice(Notice("infeasible", "The placement group cannot be placed.", b""))
+    assert front.texts("b") == "nbaccel: The placement group cannot be placed.\n"
 
 
 def test_a_notice_is_shown_however_much_was_printed() -> None:

@@ -218,7 +218,7 @@ def test_an_error_instead_of_waiting_for_ever_where_it_is_wanted(joined: None) -
 
 def test_a_group_that_can_never_be_placed_is_an_error_where_it_is_wanted(joined: None) -> None:
     group = placement_group([{"CPU": 1}, {"GPU": 3}])
-    words = "can never be placed here: this cluster has 2 GPUs, not 3"
+    words = "cannot be placed here: this cluster has 2 GPUs, not 3"
     with pytest.raises(exceptions.TaskUnschedulableError, match=words):
         nbaccel.get(group.ready())
     with pytest.raises(exceptions.TaskUnschedulableError, match=words):

@@ -125,8 +125,8 @@ def test_what_can_never_be_met_is_told_at_once_and_once_for_each_cell_and_demand
     cluster.look(1)
     assert [(cell, kind) for cell, kind, _ in front.said] == [("a", "infeasible"), ("b", "infeasible")]
     assert front.said[0][2] == (
-        "train (cell [97]) asks for 3 GPUs, which can never be met here: this cluster has 2 GPUs, not 3. It waits, "
-        "because a node may join. Ask for less, give a fallback such as fallback='cpu', or cancel it."
+        "train (cell [97]) asks for 3 GPUs, but this cluster has 2 GPUs, not 3. It waits in case a node joins. "
+        "Ask for less, give a fallback such as fallback='cpu', or cancel it."
     )
     assert kept and not cluster.asked_to_report
 

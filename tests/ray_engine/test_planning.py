@@ -13,7 +13,7 @@ pytest.importorskip("ray")
 from nbaccel.handles.options import task_options
 from nbaccel.ray_engine.reports import planning
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 
 
 def test_what_goes_on_comes_first_and_then_the_latest_also_where_nobody_told_when_it_ended() -> None:
@@ -77,3 +77,20 @@ def test_what_the_autoscaler_brings_and_what_did_not_come_are_told(monkeypatch: 
     assert coming.verdict.value == "coming" and "a node of the kind big was asked for 14 s ago" in str(coming)
     never = planning.probe(snapshot, task_options(num_gpus=4), lambda: known)  # type: ignore[return-value,arg-type]
     assert never.verdict.value == "never" and "big: 1 CPU and 2 GPUs" in str(never)
+
+
+def test_who_holds_both_kinds_of_resource_is_told_of_each_and_a_shared_device_once() -> None:
+    """A CPU is not added to a GPU, and halves of one device are that device."""
+    node = NodeRow(HERE, "box", totals={"CPU": 2.0, "GPU": 2.0})
+    holders = [Holder("Keeper", 0.5, actor_id=f"{number:032x}", since=1.0) for number in range(4)]
+    devices = [
+        DeviceRow(HERE, "GPU", index, str(index), "nvidia", "NVIDIA GPU", "real", free=0.0, holders=held)
+        for index, held in enumerate((holders[:2], holders[2:]))
+    ]
+    keepers = [
+        ActorRow(each.actor_id or "", "Keeper", "ALIVE", demand={"CPU": 0.5, "GPU": 0.5}, since=1.0) for each in holders
+    ]
+    waits = TaskRow("w" * 48, "train", "task", "PENDING_NODE_ASSIGNMENT", demand={"CPU": 1.0, "GPU": 1.0})
+    snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[node], devices=devices, actors=keepers, tasks=[waits])
+    why = planning.waiting(snapshot, waits).sentence
+    assert "Both CPUs are busy and both GPUs are busy: actor Keeper × 4 on GPU 0 and GPU 1, with 2 CPUs" in why

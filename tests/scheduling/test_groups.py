@@ -227,7 +227,7 @@ def refused(w: World, bundles: list[Bundle], strategy: str = "PACK") -> ev.Group
 def test_a_group_that_can_never_be_placed_is_refused_where_that_is_an_error() -> None:
     w = cluster()
     refused(w, [demand(GPU=2), demand(GPU=3)])
-    assert w.refusals[b"g"] == ("placement group group can never be placed here: any of the 3 nodes has 2 GPUs, not 3")
+    assert w.refusals[b"g"] == ("placement group group cannot be placed here: any of the 3 nodes has 2 GPUs, not 3")
     assert not w.warnings
     task = w.submit("f", inside(GPU=2), refuse_infeasible=True)
     assert w.outcomes[task.task_id] == "unschedulable"
@@ -256,7 +256,7 @@ def test_a_group_that_lost_its_only_node_is_refused_with_those_who_wait_for_it()
     w.ready()
     assert w.is_sent(holds)
     w.tell(ev.NodeRemoved(b"n3"))
-    assert "can never be placed here" in w.refusals[b"g"]
+    assert "cannot be placed here" in w.refusals[b"g"]
     assert w.outcomes[waits.task_id] == "unschedulable"
 
 

@@ -276,7 +276,7 @@ def test_a_question_before_there_is_a_task_gets_the_same_answer() -> None:
     assert (busy.fits_now, busy.ever) == (False, True)
     assert busy.sentence == "1 GPU: not now. The GPU is busy: train on GPU 0 (cell [3] line 1)."
     never = w.scheduler.explain_choice(choice(GPU=2))
-    assert never.sentence == "2 GPUs can never be met here: this machine has 1 GPU, not 2."
+    assert never.sentence == "A task that asks for 2 GPUs cannot start here: this machine has 1 GPU, not 2."
 
 
 def test_a_placement_group_says_which_bundle_it_waits_for() -> None:

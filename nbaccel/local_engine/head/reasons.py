@@ -147,6 +147,7 @@ class Reasons:
             for_life=fact.for_life,
             blocked=fact.blocked,
             ending=fact.ending,
+            node_id=fact.node_id.hex() if fact.index is not None else "",
         )
 
     def _pid(self, fact: HolderFact) -> int | None:

@@ -26,7 +26,7 @@ def never(snapshot: Snapshot, row: GroupRow, labels: Labels, autoscaler: Autosca
     verdicts = [judge(cluster, group.choice(index)) for index in range(len(row.bundles))]
     together = f"its {len(verdicts)} bundles do not fit together ({row.strategy})"
     reason = next((verdict.reason for verdict in verdicts if not verdict.ever), together)
-    return f"{group} can never be placed here: {reason}"
+    return f"{group} cannot be placed here: {reason}"
 
 
 def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler) -> list[Explanation]:

@@ -112,7 +112,7 @@ def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) ->
         sentence = f"{start}: {found.reason}; {more}."
     elif not found.ever:
         lacking = f"; {more}" if more else ""
-        sentence = f"{start}, which can never be met here: {found.reason}{lacking}."
+        sentence = f"{start}, but {found.reason}{lacking}."
     else:
         kept = _nobody_gives_back(snapshot, found.resources, holders)
         stuck = f" {_until_ended(holders, found.resources)}" if kept else ""
@@ -127,8 +127,8 @@ def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) ->
 def never(name: str, cell: str, demand: dict[str, float], reason: str) -> str:
     """What is said at once of a request that can never be met."""
     return (
-        f"{_subject(name, cell)} asks for {asked(demand)}, which can never be met here: {reason}. It waits, because a "
-        "node may join. Ask for less, give a fallback such as fallback='cpu', or cancel it."
+        f"{_subject(name, cell)} asks for {asked(demand)}, but {reason}. It waits in case a node joins. "
+        "Ask for less, give a fallback such as fallback='cpu', or cancel it."
     )
 
 
@@ -200,7 +200,7 @@ def _running_holders(snapshot: Snapshot, resources: list[str]) -> Iterator[Block
         for holder in device.holders if device.resource in resources else ():
             yield Blocker(
                 holder.name, device.resource, holder.amount, device.id, holder.cell, holder.pid, holder.since,
-                holder.task_id, holder.actor_id, for_life=holder.actor_id is not None,
+                holder.task_id, holder.actor_id, for_life=holder.actor_id is not None, node_id=device.node_id,
             )  # fmt: skip
     on_devices = {device.resource for device in snapshot.devices}
     running = [row for row in snapshot.tasks if row.state == "RUNNING" and row.kind == "task"]
@@ -238,16 +238,15 @@ def held_by(holders: list[Blocker], *, since: bool = False) -> str:
 
 def _named(holders: list[Blocker], *, since: bool) -> str:
     """`since`: say for how long; a line that stays in place does not, since it would change every second."""
-    facts = [_fact(number, holder) for number, holder in enumerate(holders)]
-    return holder_words.named(facts, time.time() if since else None)
+    return holder_words.named(map(_fact, holders), time.time() if since else None)
 
 
-def _fact(number: int, holder: Blocker) -> HolderFact:
-    """A holder as the scheduler's words know it; Ray's rows do not say on which node, so each has its own."""
+def _fact(holder: Blocker) -> HolderFact:
+    """A holder as the scheduler's words know it."""
     id = holder.device_id or ""
     return HolderFact(
         holder.resource, round(holder.amount * UNIT), holder.name, holder.cell, holder.since or time.time(),
-        number.to_bytes(4), int(id) if id.isdecimal() else None, _bytes(holder.task_id), _bytes(holder.actor_id),
+        holder.node_id.encode(), int(id) if id.isdecimal() else None, _bytes(holder.task_id), _bytes(holder.actor_id),
         _bytes(holder.group_id), for_life=holder.for_life,
     )  # fmt: skip
 
@@ -346,7 +345,7 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> P
     texts = {
         "now": f"{asks}: free now.",
         "busy": f"{asks}: not now. {busy(found.reason, holders, since=True)}.",
-        "never": f"{asks} can never be met here: {found.reason}{f'; {more}' if more else ''}.",
+        "never": f"A task that asks for {asks} cannot start here: {found.reason}{f'; {more}' if more else ''}.",
         "coming": f"{asks} cannot be met now, because {found.reason}; {more}.",
         "addable": f"{asks} cannot be met now, because {found.reason}; but {more}.",
         "unknown": f"{asks} cannot be met now, because {found.reason}; {more}.",

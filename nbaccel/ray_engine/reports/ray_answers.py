@@ -74,7 +74,7 @@ class RayAnswers:
             return Probe(Verdict.UNKNOWN, str(error))
         if asked is None:
             reason = self._devices.why_no_device_is_large_enough(options)
-            return Probe(Verdict.NEVER, f"It can never be met here: {reason}.", reason=reason)
+            return Probe(Verdict.NEVER, f"It cannot start here: {reason}.", reason=reason)
         return planning.probe(self._snapshots.take(metrics=False), asked, self._snapshots.autoscaler)
 
     def recycle(self) -> int:

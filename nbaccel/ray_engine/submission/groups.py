@@ -117,7 +117,7 @@ class RayGroups:
             self._refused[bytes.fromhex(row.group_id)] = (row, labels)
         else:
             parent = engines.cell_source()[1] if engines.cell_source is not None else b""
-            message = f"{sentence}. It waits, because a node may join."
+            message = f"{sentence}. It waits in case a node joins."
             sinks.installed.notice(sinks.Notice("infeasible", message, parent, bytes.fromhex(row.group_id)))
 
     def why_group_is_refused(self, group_id: bytes) -> str:
