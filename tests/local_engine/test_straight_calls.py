@@ -242,6 +242,40 @@ def test_results_can_be_awaited_waited_for_and_be_futures(tmp_path: Any) -> None
         assert nbaccel.wait([late], timeout=60) == ([late], [])
 
 
+def _get_into(ref: Any, seen: list[Any]) -> None:
+    seen.append(nbaccel.get(ref))
+
+
+def test_the_result_of_the_only_call_reaches_all_who_wait_for_it(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    for number in range(20):
+        gate = tmp_path / str(number)
+        ref = notes.wait_for.remote(str(gate))
+        seen: list[Any] = []
+        threads = [threading.Thread(target=_get_into, args=(ref, seen)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        future = ref.future()
+        gate.touch()
+        assert nbaccel.get(ref) == future.result(60) == str(gate)
+        for thread in threads:
+            thread.join(60)
+        assert seen == [str(gate)] * 3
+
+
+def test_a_wait_for_the_only_call_ends_with_its_time_or_its_actor(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    for _ in range(3):
+        assert nbaccel.get(notes.note.remote(1), timeout=60) == 1
+    pid = nbaccel.get(notes.pid.remote())
+    late = notes.wait_for.remote(str(tmp_path / "gate"))
+    with pytest.raises(exceptions.GetTimeoutError):
+        nbaccel.get(late, timeout=0.1)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(exceptions.ActorDiedError):
+        nbaccel.get(late, timeout=60)
+
+
 def test_results_that_nobody_holds_leave_nothing_behind() -> None:
     notes = connected(Notes.remote())
     for number in range(3):

@@ -160,7 +160,7 @@ class Client(ObjectClient):
             else:
                 if way.sent:
                     message.straight = way.sent
-                    straight.tell()  # the head has the calls in their order
+                    straight.book.tell()  # the head has the calls in their order
                 ref = self._say(message, returns, cell)
                 watch = straight.follow(way, ref, number)
         if watch is not None:

@@ -11,7 +11,6 @@ results). When a connection ends, its open calls are told to the head, which kno
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import threading
@@ -20,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.answer_turns import HERE_S, AnswerTurns
 from nbaccel.local_engine.client.call_book import TELL_S, CallBook, OpenCall
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import FULL, Link, block_signals
@@ -61,9 +61,7 @@ class StraightCalls:
         self._lines: dict[int, ActorWay] = {}  # descriptor -> its actor; only our thread changes it
         self._to_write: set[ActorWay] = set()
         self._thread: threading.Thread | None = None
-        self._epoll: Any = None
-        self._bell = -1
-        self._sleeps = False
+        self._turns: AnswerTurns | None = None  # there with the first connection
         self._quiet_looks = 0  # how often the thread found nothing
         self._told_at = 0.0
         self._closing = False
@@ -73,6 +71,7 @@ class StraightCalls:
         link.receivers[wire.ObjectValue] = self._head_sent
         link.receivers[wire.ObjectReady] = self._head_has
         link.before_question = self.tell
+        values.others_wait = self._others_wait
         holdings.before_release = self._before_release
         self._forget_values = holdings.on_released
         holdings.on_released = self._released
@@ -94,8 +93,8 @@ class StraightCalls:
 
     def send(self, way: ActorWay, message: wire.Submit, terms: Terms) -> None:
         """Send a call straight. `way.lock` is held, and its ref exists."""
-        line = way.line
-        assert line is not None
+        line, turns = way.line, self._turns
+        assert line is not None and turns is not None
         message.straight = way.sent + 1
         call = self.book.begins(message.task_id, message.template, message.actor_id, way)
         messages: list[Any] = [message]
@@ -105,14 +104,12 @@ class StraightCalls:
             line.outbox.extend(messages)
             if way not in self._to_write:
                 self._to_write.add(way)
-                self._sleeps = False
-                os.eventfd_write(self._bell, 1)
+                turns.ring()
         way.sent = message.straight
         call.sent = True
         line.templates.add(message.template)
-        if self._sleeps:
-            self._sleeps = False
-            os.eventfd_write(self._bell, 1)
+        if turns.sleeps:
+            turns.ring()
 
     def follow(self, way: ActorWay, returned: Any, template: int) -> Callable[[], None]:
         """A call goes through the head: no call goes straight before it has come back. `way.lock` is held.
@@ -151,14 +148,42 @@ class StraightCalls:
         while line is not None and len(line.outbox) > FULL and way.line is line and self._link.lost is None:
             time.sleep(0.01)
 
+    # ---- waiting
+
+    def read_here(self, id: bytes, timeout_s: float | None) -> tuple[bool, float | None]:
+        """Wait a moment for a result in the thread that reads it, if it is of the only call under way.
+
+        Returns whether it is here, and what is left of the time.
+        """
+        if not self._values.expects_only_one() or (timeout_s is not None and timeout_s < HERE_S):
+            return False, timeout_s
+        call = self.book.find(task_of(id))
+        if call is None or self._turns is None:
+            return False, timeout_s
+        began = time.monotonic()
+        is_here = self._turns.read_here(id, call)
+        return is_here, None if timeout_s is None else max(timeout_s + began - time.monotonic(), 0.0)
+
+    def _others_wait(self) -> None:
+        if self._turns is not None:
+            self._turns.others_wait()
+
+    def _settle(self) -> None:
+        """Let the book have all that has been received."""
+        if self._turns is not None and threading.current_thread() is not self._thread:
+            self._turns.settle()
+
     # ---- what others know
 
     def tell(self) -> None:
         """Tell the head everything, before it is asked something."""
+        self._settle()
         self.book.tell()
 
     def hand_over(self, ids: list[bytes]) -> None:
         """Refs to these objects leave this process: from now on the head can answer for them."""
+        if any(map(self._holdings.is_private, ids)):
+            self._settle()
         for id in ids:
             if not self._holdings.is_private(id):
                 continue
@@ -193,17 +218,15 @@ class StraightCalls:
         if way is None or self._closing:
             sock.close()
             return
-        if self._thread is None:
+        if self._turns is None:
+            self._turns = AnswerTurns(self._values)
             self._start()
         line = StraightLine(sock)
         self._lines[sock.fileno()] = way
         way.line = line
-        self._epoll.register(sock.fileno(), select.EPOLLIN)
+        self._turns.add(line)
 
     def _start(self) -> None:
-        self._epoll = select.epoll()
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._epoll.register(self._bell, select.EPOLLIN)
         self._thread = threading.Thread(target=self._run, name="nbaccel-straight-calls", daemon=True)
         self._thread.start()
 
@@ -245,23 +268,27 @@ class StraightCalls:
 
     def _run(self) -> None:
         block_signals()
+        turns = self._turns
+        assert turns is not None
         try:
             while not self._closing:
-                self._look()
+                self._look(turns)
         except Exception as error:  # this thread's last line: whoever waits must not wait for ever
             why = f"calls of actors can no longer be sent: {type(error).__name__}: {error}"
             self._link.give_up(why)
+        finally:
+            turns.ends()
 
-    def _look(self) -> None:
+    def _look(self, turns: AnswerTurns) -> None:
         """Take what has come, write what waits, and tell the head what it is time to tell."""
-        events = self._epoll.poll(-1 if self._sleeps else TELL_S)
+        events = turns.poll(TELL_S)
         for fd, kind in events:
-            if fd == self._bell:
-                os.eventfd_read(fd)
-            else:
-                self._hear(fd, kind)
-        self._write()
-        self._quiet_looks = 0 if events else self._quiet_looks + 1
+            if not turns.is_bell(fd):
+                self._hear(turns, fd, kind)
+        for way, line in turns.take_received():
+            self._take_all(turns, way, line)
+        self._write(turns)
+        self._quiet_looks = 0 if events or turns.are_any_left() else self._quiet_looks + 1
         now = time.monotonic()
         if now - self._told_at >= TELL_S:
             self._told_at = now
@@ -269,30 +296,33 @@ class StraightCalls:
                 self._link.flush()
                 self._quiet_looks = 0
         if self._quiet_looks >= QUIET_LOOKS:
-            self._sleeps = True  # before the check: a call that begins after it rings
-            if self._to_write or not self.book.is_quiet():
-                self._sleeps = False
+            turns.sleeps = True  # before the check: a call that begins after it rings
+            if self._to_write or not self.book.is_quiet() or turns.are_any_left():
+                turns.sleeps = False
 
-    def _write(self) -> None:
+    def _write(self, turns: AnswerTurns) -> None:
         while self._to_write:
             way = self._to_write.pop()
             line = way.line
             if line is not None:
-                is_full = line.write()
-                if is_full != line.is_full:
-                    line.is_full = is_full
-                    self._epoll.modify(line.sock.fileno(), select.EPOLLIN | (select.EPOLLOUT if is_full else 0))
+                turns.note_full(line, line.write())
 
-    def _hear(self, fd: int, kind: int) -> None:
+    def _hear(self, turns: AnswerTurns, fd: int, kind: int) -> None:
         way = self._lines[fd]
         line = way.line
         assert line is not None
         if kind & select.EPOLLOUT:
             self._to_write.add(way)
         if kind & ~select.EPOLLOUT:
-            messages = line.read()
+            turns.receive(way, line)
+            self._take_all(turns, way, line)
+
+    def _take_all(self, turns: AnswerTurns, way: ActorWay, line: StraightLine) -> None:
+        if way.line is not line:
+            return  # it has ended
+        for messages in line.take():
             if messages is None:
-                self._end(way, line)
+                self._end(turns, way, line)
                 return
             for message in messages:
                 self._answered(message)
@@ -311,14 +341,13 @@ class StraightCalls:
         if call.failure is not None:
             self._value_came(call.failure)
 
-    def _end(self, way: ActorWay, line: StraightLine) -> None:
+    def _end(self, turns: AnswerTurns, way: ActorWay, line: StraightLine) -> None:
         """The connection has ended, most likely with the actor: the head says what became of its open calls."""
         with way.lock:
             way.line = None
             self._to_write.discard(way)
-        self._epoll.unregister(line.sock.fileno())
         del self._lines[line.sock.fileno()]
-        line.sock.close()
+        turns.drop(way, line)
         self._ways.pop(way.actor_id, None)
         for call in self.book.of_way(way):
             call.sent = True  # whatever an interrupt has kept from being noted: nobody else tells of it
@@ -335,26 +364,24 @@ class StraightCalls:
     def close(self) -> None:
         """End the thread and close all connections."""
         self._closing = True
-        thread = self._thread
-        if thread is None:
+        if self._thread is None or self._turns is None:
             return
-        os.eventfd_write(self._bell, 1)
-        thread.join()
+        self._turns.ring()
+        self._thread.join()
         self.forget()
 
     def forget(self) -> None:
         """Close our copies of the descriptors, in a forked child too."""
-        if self._thread is None:
+        if self._turns is None:
             return
         self._closing = True
         for way in self._lines.values():
             line, way.line = way.line, None
             if line is not None:
-                line.sock.close()
+                line.close()
         self._lines.clear()
-        self._epoll.close()
-        os.close(self._bell)
-        self._thread = None
+        self._turns.close()
+        self._turns = None
 
 
 def _nothing() -> None:

@@ -41,6 +41,7 @@ class Values:
         self._for_value: dict[bytes, list[Callback]] = {}
         self._for_ready: dict[bytes, list[Callback]] = {}
         self._lost: wire.Value | None = None  # the head has gone: the error of every wait
+        self.others_wait: Callable[[], None] | None = None  # called before somebody is noted who is to be called
         self._raised: set[bytes] = set()  # stored in the arena, and an error
         self._ranges: weakref.WeakValueDictionary[bytes, Range] = weakref.WeakValueDictionary()
         holdings.on_released = self._released
@@ -67,6 +68,15 @@ class Values:
         else:
             self._ready.add(id)
 
+    def is_awaited(self, id: bytes) -> bool:
+        """Whether somebody is to be called when this one is there."""
+        return id in self._for_value or id in self._for_ready
+
+    def note(self, id: bytes, value: wire.Value) -> None:
+        """Know a value before `_value_came` is called with it."""
+        self._known[id] = value
+        self._coming.discard(id)
+
     def known_here(self, id: bytes) -> wire.Value | None:
         """A small value that is in this process."""
         return self._known.get(id)
@@ -85,6 +95,8 @@ class Values:
         """Call back once for each of the ids whose value is not here yet. Returns their number."""
         ask: list[bytes] = []
         missing = 0
+        if self.others_wait is not None:
+            self.others_wait()
         with self._lock:
             for id in ids:
                 if id in self._known or id in self._ranges:
@@ -124,6 +136,8 @@ class Values:
         """Call back once for each of the ids that is not ready yet. Returns the ready ones."""
         ask: list[bytes] = []
         there: list[bytes] = []
+        if self.others_wait is not None:
+            self.others_wait()
         with self._lock:
             for id in ids:
                 if self._is_ready(id):

@@ -56,6 +56,17 @@ def _words(error: Exception) -> str:
     return str(error) if isinstance(error, msgspec.DecodeError) else f"{type(error).__name__}: {error}"
 
 
+def whole_frame(data: bytes, decode: Decode) -> list[Any]:
+    """The messages of what is exactly one frame; none if it is not. Raises Unreadable."""
+    size = len(data) - LENGTH_BYTES
+    if size < 0 or _LENGTH.unpack_from(data)[0] != size:
+        return []
+    try:
+        return decode(memoryview(data)[LENGTH_BYTES:])
+    except _NOT_OURS as error:
+        raise _unreadable(error) from error
+
+
 class FrameReader:
     """Turns a stream of bytes, in any pieces, into messages. `decode` decodes one frame."""
 
@@ -64,6 +75,11 @@ class FrameReader:
     def __init__(self, decode: Decode) -> None:
         self._buffer = bytearray()
         self._decode = decode
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no part of a frame waits for the rest."""
+        return not self._buffer
 
     def feed(self, data: bytes | bytearray) -> list[Any]:
         """Add bytes; return the messages that are complete now. Raises Unreadable."""
