@@ -156,8 +156,9 @@ def message(text: str) -> Any:
 STATUS = """
 autoscaling_state {
   pending_instance_requests { ray_node_type_name: "gpu" count: 2 request_ts: 90 }
-  pending_instances { ray_node_type_name: "gpu" instance_id: "i-1" details: "its image is pulled" }
-  pending_instances { ray_node_type_name: "gpu" instance_id: "i-2" }
+  pending_instances { ray_node_type_name: "gpu" instance_id: "6f1c" details: "its image is pulled" }
+  pending_instances { ray_node_type_name: "gpu" instance_id: "a03b"
+    details: "allocated unassigned cloud instance i-2" }
   failed_instance_requests { ray_node_type_name: "big" count: 1 reason: "no quota" failed_ts: 80 }
   infeasible_cluster_resource_constraints {
     resource_requests { request { resources_bundle { key: "GPU" value: 9 } } count: 1 } } }
@@ -177,6 +178,26 @@ def test_ray_s_message_is_read_and_its_labels_are_written_as_users_do() -> None:
     assert [each["type"] for each in facts["arriving"]] == ["gpu"] * 3  # i-2 has joined
     assert facts["infeasible"] == [{"GPU": 9.0}]
     assert facts["nodes"] == {"01": {"type": "gpu", "idle_s": 4.0}}
+
+
+def test_a_node_of_a_foreign_provider_has_arrived_once_it_has_joined() -> None:
+    """Ray's own id of a node that comes is in no list of nodes; its provider's id stands in a sentence."""
+    waits = STATUS.replace('cloud instance i-2"', 'cloud instance i-3"')
+    arriving = growth.of_status(message(waits))["arriving"]
+    assert [each["why"] for each in arriving if each["id"] == "a03b"] == ["i-3 is there and has not joined yet"]
+    dead = STATUS.replace('instance_id: "i-2" idle', 'instance_id: "i-2" status: DEAD idle')
+    assert len(growth.of_status(message(dead))["arriving"]) == 4
+
+
+def test_ray_says_which_node_its_provider_has_made_in_these_words() -> None:
+    from ray.autoscaler.v2.instance_manager.node_provider import CloudInstance
+    from ray.autoscaler.v2.instance_manager.reconciler import Reconciler
+    from ray.core.generated.instance_manager_pb2 import Instance, NodeKind
+
+    made = CloudInstance(cloud_instance_id="i-2", node_type="gpu", is_running=True, node_kind=NodeKind.WORKER)
+    asked = Instance(instance_id="a03b", instance_type="gpu")
+    allocated = Reconciler._try_resolve_pending_allocation(asked, {"gpu": [made]}, {}, {})
+    assert allocated.details in STATUS
 
 
 def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:

@@ -14,6 +14,7 @@ Row = dict[str, Any]
 _DEAD = 2  # a NodeStatus of Ray's
 NODE_TYPES = "nbaccel_node_types"  # where the command that started the head has noted its types
 MACHINES, MACHINES_NAMESPACE = b"nbaccel:machines", b"nbaccel"  # where the provider of machines tells how far they are
+_ALLOCATED = "allocated unassigned cloud instance "  # Ray's autoscaler says so of a node that its provider has made
 _SOURCES = {"slurm": "Slurm"}  # as sentences write them
 
 
@@ -59,11 +60,11 @@ def of_status(reply: Any) -> Row:
         for each in state.pending_instance_requests
         for number in range(each.count)
     ]
-    arriving += [
-        {"type": each.ray_node_type_name, "id": each.instance_id, "why": each.details}
-        for each in state.pending_instances
-        if each.instance_id not in here  # the autoscaler learns a moment later that it has joined
-    ]
+    for each in state.pending_instances:
+        of_provider = _provider_id(each.details)
+        if of_provider not in here:  # the autoscaler learns a moment later that it has joined
+            why = f"{of_provider} is there and has not joined yet" if of_provider else each.details
+            arriving.append({"type": each.ray_node_type_name, "id": each.instance_id, "why": why})
     return {
         "nodes": {
             node.node_id.hex(): {"type": node.ray_node_type_name, "idle_s": node.idle_duration_ms / 1000}
@@ -77,6 +78,14 @@ def of_status(reply: Any) -> Row:
         ],
         "infeasible": [bundle["resources"] for bundle in cluster_request.infeasible(reply)],
     }
+
+
+def _provider_id(details: str) -> str:
+    """The id that a node's provider gave it, which nodes that are here name; `instance_id` is the autoscaler's own.
+
+    Ray tells it only in the reason for the node's last step; "" where that says something else.
+    """
+    return details.removeprefix(_ALLOCATED) if details.startswith(_ALLOCATED) else ""
 
 
 def published_types() -> dict[str, Row] | None:
