@@ -94,3 +94,25 @@ def test_who_holds_both_kinds_of_resource_is_told_of_each_and_a_shared_device_on
     snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[node], devices=devices, actors=keepers, tasks=[waits])
     why = planning.waiting(snapshot, waits).sentence
     assert "Both CPUs are busy and both GPUs are busy: actor Keeper × 4 on GPU 0 and GPU 1, with 2 CPUs" in why
+
+
+def test_work_that_waits_while_as_many_nodes_are_here_as_there_may_be_says_so() -> None:
+    gpu = {**POOL, "name": "gpu", "resources": {"CPU": 1.0, "GPU": 1.0}, "labels": {}, "max_count": 2}
+    node = NodeRow(HERE, "box", totals={"CPU": 1.0, "GPU": 1.0}, available={"CPU": 1.0, "GPU": 0.0})
+    device = DeviceRow(HERE, "GPU", 0, "0", "nvidia", "NVIDIA GPU", "logical", free=0.0)
+    row = TaskRow("a", "train", "task", "PENDING_NODE_ASSIGNMENT", demand={"GPU": 1.0})
+    snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[node], devices=[device], tasks=[row])
+
+    def told(known: dict[str, Any]) -> list[str]:
+        explained = planning.waiting(snapshot, row, lambda: known)  # type: ignore[return-value,arg-type]
+        probed = planning.probe(snapshot, task_options(num_gpus=1), lambda: known)  # type: ignore[return-value,arg-type]
+        assert probed.verdict.value == "busy"
+        return [explained.sentence, str(probed)]
+
+    full: dict[str, Any] = {"scales": True, "groups": [POOL, gpu], "here": {"gpu": 2, "pool": 3}}
+    assert all(said.endswith(" 2 of at most 2 gpu nodes are here.") for said in told(full))
+    assert all("could add a node of the kind gpu" in said for said in told({**full, "here": {"gpu": 1}}))
+    coming = {**full, "arriving": [{"type": "gpu", "why": "its image is pulled"}]}
+    assert all("A node of the kind gpu was asked for (its image is pulled)." in said for said in told(coming))
+    for fixed in ({"scales": False, "groups": None}, {"scales": True, "groups": None}, {**full, "groups": [POOL]}):
+        assert all("kind" not in said and "at most" not in said for said in told(fixed))

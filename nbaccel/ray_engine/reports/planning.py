@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
@@ -116,7 +117,8 @@ def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) ->
     else:
         kept = _nobody_gives_back(snapshot, found.resources, holders)
         stuck = f" {_until_ended(holders, found.resources)}" if kept else ""
-        sentence = f"{subject} waits for {asks}. {busy(found.reason, holders, since=True)}.{stuck}"
+        grows = _beside(autoscaler(), row.demand)
+        sentence = f"{subject} waits for {asks}. {busy(found.reason, holders, since=True)}.{grows}{stuck}"
     return Explanation(
         id=row.task_id, name=row.name, state=row.state, sentence=sentence, asks=asks, fits_now=found.fits_now,
         ever=ever, resources=found.resources, fragmented=found.fragmented, kept=kept, reason=found.reason,
@@ -262,9 +264,10 @@ def _of_cell(cell: str) -> str:
 def addable(
     autoscaler: AutoscalerFacts, demand: dict[str, float], labels: dict[str, str] | None = None
 ) -> tuple[str, str]:
-    """("coming", "addable", "unknown" or "", in words why): whether the cluster's autoscaler could add a node for this.
+    """("coming", "addable", "full", "unknown" or "", in words why): whether the autoscaler could add a node for this.
 
-    With "" the words say what all kinds of nodes lack; they are empty where none can be added at all.
+    With "full" as many are here as there may be. With "" the words say what all kinds of nodes lack; they are empty
+    where none can be added at all.
     """
     if not autoscaler["scales"]:
         return "", ""
@@ -278,7 +281,13 @@ def addable(
         kinds = "; ".join(f"{group['name']}: {_has(group)}" for group in autoscaler["groups"])
         return "", f"no kind of node that can be added has it ({kinds})" if kinds else ""
     said = [_of_kind(autoscaler, group) for group in fitting]
-    return min(said, key=lambda each: each[0] != "coming")
+    return min(said, key=lambda each: ("coming", "addable", "full").index(each[0]))
+
+
+def _beside(autoscaler: AutoscalerFacts, demand: dict[str, float], labels: dict[str, str] | None = None) -> str:
+    """What a node that may come means for work that waits for one that is here, as a sentence after others."""
+    word, more = addable(autoscaler, demand, labels)
+    return f" {more[:1].upper()}{more[1:]}." if word in ("coming", "addable", "full") else ""
 
 
 def _of_kind(autoscaler: AutoscalerFacts, group: NodeKind) -> tuple[str, str]:
@@ -289,7 +298,10 @@ def _of_kind(autoscaler: AutoscalerFacts, group: NodeKind) -> tuple[str, str]:
         ago = f" {max(time.time() - since, 0):.0f} s ago" if since else ""
         why = next((f" ({each['why']})" for each in coming if each.get("why")), "")
         return "coming", f"a node of the kind {name} was asked for{ago}{why}"
-    most = f", of which it may start {group['max_count']}" if group["max_count"] > 0 else ""
+    here, limit = autoscaler.get("here", {}).get(name, 0), group["max_count"]
+    if 0 < limit <= here:
+        return "full", f"{here} of at most {limit} {name} nodes are here"
+    most = f", of which it may start {limit}" if limit > 0 else ""
     last = max((each for each in autoscaler.get("failed", []) if each["type"] == name), key=_failed_at, default=None)
     failed = f"; the last one did not come: {last['why']}" if last is not None else ""
     return "addable", f"the cluster's autoscaler could add a node of the kind {name}{most}{failed}"
@@ -341,10 +353,12 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> P
     if not found.ever:
         is_bound = choice.placement.strategy == "NODE"  # bound to a node's id, which a new node does not have
         word, more = ("", "") if is_bound else addable(autoscaler(), demand, dict(choice.placement.labels))
-        word = word or "never"
+        word = {"": "never", "full": "unknown"}.get(word, word)
+    elif word == "busy":
+        more = _beside(autoscaler(), demand, dict(choice.placement.labels))
     texts = {
         "now": f"{asks}: free now.",
-        "busy": f"{asks}: not now. {busy(found.reason, holders, since=True)}.",
+        "busy": f"{asks}: not now. {busy(found.reason, holders, since=True)}.{more}",
         "never": f"A task that asks for {asks} cannot start here: {found.reason}{f'; {more}' if more else ''}.",
         "coming": f"{asks} cannot be met now, because {found.reason}; {more}.",
         "addable": f"{asks} cannot be met now, because {found.reason}; but {more}.",
@@ -368,6 +382,7 @@ def _placement(options: TaskOptions) -> Placement:
 
 def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = _none) -> list[Explanation]:
     """Of one task or actor, or of all that wait."""
+    autoscaler = functools.cache(autoscaler)
     rows = [row for row in snapshot.tasks if what in (None, row.task_id, row.actor_id)]
     if what is None:
         rows = [row for row in rows if row.state in _WAITING]
