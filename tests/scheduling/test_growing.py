@@ -320,3 +320,34 @@ def test_a_forecast_counts_what_would_come_and_what_would_not_and_asks_for_nothi
     assert [each.demand for each in found.infeasible] == [tpu]
     world.time_passes(0.1)
     assert asked(world) == ["gpu"]
+
+
+def test_work_that_waits_while_as_many_nodes_are_here_as_there_may_be_says_so_with_who_holds_them():
+    world = grown(kind(most=2))
+    running = [world.submit("first", ONE_GPU), world.submit("second", ONE_GPU)]
+    world.time_passes(0.1)
+    world.comes()
+    world.comes()
+    world.ready()
+    assert all(world.is_sent(task) for task in running)
+    third = world.submit("third", ONE_GPU)
+    said = world.scheduler.explain(third.task_id, world.now).sentence
+    assert said.endswith("2 of at most 2 gpu nodes are here.") and "first on GPU 0, second on GPU 0" in said
+    assert "2 of at most 2 gpu nodes are here." in world.scheduler.explain_choice(ONE_GPU, world.now).sentence
+
+
+def test_a_task_whose_node_dies_while_it_starts_runs_on_the_next_node_and_spends_no_retry():
+    world = grown(kind())
+    task = world.submit("train", ONE_GPU, retries_left=0)
+    world.time_passes(0.1)
+    elsewhere = {*world.workers}
+    node_id = world.comes()
+    (starting,) = [worker for id, worker in world.workers.items() if id not in elsewhere]
+    assert not world.is_sent(task)
+    world.tell(ev.NodeRemoved(node_id))
+    world.dies(starting)
+    world.time_passes(0.1)
+    assert task.task_id not in world.outcomes and asked(world) == ["gpu"]
+    world.comes()
+    world.ready()
+    assert world.node_of(task) == "gpu-2"
