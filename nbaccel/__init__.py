@@ -17,52 +17,53 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 from nbaccel import elsewhere, exceptions
-from nbaccel.api import (
-    available_resources,
-    cancel,
-    cluster_resources,
-    get,
-    get_actor,
-    get_gpu_ids,
-    init,
-    is_initialized,
-    kill,
-    method,
-    nodes,
-    put,
-    remote,
-    shutdown,
-    snapshot,
-    timeline,
-    wait,
-)
-from nbaccel.handles.ids import ActorClassID, FunctionID, Language, UniqueID
-from nbaccel.handles.refs import DynamicObjectRefGenerator
-from nbaccel.handles.remote import (
-    ActorID,
-    JobID,
-    NodeID,
-    ObjectRef,
-    ObjectRefGenerator,
-    PlacementGroupID,
-    TaskID,
-    WorkerID,
-)
-from nbaccel.runtime_context import get_runtime_context
 from nbaccel.views import notebook_room
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
+    from nbaccel.api import (
+        available_resources,
+        cancel,
+        cluster_resources,
+        get,
+        get_actor,
+        get_gpu_ids,
+        init,
+        is_initialized,
+        kill,
+        method,
+        nodes,
+        put,
+        remote,
+        shutdown,
+        snapshot,
+        timeline,
+        wait,
+    )
+    from nbaccel.handles.ids import ActorClassID, FunctionID, Language, UniqueID
+    from nbaccel.handles.refs import DynamicObjectRefGenerator
+    from nbaccel.handles.remote import (
+        ActorID,
+        JobID,
+        NodeID,
+        ObjectRef,
+        ObjectRefGenerator,
+        PlacementGroupID,
+        TaskID,
+        WorkerID,
+    )
     from nbaccel.logging_config import LoggingConfig
     from nbaccel.notebook.dashboards import dashboard
+    from nbaccel.runtime_context import get_runtime_context
     from nbaccel.views.answers import explain, probe, recycle, ref_of
     from nbaccel.views.snapshot import Snapshot
     from nbaccel.waits.completion_order import as_completed
     from nbaccel.waits.executor import Executor
     from nbaccel.waits.progress_bar import progress
 
+    ObjectID = ObjectRef
+
 elsewhere.install()
-ObjectID = ObjectRef
 LOCAL_MODE, SCRIPT_MODE, WORKER_MODE = 2, 0, 1
 
 __all__ = [
@@ -117,11 +118,14 @@ _ROOMS = {
     "_private",
     "_raylet",
     "actor",
+    "api",
     "autoscaler",
     "cloudpickle",
     "cluster_utils",
     "dag",
+    "engine",
     "experimental",
+    "handles",
     "job_config",
     "remote_function",
     "runtime_context",
@@ -132,28 +136,42 @@ _ROOMS = {
     "util",
 }
 _OLDER = {"state", "worker"}  # attributes in Ray too, and no modules: older names of what is in _private
-_LAZY = {
-    "Executor": "waits.executor",
-    "LoggingConfig": "logging_config",
-    "as_completed": "waits.completion_order",
-    "explain": "views.answers",
-    "probe": "views.answers",
-    "recycle": "views.answers",
-    "ref_of": "views.answers",
-    "dashboard": "notebook.dashboards",
-    "progress": "waits.progress_bar",
+_MODULES = {
+    "api": (
+        "available_resources cancel cluster_resources get get_actor get_gpu_ids init is_initialized kill method nodes "
+        "put remote shutdown snapshot timeline wait"
+    ),
+    "handles.ids": "ActorClassID FunctionID Language UniqueID",
+    "handles.refs": "DynamicObjectRefGenerator",
+    "handles.remote": "ActorID JobID NodeID ObjectRef ObjectRefGenerator PlacementGroupID TaskID WorkerID",
+    "logging_config": "LoggingConfig",
+    "notebook.dashboards": "dashboard",
+    "runtime_context": "get_runtime_context",
+    "views.answers": "explain probe recycle ref_of",
+    "waits.completion_order": "as_completed",
+    "waits.executor": "Executor",
+    "waits.progress_bar": "progress",
 }
+_LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name on its first use, so that `import nbaccel` stays light."""
+    """Import a name on its first use: `import nbaccel` stays light, for commands that need little of it."""
     if name in _LAZY:
-        return getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
+        value = getattr(importlib.import_module(f"nbaccel.{_LAZY[name]}"), name)
+        return globals().setdefault(name, value)
+    if name == "ObjectID":
+        return __getattr__("ObjectRef")
     if name in _OLDER:
         return importlib.import_module(f"nbaccel._private.{name}")
     if name in _ROOMS or name in elsewhere.LIBRARIES:
         return importlib.import_module(f"nbaccel.{name}")
     raise elsewhere.no_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    """What is there, and what is imported on its first use."""
+    return sorted({*globals(), *__all__, *_ROOMS})
 
 
 def report_progress(done: float, total: float) -> None:

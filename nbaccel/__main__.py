@@ -1,6 +1,6 @@
 """`python -m nbaccel` is the command `nbaccel`."""
 
-from nbaccel.cli import main
+from nbaccel.command import main
 
 if __name__ == "__main__":
-    main(prog_name="nbaccel")
+    main()

@@ -15,13 +15,13 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 import msgspec
 
 from nbaccel import __version__
-from nbaccel.exceptions import RayError
+from nbaccel.command import HELP, Sentences
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.sessions import SessionRecord
@@ -32,7 +32,6 @@ NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbacce
 MOST_NOTES = 10  # of each head's log
 INTERRUPT_SEEN_S = 0.5  # at the latest
 _Record = SessionRecord | NodeRecord
-_REFUSALS = (RayError, ValueError, ConnectionError, RuntimeError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,43 +102,7 @@ def _json_object(ctx: click.Context, param: click.Parameter, value: str | None) 
     return read
 
 
-def _kuberay() -> click.Command:
-    from nbaccel.machines.kuberay.commands import kuberay
-
-    return kuberay
-
-
-def _token() -> click.Command:
-    from nbaccel.machines.joining import token
-
-    return token
-
-
-class _Sentences(click.Group):
-    """Turns what nbaccel refuses into a sentence and an exit code; a traceback means a bug of ours.
-
-    Commands of other modules are imported when they are asked for: `nbaccel kuberay check` needs nothing of a node.
-    """
-
-    elsewhere: ClassVar[dict[str, Callable[[], click.Command]]] = {"kuberay": _kuberay, "token": _token}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*self.commands, *self.elsewhere])
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        make = self.elsewhere.get(cmd_name)
-        return make() if make is not None else super().get_command(ctx, cmd_name)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except (click.exceptions.Exit, click.Abort):  # how click ends --help and Ctrl-C; both are RuntimeErrors
-            raise
-        except _REFUSALS as error:
-            raise click.ClickException(str(error)) from None
-
-
-@click.group(cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Sentences, context_settings=HELP)
 @click.version_option(__version__, prog_name="nbaccel")
 @click.pass_context
 def main(ctx: click.Context) -> None:

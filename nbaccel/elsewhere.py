@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import GenericAlias, ModuleType
 from typing import Any, NoReturn
@@ -97,8 +96,11 @@ def install() -> None:
         sys.meta_path.append(_Finder())
 
 
-class _Finder(MetaPathFinder):
-    """Finds `nbaccel.data` and all modules below it, whatever their names."""
+class _Finder:
+    """Finds `nbaccel.data` and all modules below it, whatever their names.
+
+    It and the loader have no base: importing importlib.abc takes longer than all that `import nbaccel` needs.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -109,10 +111,10 @@ class _Finder(MetaPathFinder):
             raise ModuleNotFoundError(words)
         if package != __package__ or inside.partition(".")[0] not in LIBRARIES:
             return None
-        return ModuleSpec(fullname, _Loader(), is_package=True)
+        return ModuleSpec(fullname, _Loader(), is_package=True)  # type: ignore[arg-type]
 
 
-class _Loader(Loader):
+class _Loader:
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _Module(spec.name, f"Where Ray has {_library(spec.name)}: its names import, and refuse when used.")
 

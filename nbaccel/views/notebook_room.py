@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from nbaccel.views.snapshot import Snapshot
+if TYPE_CHECKING:
+    from nbaccel.views.snapshot import Snapshot
 
 
 class NotebookRoom(Protocol):

@@ -58,12 +58,18 @@ class Report(msgspec.Struct, array_like=True):
 _COMPANIONS = {"torch": "nbaccel.train.torch.in_workers"}
 
 
+# What tasks use of `nbaccel` itself, whose names are imported on their first use: no worker waits for it.
+_OF_TASKS = ("nbaccel.api", "nbaccel.runtime_context", "nbaccel.handles.remote")
+
+
 def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[str]) -> None:
     """Fork processes on request until the head goes away."""
     setproctitle.setproctitle("nbaccel::zygote")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     process.die_with_parent(head_pid)
+    for name in _OF_TASKS:
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()  # the children share these pages until they are written
     if preload:

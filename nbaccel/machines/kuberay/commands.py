@@ -137,7 +137,7 @@ def _planned(
 
 
 def _installed_ray() -> str:
-    from nbaccel.machines.kuberay.connecting import installed_ray
+    from nbaccel.machines.kuberay.installed_ray import installed_ray
 
     return installed_ray()
 

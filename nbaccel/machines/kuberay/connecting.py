@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from nbaccel import plain_files, ray_tokens
 from nbaccel.machines.kuberay.faults import fields_of
+from nbaccel.machines.kuberay.installed_ray import installed_ray
 from nbaccel.machines.kuberay.kubectl import Kubectl, KubectlRefusal, NotThere
 from nbaccel.machines.kuberay.tunnel import Tunnel
 
@@ -67,14 +67,6 @@ def versions_differ(cluster_version: Any, here: str) -> str:
         f"The cluster has Ray {cluster_version}, and this machine has {here}: a client needs the same. Type: "
         f"pip install 'ray[client]=={cluster_version}'"
     )
-
-
-def installed_ray() -> str:
-    """The version of this machine's Ray, without importing it; empty where there is none."""
-    try:
-        return metadata.version("ray")
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _service(name: str, cluster: dict[str, Any]) -> str:

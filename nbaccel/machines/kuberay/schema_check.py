@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from nbaccel.machines.kuberay.faults import ManifestFault, joined
@@ -26,7 +26,7 @@ _LIST_KEYS = "x-kubernetes-list-map-keys"
 @cache
 def ray_cluster_schema() -> dict[str, Any]:
     """The strict schema that comes with nbaccel."""
-    text = resources.files("nbaccel.machines.kuberay").joinpath("raycluster.schema.json").read_text()
+    text = Path(__file__).with_name("raycluster.schema.json").read_text()
     return dict(json.loads(text))
 
 

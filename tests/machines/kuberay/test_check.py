@@ -289,17 +289,23 @@ def test_the_licence_of_the_schema_comes_with_it() -> None:
     assert "KubeRay authors" in text and "Apache License" in text and "It was changed" in text
 
 
-def test_the_command_imports_nothing_of_joining_or_starting_nodes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["render", "check"])
+def test_the_commands_import_nothing_of_heads_views_or_nodes(tmp_path: Path, command: str) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(yaml.safe_dump(good()))
+    arguments = ["render", "notebook", "--gpu-group", "gpus=1", "-o", str(file)] if command == "render" else [str(file)]
     program = (
-        "import sys\nfrom nbaccel.cli import main\n"
-        f"main(['kuberay', 'check', {str(file)!r}], standalone_mode=False)\n"
-        "print(*(name for name in sys.modules if name.startswith('nbaccel.machines') or name == 'ray'))"
+        f"import sys\nsys.argv[1:] = ['kuberay', {command!r}, *{[each for each in arguments if each != 'render']}]\n"
+        "from nbaccel.command import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print(*(name for name in sys.modules if name.partition('.')[0] in ('nbaccel', 'ray', 'msgspec', 'importlib')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     imported = done.stdout.split()
-    assert "nbaccel.machines.kuberay.check" in imported
-    rooms = ("kuberay", "node_records")
-    assert [name for name in imported if name.count(".") > 1 and name.split(".")[2] not in rooms] == []
-    assert "nbaccel.machines.kuberay.connecting" not in imported and "ray" not in imported
+    assert f"nbaccel.machines.kuberay.{'manifest' if command == 'render' else 'check'}" in imported
+    ours = {name for name in imported if name.startswith("nbaccel.") and not name.startswith("nbaccel.machines")}
+    light = {"command", "elsewhere", "exception_state", "exceptions", "views", "views.notebook_room"}
+    assert ours == {f"nbaccel.{name}" for name in light}
+    assert {name.split(".")[2] for name in imported if name.startswith("nbaccel.machines.")} == {"kuberay"}
+    assert "nbaccel.machines.kuberay.connecting" not in imported
+    assert not {"ray", "msgspec", "importlib.metadata", "importlib.resources"} & set(imported)
