@@ -19,11 +19,11 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbaccel.notebook import experiment_card, parts, run_card
+from nbaccel.notebook import experiment_card, parts, run_card, start_card
 from nbaccel.notebook.run_cards import RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.notebook.task_bar import TaskBar
@@ -32,6 +32,7 @@ from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.sinks import Line, Notice, Printed
+from nbaccel.views.start_steps import Later, StartSteps
 
 FOLD_UPDATE_S = 0.5
 CELLS_REMEMBERED = 200
@@ -164,6 +165,18 @@ class CellOutput:
         parent = self._parent_now()
         place: dict[str, Any] = json.loads(parent) if parent else {}
         return TaskBar(lambda kind, content: self._send(kind, content, place), total, description)
+
+    def starting(self, what: str, planned: Sequence[str], later: Later | None = None) -> StartSteps:
+        """The steps of a slow start, under the running cell."""
+        parent = self._parent_now()
+        place: dict[str, Any] = json.loads(parent) if parent else {}
+        id, drawn = f"nbaccel-start-{uuid.uuid4().hex}", itertools.count()
+
+        def draw(shown: StartSteps) -> None:
+            content = {"data": start_card.mimebundle(shown), "metadata": {}, "transient": {"display_id": id}}
+            self._send("update_display_data" if next(drawn) else "display_data", content, place)
+
+        return StartSteps(what, planned, draw, clock=self._clock, later=later)
 
     def run(self, snapshot: RunSnapshot) -> None:
         """Shows a run under the cell that began it, and updates the display as the run goes on."""

@@ -29,14 +29,20 @@ def start(options: InitOptions) -> RayEngine:
 
     Raises ImportError when Ray is missing or another version, ConnectionError when nothing answers at the address.
     """
-    from nbaccel.ray_engine.startup import starting
+    from nbaccel.ray_engine.startup import rays_lines, starting
+    from nbaccel.views import sinks
 
-    address, ours = starting.connect(options)
-    from nbaccel.ray_engine.driver import RayEngine
+    steps = sinks.installed.starting("Ray", starting.planned(options))
+    with steps, rays_lines.kept_back(options) as kept:
+        address, ours = starting.connect(options, steps, kept)
+        steps.next()
+        from nbaccel.ray_engine.driver import RayEngine
 
-    engine = RayEngine(options, address, ours=ours)
-    engine.begin_telling()
-    engine.open_door()
+        engine = RayEngine(options, address, ours=ours, lines_of_start=kept.lines)
+        engine.begin_telling()
+        engine.open_door()
+        steps.found(starting.devices_found(engine.cluster_resources()))
+        steps.hint = kept.hint()
     return engine
 
 

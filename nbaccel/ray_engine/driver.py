@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import time
+from collections.abc import Sequence
 
 import ray
 
@@ -52,8 +53,16 @@ class RayEngine:
 
     name = "ray"
 
-    def __init__(self, options: InitOptions, address: str | None, *, ours: bool, in_worker: bool = False) -> None:
-        self._session = session = _session(options, address, ours=ours, in_worker=in_worker)
+    def __init__(
+        self,
+        options: InitOptions,
+        address: str | None,
+        *,
+        ours: bool,
+        in_worker: bool = False,
+        lines_of_start: Sequence[str] = (),
+    ) -> None:
+        self._session = session = _session(options, address, lines_of_start, ours=ours, in_worker=in_worker)
         self._guard = orphans.begin() if ours and address is None else None
         self._submissions = Submissions()
         self._abandoned = AbandonedStreams()
@@ -201,7 +210,9 @@ class RayEngine:
             telling.end()
 
 
-def _session(options: InitOptions, address: str | None, *, ours: bool, in_worker: bool) -> RaySession:
+def _session(
+    options: InitOptions, address: str | None, lines_of_start: Sequence[str], *, ours: bool, in_worker: bool
+) -> RaySession:
     import_shipped()
     return RaySession(
         options,
@@ -212,6 +223,7 @@ def _session(options: InitOptions, address: str | None, *, ours: bool, in_worker
         ray.get_runtime_context().namespace,
         HeadWatch(_head_of(address), _lost, ray.shutdown),
         importlib.import_module("nbaccel_in_ray.reporting"),
+        lines_of_start,
     )
 
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from nbaccel.views.start_steps import Later, StartSteps
 
 if TYPE_CHECKING:
     from nbaccel.views.experiment_snapshot import ExperimentSnapshot
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 RUN_LINE_EVERY_S = 1.0
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
+_CLEARED = "\r\x1b[K"  # the cursor's line
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,14 @@ class Sinks:
             self._write(sys.stderr, f"nbaccel: {line()}\n")
         if not snapshot.is_under_way:
             self._runs.pop(snapshot.id, None)
+
+    def starting(self, what: str, planned: Sequence[str], later: Later | None = None) -> StartSteps:
+        """The steps of a slow start: one line that a terminal redraws and clears in the end; a file gets nothing."""
+        return StartSteps(what, planned, self._say_start, later=later)
+
+    def _say_start(self, shown: StartSteps) -> None:
+        if _is_a_tty(sys.stderr):
+            self._write(sys.stderr, _CLEARED if shown.is_over else f"{_CLEARED}nbaccel: {shown.line()}")
 
     def place(self, file: str, line: str) -> str:
         """Where a line of code is, in words: "train.py line 31"; a notebook names the cell."""

@@ -107,7 +107,7 @@ _internal_kv_del(actors._watched_key(), namespace=actors._session.namespace_of_r
 def _kernels() -> Iterator[Kernel]:
     kernel = Kernel(patience_s=180, RAY_USAGE_STATS_ENABLED="0")
     started = kernel.run("%load_ext nbaccel\n%accel_init engine=ray num_gpus=2 num_cpus=2")
-    assert "GPU 1" in started.text
+    assert "GPU 1" in started.text and started.stderr == "", "no line of Ray's log"
     assert kernel.run(SETUP).error is None
     yield kernel
     try:
@@ -184,6 +184,11 @@ def test_the_marks_of_tasks_are_not_seen_in_the_logs(kernel: Kernel) -> None:
     logs = kernel.run("%accel_logs").stdout
     assert "red 0" in logs.splitlines()
     assert "task_name" not in logs and "task=" not in logs
+
+
+def test_the_lines_of_rays_start_are_in_the_logs(kernel: Kernel) -> None:
+    first = kernel.run("%accel_logs").stdout.splitlines()[0]
+    assert first.startswith("(Ray, at its start) "), first
 
 
 def test_what_can_never_be_met_is_told_at_once_under_its_cell(kernel: Kernel) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,7 @@ class RaySession:
     namespace: str
     head: HeadWatch
     reporting: ModuleType  # the module nbaccel_in_ray.reporting
+    lines_of_start: Sequence[str] = ()  # Ray's own, which the start did not show
 
     @property
     def through_client(self) -> bool:

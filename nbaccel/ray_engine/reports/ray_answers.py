@@ -124,7 +124,8 @@ class RayAnswers:
         else:
             alive = [row["NodeID"] for row in ray.nodes() if row["Alive"]]
             asked = [self._actors.agent(node_id).log_tail.remote(session_dir, "", tail) for node_id in alive]
-        return "\n".join(text for text in ray.get(asked) if text)
+        of_start = [] if task_id else [f"(Ray, at its start) {line}" for line in self._session.lines_of_start[-tail:]]
+        return "\n".join([*of_start, *(text for text in ray.get(asked) if text)])
 
     def timeline(self) -> list[dict[str, object]]:
         self._reports.learn(0)

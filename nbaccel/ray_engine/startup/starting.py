@@ -10,11 +10,16 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from nbaccel import exceptions, ray_preflight, ray_tokens
+from nbaccel.addresses import is_own
 from nbaccel.handles.options import InitOptions
 from nbaccel.light_imports import lighter_imports
+from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.border.rays import Environment, Keywords
 from nbaccel.ray_engine.startup import addresses, own_environments
+from nbaccel.ray_engine.startup.rays_lines import RaysLines
 from nbaccel.ray_engine.submission.shipping import PACKAGE
+from nbaccel.views import wording
+from nbaccel.views.start_steps import StartSteps
 
 RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
 T = TypeVar("T")
@@ -51,27 +56,47 @@ def import_shipped() -> ModuleType:
     return importlib.import_module("nbaccel_in_ray")
 
 
-def connect(options: InitOptions) -> tuple[str | None, bool]:
+def planned(options: InitOptions) -> list[str]:
+    """The steps of a start, in words."""
+    address = options.address
+    way = "Start its processes" if is_own(address) else "Join the cluster" if address == "auto" else f"Join {address}"
+    return ["Import Ray", way, "Look for devices"]
+
+
+def devices_found(resources: Mapping[str, float]) -> str:
+    """What a cluster can give, in words: "2 GPU, 4 CPU"."""
+    return wording.demand({name: resources.get(name, 0.0) for name in (*ACCELERATORS, "CPU")})
+
+
+def connect(options: InitOptions, steps: StartSteps, kept: RaysLines) -> tuple[str | None, bool]:
     """Start or join Ray; (the address joined, whether shutdown should end our use of Ray)."""
     if options.token_file:
         ray_tokens.show_token_of(options.token_file)
+    steps.next()
     ray = import_ray()
+    kept.watch_log()
     import_shipped()
     _refuse_foreign(options)
+    steps.next()
     if ray.is_initialized():
         return None, False  # the program has called ray.init itself
     address = addresses.resolved(options.address)
     if address is not None:
         _join(ray, address, options)
     else:
-        _start(ray, options)
+        _start(ray, options, steps)
     return address, True
 
 
-def _start(ray: ModuleType, options: InitOptions) -> None:
+def _start(ray: ModuleType, options: InitOptions, steps: StartSteps) -> None:
     keywords = _start_keywords(options)
+
+    def give_up() -> None:
+        steps.found("once more: this machine is too busy for the time that Ray gives them")
+        ray.shutdown()
+
     with own_environments.told_to_workers():
-        patiently(lambda: ray.init(**keywords), ray.shutdown)
+        patiently(lambda: ray.init(**keywords), give_up)
 
 
 def patiently(start: Callable[[], T], give_up: Callable[[], object]) -> T:
