@@ -13,7 +13,7 @@ from nbaccel.notebook import packing
 from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import palette
 from nbaccel.views.palette import HUES
-from nbaccel.views.snapshot import Alert, Snapshot
+from nbaccel.views.snapshot import Alert, Snapshot, TaskRow
 from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
 
@@ -157,18 +157,45 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     ended: bool = False
 
 
-def of_snapshot(snapshot: Snapshot) -> Drawn:
-    """The part of a snapshot that is drawn."""
-    drawn = msgspec.convert(snapshot, Drawn, from_attributes=True)
-    _name_strangers(drawn, snapshot.runtime.job)
+class DrawnRows:
+    """The drawn rows of tasks, kept from one snapshot to the next: most rows of a large one stay as they are."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, DrawnTask] = {}  # by the row's content; without rows that share a reason with others
+        self._about: object = None  # what else they depend on
+
+    def of(self, rows: list[TaskRow], strangers: set[int], one_node: bool) -> tuple[list[DrawnTask], list[str]]:
+        """(the drawn rows, the reasons to which they refer)."""
+        about = (frozenset(strangers), one_node)
+        before = self._known if about == self._about else {}
+        self._known, self._about = {}, about
+        reasons: dict[str, int] = {}
+        drawn = []
+        for row in rows:
+            content = _encoded(row)
+            task = before.get(content)
+            if task is None:
+                task = msgspec.convert(row, DrawnTask, from_attributes=True)
+                task.job = task.job if task.job in strangers else 0
+                _shorten_task(task, one_node, reasons)
+            if task.reason is None:
+                self._known[content] = task
+            drawn.append(task)
+        return drawn, list(reasons)
+
+
+_encoded = msgspec.msgpack.Encoder().encode
+
+
+def of_snapshot(snapshot: Snapshot, rows: DrawnRows | None = None) -> Drawn:
+    """The part of a snapshot that is drawn; `rows` are those of the snapshot before."""
+    drawn = msgspec.convert(msgspec.structs.replace(snapshot, tasks=[]), Drawn, from_attributes=True)
+    strangers = _name_strangers(drawn, snapshot.runtime.job)
     drawn.hues = HUES.unusual(_name_subjects(drawn, snapshot))
     one_node = len(drawn.nodes) == 1
     for device in drawn.devices:
         _shorten_device(device, one_node)
-    reasons: dict[str, int] = {}
-    for task in drawn.tasks:
-        _shorten_task(task, one_node, reasons)
-    drawn.reasons = list(reasons)
+    drawn.tasks, drawn.reasons = (rows or DrawnRows()).of(snapshot.tasks, strangers, one_node)
     for node in drawn.nodes:
         node.totals, node.available = _shown(node.totals), _shown(node.available)
     drawn.counts = {state: number for state, number in drawn.counts.items() if number}
@@ -206,14 +233,15 @@ def _name_subjects(drawn: Drawn, snapshot: Snapshot) -> list[str]:
     return list(dict.fromkeys(subjects.values()))
 
 
-def _name_strangers(drawn: Drawn, own_job: int) -> None:
-    """Keep the job only in rows of other notebooks; the notebook's own rows name none."""
+def _name_strangers(drawn: Drawn, own_job: int) -> set[int]:
+    """Keep the job only in rows of other notebooks; the notebook's own rows name none. Returns the others' jobs."""
     drawn.jobs = [job for job in drawn.jobs if job.number != own_job]  # a filter may find their tasks later
     strangers = {job.number for job in drawn.jobs}
     holders = [holder for device in drawn.devices for holder in device.holders]
-    rows: list[DrawnTask | DrawnActor | DrawnHolder] = [*drawn.tasks, *drawn.actors, *holders]
+    rows: list[DrawnActor | DrawnHolder] = [*drawn.actors, *holders]
     for row in rows:
         row.job = row.job if row.job in strangers else 0
+    return strangers
 
 
 def _shorten_device(device: DrawnDevice, one_node: bool) -> None:

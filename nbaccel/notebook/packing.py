@@ -8,9 +8,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from types import NoneType
 from typing import Any
 
 Row = dict[str, Any]
+_ROWS, _LISTS, _PLAIN = {dict, NoneType}, {list, NoneType}, {str, int, float, bool, NoneType}
 
 
 def packed(rows: list[Row]) -> dict[str, Any]:
@@ -19,28 +22,34 @@ def packed(rows: list[Row]) -> dict[str, Any]:
     A null stands for a field that the row lacks.
     """
     table: dict[str, Any] = {"rows": len(rows)}
-    for name in dict.fromkeys(name for row in rows for name in row):
+    names: Row = {}
+    for row in rows:
+        names.update(row)
+    for name in names:
         kind, column = _column([row.get(name) for row in rows])
         table.setdefault(kind, {})[name] = column
     return table
 
 
 def _column(values: list[Any]) -> tuple[str, Any]:
-    if all(value == values[0] for value in values):
+    """How a column is sent, and what of it. C loops over the values: a snapshot of 500 rows has 10,000 of them."""
+    if values.count(values[0]) == len(values):
         return "same", values[0]
-    if all(
-        value is None or (isinstance(value, dict) and all(isinstance(key, str) for key in value)) for value in values
-    ):
+    kinds = set(map(type, values))
+    if kinds <= _ROWS and _all_keys_are_words(values):
         return "within", packed([value or {} for value in values])
-    lists = [value or [] for value in values if value is None or isinstance(value, list)]
-    if len(lists) == len(values) and all(isinstance(one, dict) for some in lists for one in some):
-        return "lists", {
-            "sizes": [len(some) for some in lists],
-            "rows": packed([one for some in lists for one in some]),
-        }
-    if all(isinstance(value, (str, int, float, type(None))) for value in values):
+    if kinds <= _LISTS:
+        ones = list(chain.from_iterable(filter(None, values)))
+        if set(map(type, ones)) <= {dict}:
+            sizes = [len(value) if value else 0 for value in values]
+            return "lists", {"sizes": sizes, "rows": packed(ones)}
+    elif kinds <= _PLAIN:
         distinct = list(dict.fromkeys(values))
         if len(distinct) <= len(values) // 3:
             places = {value: place for place, value in enumerate(distinct)}
-            return "of", [distinct, [places[value] for value in values]]
+            return "of", [distinct, list(map(places.__getitem__, values))]
     return "each", values
+
+
+def _all_keys_are_words(rows: list[Row | None]) -> bool:
+    return set(map(type, chain.from_iterable(filter(None, rows)))) <= {str}

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Protocol
 
 from nbaccel.notebook import drawn
-from nbaccel.notebook.drawn import Drawn
+from nbaccel.notebook.drawn import Drawn, DrawnRows
 from nbaccel.views.snapshot import OnSnapshot, Snapshot
 
 _EXPECTED = "(expected)"  # a view that was displayed and has not answered yet
@@ -46,6 +46,7 @@ class Publisher:
         self._views: dict[str, int] = {}  # visible views -> rows of tasks that each wants
         self._asked: int | None = None  # the number of rows asked of the engine; None if it is not watched
         self._last = b""
+        self._rows = DrawnRows()
         self._newest: Drawn | None = None
         self._lock = threading.Lock()
         self._sending = threading.Lock()  # keeps snapshots in the order in which they were taken
@@ -59,7 +60,7 @@ class Publisher:
             self._views = {_EXPECTED: 0, **self._views}
         if not live:  # otherwise the engine's thread publishes
             with self._sending:
-                self._publish(drawn.of_snapshot(now))
+                self._publish(drawn.of_snapshot(now, self._rows))
         self._watch()
 
     def seen(self, view: str, rows: int) -> None:
@@ -95,7 +96,7 @@ class Publisher:
             if self._engine is not engine:
                 return
             self._engine = self._asked = None
-            snapshot = drawn.of_snapshot(last) if last is not None else self._newest
+            snapshot = drawn.of_snapshot(last, self._rows) if last is not None else self._newest
             if snapshot is not None:
                 snapshot.ended = True
                 self._publish(snapshot)
@@ -109,7 +110,7 @@ class Publisher:
         self._keep(snapshot)
         with self._sending:
             if self._engine is engine:  # it may have ended since this snapshot was taken
-                self._publish(drawn.of_snapshot(snapshot))
+                self._publish(drawn.of_snapshot(snapshot, self._rows))
 
     def _publish(self, snapshot: Drawn) -> None:
         look = snapshot if drawn.is_busy(snapshot) else drawn.without_metrics(snapshot)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import drawn
-from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, JobRow, NodeRow, Runtime, Snapshot, TaskRow
 
 NOW = 1_795_176_964.8109164
 
@@ -73,6 +73,22 @@ def test_number_time_and_noise_of_sensors_make_no_difference(eight_devices: Snap
     assert drawn.difference_key(drawn.of_snapshot(eight_devices)) == before
     metrics.utilisation_percent = 70.0
     assert drawn.difference_key(drawn.of_snapshot(eight_devices)) != before
+
+
+def test_rows_that_are_kept_from_the_snapshot_before_are_those_that_would_be_drawn_anew(
+    eight_devices: Snapshot,
+) -> None:
+    rows, states = drawn.DrawnRows(), ("RUNNING", "PENDING_NODE_ASSIGNMENT", "FINISHED")
+    for number in range(30):
+        task = eight_devices.tasks[number * 7 % 20]
+        task.state, task.pid = states[number % 3], number
+        task.why = f"reason {number % 4}" if number % 3 == 1 else ""
+        task.job = number % 2
+        eight_devices.jobs = [JobRow(1, "b.ipynb")] if number % 10 > 5 else []
+        eight_devices.tasks.append(eight_devices.tasks.pop(0))
+        if number == 20:
+            eight_devices.nodes.append(NodeRow("n2", "other"))
+        assert drawn.of_snapshot(eight_devices, rows) == drawn.of_snapshot(eight_devices), number
 
 
 def test_several_nodes_keep_their_ids_on_devices_and_tasks(eight_devices: Snapshot) -> None:
