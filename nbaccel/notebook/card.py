@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from nbaccel.notebook import experiment_card, parts, run_card, static_tables
+from nbaccel.notebook.parts import Html
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
 from nbaccel.views.snapshot import Snapshot
 
@@ -22,15 +25,22 @@ def mimebundle_at(snapshot: Snapshot) -> dict[str, str]:
     return {"text/plain": f"{text(snapshot)}\n{said}", "text/html": html(snapshot, said)}
 
 
-def last_mimebundle(snapshot: Snapshot, *, left: bool = False) -> dict[str, str]:
-    """The card of a cluster that has ended, or that this notebook has `left`: its devices and the ends of its tasks."""
+def last_mimebundle(
+    snapshot: Snapshot, *, left: bool = False, past: Sequence[Html] = (), used: str = ""
+) -> dict[str, str]:
+    """The card of a cluster that has ended, or that this notebook has `left`: its devices and the ends of its tasks.
+
+    `past` has what views have asked about the past: it is drawn below; `used` is its line of text.
+    """
     head, devices = _last_lines(snapshot, left), _last_devices(snapshot)
     alerts = [alert.message for alert in snapshot.alerts]
     lines = [*head, "", tables.as_text(devices)] if devices.rows else head
+    lines += [used] if used else []
     lines += [f"attention: {wording.plain(alert)}" for alert in alerts]
     first, *rest = head
     shown = [parts.paragraph(parts.words(first, strong=True), kind="header"), *map(parts.line, rest)]
     shown += [static_tables.of_table(devices)] if devices.rows else []
+    shown += past
     return {"text/plain": "\n".join(lines), "text/html": parts.box([*shown, *map(parts.attention, alerts)])}
 
 

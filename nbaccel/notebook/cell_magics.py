@@ -58,7 +58,7 @@ class CellMagics(Magics):
 
     @cell_magic
     @no_var_expand
-    @documented("As %%accel, and say how long it waited and ran, for how many device seconds, and its peak memory.")
+    @documented("As %%accel, and say how long it waited and ran, for how many device-seconds, and its peak memory.")
     def accel_time(self, line: str, cell: str) -> None:
         asked = self._parse("accel_time", line)
         body = self._body(f"%%accel_time {line}", cell, asked)
@@ -214,14 +214,14 @@ def timing_view(wall_s: float, row: TaskRow | None, in_all: str = "") -> view.Vi
 
 
 def timing(wall_s: float, row: TaskRow | None) -> str:
-    """ "3.2 s, of which 0.1 s waiting; 3.1 device seconds; peak memory 1.2 GiB"."""
+    """ "3.2 s, of which 0.1 s waiting; 3.1 device-seconds; peak memory 1.2 GiB"."""
     facts = [f"{wall_s:.2f} s"]
     if row is None or row.started_at is None or row.finished_at is None:
         return f"{facts[0]} (the task is not in the snapshot any more, so what it used is unknown)"
     if row.submitted_at is not None:
         facts.append(f"waited {row.started_at - row.submitted_at:.2f} s")
     devices = sum(row.demand.get(name, 0.0) for name in row.device_ids)
-    facts.append(f"{(row.finished_at - row.started_at) * devices:.2f} device seconds" if devices else "no device")
+    facts.append(f"{(row.finished_at - row.started_at) * devices:.2f} device-seconds" if devices else "no device")
     peak = row.peak_memory_bytes
     facts.append("peak memory unknown" if peak is None else f"peak memory {wording.size(peak)}")
     return wording.sentence(facts)

@@ -6,7 +6,7 @@ notebook have no job, as in snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from nbaccel.views.history.answers import (
     TaskLogAnswer,
 )
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadTaskLog
-from nbaccel.views.palette import HUES, subject, usual_hue
+from nbaccel.views.palette import HUES, owner, usual_hue
 from nbaccel.views.record_rows import RowsAnswer
 from nbaccel.views.snapshot import Snapshot
 
@@ -34,8 +34,13 @@ QUESTIONS: dict[str, type[Any]] = {
 Answer = RunsAnswer | AccountingAnswer | ReadingsAnswer | RowsAnswer
 
 
-def answered(engine: engines.Engine, asked: dict[str, Any], snapshot: Snapshot) -> str:
-    """The answer to a page's question (`ask` and the question's fields) as JSON.
+def answered(
+    engine: engines.Engine,
+    asked: dict[str, Any],
+    snapshot: Snapshot,
+    keep: Callable[[object, object], None] = lambda asked, answer: None,
+) -> str:
+    """The answer to a page's question (`ask` and the question's fields) as JSON; `keep` gets both as records.
 
     Raises KeyError or ValidationError if the page asks for something else, and what the engine raises.
     """
@@ -47,6 +52,7 @@ def answered(engine: engines.Engine, asked: dict[str, Any], snapshot: Snapshot) 
     if isinstance(asking, ReadTaskLog):
         return _of_log(engine, asking)
     answer: Answer = engine.history(asking)
+    keep(asking, answer)
     functions, jobs = _named(answer)
     for row in jobs:
         row.job = 0 if row.job == snapshot.runtime.job else row.job
@@ -74,11 +80,5 @@ def _named(answer: Answer) -> tuple[list[str], list[RunKind] | list[AccountRow]]
 
 def _hues(functions: Iterable[str]) -> dict[str, int]:
     """The hue of each function, where it is not the usual one of its name."""
-    hues = {function: HUES.of(_subject(function)) for function in dict.fromkeys(functions)}
+    hues = {function: HUES.of(owner(function)) for function in dict.fromkeys(functions)}
     return {function: hue for function, hue in hues.items() if hue != usual_hue(function)}
-
-
-def _subject(function: str) -> str:
-    """Whose hue it has: its own, or its class's if it is a method."""
-    owner = function.rpartition(".")[0]
-    return function if not owner or owner.endswith("<locals>") else subject(function, kind="actor task")

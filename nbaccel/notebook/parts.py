@@ -67,6 +67,11 @@ def name_cell(name: str, below: str = "") -> Html:
     return two_lines(Html(f'<strong class="nbaccel-name" title="{whole}">{whole}</strong>'), below)
 
 
+def titled(content: Html, title: str) -> Html:
+    """A part with a tooltip."""
+    return Html(f'<span title="{escape(title)}">{content}</span>') if title else content
+
+
 def swatch(colour: str) -> Html:
     """A spot in the colour of a function, for use beside the function's name."""
     style = f"display:inline-block;width:10px;height:10px;border-radius:3px;background:{colour}"
@@ -107,6 +112,19 @@ def bar(shares: Sequence[tuple[float, str]], *, width_px: int = 84) -> Html:
 def meter(percent: float, text: str) -> Html:
     """A measured share: a thin grey bar with its words."""
     return join([bar([(percent / 100, palette.WAITING)], width_px=52), words(text)])
+
+
+def spark(levels: Sequence[float | None], *, width_px: int = 84) -> Html:
+    """A measurement over time as a grey line without axes, each level from 0 to 1; words beside it have its value."""
+    height, path, pen_is_up = 16, "", True
+    for at, level in enumerate(levels):
+        if level is not None:
+            path += f"{'M' if pen_is_up else 'L'}{at} {height - 1 - level * (height - 2):.1f}"
+        pen_is_up = level is None
+    look = f'style="width:{width_px}px;height:{height}px;vertical-align:middle"'
+    line = f'<path d="{path}" fill="none" stroke="{palette.WAITING}" vector-effect="non-scaling-stroke"/>'
+    box = f'viewBox="0 0 {max(len(levels) - 1, 1)} {height}" preserveAspectRatio="none"'
+    return Html(f'<svg aria-hidden="true" {box} {look}>{line}</svg>')
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:

@@ -28,12 +28,12 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
     if tiled and len(shown) > MOST_ROWS:
         return _tiles(shown, snapshot, named)
     several = len({row.node_id for row in shown}) > 1
-    measured = any(row.metrics is not None or row.memory_bytes for row in shown)
+    measured = any(_load(row) or _memory(row) for row in shown)
     columns = [
         "Device",
         *(["Node"] if several else []),
         "In use",
-        *(["Load and memory"] if measured else []),
+        *(["Load, memory, power"] if measured else []),
         "Held by",
     ]
     nodes = {node.node_id: node.name for node in snapshot.nodes}
@@ -42,7 +42,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
     for row in shown:
         device = parts.two_lines(_label(row, named), "" if len(models) == 1 < len(shown) else tables.device_model(row))
         node = [parts.words(wording.plain(nodes.get(row.node_id, row.node_id)), quiet=True)] if several else []
-        load = [parts.words(tables.device_memory(row))] if measured else []
+        load = [_measures(row)] if measured else []
         rows.append([device, *node, _use(row, snapshot), *load, _held_by(row, snapshot)])
     said = parts.note(_models(models)) if len(models) == 1 and len(shown) > 1 else parts.NOTHING
     return Html(said + parts.table("Devices", columns, rows))
@@ -59,10 +59,28 @@ def _label(row: DeviceRow, named: Labels) -> Html:
 
 
 def _use(row: DeviceRow, snapshot: Snapshot) -> Html:
-    used = sum(holder.amount for holder in row.holders)
-    state = tables.device_state(row)
-    amount = f" {wording.amount(used)}" if row.offered and row.holders else ""
-    return parts.join([parts.bar(_shares(row, snapshot)), parts.words(f"{state}{amount}")])
+    return parts.join([parts.bar(_shares(row, snapshot)), parts.words(tables.device_state(row))])
+
+
+def _load(row: DeviceRow) -> tuple[float, str] | None:
+    load = row.metrics.utilisation_percent if row.metrics is not None else None
+    return None if load is None else (load, f"{load:.0f} %")
+
+
+def _memory(row: DeviceRow) -> tuple[float, str] | None:
+    used = row.metrics.memory_used_bytes if row.metrics is not None else None
+    total = (row.metrics.memory_total_bytes if row.metrics is not None else None) or row.memory_bytes
+    return None if used is None or not total else (100 * used / total, f"{wording.size(used)} of {wording.size(total)}")
+
+
+def _measures(row: DeviceRow) -> Html:
+    """Load and memory, each with a bar, and power."""
+    watts = row.metrics.power_watts if row.metrics is not None else None
+    known = [
+        parts.meter(*value) if value is not None else parts.words(f"{what} unknown", quiet=True)
+        for what, value in (("utilisation", _load(row)), ("memory", _memory(row)))
+    ]
+    return Html("<br>".join([*known, *([parts.words(f"{watts:.0f} W")] if watts is not None else [])]))
 
 
 def _shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
@@ -71,15 +89,20 @@ def _shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
 
 
 def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
-    whole = len(row.holders) == 1
-    held = [
-        parts.join(
-            [parts.swatch(holder_colour(h, snapshot)), parts.words(tables.holder_words(h, snapshot, whole=whole))]
-        )
-        for h in row.holders
-    ]
+    held = [_holder(holder, snapshot) for holder in row.holders]
     held += [parts.words(wording.plain(row.free_reason), quiet=True)] if row.free_reason else []
     return Html("<br>".join(held))
+
+
+def _holder(holder: Holder, snapshot: Snapshot) -> Html:
+    """The name beside its colour, and below it the part that it holds, the cell and the age; the pid is its title."""
+    part = "" if holder.amount == 1 else wording.amount(holder.amount)
+    cell = wording.cell(holder.cell) if holder.cell else ""
+    where = " of ".join(words for words in (cell, tables.owner(snapshot, holder.job)) if words)
+    since = wording.age(snapshot.time - holder.since) if holder.since and snapshot.time else ""
+    name = parts.name_cell(wording.plain(holder.name), wording.sentence([part, where, since]))
+    drawn = parts.join([parts.swatch(holder_colour(holder, snapshot)), name])
+    return parts.titled(drawn, f"pid {holder.pid}" if holder.pid else "")
 
 
 def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Html:
@@ -147,15 +170,18 @@ def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None) -> Html:
         return _nothing(tables.NO_ACTOR)
     named = device_labels.labels(snapshot.devices)
     calls, why = any(row.pending_calls for row in rows), any(row.why or row.restarts for row in rows)
-    columns = ["Actor", "State", "Devices", "Cell", *(["Calls waiting"] if calls else []), *(["Why"] if why else [])]
+    ages = any(row.since for row in rows)
+    columns = ["Actor", "State", "Devices", "Cell", *(["Age"] if ages else [])]
+    columns += [*(["Calls waiting"] if calls else []), *(["Why"] if why else [])]
     cells = [
         [
             parts.name_cell(
-                actor_name(row), wording.sentence([f"#{row.actor_id[:12]}", f"pid {row.pid}" if row.pid else ""])
+                actor_name(row), wording.sentence([f"#{row.actor_id[:8]}", f"pid {row.pid}" if row.pid else ""])
             ),
             parts.pill(tables.state_word(row.state), actor_colour(row)),
             parts.words(device_labels.of_task(row.device_ids, row.node_id, named)),
             parts.words(tables.cell_words(row, snapshot)),
+            *([parts.words(wording.age(snapshot.time - row.since) if row.since else "")] if ages else []),
             *([parts.words(str(row.pending_calls or ""))] if calls else []),
             *([parts.words(_actor_why(row))] if why else []),
         ]
@@ -184,8 +210,8 @@ def _nothing(text: str) -> Html:
 
 
 def actor_name(row: ActorRow) -> str:
-    """ "Trainer 'main'"."""
-    return wording.plain(row.class_name) + (f" '{wording.plain(row.name)}'" if row.name else "")
+    """ "Trainer “main”"."""
+    return wording.plain(row.class_name) + (f" “{wording.plain(row.name)}”" if row.name else "")
 
 
 def task_colour(row: TaskRow) -> str:

@@ -125,10 +125,11 @@ class TaskMagics(Magics):
         asked = self._parse("accel_timeline", line)
         events = api.timeline(asked.get("save")) or api.timeline() or []
         since_s = time.time() - asked["last"] if "last" in asked else 0.0
-        own = views.seen().runtime.job
-        bars, most = timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s), timeline.MOST_BARS
+        seen = views.seen()
+        own, most = seen.runtime.job, timeline.MOST_BARS
+        bars = timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s)
         if len(bars) > most and "cell" not in asked:  # more than the head lists one by one; the history has all
-            bars, most = past_timeline.bars_of(engine.current().history(ReadRuns(since_s or None))), MOST_MERGED
+            bars, most = past_timeline.bars_of(engine.current().history(ReadRuns(since_s or None)), seen), MOST_MERGED
         view.show(timeline.view(bars, most))
         if "save" in asked:
             view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))

@@ -1,8 +1,8 @@
 """The timeline: what each device has done, drawn as lanes from Chrome's trace events, for saved notebooks too.
 
-The drawing is plain SVG without scripts. A bar has its function's colour and its words as a tooltip; a failed or
-cancelled one is outlined and marked. The text form has the same facts, and a table beside the drawing has them for
-whoever does not see it: screen readers, and pages that remove drawings.
+The drawing is plain SVG without scripts. A bar has its function's colour and its words as a tooltip. A failed one is
+outlined in red, a cancelled one dashed, and both are marked. The text form has the same facts, and a table beside the
+drawing has them for whoever does not see it: screen readers, and pages that remove drawings.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ MOST_BARS = 200  # a page with thousands of elements is slow; the newest are dra
 _WIDTH, _LANE, _LABEL = 720, 22, 90
 _NOTHING = "No task has ended yet."
 _SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # signs of tasks that did not return
+_OUTLINES = {
+    "FAILED": f' stroke="{palette.FAILURE}" stroke-width="2.5"',
+    "CANCELLED": ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class Bar:
     start_s: float
     duration_s: float
     number: int = 1
+    shade: int = 0  # of its function's hue
 
 
 def bars(
@@ -63,6 +68,7 @@ def _bar(event: dict[str, Any]) -> Bar:
         state=str(facts.get("state", "")),
         start_s=event["ts"] / 1e6,
         duration_s=event["dur"] / 1e6,
+        shade=palette.shade_of(str(facts.get("task_id") or event["name"])),
     )
 
 
@@ -70,8 +76,12 @@ def view(shown: Sequence[Bar], most: int = MOST_BARS) -> View:
     """Both forms of the lanes; the newest bars are drawn, at most so many."""
     if not shown:
         return View(_NOTHING, parts.box([parts.empty(_NOTHING)]))
-    drawing = Html(_drawing(shown[-most:]))
-    return View(_text(shown), parts.box([drawing, _left_out(len(shown) - most), parts.for_ears(_table(shown))]))
+    return View(_text(shown), parts.box(sections(shown, most)))
+
+
+def sections(shown: Sequence[Bar], most: int = MOST_BARS) -> list[Html]:
+    """The drawing, and its table."""
+    return [Html(_drawing(shown[-most:])), _left_out(len(shown) - most), parts.for_ears(_table(shown))]
 
 
 def _left_out(count: int) -> Html:
@@ -145,8 +155,8 @@ def _rectangle(bar: Bar, lane: int, began: float, length_s: float) -> str:
     left = _LABEL + (bar.start_s - began) / length_s * _WIDTH
     width = max(bar.duration_s / length_s * _WIDTH, 1.5)
     words = wording.sentence([_name(bar), wording.cell(bar.cell), f"{bar.duration_s:.2f} s"])
-    outline = ' stroke="currentColor" stroke-width="2" stroke-dasharray="3 2"' if _end_word(bar) else ""
-    fill = palette.FAILURE if bar.state == "FAILED" else palette.colour(HUES.of(bar.function), bar.name)
+    outline = _OUTLINES.get(bar.state, "")
+    fill = palette.COLOURS[HUES.of(palette.owner(bar.function))][bar.shade]
     sign = _SIGNS.get(bar.state, "")
     mark = f'<text x="{left + 3:.1f}" y="{lane * _LANE + 15}">{sign}</text>' if sign else ""
     return (

@@ -117,10 +117,11 @@ def accounting() -> View:
     """
     global _last_accounting
     if api.is_initialized():
+        seen()
         _last_accounting = engine.current().history(ReadAccounting())
     if _last_accounting is None:
         return view.of_message(NOT_RUNNING)
-    return accounting_view(_last_accounting)
+    return accounting_view(_last_accounting, last_seen())
 
 
 def _known(states: Collection[str], snapshot: Snapshot) -> Collection[str]:

@@ -20,6 +20,7 @@ from IPython.display import publish_display_data
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
 from nbaccel.notebook import card, drawn, drawn_runs, live_place, page_history, page_orders, views
+from nbaccel.notebook.kept_history import KeptHistory
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import wording
@@ -54,6 +55,7 @@ class Cockpit(anywidget.AnyWidget):
         self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # a thread: asking the head for logs takes a moment
         self._static: Snapshot | None = None
         self._engine: engines.Engine | None = None  # the engine that is shown
+        self._past = KeptHistory()
         self.on_msg(self._heard)
         _keep_subshell(self.comm)
 
@@ -61,6 +63,7 @@ class Cockpit(anywidget.AnyWidget):
         """Show this engine's snapshots from now on; the next view that is displayed opens with its tabs, or without."""
         if self._engine is not engine:
             self._lost()  # the previous engine ended without a message
+            self._past = KeptHistory()
         self._static, self._engine = now, engine
         self._show_runs(now)
         self.details = details
@@ -110,6 +113,8 @@ class Cockpit(anywidget.AnyWidget):
         except (RayError, OSError, RuntimeError):  # the head has gone
             last = None
         self._publisher.end(engine, last)
+        if last is not None:
+            self._past.renew(engine)
         self._draw_last(last or views.last_seen())
 
     def _lost(self) -> None:
@@ -120,7 +125,8 @@ class Cockpit(anywidget.AnyWidget):
     def _draw_last(self, last: Snapshot | None) -> None:
         self._engine, last = None, last or self._static
         if self._displays is not None and last is not None:
-            self._displays.draw_last(card.last_mimebundle(last, left=last.runtime.shared))
+            past, used = self._past.sections(last), self._past.line()
+            self._displays.draw_last(card.last_mimebundle(last, left=last.runtime.shared, past=past, used=used))
 
     def kernel_ends(self) -> None:
         if self._engine is not None:
@@ -193,7 +199,7 @@ class Cockpit(anywidget.AnyWidget):
         if engine is None or snapshot is None:
             return
         try:
-            answer = page_history.answered(engine, content, snapshot)
+            answer = page_history.answered(engine, content, snapshot, self._past.keep)
         except (RayError, KeyError, ValueError, TypeError, OSError) as error:
             _logger.debug("the question of a view was not answered: %s", error)
             return

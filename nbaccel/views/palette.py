@@ -87,3 +87,9 @@ def subject(name: str, function: str = "", kind: str = "task") -> str:
     """The name whose hue a task has: its function, whatever the task's name, or its actor's class."""
     whole = function or name
     return whole if kind == "task" else whole.split(".", 1)[0]
+
+
+def owner(function: str) -> str:
+    """Whose hue a function of the history has: its own, or its class's if it is a method."""
+    of = function.rpartition(".")[0]
+    return function if not of or of.endswith("<locals>") else subject(function, kind="actor task")

@@ -43,7 +43,11 @@ _EMPTY = "<!doctype html><html lang='en' style='color-scheme: light dark'><title
 
 
 class LoosePage:
-    """A page with one cockpit and nothing else. `runs`: what the kernel has sent of training runs and experiments."""
+    """A page with one cockpit and nothing else.
+
+    `runs` is what the kernel has sent of training runs and experiments. With a `clock` (Unix seconds) the page's own
+    stands still there.
+    """
 
     def __init__(
         self,
@@ -52,11 +56,14 @@ class LoosePage:
         *,
         details: bool = True,
         runs: dict[str, Any] | None = None,
+        clock: float | None = None,
         **options: Any,
     ) -> None:
         self._context = browser.new_context(offline=True, **options)
         self.page = self._context.new_page()
         self.page.set_content(_EMPTY)
+        if clock is not None:
+            self.page.evaluate("at => { window.at = at; Date.now = () => window.at; }", 1000 * clock)
         self.page.evaluate(
             _MOUNT,
             [
@@ -70,6 +77,10 @@ class LoosePage:
         )
         self.root = self.page.locator(".nbaccel-cockpit")
         self.root.wait_for()
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Let the page's clock, which stands still, go on."""
+        self.page.evaluate("by => { window.at += by; }", milliseconds)
 
     def push(self, snapshot: dict[str, Any]) -> None:
         """A new snapshot; returns when it is drawn."""

@@ -33,6 +33,7 @@ class Reading(HTMLParser):
         self.attributes: list[str] = []
         self._words: list[str] = []
         self._unread = 0
+        self._in_cell = False
         self.feed(html)
 
     @property
@@ -48,15 +49,17 @@ class Reading(HTMLParser):
             self.rows.append([])
         elif tag in ("th", "td"):
             self.rows[-1].append("")
+            self._in_cell = True
         if tag in ("br", "p", "li", "tr", "td", "th", "caption", "div"):
             self._words.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
         self._unread -= tag in _DROPPED
+        self._in_cell &= tag not in ("th", "td")
 
     def handle_data(self, data: str) -> None:
         if self._unread:
             return
         self._words.append(data)
-        if self.rows and self.rows[-1]:
+        if self._in_cell:
             self.rows[-1][-1] = " ".join(f"{self.rows[-1][-1]} {data}".split())

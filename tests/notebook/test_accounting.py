@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from nbaccel.notebook.accounting import accounting_view, total
+from nbaccel.views import palette
 from nbaccel.views.history.answers import AccountingAnswer
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.run import PastRun
+from nbaccel.views.palette import HUES
+from nbaccel.views.snapshot import JobRow, NodeRow, Snapshot
 from tests.notebook.levels import Reading
 
 GPUS = ("5180ff6a4af1/GPU/0", "5180ff6a4af1/GPU/1")
@@ -22,20 +25,46 @@ def accounting_answer() -> AccountingAnswer:
 
 
 def test_functions_cells_and_devices_are_rows_the_largest_first() -> None:
-    rows = [row[:4] for row in Reading(accounting_view(accounting_answer()).html).rows]
-    assert ["train", "1", "", "10.00 s"] in rows and ["[3] line 1", "1", "", "10.00 s"] in rows
-    assert ["<b>infer</b>", "1", "1", "4.00 s"] in rows and ["[4] line 2", "1", "1", "4.00 s"] in rows
-    devices = [row[:2] for row in rows if row[0].startswith("GPU")]
-    assert devices == [["GPU 1", "4.00 s"], ["GPU 0", "10.00 s"]]
+    rows = Reading(accounting_view(accounting_answer()).html).rows
+    assert rows[0] == ["Function", "Runs", "Failed", "Took in all", "Device-seconds", "Share"]
+    assert ["train", "1", "", "10 s", "10", ""] in rows and ["[3] line 1", "1", "", "10 s", "10", ""] in rows
+    assert ["<b>infer</b>", "1", "1", "4.0 s", "4", ""] in rows and ["[4] line 2", "1", "1", "4.0 s", "4", ""] in rows
+    devices = [row for row in rows if row[0].startswith("GPU")]
+    assert devices == [["GPU 1", "4.0 s", "", "80 %"], ["GPU 0", "10 s", "", "50 %"]]
+
+
+def test_a_column_of_failures_is_there_only_if_something_failed() -> None:
+    answer = accounting_answer()
+    for row in (*answer.functions, *answer.cells):
+        row.failed = 0
+    assert "Failed" not in accounting_view(answer).html
+
+
+def test_other_notebooks_nodes_and_mig_devices_have_their_names(busy_snapshot: Snapshot) -> None:
+    answer = accounting_answer()
+    nodes = ("5180ff6a4af162560e00", "77")
+    busy_snapshot.nodes = [NodeRow(node, name) for node, name in zip(nodes, ("box", "other"), strict=True)]
+    busy_snapshot.jobs = [JobRow(7, "b.ipynb")]
+    busy_snapshot.devices[0].node_id, busy_snapshot.devices[0].parent = nodes[0], "GPU-1b9f"
+    answer.cells[0].job = 7
+    rows = Reading(accounting_view(answer, busy_snapshot).html).rows
+    assert [row[0] for row in rows if row[0].endswith("line 1")] == ["b.ipynb [3] line 1"]
+    assert [row[0] for row in rows[-2:]] == ["GPU 1", "box GPU 0 · MIG 0"]
+
+
+def test_a_function_has_its_hue_and_a_method_that_of_its_class() -> None:
+    html = accounting_view(accounting_answer()).html
+    assert f"background:{palette.colour(HUES.of('train'))}" in html
+    assert palette.owner("Keeper.step") == "Keeper" and palette.owner("main.<locals>.step") == "main.<locals>.step"
 
 
 def test_the_text_says_the_same() -> None:
     lines = accounting_view(accounting_answer()).text.splitlines()
-    assert lines[0] == "14.00 device seconds in all, devices idle 65 % of the time"
-    assert "train: 1 run, 10.00 device seconds" in lines and "GPU 1: idle 80 %" in lines
+    assert lines[0] == "14 device-seconds in all, devices idle 65 % of the time"
+    assert "train: 1 run, 10 device-seconds" in lines and "GPU 1: idle 80 %" in lines
 
 
 def test_before_anything_ran_it_says_what_would_be_here() -> None:
     empty = HistoryBook(0.0).accounting(5.0)
     assert "f.remote()" in accounting_view(empty).html
-    assert total(empty) == "0.00 device seconds in all"
+    assert total(empty) == "0 device-seconds in all"

@@ -12,7 +12,21 @@ from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.snapshot import ActorRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
 from tests.notebook.test_accounting import accounting_answer
+from tests.notebook.test_kept_history import kept_history
 from tests.notebook.test_timeline import EVENTS
+
+
+class _Ref:
+    """Stands for a ref of the task with this id."""
+
+    def __init__(self, task_id: str) -> None:
+        self._task_id = task_id
+
+    def task_id(self) -> _Ref:
+        return self
+
+    def hex(self) -> str:
+        return self._task_id
 
 
 def _shown(snapshot: Snapshot) -> dict[str, str]:
@@ -23,7 +37,7 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
     group = {"name": "", "state": "CREATED", "strategy": "SPREAD", "bundles": {n: {"GPU": 1.0} for n in range(6)}}
     return {
         "card": card.html(snapshot, "as of 2026-11-22 14:03:22"),
-        "last card": card.last_mimebundle(snapshot)["text/html"],
+        "last card": card.last_mimebundle(snapshot, past=kept_history(snapshot).sections(snapshot))["text/html"],
         "devices": parts.box([static_tables.devices(snapshot)]),
         "tiles": parts.box([static_tables.devices(_many(snapshot), tiled=True)]),
         "tasks": parts.box([static_tables.tasks(snapshot, snapshot.tasks)]),
@@ -31,6 +45,8 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
         "settings": view.of_table(tables.Table("Settings", ("Setting", "Value"), [("burst_lines", "60")])).html,
         "timeline": timeline.view(timeline.bars(EVENTS)).html,
         "accounting": accounting_view(accounting_answer()).html,
+        "status": view.of_cluster(snapshot).html,
+        "refs": reprs.refs_html([_Ref(row.task_id) for row in snapshot.tasks], snapshot),
         "why": parts.box([answers_html.explanations([waits, waits])]),
         "probe": parts.box([answers_html.probe(Probe(Verdict.BUSY, "1 GPU: 0 of 2 are free."))]),
         "group": parts.box([reprs.group_table(group)]),
@@ -64,9 +80,10 @@ def test_a_bare_page_has_no_looks_left_and_a_mail_keeps_the_colours(busy_snapsho
 def test_the_bare_card_reads_as_a_person_would_tell_it(busy_snapshot: Snapshot) -> None:
     page = Reading(bare(card.html(busy_snapshot)))
     assert page.words.startswith("2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished")
-    assert page.rows[0] == ["Device", "In use", "Load and memory", "Held by"]
-    assert page.rows[1] == ["GPU 0 NVIDIA GPU (logical)", "● held 1", "", "GPUActor (pid 52420, cell [3] line 14, 8 s)"]
-    assert page.rows[2][1:3] == ["◐ shared 0.5", "12 GiB of 80 GiB, 83 % busy"]
+    assert page.rows[0] == ["Device", "In use", "Load, memory, power", "Held by"]
+    unknown, held_by = "utilisation unknown memory unknown", "GPUActor cell [3] line 14 · 8 s"
+    assert page.rows[1] == ["GPU 0 NVIDIA GPU (logical)", "● held", unknown, held_by]
+    assert page.rows[2][1:3] == ["◐ shared", "83 % 12 GiB of 80 GiB"]
 
 
 def test_a_curve_becomes_a_small_table(busy_snapshot: Snapshot) -> None:

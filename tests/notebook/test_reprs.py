@@ -45,7 +45,7 @@ def test_an_actor_says_its_name_and_what_waits_for_it(busy_snapshot: Snapshot) -
     row = ActorRow("a1", "Trainer", "ALIVE", name="main", device_ids={"GPU": ["0"]}, pid=7, pending_calls=3, restarts=1)
     page = Reading(static_tables.actors(busy_snapshot, [row]))
     assert page.rows[0] == ["Actor", "State", "Devices", "Cell", "Calls waiting", "Why"]
-    assert page.rows[1] == ["Trainer 'main' #a1 · pid 7", "● alive", "GPU 0", "", "3", "restarted 1 ×"]
+    assert page.rows[1] == ["Trainer “main” #a1 · pid 7", "● alive", "GPU 0", "", "3", "restarted 1 ×"]
 
 
 def test_a_list_of_refs_counts_its_tasks_and_shows_the_first(busy_snapshot: Snapshot) -> None:

@@ -64,14 +64,14 @@ def test_the_page_names_devices_holders_and_reasons(page: str) -> None:
     text = _Outputs(page).text
     assert "GPU 0" in text
     assert "● held" in text
-    assert re.search(r"Holder \(pid \d+, cell \[2\] line \d+", text)
+    assert re.search(r"Holder\s+cell \[2\] line \d+", text)
     assert "1 of 2 GPUs" in text
     assert "nbaccel has shut down." in text
 
 
 def test_a_ref_and_an_actor_show_their_state(page: str) -> None:
     text = " ".join(_Outputs(page).text.split())
-    assert re.search(r"Holder '.*?' #\w+ · pid \d+ ● alive GPU 0 \[2\] line \d+", text)
+    assert re.search(r"Holder “.*?” #\w+ · pid \d+ ● alive GPU 0 \[2\] line \d+", text)
     assert re.search(r"#\S+ ◌ waiting 1 CPU, 2 GPU \[4\] line \d+", text)
 
 

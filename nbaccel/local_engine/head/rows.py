@@ -174,7 +174,7 @@ class Rows:
             if row.started_at is None:
                 continue
             end = row.finished_at or time.time()
-            facts = {"task_id": row.task_id, "cell": row.cell, "state": row.state}
+            facts = {"task_id": row.task_id, "function": row.function, "cell": row.cell, "state": row.state}
             record = self._scheduler.task_record(bytes.fromhex(row.task_id))
             times = list(record.task.payload.times) if record is not None else []
             events += trace_events.of_task(row.name, row.started_at, end, lane_of(row), row.device_ids, facts, times)

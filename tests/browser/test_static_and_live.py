@@ -1,0 +1,188 @@
+"""What is saved as HTML says what the live view says of the same snapshot: the same rows, words and colours."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from nbaccel.notebook import accounting, card, drawn, parts, past_timeline, static_tables, timeline
+from nbaccel.notebook.kept_readings import KeptReadings
+from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
+from nbaccel.views.snapshot import Snapshot
+from tests.browser import sights
+from tests.browser.loose import LoosePage
+from tests.notebook.levels import LEVELS
+
+READ = """
+root => {
+  const words = (node, at) => {
+    const parts = [];
+    const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const parent = walk.currentNode.parentElement;
+      if (!parent.closest("tbody button, .ask, .chip, title")) parts.push(walk.currentNode.data);
+    }
+    return parts.join(" ").replace(/[·\\s]+/g, " ").trim();
+  };
+  const colour = node => getComputedStyle(node).backgroundColor;
+  const tables = [...root.querySelectorAll("table")].map(table => {
+    const [heads, ...rows] = [...table.rows].map(row => [...row.cells].map(words));
+    const swatches = [...table.querySelectorAll(".swatch, .nbaccel-swatch")].map(colour);
+    const running = [...table.querySelectorAll(".sign.ink, .nbaccel-pill > span")];
+    const signs = running.filter(sign => sign.textContent === "●").map(sign => getComputedStyle(sign).color);
+    return { caption: words(table.caption), heads, rows, swatches, signs };
+  });
+  const runs = root.querySelectorAll("svg.timeline rect.run, svg[role=img] rect");
+  const bars = [...runs].map(bar => getComputedStyle(bar).fill);
+  const lines = [...root.querySelectorAll("svg path.area, svg[aria-hidden] > path:not(.under)")].length;
+  return { tables, bars: [...new Set(bars)].sort(), lines, words: words(root) };
+}
+"""
+
+
+def read_live(page: LoosePage) -> dict[str, Any]:
+    page.page.evaluate("frame()")
+    return dict(page.root.evaluate(READ))
+
+
+def read_static(page: LoosePage, html: str) -> dict[str, Any]:
+    """What the same browser reads in static HTML."""
+    other = page.page.context.new_page()
+    try:
+        other.set_content(f"<!doctype html><title>saved</title><body>{html}</body>")
+        return dict(other.locator("body").evaluate(READ))
+    finally:
+        other.close()
+
+
+def filled(table: dict[str, Any]) -> list[dict[str, str]]:
+    """The rows by their heads, without columns of buttons and those that no row fills."""
+    rows = [dict(zip(table["heads"], row, strict=True)) for row in table["rows"]]
+    used = [head for head in table["heads"] if head != "Actions" and any(row[head] for row in rows)]
+    return [{head: row[head] for head in used} for row in rows]
+
+
+def few_of_each_function(shown: Snapshot) -> Snapshot:
+    """Without the tasks that a page puts into one row for their function; methods are calls of actors."""
+    numbers: Counter[str] = Counter()
+    tasks = []
+    for row in shown.tasks:
+        row.kind = "actor task" if "." in row.name else row.kind
+        numbers[row.function or row.name] += 1
+        tasks += [row] if numbers[row.function or row.name] <= 8 else []
+    return msgspec.structs.replace(shown, tasks=tasks)
+
+
+@pytest.fixture(params=[(2, "busy"), (8, "failing")], ids=["two busy devices", "eight devices, some failing"])
+def shown(request: pytest.FixtureRequest) -> Snapshot:
+    return few_of_each_function(sights.snapshot(*request.param))
+
+
+@pytest.fixture
+def page(browser: Any, shown: Snapshot) -> Any:
+    made = LoosePage(
+        browser,
+        json.loads(drawn.to_json(drawn.of_snapshot(shown))),
+        clock=sights.NOW,
+        viewport={"width": 1400, "height": 900},
+        timezone_id="UTC",
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_tables_of_devices_tasks_and_actors_have_the_same_rows_and_colours(page: LoosePage, shown: Snapshot) -> None:
+    static = {
+        "Devices": static_tables.devices(shown, tiled=True),
+        "Tasks": static_tables.tasks(shown, shown.tasks),
+        "Actors": static_tables.actors(shown),
+    }
+    for name, html in static.items():
+        page.root.get_by_role("tab", name=name).click()
+        (live,), (saved,) = read_live(page)["tables"], read_static(page, parts.box([html]))["tables"]
+        by_first = [sorted(filled(table), key=lambda row: next(iter(row.values()))) for table in (live, saved)]
+        assert by_first[0] == by_first[1], name
+        assert Counter(live["swatches"]) == Counter(saved["swatches"]), name
+        assert Counter(live["signs"]) == Counter(saved["signs"]), name
+
+
+def test_the_cards_first_lines_say_the_same(page: LoosePage, shown: Snapshot) -> None:
+    saved = read_static(page, card.html(shown))["words"]
+    live = read_live(page)["words"]
+    for line in (static_tables.tables.first_line(shown), static_tables.tables.resources(shown)):
+        words = " ".join(line.replace("·", " ").split())
+        assert words in live.replace("✕ ", "") and words in saved.replace("✕ ", ""), line
+
+
+def _opened(page: LoosePage, name: str) -> None:
+    """Opens a view; it asks about the past a moment after the view before."""
+    page.pass_time(300)
+    page.root.get_by_role("tab", name=name).click()
+
+
+def _past(shown: Snapshot, ask: str, kind: type[Any]) -> tuple[dict[str, Any], Any]:
+    """(the answer as a page gets it, the same as a record)."""
+    said = json.loads(sights.past(shown, "failing")[ask])
+    return said, msgspec.convert({name: value for name, value in said.items() if name != "hues"}, kind, strict=False)
+
+
+def test_the_accounting_says_the_same(page: LoosePage, shown: Snapshot) -> None:
+    said, answer = _past(shown, "accounting", AccountingAnswer)
+    _opened(page, "Accounting")
+    page.recall("accounting", said)
+    live, saved = read_live(page), read_static(page, accounting.accounting_view(answer, shown).html)
+    assert [table["caption"] for table in live["tables"]] == [table["caption"] for table in saved["tables"]]
+    for one, other in zip(live["tables"], saved["tables"], strict=True):
+        assert filled(one) == filled(other)
+        assert one["swatches"] == other["swatches"]
+    assert accounting.total(answer) in live["words"] and accounting.total(answer) in saved["words"]
+
+
+def test_the_timeline_has_the_same_lanes_and_colours(page: LoosePage, shown: Snapshot) -> None:
+    said, answer = _past(shown, "runs", RunsAnswer)
+    _opened(page, "Timeline")
+    page.recall("runs", said)
+    page.pass_time(300)
+    page.root.get_by_role("button", name="Whole run").click()
+    page.page.wait_for_function("asked.at(-1).key.endsWith(' all')")
+    page.recall("runs", said)
+    bars = past_timeline.bars_of(answer, shown)
+    live, saved = read_live(page), read_static(page, parts.box(timeline.sections(bars)))
+    assert live["bars"] == saved["bars"] and len(live["bars"]) > 3
+    for lane in {bar.lane for bar in bars}:
+        assert lane in live["words"] and lane in saved["words"]
+
+
+def test_the_last_two_minutes_are_lines_in_both(page: LoosePage, shown: Snapshot) -> None:
+    said, answer = _past(shown, "readings", ReadingsAnswer)
+    page.recall("readings", said)
+    kept = KeptReadings()
+    kept.add(answer)
+    saved = read_static(page, parts.box(kept.sections(shown)))
+    devices = [row.index for row in shown.devices]
+    assert [row["Device"] for row in filled(saved["tables"][0])] == [f"GPU {number}" for number in devices]
+    assert saved["lines"] == page.root.locator("svg.spark path.area").count() == 3 * len(devices)
+    assert page.root.locator(".measure").first.get_attribute("title") == (
+        f"utilisation: {filled(saved['tables'][0])[0]['Load'].partition(', ')[2]} in the last two minutes"
+    )
+
+
+def test_each_level_keeps_the_words_that_the_page_shows(page: LoosePage, shown: Snapshot) -> None:
+    html = parts.box([static_tables.devices(shown, tiled=True), static_tables.tasks(shown, shown.tasks)])
+    full, *others = (read_static(page, level(html)) for level in LEVELS.values())
+    for other in others:
+        assert [table["rows"] for table in other["tables"]] == [table["rows"] for table in full["tables"]]
