@@ -47,10 +47,12 @@ UNKNOWN_ENDING: Ending = (None, None, None)
 
 
 def note_done(entry: TaskEntry, done: wire.Done, now: float) -> None:
-    """Record that a task returned or raised."""
+    """Record that a task returned or raised. It ran from when to when its worker says, which knows of its own queue."""
     entry.results, entry.failed, entry.note = done.results, done.failed, done.note
-    entry.traceback = done.traceback
-    entry.finished_at, entry.times = now, done.times
+    entry.traceback, entry.times = done.traceback, done.times
+    entry.finished_at = now
+    if done.times:
+        entry.started_at, entry.finished_at = done.times[0], done.times[-1]
     entry.error_type = "" if not done.failed else CANCELLED if done.note == "cancelled" else RAISED
 
 

@@ -122,3 +122,17 @@ def test_an_actors_state_is_in_rays_words() -> None:
     for state in ("PENDING", "ALIVE", "RESTARTING", "PENDING"):
         outcomes.note_actor(of, ActorChanged(ACTOR_ID, state, "why"))
     assert (of.state, of.restarts, of.why) == ("PENDING_CREATION", 1, "why")
+
+
+def test_a_call_ran_as_long_as_its_worker_says_however_long_it_waited_there() -> None:
+    entry = task(TaskKind.ACTOR_CALL).payload
+    entry.started_at = 1.0  # sent to its process
+    outcomes.note_done(entry, wire.Done(TASK_ID, [], times=[5.0, 5.001, 5.002, 5.003]), 6.0)
+    assert (entry.started_at, entry.finished_at) == (5.0, 5.003)
+
+
+def test_a_call_whose_worker_says_no_times_ended_when_the_head_heard_of_it() -> None:
+    entry = task(TaskKind.ACTOR_CALL).payload
+    entry.started_at = 1.0
+    outcomes.note_done(entry, wire.Done(TASK_ID, []), 6.0)
+    assert (entry.started_at, entry.finished_at) == (1.0, 6.0)

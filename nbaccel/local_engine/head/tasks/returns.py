@@ -97,7 +97,7 @@ class Returns:
         if message.failed and message.results and message.results[0].value.status == wire.FAILED:
             self._environments.failed(entry.terms.environment, message.note)
         if entry.started_at is None:
-            entry.started_at = entry.times[0] if entry.times else worker.last_done_at
+            entry.started_at = worker.last_done_at
         worker.last_done_at = entry.finished_at
         if message.failed and entry.terms.kind is TaskKind.ACTOR_CREATION and message.results:
             self._creation_failed(entry, message.results[0].value)
