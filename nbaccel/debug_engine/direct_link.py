@@ -41,8 +41,8 @@ class DirectLink(Link):
 
     def flush(self) -> None:
         """Send the waiting messages, and the news of refs that have ended."""
-        if self.before_write is not None:
-            self.before_write()
+        for gather in self.before_write:
+            gather()
         self._deliver()
 
     def _deliver(self) -> None:

@@ -27,7 +27,7 @@ class Holdings:
         self.before_release: Callable[[list[bytes]], None] | None = None  # called with what the head will hear of
         self.on_released: Callable[[list[bytes]], None] | None = None
         self.is_inline: Callable[[bytes], bool] | None = None
-        link.before_write = self.drain
+        link.before_write.append(self.drain)
 
     def created(self, id: bytes) -> None:
         """Count a ref to an object made here: the head knows of it from the message that made it."""

@@ -59,7 +59,7 @@ class Link:
         self._next_request = 1
         self._question_lock = threading.Lock()
         self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
-        self.before_write: Callable[[], None] | None = None  # appends messages gathered elsewhere (releases)
+        self.before_write: list[Callable[[], None]] = []  # each appends messages gathered elsewhere (releases)
         self.life = LinkLife.OPEN
         self.lost: str | None = None  # why no message can be sent any more, once `on_lost` has found it out
         self._has_ended = False
@@ -170,8 +170,8 @@ class Link:
         """Write everything that waits. Not for a thread in which a signal handler may raise."""
         with self._write_lock:
             self._request = Request.NOTHING
-            if self.before_write is not None:
-                self.before_write()
+            for gather in self.before_write:
+                gather()
             outbox = self._outbox
             while outbox:
                 batch = [outbox.popleft() for _ in range(min(len(outbox), BATCH))]

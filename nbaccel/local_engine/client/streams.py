@@ -38,6 +38,8 @@ class StreamReaders:
         self._client = client
         self._open: dict[bytes, _ReadStream] = {}
         self._changed = threading.Condition()
+        self._taken: dict[bytes, int] = {}  # how many items, of the streams of which the head has to hear
+        client.link.before_write.append(self._say_taken)
         client.link.receivers[wire.StreamItem] = self._item_came
         client.link.receivers[wire.StreamEnd] = self._end_came
 
@@ -92,8 +94,14 @@ class StreamReaders:
             return None
         id = stream.items.popleft()
         stream.taken += 1
-        self._client.link.say_later(wire.Consumed(handle._task_id, stream.taken))
+        self._taken[handle._task_id] = stream.taken
+        self._client.link.nudge()
         return ObjectRef(id, self._client.engine)
+
+    def _say_taken(self) -> None:
+        """Say how far each stream is read, once for all items that were taken since the last write."""
+        while self._taken:
+            self._client.link._outbox.append(wire.Consumed(*self._taken.popitem()))
 
     def _check_head(self) -> None:
         """Raise if the head has died: the stream then did not end properly."""

@@ -34,10 +34,10 @@ def readers_of(holdings: Holdings) -> tuple[StreamReaders, list[Any]]:
     """The streams of a process without a head, and what they have said."""
     said: list[Any] = []
     client: Any = SimpleNamespace(
-        link=SimpleNamespace(receivers={}, say_later=said.append),
+        link=SimpleNamespace(receivers={}, before_write=[], nudge=lambda: None, say_later=said.append, _outbox=said),
         holdings=holdings,
         values=SimpleNamespace(expect=lambda ids: None, know=lambda id, value: None),
-        engine=SimpleNamespace(close_stream=lambda handle: None),
+        engine=SimpleNamespace(close_stream=lambda handle: None, ref_gone=lambda id: None),
     )
     return StreamReaders(client), said
 
@@ -69,3 +69,17 @@ def test_an_item_that_comes_while_the_stream_is_closed_is_let_go_and_the_task_is
     assert not reading.is_alive()
     assert sorted(holdings.let_go) == [return_id(TASK, index) for index in (0, 1, 2)]
     assert said == [wire.Consumed(TASK, -1)]
+
+
+def test_the_head_hears_once_of_all_items_that_were_taken_since_the_last_write() -> None:
+    readers, said = readers_of(Holdings())
+    handle = readers.open(TASK, b"")
+    link = readers._client.link
+    for index in range(5):
+        link.receivers[wire.StreamItem](wire.StreamItem(TASK, index, None))
+    for items in (3, 2, 0):
+        for _ in range(items):
+            assert readers.next_item(handle, 0) is not None
+        for gather in link.before_write:
+            gather()
+    assert said == [wire.Consumed(TASK, 3), wire.Consumed(TASK, 5)]
