@@ -44,8 +44,7 @@ _MISSING = {
     ),
     "cluster_utils": ("AutoscalingCluster",),
     "train": (
-        "gbdt_trainer", "horovod", "jax", "lightgbm", "mosaic", "rl", "sklearn", "tensorflow", "torch.xla",
-        "trainer", "xgboost",
+        "gbdt_trainer", "jax", "rl", "sklearn", "torch.xla", "trainer",
     ),
 }  # fmt: skip
 
@@ -53,6 +52,20 @@ _MISSING = {
 # Modules of searches and schedulers in Ray Tune, and what does their work here.
 _TUNE_SEARCHES = ("ax", "bayesopt", "bohb", "hebo", "hyperopt", "nevergrad", "skopt", "zoopt")
 _TUNE_SCHEDULERS = ("hb_bohb", "hyperband", "pb2", "resource_changing_scheduler")
+
+
+# Modules of Ray Train, and what does their work here.
+_TRAIN = {
+    "tensorflow": "Keras 3 runs on torch and JAX. Call keras in a function that you give to "
+    "nbaccel.train.torch.TorchTrainer.",
+    "xgboost": "call xgboost in a function that you give to nbaccel.train.data_parallel_trainer.DataParallelTrainer, "
+    "with num_workers=1 and as many CPUs or GPUs as it may use.",
+    "lightgbm": "call lightgbm in a function that you give to "
+    "nbaccel.train.data_parallel_trainer.DataParallelTrainer, with num_workers=1 and as many CPUs as it may use.",
+    "horovod": "nbaccel.train.torch.TorchTrainer connects its workers by torch.distributed.",
+    "mosaic": "call Composer in a function that you give to nbaccel.train.torch.TorchTrainer: it finds torchrun's "
+    "variables.",
+}
 
 
 def no_attribute(package: str, name: str) -> AttributeError:
@@ -72,6 +85,8 @@ def _missing_words(fullname: str) -> str:
         )
     if path.removeprefix("tune.schedulers.") in _TUNE_SCHEDULERS and path.startswith("tune.schedulers."):
         return f"nbaccel has no {path}: use nbaccel.tune.schedulers.ASHAScheduler, with OptunaSearch if it is to learn."
+    if path.startswith("train.") and (instead := _TRAIN.get(path.split(".")[1])):
+        return f"nbaccel has no {path}: {instead}"
     for package, names in _MISSING.items():
         inside = path.removeprefix(f"{package}.") if package else path
         if (inside != path or not package) and inside.partition(".")[0] in names:

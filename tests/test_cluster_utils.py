@@ -1,6 +1,8 @@
 """Virtual nodes on both engines: work goes where it must, and a lost node loses its workers and its objects."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.cluster_utils import Cluster
-from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig
+from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig, WorkerGroupError
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.util.placement_group import (
     get_placement_group,
@@ -20,7 +22,7 @@ from nbaccel.util.placement_group import (
     remove_placement_group,
 )
 from nbaccel.util.scheduling_strategies import In, NodeAffinitySchedulingStrategy, NodeLabelSchedulingStrategy
-from tests.rig import Gate, wait_until
+from tests.rig import Gate, is_alive, wait_until
 from tests.train import loops
 
 LARGE = 1_000_000
@@ -358,20 +360,39 @@ def test_a_removed_node_is_shown_dead_and_cannot_be_removed_again(joined):
         joined.remove_node(node)
 
 
-def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, fragile, tmp_path):
-    failures, checkpoints = FailureConfig(max_failures=1), CheckpointConfig(num_to_keep=2)
+def training_on_two_nodes(folder, max_failures):
+    """A run under way whose rank 1 is not on the head's node."""
+    failures, checkpoints = FailureConfig(max_failures=max_failures), CheckpointConfig(num_to_keep=2)
     run = DataParallelTrainer(
         loops.steps,
         train_loop_config={"steps": 1_000_000},
         scaling_config=ScalingConfig(num_workers=2, placement_strategy="STRICT_SPREAD"),
-        run_config=RunConfig("run", str(tmp_path), failure_config=failures, checkpoint_config=checkpoints),
+        run_config=RunConfig("run", str(folder), failure_config=failures, checkpoint_config=checkpoints),
     ).start()
+    wait_until(lambda: run.metrics is not None and run.metrics["step"] >= 2, "reports")
+    return run
+
+
+def gangs(run):
+    lines = [json.loads(line) for line in Path(run.path, "run.jsonl").read_text().splitlines()]
+    return [line for line in lines if "gang" in line]
+
+
+def assert_nothing_is_left_of(run):
+    wait_until(all_is_free)
+    assert {row["state"] for row in placement_group_table().values()} <= {"REMOVED"}
+    assert not list(Path(run.path).glob(".*part*"))
+    pids = [worker["pid"] for gang in gangs(run) for worker in gang["ranks"]]
+    wait_until(lambda: not any(is_alive(pid) for pid in pids), "the ranks' ends")
+
+
+@pytest.mark.parametrize("graceful", [True, False], ids=["told to go", "killed"])
+def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, fragile, tmp_path, capfd, graceful):
+    run = training_on_two_nodes(tmp_path, max_failures=1)
     try:
-        wait_until(lambda: run.metrics is not None and run.metrics["step"] >= 2, "reports")
         shared.add_node(**FRAGILE)
-        shared.remove_node(fragile)
-        journal = Path(run.path, "run.jsonl")
-        wait_until(lambda: journal.read_text().count('"gang"') == 2, "a second gang", deadline_s=100)
+        shared.remove_node(fragile, allow_graceful=graceful)
+        wait_until(lambda: len(gangs(run)) == 2, "a second gang", deadline_s=100)
         before = run.metrics["step"]
         wait_until(lambda: run.metrics["step"] > before, "its reports")
         run.stop()
@@ -380,6 +401,24 @@ def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, fragile, 
     finally:
         for _ in range(3):
             run.stop()
+    assert_nothing_is_left_of(run)
+    if not graceful:
+        words = rf"rank 1: its node .*\({fragile.node_id[:8]}\) was lost.*; it starts again from checkpoint_\d+"
+        assert re.search(words, said := capfd.readouterr().err), said
+
+
+def test_a_training_run_that_may_not_fail_names_the_node_that_it_lost(shared, fragile, tmp_path):
+    run = training_on_two_nodes(tmp_path, max_failures=0)
+    shared.remove_node(fragile, allow_graceful=False)
+    with pytest.raises(WorkerGroupError) as caught:
+        run.result(timeout=120)
+    first, *others = str(caught.value).splitlines()
+    words = rf"rank 1 failed \(after checkpoint_\d+\): its node .*\({fragile.node_id[:8]}\) was lost.*"
+    assert re.fullmatch(words, first)
+    assert len(others) <= 4 and "it goes on from checkpoint_" in others[-1]
+    assert type(caught.value.worker_failures[1]) is exceptions.NodeDiedError
+    assert isinstance(caught.value.__cause__.__cause__, exceptions.RayError)  # the engine's own words
+    assert_nothing_is_left_of(run)
 
 
 def test_the_heads_node_is_not_removed_below_our_feet(joined):

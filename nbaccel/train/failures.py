@@ -37,7 +37,9 @@ def worker_group_error(
     causes = {rank: cause_of(error) for rank, error in errors.items()}
     lines = [_heading(first, errors, words.get(first), records)]
     said = words.get(first)
-    if said is not None:
+    if isinstance(causes[first], exceptions.NodeDiedError):
+        lines = [f"{lines[0].removesuffix('.')}: {causes[first]}."]
+    elif said is not None:
         lines += said.frames
         lines += _message(f"{said.kind}: {said.message}" if said.message else said.kind)
     else:
@@ -46,7 +48,7 @@ def worker_group_error(
         lines.append(note)
     others = sorted(set(errors) - {first})
     if others:
-        lines.append(f"({_ranks(others)} then failed as well: error.worker_failures has all of them.)")
+        lines.append(f"({_ranks(others)} then failed as well: {_others(first, causes)}.)")
     latest = records.latest_name()
     lines.append(
         f"Run it again under the same name and it goes on from {latest}; error.result is what there is."
@@ -56,6 +58,16 @@ def worker_group_error(
     error = WorkerGroupError("\n".join(lines), causes, first)
     error.__cause__ = causes[first]
     return error
+
+
+def _others(first: int, causes: Mapping[int, BaseException]) -> str:
+    """Where to look, or the first node that was lost: those who lost a rank in the middle of an operation fail before
+    the cluster knows of its node's end.
+    """
+    lost = [each for rank, each in sorted(causes.items()) if isinstance(each, exceptions.NodeDiedError)]
+    if lost and not isinstance(causes[first], exceptions.NodeDiedError):
+        return str(lost[0])
+    return "error.worker_failures has all of them"
 
 
 def _heading(first: int, errors: Mapping[int, BaseException], said: LastWords | None, records: Records) -> str:
@@ -88,13 +100,16 @@ def first_line(error: BaseException | None) -> str:
     first = str(error).splitlines()[0] if error is not None and str(error) else ""
     if isinstance(error, WorkerGroupError) and error.first_rank in error.worker_failures:
         cause = error.worker_failures[error.first_rank]
-        first = f"{first.removesuffix('.')}: {type(cause).__name__}: {cause}".splitlines()[0]
+        if not isinstance(cause, exceptions.NodeDiedError):  # the first line has it already
+            first = f"{first.removesuffix('.')}: {type(cause).__name__}: {cause}".splitlines()[0]
     return first[:_LONGEST_LINE]
 
 
 def short(rank: int, errors: Mapping[int, BaseException]) -> str:
     """A failure in one line."""
     cause = cause_of(errors[rank]) if rank in errors else None
+    if isinstance(cause, exceptions.NodeDiedError):
+        return f"rank {rank}: {cause}"
     text = f"{type(cause).__name__}: {cause}".splitlines()[0][:200] if cause is not None else "unknown"
     return f"rank {rank}: {text}"
 

@@ -150,6 +150,10 @@ class Gang:
     def _of(self, rank: int) -> Any:
         return self._actors[self.seats[rank].worker]
 
+    def actor_id(self, rank: int) -> str:
+        """The id of a rank's actor, as snapshots have it."""
+        return str(self._of(rank)._actor_id.hex())
+
     def kill(self, rank: int) -> None:
         nbaccel.kill(self._of(rank) if self.seats else self._actors[rank])
 

@@ -6,6 +6,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from nbaccel.handles.remote import RemoteFunction
+
+_NOT_RUN_BY_A_CALL = (
+    (inspect.iscoroutinefunction, "a coroutine function (async def)"),
+    (inspect.isgeneratorfunction, "a generator (it has a yield)"),
+    (inspect.isasyncgenfunction, "an asynchronous generator"),
+)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -13,6 +20,18 @@ def check(function: Any) -> None:
     """Raises ValueError if the function cannot be called without arguments or with the config, as Ray Train does."""
     if not callable(function):
         raise ValueError(f"train_loop_per_worker must be a function, not {function!r}.")
+    for is_of_kind, kind in _NOT_RUN_BY_A_CALL:
+        if is_of_kind(function):
+            raise ValueError(
+                f"train_loop_per_worker must be a plain function, but {name_of(function)} is {kind}: a call of it only "
+                "makes an object and runs nothing. Call it in a function of its own, such as def train_func(): "
+                "asyncio.run(main())."
+            )
+    if isinstance(function, RemoteFunction):
+        raise ValueError(
+            f"train_loop_per_worker must be a plain function: give {name_of(function)} without @remote. The trainer "
+            "makes the workers."
+        )
     required = _required(function)
     if len(required) > 1:
         raise ValueError(

@@ -1,6 +1,7 @@
 """Begins or continues a run: chooses the folder, reads its journal, and takes the lock that keeps others out.
 
 ```
+  no name was given                ──► begin, in a folder that nobody has
   no folder of this name           ──► begin
   interrupted, stopped or failed   ──► go on from its latest checkpoint
   finished                         ──► look at name-2, name-3, …; with resume=True go on with it
@@ -49,9 +50,12 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
     wanted = config.name or default_name
     storage_ = storage_of(config.storage_path, config.storage_filesystem)
     root = storage_.local_root() if storage_ is not None else Path(config.storage_path)
-    name, past = _choose(root, storage_, wanted, bool(config.resume))
-    folder = root / name
     try:
+        if config.name:
+            name, past = _choose(root, storage_, wanted, bool(config.resume))
+        else:
+            name, past = _new(root, storage_, wanted)
+        folder = root / name
         folder.mkdir(parents=True, exist_ok=True)
         lock = storage.RunLock(str(folder))
     except BlockingIOError:
@@ -76,7 +80,7 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
     except BaseException:  # of a network, or of a disk
         lock.release()
         raise
-    said = _how_it_begins(wanted, name, past, folder)
+    said = _how_it_begins(config.name or name, name, past, folder)
     log.begin(name)
     past.name = name
     past.ended = past.error = ""
@@ -95,6 +99,21 @@ def _choose(root: Path, remote: RemoteStorage | None, wanted: str, resume: bool)
             past = there if there.length > past.length else past
         if resume or past.ended != "finished":
             return name, past
+        number += 1
+        name = f"{wanted}-{number}"
+
+
+def _new(root: Path, remote: RemoteStorage | None, wanted: str) -> tuple[str, Past]:
+    """A folder that nobody has, for a run that was given no name: another one may have begun in the same second."""
+    root.mkdir(parents=True, exist_ok=True)
+    name, number = wanted, 1
+    while True:
+        try:
+            (root / name).mkdir()
+            if remote is None or not remote.run(name).journal():
+                return name, Past()
+        except FileExistsError:
+            pass
         number += 1
         name = f"{wanted}-{number}"
 

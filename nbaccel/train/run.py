@@ -20,7 +20,7 @@ from typing import Any
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import controller as ct
-from nbaccel.train import failures, out_of_memory, signalling, storage, travelling
+from nbaccel.train import failures, lost_nodes, out_of_memory, signalling, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
@@ -290,16 +290,30 @@ class Run:
         self._tell(ct.NoPlace())
 
     def worker_failed(self, rank: int, error: BaseException) -> None:
-        """Tell the controller of a worker's exception or death."""
+        """Tell the controller of a worker's exception or death, or of what became of one that is out of reach."""
+        gang = self._gang
+        if not isinstance(error, exceptions.ActorUnavailableError) or gang is None or not gang.seats:
+            self._worker_failed(rank, error)
+            return
+        self._say_once(f"rank {rank} cannot be reached. The run goes on or ends when the cluster knows why.")
+        lost_nodes.when_decided(
+            gang.seats[rank],
+            gang.actor_id(rank),
+            lambda: self._inbox.put(lambda: self._worker_failed(rank, error) if gang is self._gang else None),
+            lambda: gang is self._gang,
+        )
+
+    def _worker_failed(self, rank: int, error: BaseException) -> None:
         words = self._last_words.get(rank)
-        self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
-        if words is not None and self._gang is not None and out_of_memory.is_out_of_memory(words.kind):
-            seats = self._gang.seats
-            self._notes[rank] = out_of_memory.sentences(
-                seats[rank], seats, words.peak_bytes, nbaccel.snapshot().devices
-            )
-        at = words.at if words is not None else time.time()
+        seats = self._gang.seats if self._gang is not None else []
         has_died = isinstance(error, (exceptions.RayActorError, exceptions.WorkerCrashedError))
+        if has_died and seats:
+            error = lost_nodes.instead_of(error, seats[rank], nbaccel.snapshot().nodes)
+        self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
+        if words is not None and seats and out_of_memory.is_out_of_memory(words.kind):
+            devices = nbaccel.snapshot().devices
+            self._notes[rank] = out_of_memory.sentences(seats[rank], seats, words.peak_bytes, devices)
+        at = words.at if words is not None else time.time()
         self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
 
     def _when(self, ref: Any, told: Callable[[Future[Any]], None]) -> None:

@@ -5,6 +5,7 @@ The nodes share one module's Ray, which is joined by its address, as a notebook 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from nbaccel import exceptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.util.accelerators import GOOGLE_TPU_V4, NVIDIA_A100
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from tests.rig import DEADLINE_S, wait_until
+from tests.rig import DEADLINE_S, wait_until, written_so_far
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 ray = pytest.importorskip("ray")
@@ -155,6 +156,40 @@ def test_calls_are_seen_though_the_collector_of_reports_died_before_them(nodes, 
     (tmp_path / "go").touch()
     nbaccel.get(call)
     nbaccel.kill(waiter)
+
+
+@nbaccel.remote(num_cpus=0)
+class Async:
+    async def says(self):
+        print("said by the actor", file=sys.stderr, flush=True)
+
+    async def wait_for(self, path):
+        while not os.path.exists(path):
+            await asyncio.sleep(0.01)
+
+
+def test_an_async_actor_is_not_scolded_for_how_it_is_watched(nodes, tmp_path, capfd):
+    actor = Async.remote()
+    call = actor.wait_for.remote(str(tmp_path / "go"))
+
+    def running():
+        rows = nbaccel.snapshot().tasks
+        return [row for row in rows if row.task_id == call.task_id().hex() and row.state == "RUNNING" and row.pid]
+
+    def actors_words():
+        text = written_so_far(1) + written_so_far(2)
+        return text if "said by the actor" in text else ""
+
+    wait_until(running)
+    collector = f"nbaccel_reports_{ray.get_runtime_context().get_job_id()}"
+    ray.kill(ray.get_actor(collector, namespace="nbaccel"))
+    wait_until(lambda: not running(), "the loss of what it knew")
+    wait_until(running)  # its process has read the collector's last answer, and told the next collector
+    (tmp_path / "go").touch()
+    nbaccel.get([call, actor.says.remote()])
+    said = wait_until(actors_words, "the actor's line")
+    assert "blocking ray.get" not in said
+    nbaccel.kill(actor)
 
 
 def test_a_task_falls_back_where_no_node_has_the_device(nodes):

@@ -136,6 +136,18 @@ def test_a_checkpoint_whose_line_finds_the_disk_full_is_taken_up_by_the_next_run
     assert "goes on from checkpoint_000000" in opened.said
 
 
+def test_runs_without_a_name_that_begin_in_one_second_share_nothing(tmp_path: Path) -> None:
+    config = RunConfig(storage_path=str(tmp_path / "runs"))
+    first, second = (open_run(config, "train_2026-11-21_22-54-01") for _ in range(2))
+    first.journal.end("failed", "it was the first one")
+    first.close()
+    third = open_run(config, "train_2026-11-21_22-54-01")
+    names = [each.name.removeprefix("train_2026-11-21_22-54-01") for each in (first, second, third)]
+    assert (names, third.said, third.past.name) == (["", "-2", "-3"], "", third.name)
+    second.close()
+    third.close()
+
+
 def test_a_moved_run_is_the_same_run(tmp_path: Path) -> None:
     run = tmp_path / "run"
     (run / "checkpoint_000002").mkdir(parents=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
+import nbaccel
 from nbaccel import train
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 
@@ -72,6 +75,50 @@ def test_what_a_trainer_cannot_take_is_refused_when_it_is_made() -> None:
         DataParallelTrainer(print, validation_config=object())
     with pytest.raises(DeprecationWarning, match="train_loop_config"):
         DataParallelTrainer(print, metadata={"a": 1})
+
+
+def test_what_a_call_would_not_run_is_refused_when_the_trainer_is_made() -> None:
+    async def coroutine() -> None: ...
+
+    def generator() -> Iterator[int]:
+        yield 1
+
+    with pytest.raises(ValueError, match=r"coroutine is a coroutine function .*asyncio\.run"):
+        DataParallelTrainer(coroutine)
+    with pytest.raises(ValueError, match="generator is a generator"):
+        DataParallelTrainer(generator)
+    with pytest.raises(ValueError, match="without @remote"):
+        DataParallelTrainer(nbaccel.remote(print))
+
+
+@pytest.mark.parametrize(
+    ("module", "instead"),
+    [
+        ("tensorflow", "Keras 3 runs on torch and JAX"),
+        ("xgboost", "DataParallelTrainer"),
+        ("lightgbm", "DataParallelTrainer"),
+        ("horovod", "TorchTrainer connects its workers"),
+        ("mosaic", "Composer"),
+    ],
+)
+def test_rooms_of_ray_train_that_are_not_here_say_what_instead(module: str, instead: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=rf"nbaccel has no train\.{module}: .*{instead}"):
+        importlib.import_module(f"nbaccel.train.{module}")
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("world_rank", "get_world_rank"),
+        ("local_rank", "get_local_rank"),
+        ("world_size", "get_world_size"),
+        ("load_checkpoint", "get_checkpoint"),
+        ("save_checkpoint", "checkpoint=Checkpoint"),
+    ],
+)
+def test_functions_of_the_first_ray_train_say_what_to_write(name: str, instead: str) -> None:
+    with pytest.raises(NotImplementedError, match=instead):
+        getattr(train, name)()
 
 
 def test_a_name_of_the_room_is_looked_up_once() -> None:

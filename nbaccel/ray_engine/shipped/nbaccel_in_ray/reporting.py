@@ -9,6 +9,7 @@ half a second, in a flood for 1.5 s, and then cost one small message together. S
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import struct
 import threading
@@ -98,15 +99,22 @@ class CollectorLink:
             return False
         answer, self._answer = self._answer, None
         try:
-            ray.get(answer)
+            _value(answer, END_TIMEOUT_S)
         except ray.exceptions.RayError:
             return True
+        except concurrent.futures.TimeoutError:
+            pass  # it is on its way: the next report has an answer too
         return False
 
     def send(self, where: Note, batch: list[Note], briefs: Briefs) -> Any:
         """Report notes of the process that `where` describes; returns Ray's ref of the answer."""
         self._answer = self._collector.report.remote(where, batch, briefs)
         return self._answer
+
+
+def _value(ref: Any, timeout_s: float) -> Any:
+    """The value of a ref of Ray's. For a `ray.get`, in whatever thread, Ray would scold the user of an async actor."""
+    return ref.future().result(timeout_s)
 
 
 def _start_thread(reporter: Reporter) -> None:
@@ -337,7 +345,7 @@ class Reporter:
             if self._link.look(self._tell_again):
                 sent = self._send(everything=True)
                 if sent is not None:
-                    ray.get(sent, timeout=END_TIMEOUT_S)
+                    _value(sent, END_TIMEOUT_S)
         except Exception:  # the task's own result matters more than its report
             return
 
