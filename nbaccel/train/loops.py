@@ -8,11 +8,6 @@ from typing import Any
 
 from nbaccel.handles.remote import RemoteFunction
 
-_NOT_RUN_BY_A_CALL = (
-    (inspect.iscoroutinefunction, "a coroutine function (async def)"),
-    (inspect.isgeneratorfunction, "a generator (it has a yield)"),
-    (inspect.isasyncgenfunction, "an asynchronous generator"),
-)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -20,23 +15,31 @@ def check(function: Any) -> None:
     """Raises ValueError if the function cannot be called without arguments or with the config, as Ray Train does."""
     if not callable(function):
         raise ValueError(f"train_loop_per_worker must be a function, not {function!r}.")
-    for is_of_kind, kind in _NOT_RUN_BY_A_CALL:
-        if is_of_kind(function):
-            raise ValueError(
-                f"train_loop_per_worker must be a plain function, but {name_of(function)} is {kind}: a call of it only "
-                "makes an object and runs nothing. Call it in a function of its own, such as def train_func(): "
-                "asyncio.run(main())."
-            )
-    if isinstance(function, RemoteFunction):
+    refuse_what_a_call_does_not_run(function, "train_loop_per_worker")
+    if inspect.isgeneratorfunction(function):
         raise ValueError(
-            f"train_loop_per_worker must be a plain function: give {name_of(function)} without @remote. The trainer "
-            "makes the workers."
+            f"train_loop_per_worker must be a plain function, but {name_of(function)} has a yield, and a call of it "
+            "runs nothing. Call train.report(...) instead of yield."
         )
     required = _required(function)
     if len(required) > 1:
         raise ValueError(
             f"train_loop_per_worker should take in 0 or 1 required arguments, but {name_of(function)} has "
             f"{len(required)}: {', '.join(required)}. Put them into train_loop_config, one dict."
+        )
+
+
+def refuse_what_a_call_does_not_run(function: Any, argument: str) -> None:
+    """Raises ValueError for a coroutine function and for a remote function; `argument` is what it was given as."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise ValueError(
+            f"{argument} must be a plain function, but {name_of(function)} is an async one, and a call of it runs "
+            "nothing. Give a function that calls asyncio.run(...)."
+        )
+    if isinstance(function, RemoteFunction):
+        raise ValueError(
+            f"{argument} must be a plain function: give {name_of(function)} without @remote, because the processes "
+            "that run it are made for you."
         )
 
 

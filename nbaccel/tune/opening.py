@@ -38,7 +38,7 @@ def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
         number += 1
         name = f"{wanted}-{number}"
     said = ""
-    if name != wanted:
+    if config.name and name != wanted:  # one that was given no name may have begun in the same second as another
         said = (
             f"The folder {wanted} exists, so {name} begins. "
             f"tune.Tuner.restore({str(Path(config.storage_path) / wanted)!r}, trainable) goes on with {wanted}."

@@ -172,7 +172,8 @@ def _refuse_a_slip(key: str) -> None:
 
 def _amount(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        hint = did_you_mean(name, (*_OPTIONS, "cpu", "gpu", "memory", "custom_resources"))
+        known = (*_OPTIONS, "cpu", "gpu", "memory", "custom_resources")
+        hint = did_you_mean(name, known) if name.lower() not in known else ""
         raise ValueError(f"The resources of a trial: {name!r} must be a number from 0, not {value!r}.{hint}")
     return float(value)
 

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from nbaccel.train import loops
+
 
 def checked(trainable: Any) -> Any:
     """The trainable, a function of the config.
@@ -24,6 +26,7 @@ def checked(trainable: Any) -> Any:
         )
     if not callable(trainable):
         raise ValueError(f"The trainable must be a function of the config or a trainer, not {trainable!r}.")
+    loops.refuse_what_a_call_does_not_run(trainable, "The trainable")
     return trainable
 
 

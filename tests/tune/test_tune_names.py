@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nbaccel
 from nbaccel import train, tune
-from nbaccel.tune import search
+from nbaccel.tune import opening, search
 
 
 def test_importing_tune_loads_nothing_heavy() -> None:
@@ -89,6 +91,15 @@ def test_values_that_make_no_sense_are_refused(call: Any, words: str) -> None:
         call()
 
 
+def test_what_a_call_would_not_run_is_refused_when_the_tuner_is_made() -> None:
+    async def coroutine(config: dict[str, Any]) -> None: ...
+
+    with pytest.raises(ValueError, match=r"The trainable must be a plain function, but coroutine is an async one"):
+        tune.Tuner(coroutine)
+    with pytest.raises(ValueError, match="without @remote"):
+        tune.run(nbaccel.remote(print))
+
+
 def test_a_misspelt_argument_is_told_with_a_suggestion() -> None:
     with pytest.raises(TypeError, match=r"no argument 'num_sample'\. Did you mean num_samples"):
         tune.run(len, num_sample=3)
@@ -101,3 +112,12 @@ def test_results_before_fit_are_told() -> None:
 
 def test_a_run_config_of_train_works_as_well() -> None:
     assert tune.Tuner(len, run_config=train.RunConfig(name="x"))._wanted.run.name == "x"
+
+
+def test_only_a_name_that_somebody_gave_is_told_when_it_is_taken(tmp_path: Path) -> None:
+    unnamed, named = train.RunConfig(storage_path=str(tmp_path)), train.RunConfig("mine", str(tmp_path))
+    opened = [opening.open_new(config, "len_2026-11-21") for config in (unnamed, unnamed, named, named)]
+    assert [each.name for each in opened] == ["len_2026-11-21", "len_2026-11-21-2", "mine", "mine-2"]
+    assert [each.said != "" for each in opened] == [False, False, False, True]
+    for each in opened:
+        each.close()
