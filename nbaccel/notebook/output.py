@@ -95,6 +95,7 @@ class CellOutput:
         self._lock = threading.Lock()
         self._saying_soon = False
         self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle, place_now=place_now)
+        self._last_ended = ("", "")  # path and id of what ended last, whose card shows all of it
         self._experiments: RunCards[experiment_card.ShownExperiment] = RunCards(
             send, parent_now, experiment_card.mimebundle, place_now=place_now
         )
@@ -181,10 +182,19 @@ class CellOutput:
     def run(self, snapshot: RunSnapshot) -> None:
         """Shows a run under the cell that began it, and updates the display as the run goes on."""
         self._runs.run(snapshot)
+        if not snapshot.is_under_way:
+            self._last_ended = (snapshot.path, snapshot.id)
 
     def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
         """Shows an experiment under the cell that began it, and updates the display; with its trials at its end."""
         self._experiments.run(experiment_card.ShownExperiment(snapshot, seen))
+        if seen is not None:
+            self._last_ended = (snapshot.path, snapshot.id)
+
+    def shows_end_of(self, path: str) -> bool:
+        """Whether the running cell has the card of the run or experiment in this folder, which has ended."""
+        ended, id = self._last_ended
+        return path == ended and (self._runs.is_here(id) or self._experiments.is_here(id))
 
     def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Shows a run under the running cell too, and updates it there."""

@@ -20,7 +20,7 @@ from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import answers_html, experiment_card, parts, run_card, static_tables, views
 from nbaccel.notebook.parts import Html
-from nbaccel.views import tables, wording
+from nbaccel.views import sinks, tables, wording
 from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
@@ -46,12 +46,19 @@ def install(shell: InteractiveShell) -> None:
 
 
 def result_html(result: Any) -> str:
-    """The card of a run that has ended, drawn from its Result."""
+    """The card of a run that has ended, drawn from its Result; a line where the cell has it, as that of fit() does."""
+    if sinks.installed.shows_end_of(result.path):
+        return parts.box([parts.note(f"{result!r} has its curves in the card of this cell.")])
     return run_card.html(result.snapshot(), time.time())
 
 
 def results_html(results: Any) -> str:
-    """The trials of an experiment, the best first, its failures by error, and the drawings of its trials."""
+    """The trials of an experiment, the best first, its failures by error, and the drawings of its trials.
+
+    A line where the card above has all of that: `results` on the last line of the cell that has called fit().
+    """
+    if sinks.installed.shows_end_of(results.experiment_path):
+        return parts.box([parts.note(f"{results!r} has its trials in the card of this cell.")])
     return parts.box(experiment_card.trials(os.path.basename(results.experiment_path), results.seen()))
 
 

@@ -77,6 +77,11 @@ class RunCards(Generic[Shown]):
             self._sent.pop(self._parents.popitem(last=False)[0], None)
         self._send("display_data", self._content(snapshot), place)
 
+    def is_here(self, id: str) -> bool:
+        """Whether a run has its first card under the running cell."""
+        parent = self._parent_now()
+        return bool(parent) and self._parents.get(id) == json.loads(parent)
+
     def _content(self, snapshot: Shown) -> dict[str, Any]:
         data = self._draw(snapshot, self._clock())
         place = self._place_of(snapshot)

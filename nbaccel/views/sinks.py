@@ -165,6 +165,10 @@ class Sinks:
         """Show a run on the last line of a cell: here as text, since a terminal cannot draw the card."""
         self._write(sys.stdout, f"{text}\n")
 
+    def shows_end_of(self, path: str) -> bool:
+        """Whether the running cell has the card of the run or experiment in this folder, which has ended."""
+        return False
+
     def bar(self, total: int, description: str) -> Any:
         """A progress bar over `total` tasks, drawn by tqdm. Raises ImportError, with what to install, without tqdm."""
         try:

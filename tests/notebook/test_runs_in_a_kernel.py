@@ -60,6 +60,22 @@ def test_stop_returns_the_result_of_a_run_and_its_card_says_so(kernel: Kernel) -
     assert "⊘ interrupted stopped" in _card(cell)
 
 
+def test_the_result_of_fit_is_a_line_under_its_card_and_drawn_in_a_later_cell(kernel: Kernel) -> None:
+    cell = kernel.run(
+        "def twice():\n    for loss in (1.0, 0.5):\n        train.report({'loss': loss})\n\n"
+        "result = trainer(twice, 'short').fit()\nresult"
+    )
+    pages = [_result(each) for each in (cell, kernel.run("result"))]
+    assert ["<svg" in page for page in pages] == [False, True]
+    assert "in the card of this cell" in pages[0] and "<svg" in cell.shown[-2]["text/html"]
+
+
+def _result(cell: Cell) -> str:
+    """The HTML of the cell's last value."""
+    (found,) = [body["data"]["text/html"] for kind, body in cell.outputs if kind == "execute_result"]
+    return str(found)
+
+
 def test_a_view_s_stop_reaches_a_run_whose_cell_waits_for_it(kernel: Kernel) -> None:
     press = """
 import threading

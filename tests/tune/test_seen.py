@@ -89,6 +89,28 @@ def test_the_card_is_changed_under_the_cell_that_began_the_experiment() -> None:
     assert "✓ first finished" in sent[1][1]["data"]["text/plain"]
 
 
+def test_results_are_a_line_under_the_card_that_shows_them_and_drawn_in_other_cells(tmp_path: Path) -> None:
+    cell = [b'{"cell": 1}']
+    output = CellOutput(lambda *message: None, NotebookSettings(), parent_now=lambda: cell[0])
+    grid = tune.ResultGrid(str(tmp_path), drawn_trials(), "loss", "min")
+    before = sinks.installed
+    sinks.install(output)
+    try:
+        output.experiment(experiment(path=str(tmp_path)))
+        pages = [reprs.results_html(grid)]
+        output.experiment(experiment(path=str(tmp_path), state="finished"), grid.seen())
+        pages.append(reprs.results_html(grid))
+        output.experiment(experiment(id="experiment-2", path="/other", state="finished"), grid.seen())
+        pages.append(reprs.results_html(grid))
+        output.experiment(experiment(path=str(tmp_path), state="finished"), grid.seen())
+        cell[0] = b'{"cell": 2}'
+        pages.append(reprs.results_html(grid))
+    finally:
+        sinks.install(before)
+    assert ["<svg" in page for page in pages] == [True, False, True, True]
+    assert "ResultGrid(12 done" in pages[1] and "in the card of this cell" in pages[1]
+
+
 def test_a_record_of_a_later_version_is_left_out() -> None:
     shown = snapshot(experiment())
     shown.published.append(PublishedRow(KIND, "other", {"id": 3}, NOW))
