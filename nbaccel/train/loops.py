@@ -21,11 +21,11 @@ def check(function: Any) -> None:
             f"train_loop_per_worker must be a plain function, but {name_of(function)} has a yield, and a call of it "
             "runs nothing. Call train.report(...) instead of yield."
         )
-    required = _required(function)
-    if len(required) > 1:
+    wanted = required(function)
+    if len(wanted) > 1:
         raise ValueError(
             f"train_loop_per_worker should take in 0 or 1 required arguments, but {name_of(function)} has "
-            f"{len(required)}: {', '.join(required)}. Put them into train_loop_config, one dict."
+            f"{len(wanted)}: {', '.join(wanted)}. Put them into train_loop_config, one dict."
         )
 
 
@@ -45,10 +45,11 @@ def refuse_what_a_call_does_not_run(function: Any, argument: str) -> None:
 
 def call(function: Callable[..., Any], config: Any) -> Any:
     """Call it with the config ({} for None) if it has a required parameter, as Ray Train does."""
-    return function({} if config is None else config) if _required(function) else function()
+    return function({} if config is None else config) if required(function) else function()
 
 
-def _required(function: Callable[..., Any]) -> list[str]:
+def required(function: Callable[..., Any]) -> list[str]:
+    """The names of the arguments that a call has to give by position."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C

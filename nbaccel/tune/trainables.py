@@ -27,6 +27,13 @@ def checked(trainable: Any) -> Any:
     if not callable(trainable):
         raise ValueError(f"The trainable must be a function of the config or a trainer, not {trainable!r}.")
     loops.refuse_what_a_call_does_not_run(trainable, "The trainable")
+    wanted = loops.required(trainable)
+    if len(wanted) > 1:
+        raise ValueError(
+            f"The trainable takes the config alone, but {loops.name_of(trainable)} has {len(wanted)} required "
+            f"arguments: {', '.join(wanted)}. Give the others once, for all trials: tune.with_parameters(trainable, "
+            f"{wanted[1]}=...)."
+        )
     return trainable
 
 

@@ -98,6 +98,10 @@ def test_what_a_call_would_not_run_is_refused_when_the_tuner_is_made() -> None:
         tune.Tuner(coroutine)
     with pytest.raises(ValueError, match="without @remote"):
         tune.run(nbaccel.remote(print))
+    with pytest.raises(
+        ValueError, match=r"has 2 required arguments: config, data\..*with_parameters\(trainable, data="
+    ):
+        tune.Tuner(lambda config, data: data)
 
 
 def test_a_misspelt_argument_is_told_with_a_suggestion() -> None:
