@@ -97,6 +97,7 @@ class Gang:
         self.size = num_workers
         self.facts: list[Facts] = []
         self.seats: list[Seat] = []
+        self.ended: set[int] = set()  # ranks that the run has ended
         self.is_down = False
         self.before_down: Callable[[], None] | None = None  # a backend's last words, while the workers exist
         self.group = placement_group(
@@ -155,6 +156,7 @@ class Gang:
         return str(self._of(rank)._actor_id.hex())
 
     def kill(self, rank: int) -> None:
+        self.ended.add(rank)
         nbaccel.kill(self._of(rank) if self.seats else self._actors[rank])
 
     def take_down(self) -> None:

@@ -297,10 +297,10 @@ class Run:
             return
         self._say_once(f"rank {rank} cannot be reached. The run goes on or ends when the cluster knows why.")
         lost_nodes.when_decided(
-            gang.seats[rank],
-            gang.actor_id(rank),
+            gang,
+            rank,
             lambda: self._inbox.put(lambda: self._worker_failed(rank, error) if gang is self._gang else None),
-            lambda: gang is self._gang,
+            lambda: gang is self._gang and self._controller.presses < 3,
         )
 
     def _worker_failed(self, rank: int, error: BaseException) -> None:
