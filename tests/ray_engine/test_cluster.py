@@ -170,9 +170,8 @@ class Async:
 
 def test_an_async_actor_is_not_scolded_for_how_it_is_watched(nodes, tmp_path, capfd):
     actor = Async.remote()
-    call = actor.wait_for.remote(str(tmp_path / "go"))
 
-    def running():
+    def running(call):
         rows = nbaccel.snapshot().tasks
         return [row for row in rows if row.task_id == call.task_id().hex() and row.state == "RUNNING" and row.pid]
 
@@ -180,15 +179,15 @@ def test_an_async_actor_is_not_scolded_for_how_it_is_watched(nodes, tmp_path, ca
         text = written_so_far(1) + written_so_far(2)
         return text if "said by the actor" in text else ""
 
-    wait_until(running)
+    before = actor.wait_for.remote(str(tmp_path / "go"))
+    wait_until(lambda: running(before))
     collector = f"nbaccel_reports_{ray.get_runtime_context().get_job_id()}"
     ray.kill(ray.get_actor(collector, namespace="nbaccel"))
-    wait_until(lambda: not running(), "the loss of what it knew")
-    wait_until(running)  # its process has read the collector's last answer, and told the next collector
+    after = actor.wait_for.remote(str(tmp_path / "go"))
+    wait_until(lambda: running(after))  # its process has read the last answer of the first collector
     (tmp_path / "go").touch()
-    nbaccel.get([call, actor.says.remote()])
-    said = wait_until(actors_words, "the actor's line")
-    assert "blocking ray.get" not in said
+    nbaccel.get([before, after, actor.says.remote()])
+    assert "blocking ray.get" not in wait_until(actors_words, "the actor's line")
     nbaccel.kill(actor)
 
 
