@@ -146,7 +146,7 @@ def _from_values(name: str, groups: tuple[WorkerPods, ...], file: Path, given: d
     from nbaccel.machines.kuberay import legacy_values
     from nbaccel.machines.kuberay.yaml_files import read_documents
 
-    documents = read_documents(file.read_text())
+    documents = read_documents(file.read_bytes())
     legacy = legacy_values.read_values(documents[0] if documents else None)
     plan = legacy_values.plan_of(legacy, name=name, groups=(*legacy.groups, *groups), **given)
     click.echo(f"What {file} became:", err=True)
@@ -175,7 +175,7 @@ def _written(document: dict[str, Any]) -> str:
 
 
 @kuberay.command()
-@click.argument("file", type=click.File("r", encoding="utf-8"))
+@click.argument("file", type=click.File("rb"))
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings as well.")
 def check(file: Any, strict: bool) -> None:
     """Say what is wrong with the RayClusters in FILE (- for stdin): each fault with its path."""

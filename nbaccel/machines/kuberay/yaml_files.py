@@ -14,9 +14,10 @@ class UnreadableFile(ValueError):
     """The text is not what kubectl would read as manifests."""
 
 
-def read_documents(text: str) -> list[Any]:
+def read_documents(content: bytes | str) -> list[Any]:
     """Every document of a file; UnreadableFile says where the text is at fault."""
     yaml = _yaml()
+    text = _text(content) if isinstance(content, bytes) else content
     try:
         return [document for document in yaml.load_all(text, Loader=_strict_loader()) if document is not None]
     except yaml.YAMLError as error:
@@ -24,6 +25,15 @@ def read_documents(text: str) -> list[Any]:
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error)
         raise UnreadableFile(f"The file cannot be read as YAML{where}: {problem}.") from None
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f"The file is no text: its byte {error.start + 1} is not UTF-8. A manifest is YAML or JSON."
+        ) from None
 
 
 def write_document(document: Mapping[str, Any]) -> str:

@@ -261,6 +261,15 @@ def test_a_file_without_a_readable_cluster_is_refused_in_words(text: str, words:
     assert "Traceback" not in told
 
 
+@pytest.mark.parametrize("command", [["check"], ["rehearse"], ["render", "c", "--from-values"]])
+def test_a_file_that_is_no_text_is_refused_in_words(command: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_bytes(b"kind: \xff\xfe\x00")
+    done = CliRunner().invoke(cli.main, ["kuberay", *command, str(file)])
+    assert done.exit_code == 1
+    assert "The file is no text: its byte 7 is not UTF-8. A manifest is YAML or JSON." in done.output
+
+
 def test_the_schema_is_strict_short_and_says_whose_it_is() -> None:
     text = "type: string, description: long"
     definition = {

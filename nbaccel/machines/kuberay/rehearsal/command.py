@@ -19,7 +19,7 @@ _SHORT = "/tmp"  # Ray's sockets lie below, and the path of a socket has at most
 
 
 @click.command()
-@click.argument("file", type=click.File("r", encoding="utf-8"))
+@click.argument("file", type=click.File("rb"))
 @click.option("--name", default="", help="The RayCluster, where the file has several.")
 @click.option("--logs", type=click.Path(file_okay=False, path_type=Path), help="A folder in which the logs are kept.")
 def rehearse(file: Any, name: str, logs: Path | None) -> None:
