@@ -76,7 +76,7 @@ def _cell(levels: Levels) -> Html:
     known = [level for level in levels if level is not None]
     if not known:
         return parts.NOTHING
-    said = f"{100 * known[-1]:.0f} %, between {100 * min(known):.0f} % and {100 * max(known):.0f} %"
+    said = _between([f"{100 * level:.0f} %" for level in (known[-1], min(known), max(known))])
     return parts.join([parts.spark(levels), parts.words(said)])
 
 
@@ -85,5 +85,11 @@ def _power(watts: Levels, top: float) -> Html:
     if not known:
         return parts.NOTHING
     shares = [None if value is None else value / (top or 1.0) for value in watts]
-    said = f"{known[-1]:.0f} W, between {min(known):.0f} W and {max(known):.0f} W"
+    said = _between([f"{value:.0f} W" for value in (known[-1], min(known), max(known))])
     return parts.join([parts.spark(shares), parts.words(said)])
+
+
+def _between(said: Sequence[str]) -> str:
+    """ "67 %, between 51 % and 84 %"; "60 %" of what has not changed."""
+    last, least, most = said
+    return last if least == most else f"{last}, between {least} and {most}"
