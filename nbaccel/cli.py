@@ -23,7 +23,7 @@ import msgspec
 from nbaccel import __version__
 from nbaccel.command import HELP, Sentences
 from nbaccel.machines.node_records import NodeRecord
-from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
+from nbaccel.views import experiment_snapshot, run_snapshot, tables, task_lines, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -353,7 +353,9 @@ def show_tasks(control: Control, states: tuple[str, ...], text: str, limit: int,
         raise click.ClickException(NOTHING_RUNS)
     for snapshot, each in found:
         more = each.total - len(each.rows)
-        shown = replace(tables.tasks(snapshot, each.rows[::-1]), empty="No task passes the filter.")
+        shown = replace(
+            task_lines.table(snapshot, task_lines.each(each.rows[::-1])), empty="No task passes the filter."
+        )
         _print(tables.headline(snapshot), shown, *([f"and {wording.count(more, 'older task')}"] if more else []))
 
 

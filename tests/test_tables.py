@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nbaccel.views import tables, wording
+from nbaccel.views import tables, task_lines, wording
 from nbaccel.views.snapshot import Alert, DeviceRow, Holder, NodeRow, Snapshot, TaskRow
 
 
@@ -60,7 +60,7 @@ def test_cancelled_tasks_are_counted_apart_from_failed_ones(busy_snapshot: Snaps
     busy_snapshot.counts = {"FAILED": 2, "CANCELLED": 3, "RUNNING": 1}
     assert tables.task_counts(busy_snapshot) == "1 running · 2 failed · 3 cancelled"
     busy_snapshot.tasks = [TaskRow("t3", "train", "task", "CANCELLED", why="train was cancelled.")]
-    assert "cancelled" in tables.as_text(tables.tasks(busy_snapshot))
+    assert "cancelled" in tables.as_text(task_lines.table(busy_snapshot, task_lines.each(busy_snapshot.tasks)))
     assert tables.waiting(busy_snapshot) == []
 
 
@@ -132,3 +132,11 @@ def test_what_an_alert_says_can_never_start_is_not_said_once_more(busy_snapshot:
     alert = Alert("infeasible", "big asks for 9 GPUs, but this machine has 2.", 1.0, task_id="n")
     assert "big" in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [])]
     assert "big" not in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [alert])]
+
+
+def test_only_a_task_that_waits_is_said_to_wait() -> None:
+    """What was handed to a worker is running, though its start has not been told yet."""
+    row = TaskRow("a", "infer", "task", "SUBMITTED_TO_WORKER", submitted_at=10.0)
+    assert tables.state_word(row.state) == "running" and tables.took(row, 15.0) == ""
+    again = TaskRow("b", "infer", "task", "PENDING_NODE_ASSIGNMENT", submitted_at=10.0, started_at=12.0)
+    assert tables.took(again, 15.0) == "waits 5 s"

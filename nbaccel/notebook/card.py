@@ -21,7 +21,7 @@ def mimebundle(snapshot: Snapshot) -> dict[str, str]:
 
 def mimebundle_at(snapshot: Snapshot) -> dict[str, str]:
     """The card with its time, because a saved card may be read long after."""
-    said = f"as of {wording.moment(snapshot.time)}"
+    said = wording.as_of(snapshot.time)
     return {"text/plain": f"{text(snapshot)}\n{said}", "text/html": html(snapshot, said)}
 
 
@@ -87,18 +87,17 @@ def text(snapshot: Snapshot) -> str:
     return "\n".join([*lines, "", tables.headline(snapshot)])
 
 
-def html(snapshot: Snapshot, said: str = "") -> str:
-    """The card as HTML, with a quiet last line. It needs no script and stays correct when it is saved."""
+def html(snapshot: Snapshot, at: str = "") -> str:
+    """The card as HTML; `at` says when it was so. It needs no script and stays correct when it is saved."""
     return parts.box(
         [
-            parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot)),
+            parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot), at),
             parts.note(tables.resources(snapshot)),
             static_tables.devices(snapshot, tiled=True),
             run_card.table(snapshot),
             experiment_card.table(snapshot),
             *(parts.line(f"◌ {line}") for line in _waiting_lines(snapshot)),
             *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
-            parts.note(said),
         ]
     )
 

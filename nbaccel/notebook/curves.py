@@ -68,7 +68,7 @@ def small(series: Series, *, x: str, marks: Marks) -> Html:
 
 def table(title: str, series: Sequence[Series], x: str) -> Html:
     """Some points of the lines as a table, for readers who do not see the drawing."""
-    return parts.for_ears(parts.table(title, [x, *(each.name for each in series)], _rows(series)))
+    return parts.for_ears(parts.table(title, [x, *(each.name for each in series)], _rows(series), seen=False))
 
 
 def _named(series: Series) -> Html:

@@ -15,8 +15,9 @@ remove what). All text is escaped here and nowhere else, so that no escape can b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from typing import NewType
 
 from nbaccel.notebook.theme import STYLE
@@ -38,6 +39,8 @@ SIGNS = {
 }
 _SIGN_COLOURS = {"failed": palette.FAILURE, "waiting": palette.WAITING, "cancelled": palette.WAITING}
 _LEFT = ' style="text-align:left"'  # without our style sheet, Jupyter aligns cells to the right
+_CLEAR = ("State", "Devices", "In use", "Held by", "Why")  # columns whose cells need no name before them
+SHORT, SHORT_NAME = 24, 40  # characters of a cell, and of a row's head, that stay on one line
 NOTHING = Html("")
 
 
@@ -127,11 +130,17 @@ def spark(levels: Sequence[float | None], *, width_px: int = 84) -> Html:
     return Html(f'<svg aria-hidden="true" {box} {look}>{line}</svg>')
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
-    """A real table with caption and column heads, for eyes and for screen readers; the first cell heads its row."""
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Html]], *, at: str = "", seen: bool = True
+) -> Html:
+    """A real table with caption and column heads, for eyes and for screen readers; the first cell heads its row.
+
+    Where the page is narrow, each row is a block that names its columns; `at`: see `when`. `seen` is False for what is
+    `for_ears` only and needs no looks.
+    """
     head = "".join(f'<th scope="col"{_LEFT}>{escape(name)}</th>' for name in columns)
-    body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
-    caption = f"<caption{_LEFT}>{escape(title)}</caption>"
+    body = "".join(f"<tr>{_row(row, columns if seen else ())}</tr>" for row in rows)
+    caption = f"<caption{_LEFT}>{join([Html(escape(title)), when(at)])}</caption>"
     return Html(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
@@ -141,10 +150,26 @@ def table_with(heads: Iterable[Sequence[Html]], plain: Table) -> Html:
     return table(plain.title, plain.columns, rows)
 
 
-def _row(row: Sequence[Html]) -> str:
+def _row(row: Sequence[Html], columns: Sequence[str]) -> str:
+    """The cells; of a table without `columns`, without looks."""
     first, *others = row
-    cells = "".join(f"<td{_LEFT}>{cell}</td>" for cell in others)
-    return f'<th scope="row"{_LEFT}>{first}</th>{cells}'
+    if not columns:
+        return f'<th scope="row"{_LEFT}>{first}</th>' + "".join(f"<td{_LEFT}>{cell}</td>" for cell in others)
+    cells = [
+        f"<td{_LEFT}{_head(name, cell)}{_short(cell, SHORT)}>{cell}</td>"
+        for name, cell in zip(columns[1:], others, strict=True)
+    ]
+    return f'<th scope="row"{_LEFT}{_short(first, SHORT_NAME)}>{first}</th>{"".join(cells)}'
+
+
+def _head(column: str, cell: Html) -> str:
+    return f' data-head="{escape(column)}"' if cell and column not in _CLEAR else ""
+
+
+def _short(cell: Html, most: int) -> str:
+    """Few words stay on one line; more are broken where the page is narrow."""
+    lines = re.sub(r"<(?!br)[^>]*>", "", cell).split("<br>")
+    return ' class="nbaccel-short"' if max(len(unescape(line)) for line in lines) <= most else ""
 
 
 def tile(label: str, said: str, shares: Sequence[tuple[float, str]]) -> Html:
@@ -181,11 +206,27 @@ def attention(text: str) -> Html:
     return paragraph(Html(drawn), kind="attention")
 
 
-def header(busy: Sequence[str], counts: Mapping[str, int], about: str) -> Html:
+def header(busy: Sequence[str], counts: Mapping[str, int], about: str, at: str = "") -> Html:
     """The first line, "2 of 2 GPUs busy · 3 running · 1 failed", with what runs it as its title."""
-    states = [_count(word, number) for word, number in counts.items()]
-    shown = join([words(each, strong=True) for each in busy] + (states or [words("no task yet", quiet=True)]), " · ")
-    return Html(f'<p class="nbaccel-header" title="{escape(about)}">{shown}</p>')
+    states = counted(counts) or [words("no task yet", quiet=True)]
+    return first_line([*(words(each, strong=True) for each in busy), *states], about, at)
+
+
+def first_line(facts: Iterable[Html], about: str = "", at: str = "") -> Html:
+    """Facts that are seen first, with what is less important as their title, and when it was so at the end."""
+    title = f' title="{escape(about)}"' if about else ""
+    shown = Html(f"<span>{join(facts, ' · ')}</span>")
+    return Html(f'<p class="nbaccel-header"{title}>{join([shown, when(at)])}</p>')
+
+
+def when(at: str) -> Html:
+    """When a saved view was so, at the end of its first line; nothing without a moment."""
+    return Html(f'<span class="nbaccel-at">{escape(at)}</span>') if at else NOTHING
+
+
+def counted(counts: Mapping[str, int]) -> list[Html]:
+    """The number of tasks in each state, failed ones in red."""
+    return [_count(word, number) for word, number in counts.items()]
 
 
 def _count(word: str, number: int) -> Html:

@@ -20,7 +20,7 @@ from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import answers_html, experiment_card, parts, run_card, static_tables, views
 from nbaccel.notebook.parts import Html
-from nbaccel.views import sinks, tables, wording
+from nbaccel.views import sinks, tables, task_lines, wording
 from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
@@ -73,7 +73,7 @@ def ref_html(ref: Any) -> str | None:
     task_id = ref.task_id().hex()
     row = next((row for row in snapshot.tasks if row.task_id == task_id), None)
     if row is not None:
-        return parts.box([static_tables.tasks(snapshot, [row])])
+        return parts.box([static_tables.tasks(snapshot, task_lines.each([row]), at=wording.as_of(snapshot.time))])
     line = _value_line(ref)
     return parts.box([parts.line(line)]) if line else None
 
@@ -101,18 +101,17 @@ def refs_html(refs: Sequence[Any], snapshot: Snapshot) -> str:
     """The number of tasks in each state, and the first rows."""
     known = {row.task_id: row for row in snapshot.tasks}
     rows = list({id: known[id] for ref in refs if (id := ref.task_id().hex()) in known}.values())
-    return parts.box([_counts(len(refs), rows), static_tables.tasks(snapshot, rows[:_ROWS_SHOWN], empty="")])
+    shown = static_tables.tasks(snapshot, task_lines.each(rows[:_ROWS_SHOWN]), empty="")
+    return parts.box([_counts(len(refs), rows, wording.as_of(snapshot.time)), shown])
 
 
-def _counts(number: int, rows: Sequence[TaskRow]) -> Html:
+def _counts(number: int, rows: Sequence[TaskRow], at: str) -> Html:
     found = Counter(tables.state_word(row.state) for row in rows)
     states = {word: found[word] for word in tables.STATE_WORDS if found[word]}
     more = [f"the first {_ROWS_SHOWN} tasks are shown"] if len(rows) > _ROWS_SHOWN else []
     more += ["their tasks ended long ago, or they are values that were put"] if not rows else []
-    said = wording.sentence(
-        [wording.count(number, "ref"), *(f"{count} {word}" for word, count in states.items()), *more]
-    )
-    return parts.line(said)
+    facts = [parts.words(wording.count(number, "ref"), strong=True), *parts.counted(states), *map(parts.words, more)]
+    return parts.first_line(facts, at=at)
 
 
 def actor_html(actor: Any) -> str | None:
@@ -122,7 +121,7 @@ def actor_html(actor: Any) -> str | None:
     snapshot = views.seen()
     actor_id = actor._actor_id.hex()
     row = next((row for row in snapshot.actors if row.actor_id == actor_id), None)
-    return None if row is None else parts.box([static_tables.actors(snapshot, [row])])
+    return None if row is None else parts.box([static_tables.actors(snapshot, [row], at=wording.as_of(snapshot.time))])
 
 
 def group_html(group: Any) -> str | None:

@@ -14,6 +14,7 @@ from nbaccel.views import device_labels, palette, tables, wording
 from nbaccel.views.device_labels import Labels
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
+from nbaccel.views.task_lines import TaskLine
 
 MOST_ROWS = 8  # devices with a row each; more are tiles
 GROUPS_SHOWN = 8  # the number of holders named below the tiles
@@ -129,42 +130,61 @@ def _tile_words(row: DeviceRow) -> str:
     )
 
 
-def tasks(snapshot: Snapshot, shown: Iterable[TaskRow], empty: str = tables.NO_TASK) -> Html:
-    """One row for each task, actor constructor and call; a column that no row fills is left out."""
-    rows = list(shown)
-    if not rows:
+def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_TASK, *, at: str = "") -> Html:
+    """A row for each line of tasks; a column that no row fills is left out. `at` says when this was so."""
+    if not lines:
         return _nothing(empty)
     named = device_labels.labels(snapshot.devices)
-    peak, why = any(row.peak_memory_bytes is not None for row in rows), any(row.why for row in rows)
-    columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak memory"] if peak else [])]
-    columns += ["Why"] if why else []
+    why = any(line.why() for line in lines)
+    peak = any(line.first.peak_memory_bytes is not None for line in lines if not line.function)
+    columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak"] if peak else [])]
     cells = []
-    said = ""  # the reason in the previous row
-    for row in rows:
-        on = device_labels.of_task(row.device_ids, row.node_id, named)
-        below = wording.sentence([f"#{wording.short_id(row.task_id)}", f"pid {row.pid}" if row.pid else ""])
-        texts = [tables.cell_words(row, snapshot), tables.started(row, snapshot.time), tables.took(row, snapshot.time)]
-        texts += [wording.size(row.peak_memory_bytes) if row.peak_memory_bytes is not None else ""] if peak else []
-        cells.append(
-            [
-                parts.name_cell(wording.plain(row.name), below),
-                parts.pill(tables.state_word(row.state), task_colour(row)),
-                parts.words(on) if on else parts.words(wording.demand(row.demand), quiet=True),
-                *map(parts.words, texts),
-                *([_why(tables.why_words(row), said)] if why else []),
-            ]
-        )
-        said = tables.why_words(row)
-    return parts.table("Tasks", columns, cells)
+    for line in lines:
+        drawn = _function(line, snapshot) if line.function else _task(line, snapshot, named)
+        drawn += [parts.words(_peak(line))] if peak else []
+        cells.append([*drawn, *([parts.words(line.why())] if why else [])])
+    return parts.table("Tasks", [*columns, *(["Why"] if why else [])], cells, at=at)
 
 
-def _why(why: str, before: str) -> Html:
-    """The reason why a task waits, in full only for the first task that has it."""
-    return parts.words("the same", quiet=True) if why and why == before else parts.words(wording.plain(why))
+def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
+    """The cells of one task, or of several that wait for the same."""
+    row, now = line.first, snapshot.time
+    on = device_labels.of_task(row.device_ids, row.node_id, named)
+    number = f"× {line.number}" if line.number > 1 else ""
+    id = f"#{wording.short_id(row.task_id)}" + (" …" if number else "")
+    return [
+        parts.name_cell(line.name, wording.sentence([number, id, f"pid {row.pid}" if row.pid else ""])),
+        parts.pill(tables.state_word(row.state), task_colour(row)),
+        parts.words(on) if on else parts.words(wording.demand(row.demand), quiet=True),
+        parts.words(line.alike(lambda each: tables.cell_words(each, snapshot))),
+        parts.words(tables.started(row, now)),
+        parts.words(tables.took(row, now)),
+    ]
 
 
-def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None) -> Html:
-    """One row for each given actor; by default, for each actor that is not dead."""
+def _function(line: TaskLine, snapshot: Snapshot) -> list[Html]:
+    """The cells of all tasks of a function: how far they are, and how many failed."""
+    counts, hue = line.counts(), palette.colour(HUES.of(palette.subject(line.first.name, line.first.function)))
+    shares = [(counts.get("finished", 0) / line.number, hue), (counts.get("failed", 0) / line.number, palette.FAILURE)]
+    said = [parts.words(f"{counts.pop('finished', 0)} of {line.number}"), *parts.counted(counts)]
+    where = parts.words(line.alike(lambda each: tables.cell_words(each, snapshot)))
+    return [
+        parts.name_cell(line.name, f"× {line.number}"),
+        Html(f"{parts.bar(shares)}<br>{parts.join(said, ' · ')}"),
+        parts.NOTHING,
+        where,
+        parts.NOTHING,
+        parts.NOTHING,
+    ]
+
+
+def _peak(line: TaskLine) -> str:
+    known = None if line.function else line.first.peak_memory_bytes
+    return "" if known is None else wording.size(known)
+
+
+def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None, *, at: str = "") -> Html:
+    """One row for each given actor; by default, for each actor that is not dead. `at` says when this was so."""
     rows = [row for row in snapshot.actors if row.state != "DEAD"] if shown is None else list(shown)
     if not rows:
         return _nothing(tables.NO_ACTOR)
@@ -187,7 +207,7 @@ def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None) -> Html:
         ]
         for row in rows
     ]
-    return parts.table("Actors", columns, cells)
+    return parts.table("Actors", columns, cells, at=at)
 
 
 def _actor_why(row: ActorRow) -> str:

@@ -19,10 +19,13 @@ _RULES = """
 --edge:color-mix(in srgb,var(--ink) 55%,transparent);--failed:color-mix(in srgb,FAILURE 65%,var(--ink));
 color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
 padding:8px 12px;margin:2px 0;box-sizing:border-box;max-width:100%;overflow-x:auto;font-variant-numeric:tabular-nums;
+container-type:inline-size;overflow-wrap:anywhere;
 font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif))}
 .nbaccel p{margin:0 0 4px}
 .nbaccel p:last-child{margin-bottom:0}
-.nbaccel .nbaccel-header{font-size:1.08em}
+.nbaccel .nbaccel-header{font-size:1.08em;display:flex;flex-wrap:wrap;gap:0 12px;align-items:baseline}
+.nbaccel .nbaccel-at{margin-left:auto;color:var(--quiet);font-size:.92em;font-weight:400}
+.nbaccel caption .nbaccel-at{float:right}
 .nbaccel .nbaccel-quiet{color:var(--quiet)}
 .nbaccel .nbaccel-small{font-size:.92em}
 .nbaccel .nbaccel-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
@@ -35,15 +38,15 @@ white-space:nowrap}
 .nbaccel .nbaccel-urgent{border-color:ATTENTION;color:var(--ink);font-weight:600}
 .nbaccel .nbaccel-bar{border-radius:3px;background:var(--raised);outline:1px solid var(--edge);outline-offset:-1px;
 vertical-align:baseline}
-.nbaccel .nbaccel-swatch{vertical-align:baseline}
-.nbaccel table{border-collapse:collapse;margin:6px 0;color:inherit;font-size:inherit;table-layout:auto}
+.nbaccel table{border-collapse:collapse;width:100%;margin:6px 0;color:inherit;font-size:inherit;table-layout:auto}
 .nbaccel caption{text-align:left;font-weight:600;padding:2px 0;color:inherit;caption-side:top}
-.nbaccel th,.nbaccel td{text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;font-weight:400;
+.nbaccel :is(th,td){text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;font-weight:400;
 white-space:normal;background:transparent;color:inherit;line-height:inherit;max-width:none}
-.nbaccel th,.nbaccel td:not(:last-child){white-space:nowrap}
-.nbaccel tbody tr:nth-child(n),.nbaccel tbody tr:hover{background:transparent}
+.nbaccel td{min-width:9em}
+.nbaccel .nbaccel-short{white-space:nowrap;min-width:0}
+.nbaccel tbody tr:is(:nth-child(n),:hover){background:transparent}
 .nbaccel thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap}
-.nbaccel tbody tr+tr th,.nbaccel tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
+.nbaccel tbody tr+tr :is(th,td){border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
 .nbaccel .nbaccel-tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(64px,1fr));gap:4px;list-style:none;
 margin:6px 0;padding:0}
 .nbaccel .nbaccel-tiles li{border:1px solid var(--line);border-radius:4px;padding:2px 6px;margin:0;line-height:1.35}
@@ -55,6 +58,16 @@ color:var(--quiet);font-size:.92em}
 background:var(--raised);color:var(--ink);border-radius:3px}
 .nbaccel .nbaccel-plot{display:block;width:100%;max-width:560px;height:auto;fill:currentColor}
 .nbaccel .nbaccel-plot text{font-size:11px;fill:var(--quiet)}
+@container (max-width:960px){.nbaccel :is(th,td){padding-right:10px}.nbaccel td{min-width:6em}}
+@container (max-width:700px){
+.nbaccel thead{position:absolute;clip-path:inset(50%)}
+.nbaccel :is(table,tbody,caption){display:block}
+.nbaccel tbody tr{display:flex;flex-wrap:wrap;gap:0 12px;padding:4px 0}
+.nbaccel tbody tr :is(th,td){border:0;padding:0;min-width:0;flex:1 0 100%}
+.nbaccel tbody tr+tr td{border:0}
+.nbaccel tbody td:empty{display:none}
+.nbaccel td[data-head]:before{content:attr(data-head) " ";color:var(--quiet)}
+.nbaccel tbody td.nbaccel-short{flex:none}}
 @media (forced-colors:active){.nbaccel,.nbaccel .nbaccel-attention{border-color:CanvasText}
 .nbaccel .nbaccel-bar,.nbaccel .nbaccel-swatch{forced-color-adjust:none}}
 """

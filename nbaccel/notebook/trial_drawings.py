@@ -108,7 +108,7 @@ def _scatters(seen: SeenTrials, colour: str) -> Html:
     metric = wording.plain(seen.metric)
     columns = ["Parameter", "Values", "Trials", f"Lowest {metric}", "Median", "Highest"]
     rows = [row for name in names for row in _rows(name, drawn)]
-    return Html(shown + parts.for_ears(parts.table(f"{metric} by parameter", columns, rows)))
+    return Html(shown + parts.for_ears(parts.table(f"{metric} by parameter", columns, rows, seen=False)))
 
 
 def _scatter(name: str, trials: Sequence[SeenTrial], seen: SeenTrials, colour: str) -> str:

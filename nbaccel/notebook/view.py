@@ -9,7 +9,7 @@ from IPython.display import display
 
 from nbaccel.notebook import card, parts, static_tables
 from nbaccel.notebook.parts import Html
-from nbaccel.views import tables
+from nbaccel.views import tables, wording
 from nbaccel.views.snapshot import Snapshot
 
 
@@ -29,7 +29,8 @@ class View:
 
 def of_cluster(snapshot: Snapshot) -> View:
     """The view of the cluster card."""
-    return View(card.text(snapshot), card.html(snapshot))
+    shown = card.mimebundle_at(snapshot)
+    return View(shown["text/plain"], shown["text/html"])
 
 
 def of_table(table: tables.Table) -> View:
@@ -45,10 +46,16 @@ def of_tables(several: list[tables.Table], sentences: list[str], note: str = "")
     return View(text, parts.box([*drawn, parts.note(note)]))
 
 
-def of_snapshot(snapshot: Snapshot, table: tables.Table, drawn: Html) -> View:
-    """A drawn table, below the line that says what is busy."""
-    header = parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot))
-    return View(tables.as_text(table), parts.box([header, drawn]))
+def of_snapshot(snapshot: Snapshot, table: tables.Table, drawn: Html, note: str = "") -> View:
+    """A drawn table, below the line that says what is busy and when that was so, and above a quiet line."""
+    return boxed(snapshot, "\n".join(filter(None, (tables.as_text(table), note))), Html(drawn + parts.note(note)))
+
+
+def boxed(snapshot: Snapshot, text: str, drawn: Html) -> View:
+    """Anything about a snapshot, below the line that says what is busy and when that was so."""
+    counts, at = tables.counted(snapshot), wording.as_of(snapshot.time)
+    header = parts.header(tables.busy(snapshot), counts, tables.headline(snapshot), at)
+    return View(f"{text}\n{at}", parts.box([header, drawn]))
 
 
 def of_message(*lines: str) -> View:

@@ -9,9 +9,11 @@ Example::
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from nbaccel import api, engine
 from nbaccel.notebook import static_tables, view
@@ -19,13 +21,15 @@ from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.ref_names import names_of
 from nbaccel.notebook.view import View
-from nbaccel.views import node_tables, tables
+from nbaccel.views import node_tables, tables, task_lines
 from nbaccel.views.history.answers import AccountingAnswer
 from nbaccel.views.observer_lines import ReadAccounting
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot, TaskRow
 from nbaccel.views.task_filter import TaskFilter
+from nbaccel.views.task_lines import TaskLine
 
 NOT_RUNNING = "nbaccel is not running here. Start it with %accel_init or nbaccel.init()."
+MOST_READ = 5_000  # tasks that one view reads to choose and count its rows
 STATES = tables.STATE_WORDS  # Ray's names are understood as well
 
 
@@ -96,10 +100,33 @@ def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> Vi
         return view.of_message(NOT_RUNNING)
     snapshot = seen()
     states = _known([state] if isinstance(state, str) else state, snapshot)
-    found = engine.current().tasks(TaskFilter(list(states), cell, snapshot.runtime.job if cell else 0, limit=limit))
+    found, total = _found(TaskFilter(list(states), cell, snapshot.runtime.job if cell else 0, limit=MOST_READ))
     empty = _no_such(states, cell, snapshot) if snapshot.tasks else tables.NO_TASK
-    table = replace(tables.tasks(snapshot, found.rows[::-1]), empty=empty)
-    return view.of_snapshot(snapshot, table, static_tables.tasks(snapshot, found.rows[::-1], empty))
+    lines = task_lines.ordered(found, by_function=not states)
+    shown = lines[:limit]
+    table = replace(task_lines.table(snapshot, shown), empty=empty)
+    note = _left_out(lines, limit, total, states)
+    return view.of_snapshot(snapshot, table, static_tables.tasks(snapshot, shown, empty), note)
+
+
+def _found(wanted: TaskFilter) -> tuple[list[TaskRow], int]:
+    """The tasks that pass and the number of all that do. Of very many, the failed ones are read though old."""
+    found = engine.current().tasks(wanted)
+    if found.total > len(found.rows) and not wanted.states:
+        failed = engine.current().tasks(msgspec.structs.replace(wanted, states=["failed"]))
+        return list({row.task_id: row for row in (*found.rows, *failed.rows)}.values()), found.total
+    return found.rows, found.total
+
+
+def _left_out(lines: Sequence[TaskLine], limit: int, total: int, states: Collection[str]) -> str:
+    """How many tasks the first `limit` lines stand for, if it is not all, and how the others are shown."""
+    shown = sum(line.number for line in lines[:limit])
+    if shown >= total:
+        return ""
+    failed = any("failed" in line.counts() for line in lines[limit:])
+    more = "state=failed shows the failed ones" if failed and not states else f"limit={len(lines)} shows all"
+    more = more if shown < sum(line.number for line in lines) else "The others are older"
+    return f"{shown} of {total} tasks. " + (f"%accel_tasks {more}." if "=" in more else f"{more}.")
 
 
 def actors() -> View:

@@ -50,28 +50,6 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
     return without_columns(table, hidden)
 
 
-def tasks(snapshot: Snapshot, shown: Iterable[TaskRow] | None = None) -> Table:
-    """One row for each task, actor constructor and call; a task that waits or failed has its reason."""
-    chosen = list(snapshot.tasks if shown is None else shown)
-    named = device_labels.labels(snapshot.devices)
-    rows = [
-        (
-            wording.short_id(row.task_id),
-            wording.plain(row.name),
-            state_word(row.state),
-            device_labels.of_task(row.device_ids, row.node_id, named) or wording.demand(row.demand),
-            str(row.pid or ""),
-            cell_words(row, snapshot),
-            started(row, snapshot.time),
-            took(row, snapshot.time),
-            why_words(row),
-        )
-        for row in chosen
-    ]
-    columns = ("Id", "Name", "State", "Devices", "Pid", "Cell", "Started", "Took", "Why")
-    return Table("Tasks", columns, rows, empty=NO_TASK)
-
-
 def actors(snapshot: Snapshot) -> Table:
     """One row for each actor that is not dead."""
     named = device_labels.labels(snapshot.devices)
@@ -107,8 +85,9 @@ def first_line(snapshot: Snapshot) -> str:
 def busy(snapshot: Snapshot) -> list[str]:
     """How many devices of each kind are held, or CPUs if there is no device: ["2 of 2 GPUs busy"]."""
     held: dict[str, list[bool]] = {}
+    gone = {node.node_id for node in snapshot.nodes if not node.alive}
     for row in snapshot.devices:
-        if row.offered:
+        if row.offered and row.node_id not in gone:
             held.setdefault(wording.plain(row.resource), []).append(bool(row.holders or row.free_reason))
     if held:
         return [f"{sum(each)} of {wording.count(len(each), name)} busy" for name, each in held.items()]
@@ -236,13 +215,13 @@ def started(row: TaskRow, now: float) -> str:
 
 def took(row: TaskRow, now: float) -> str:
     """How long a task ran or has run, its progress and its remaining time; "waits 5 s" for a waiting task."""
-    if row.started_at is not None and row.finished_at is not None:
-        return wording.duration(row.finished_at - row.started_at)
-    if row.started_at is not None:
-        return wording.sentence([wording.age(now - row.started_at), *_how_far(row, now - row.started_at)])
-    if row.submitted_at is None or row.state in ENDED:
+    if state_word(row.state) == "waiting":
+        return "" if row.submitted_at is None else f"waits {wording.age(now - row.submitted_at)}"
+    if row.started_at is None:
         return ""
-    return f"waits {wording.age(now - row.submitted_at)}"
+    if row.finished_at is not None:
+        return wording.duration(row.finished_at - row.started_at)
+    return wording.sentence([wording.age(now - row.started_at), *_how_far(row, now - row.started_at)])
 
 
 def _how_far(row: TaskRow, seconds: float) -> list[str]:

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel.views import device_labels, experiment_snapshot, run_snapshot, tables, wording
+from nbaccel.views import device_labels, experiment_snapshot, run_snapshot, tables, task_lines, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -320,7 +320,7 @@ def _of_notebook(row: TaskRow | ActorRow, snapshot: Snapshot) -> str:
 
 
 def _task_table(snapshot: Snapshot, rows: list[TaskRow], chosen: str) -> RenderableType:
-    return _table(tables.tasks(snapshot, rows), [row.task_id for row in rows], chosen)
+    return _table(task_lines.table(snapshot, task_lines.each(rows)), [row.task_id for row in rows], chosen)
 
 
 def _actor_table(snapshot: Snapshot, rows: list[ActorRow], chosen: str) -> RenderableType:

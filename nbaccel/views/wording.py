@@ -50,6 +50,11 @@ def moment(time_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_s))
 
 
+def as_of(time_s: float) -> str:
+    """The words for when something that may be read much later was so: "as of 2026-11-22 14:03:22"."""
+    return f"as of {moment(time_s)}"
+
+
 def clock(time_s: float, now_s: float) -> str:
     """A moment of today as "14:03:22", of another day as "11-22 14:03", by this machine's clock."""
     at, today = time.localtime(time_s), time.localtime(now_s)
@@ -59,6 +64,12 @@ def clock(time_s: float, now_s: float) -> str:
 def plain(name: str) -> str:
     """A user's text on one line, with control characters visible: a name must not be able to draw on a terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+
+
+def task_name(name: str) -> str:
+    """A task's name for people: an actor's constructor is the actor that starts, "Model (starting)"."""
+    made = name.removesuffix(".__init__")
+    return plain(name) if made == name else f"{plain(made)} (starting)"
 
 
 def demand(quantities: dict[str, float]) -> str:

@@ -194,7 +194,7 @@ def test_a_waiting_task_is_explained_and_cancelled_by_its_short_id(kernel: Kerne
 
 def test_a_demand_is_probed_without_starting_anything(kernel: Kernel) -> None:
     kernel.run(START)
-    assert kernel.run("%accel_probe num_gpus=2").text.strip().startswith("NOW: ")
+    assert kernel.run("%accel_probe num_gpus=2").text.strip().startswith("Now: ")
     assert kernel.run("%accel_probe num_gpus=7").text.strip().startswith("Never here: ")
 
 

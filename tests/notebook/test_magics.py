@@ -155,17 +155,40 @@ def test_a_limit_below_one_row_is_refused_in_one_line(run: Run, limit: str) -> N
 def test_no_task_in_a_state_is_something_else_than_no_task(run: Run) -> None:
     assert run("%accel_tasks state=failed").startswith("No task yet. ")
     run("ref = nbaccel.remote(lambda: 1).remote()\nassert nbaccel.get(ref) == 1")
-    assert run("%accel_tasks state=failed,running") == "No task is failed or running.\n"
-    assert run("%accel_tasks state=RUNNING") == "No task is RUNNING.\n"
-    assert run("%accel_tasks cell=77 state=finished") == "No task of cell 77 is finished.\n"
+    assert run("%accel_tasks state=failed,running").startswith("No task is failed or running.\nas of ")
+    assert run("%accel_tasks state=RUNNING").startswith("No task is RUNNING.\n")
+    assert run("%accel_tasks cell=77 state=finished").startswith("No task of cell 77 is finished.\n")
     assert "finished" in run("%accel_tasks state=finished")
     assert "finished" in str(views.tasks(state="finished"))
 
 
+def test_failures_are_not_hidden_behind_the_newest_tasks_and_what_is_left_out_is_counted(run: Run) -> None:
+    """Thirty tasks of as many functions, one of which failed first."""
+    body = "    def f(fails): 1 / (not fails)\n    f.__name__ = f.__qualname__ = name\n    return nbaccel.remote(f)"
+    run(f"import nbaccel\ndef made(name):\n{body}")
+    run("refs = [made('bad').remote(True), *(made(f'f{n}').remote(False) for n in range(30))]")
+    run("r = nbaccel.wait(refs, num_returns=31)")
+    said = run("%accel_tasks limit=5")
+    assert "bad" in said and "ZeroDivisionError" in said and "f29" in said and "f1 " not in said
+    assert "5 of 31 tasks. %accel_tasks limit=31 shows all." in said
+    assert "of 31 tasks" not in run("%accel_tasks limit=31")
+    run("bads = [made(f'bad{n}').remote(True) for n in range(9)]\nr = nbaccel.wait(bads, num_returns=9)")
+    said = run("%accel_tasks limit=5")
+    assert "5 of 40 tasks. %accel_tasks state=failed shows the failed ones." in said
+
+
+def test_many_tasks_of_one_function_are_one_row_unless_a_state_is_asked_for(run: Run) -> None:
+    run("import nbaccel\n@nbaccel.remote\ndef score(n): 1 / (n % 2)\nrefs = [score.remote(n) for n in range(20)]")
+    run("r = nbaccel.wait(refs, num_returns=20)")
+    said = run("%accel_tasks")
+    assert "score × 20" in said and "10 of 20 · 10 failed" in said and said.count("score") == 1
+    assert run("%accel_tasks state=failed").count("score") == 10
+
+
 def test_a_probe_takes_memory_and_time(run: Run) -> None:
-    assert re.match(r"(NOW|BUSY|NEVER): ", run("%accel_probe gpu_memory=10GB"))
+    assert re.match(r"(Now|Busy|Never here): ", run("%accel_probe gpu_memory=10GB"))
     run(GROUPS)
-    assert "BUSY: Not within 0.01 s." in run("%accel_probe num_gpus=1 timeout_s=0.01")
+    assert "Busy: Not within 0.01 s." in run("%accel_probe num_gpus=1 timeout_s=0.01")
     assert "resources=TPU" in run("%accel_probe resources=TPU")
 
 
@@ -240,7 +263,7 @@ def test_a_finished_tasks_ref_shows_the_task(shell: InteractiveShell, run: Run) 
     assert _row(shell, "ref")[1] == "✓ finished"
     run("%accel_actors")
     run("refs = [ref, train.remote()]\nvalue = nbaccel.get(refs)")
-    assert "2 refs · 2 finished" in (_html(shell, "refs") or "")
+    assert Reading(_html(shell, "refs") or "").words.startswith("2 refs · 2 finished as of ")
     assert _html(shell, "value") is None
 
 

@@ -7,7 +7,7 @@ import pytest
 from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, timeline, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.curves import Series
-from nbaccel.views import palette, tables
+from nbaccel.views import palette, tables, task_lines
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.snapshot import ActorRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
@@ -40,7 +40,7 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
         "last card": card.last_mimebundle(snapshot, past=kept_history(snapshot).sections(snapshot))["text/html"],
         "devices": parts.box([static_tables.devices(snapshot)]),
         "tiles": parts.box([static_tables.devices(_many(snapshot), tiled=True)]),
-        "tasks": parts.box([static_tables.tasks(snapshot, snapshot.tasks)]),
+        "tasks": parts.box([static_tables.tasks(snapshot, task_lines.ordered(snapshot.tasks))]),
         "actors": parts.box([static_tables.actors(snapshot)]),
         "settings": view.of_table(tables.Table("Settings", ("Setting", "Value"), [("burst_lines", "60")])).html,
         "timeline": timeline.view(timeline.bars(EVENTS)).html,
@@ -129,7 +129,7 @@ def test_a_task_has_one_colour_on_its_device_and_in_its_row(busy_snapshot: Snaps
 
 def test_a_long_name_is_cut_by_looks_alone(busy_snapshot: Snapshot) -> None:
     busy_snapshot.tasks[0].name = "a_function_with_a_name_of_forty_characters"
-    html = static_tables.tasks(busy_snapshot, busy_snapshot.tasks)
+    html = static_tables.tasks(busy_snapshot, task_lines.each(busy_snapshot.tasks))
     assert html.count("a_function_with_a_name_of_forty_characters") == 2, "as text and as title"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbaccel.notebook import parts, reprs, static_tables
+from nbaccel.views import task_lines
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.snapshot import ActorRow, Snapshot
 from tests.notebook.levels import Reading
@@ -28,7 +29,7 @@ class _Ref:
 def test_a_running_task_says_where_and_a_waiting_one_why(busy_snapshot: Snapshot) -> None:
     running, waiting = busy_snapshot.tasks
     running.cell, running.started_at = "[7] line 3", busy_snapshot.time - 8
-    page = Reading(parts.box([static_tables.tasks(busy_snapshot, [running, waiting])]))
+    page = Reading(parts.box([static_tables.tasks(busy_snapshot, task_lines.each([running, waiting]))]))
     assert page.rows[0] == ["Task", "State", "Devices", "Cell", "Started", "Took", "Why"]
     assert page.rows[1][:4] == ["train #t1 · pid 11", "● running", "GPU 1", "[7] line 3"]
     assert page.rows[1][5:] == ["8 s", ""]
@@ -37,7 +38,7 @@ def test_a_running_task_says_where_and_a_waiting_one_why(busy_snapshot: Snapshot
 
 
 def test_the_reason_takes_no_column_where_there_is_none(busy_snapshot: Snapshot) -> None:
-    page = Reading(static_tables.tasks(busy_snapshot, busy_snapshot.tasks[:1]))
+    page = Reading(static_tables.tasks(busy_snapshot, task_lines.each(busy_snapshot.tasks[:1])))
     assert page.rows[0] == ["Task", "State", "Devices", "Cell", "Started", "Took"]
 
 
@@ -50,7 +51,7 @@ def test_an_actor_says_its_name_and_what_waits_for_it(busy_snapshot: Snapshot) -
 
 def test_a_list_of_refs_counts_its_tasks_and_shows_the_first(busy_snapshot: Snapshot) -> None:
     page = Reading(reprs.refs_html([_Ref("t1"), _Ref("t2"), _Ref("long ago")], busy_snapshot))
-    assert page.words.startswith("3 refs · 1 running · 1 waiting Tasks")
+    assert page.words.startswith("3 refs · 1 running · 1 waiting as of 20")
     assert [row[0] for row in page.rows[1:]] == ["train #t1 · pid 11", "infer #t2"]
 
 

@@ -1,0 +1,136 @@
+"""The lines of a table of tasks, in the cockpit's order: what runs, what failed, what waits, and then what is over.
+
+A line is one task, several that wait for the same reason, or more than MOST_OF_ONE tasks of one function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from nbaccel.views import device_labels, palette, tables, wording
+from nbaccel.views.device_labels import Labels
+from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.tables import Table
+
+ORDER = ("running", "failed", "waiting", "cancelled", "finished")
+MOST_OF_ONE = 8  # tasks of one function with a line each
+REASONS_SHOWN = 2  # on the line of a function
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """The tasks that one line stands for; `function` is "" unless they are all tasks of a function."""
+
+    rows: Sequence[TaskRow]
+    function: str = ""
+
+    @property
+    def first(self) -> TaskRow:
+        return self.rows[0]
+
+    @property
+    def number(self) -> int:
+        return len(self.rows)
+
+    @property
+    def name(self) -> str:
+        """The name of the function, or of the tasks."""
+        return wording.task_name(self.function or self.first.name)
+
+    def state(self) -> str:
+        """The state's word, or how far the function's tasks are: "5 of 9 · 4 failed"."""
+        return self.progress() if self.function else tables.state_word(self.first.state)
+
+    def counts(self) -> dict[str, int]:
+        """The number of tasks in each state that has any, in people's order."""
+        found = Counter(tables.state_word(row.state) for row in self.rows)
+        return {word: found[word] for word in (*tables.STATE_WORDS, *found) if found[word]}
+
+    def progress(self) -> str:
+        """ "346 of 500 · 12 running · 2 failed"."""
+        counts = self.counts()
+        done = counts.pop("finished", 0)
+        return wording.sentence([f"{done} of {self.number}", *(f"{count} {word}" for word, count in counts.items())])
+
+    def alike(self, of: Callable[[TaskRow], str]) -> str:
+        """What all tasks of the line have in common; "" if they differ."""
+        first, *others = dict.fromkeys(map(of, self.rows))
+        return "" if others else first
+
+    def why(self) -> str:
+        """Why it waits or failed, without what the line says elsewhere; of a function, the reasons that most have."""
+        if not self.function:
+            return tables.why_words(self.first)
+        said = Counter(why for row in self.rows if (why := tables.why_words(row)))
+        shown = [f"{count} × {why}" for why, count in said.most_common(REASONS_SHOWN)]
+        more = sum(said.values()) - sum(count for _, count in said.most_common(REASONS_SHOWN))
+        return wording.sentence([*shown, f"{more} for other reasons" if more else ""])
+
+
+def each(rows: Iterable[TaskRow]) -> list[TaskLine]:
+    """A line for each task, in the given order."""
+    return [TaskLine([row]) for row in rows]
+
+
+def ordered(rows: Iterable[TaskRow], *, by_function: bool = True) -> list[TaskLine]:
+    """The lines by state, each with the newest first. Waits with one reason are together, the longest first."""
+    newest = sorted(rows, key=lambda row: -(row.submitted_at or 0.0))
+    several: dict[str, list[TaskRow]] = {}
+    for row in sorted(newest, key=_place):
+        several.setdefault(_subject(row), []).append(row)
+    many = {name: same for name, same in several.items() if by_function and len(same) > MOST_OF_ONE}
+    lines: dict[tuple[str, ...], TaskLine] = {}
+    for row in sorted(newest, key=_place):
+        name = _subject(row)
+        if name in many:
+            lines[("function", name)] = TaskLine(many[name], wording.plain(name))
+        else:
+            key = _alike(row)
+            lines[key] = TaskLine([row, *(lines[key].rows if key in lines else ())])
+    return list(lines.values())
+
+
+def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
+    """The lines as text; a task that waits or failed has its reason."""
+    named = device_labels.labels(snapshot.devices)
+    columns = ("Id", "Name", "State", "Devices", "Pid", "Cell", "Started", "Took", "Why")
+    return Table("Tasks", columns, [_cells(line, snapshot, named) for line in lines], empty=tables.NO_TASK)
+
+
+def _cells(line: TaskLine, snapshot: Snapshot, named: Labels) -> tuple[str, ...]:
+    row, now = line.first, snapshot.time
+    single = not line.function
+    return (
+        wording.short_id(row.task_id) if single else "",
+        line.name if line.number == 1 else f"{line.name} × {line.number}",
+        line.state(),
+        devices(row, named) if single else "",
+        str(row.pid or "") if single else "",
+        line.alike(lambda each: tables.cell_words(each, snapshot)),
+        tables.started(row, now) if single else "",
+        tables.took(row, now) if single else "",
+        line.why(),
+    )
+
+
+def devices(row: TaskRow, named: Labels) -> str:
+    """The devices that a task has, or what it asks for."""
+    return device_labels.of_task(row.device_ids, row.node_id, named) or wording.demand(row.demand)
+
+
+def _subject(row: TaskRow) -> str:
+    return palette.subject(row.name, row.function, row.kind)
+
+
+def _place(row: TaskRow) -> int:
+    word = tables.state_word(row.state)
+    return ORDER.index(word) if word in ORDER else len(ORDER)
+
+
+def _alike(row: TaskRow) -> tuple[str, ...]:
+    """What tasks have in common that wait for the same; of others, the id."""
+    if tables.state_word(row.state) == "waiting" and row.why:
+        return "waits", row.name, row.why, wording.demand(row.demand), str(row.job)
+    return "task", row.task_id

@@ -1,0 +1,51 @@
+"""The lines of a table of tasks: what a person looks for comes first, and what is alike is one line."""
+
+from __future__ import annotations
+
+from nbaccel.views import task_lines
+from nbaccel.views.snapshot import Snapshot, TaskRow
+
+NOW = 1_700_000_000.0
+STATES = {"running": "RUNNING", "waiting": "PENDING_NODE_ASSIGNMENT"}
+
+
+def row(number: int, state: str, name: str = "score", why: str = "") -> TaskRow:
+    kept = STATES.get(state, state.upper())
+    return TaskRow(f"{number:048x}", name, "task", kept, why=why, submitted_at=NOW - 1000 + number)
+
+
+def test_running_failed_waiting_cancelled_finished_each_the_newest_first() -> None:
+    states = ["finished", "waiting", "cancelled", "running", "failed", "running"]
+    lines = task_lines.ordered([row(number, state, f"f{number}") for number, state in enumerate(states)])
+    assert [line.first.name for line in lines] == ["f5", "f3", "f4", "f1", "f2", "f0"]
+
+
+def test_waits_of_one_name_and_reason_are_one_line_with_the_longest_wait() -> None:
+    waits = [row(number, "waiting", "infer", "infer waits for 1 GPU.") for number in range(3)]
+    [alike, other] = task_lines.ordered([*waits, row(9, "waiting", "infer", "infer waits for 2 GPUs.")])[::-1]
+    assert (alike.number, alike.first.task_id) == (3, waits[0].task_id)
+    assert other.number == 1
+
+
+def test_more_than_eight_of_a_function_are_one_line_that_counts_each_state() -> None:
+    rows = [row(number, "finished") for number in range(5)] + [
+        row(number, "failed", why="no") for number in range(5, 9)
+    ]
+    lines = task_lines.ordered([*rows, row(20, "finished", "other")])
+    assert [(line.function, line.number) for line in lines] == [("score", 9), ("", 1)]
+    assert lines[0].progress() == "5 of 9 · 4 failed"
+    assert lines[0].counts() == {"failed": 4, "finished": 5}
+    assert [line.number for line in task_lines.ordered(rows[:8])] == [1] * 8
+    assert [line.number for line in task_lines.ordered(rows, by_function=False)] == [1] * 9
+
+
+def test_a_line_of_a_function_says_why_most_of_its_tasks_failed() -> None:
+    rows = [row(number, "failed", why="ValueError: no" if number % 3 else "KeyError: 'x'") for number in range(12)]
+    [line] = task_lines.ordered(rows)
+    assert line.why() == "8 × ValueError: no · 4 × KeyError: 'x'"
+
+
+def test_the_text_table_says_how_many_a_line_stands_for(busy_snapshot: Snapshot) -> None:
+    rows = [row(number, "waiting", "infer", "infer waits for 1 GPU. Busy.") for number in range(3)]
+    table = task_lines.table(busy_snapshot, task_lines.ordered(rows))
+    assert len(table.rows) == 1 and "infer × 3" in table.rows[0] and table.rows[0][-1] == "Busy."
