@@ -227,7 +227,7 @@ class Dispatcher:
         if actor is not None:
             worker.actor = actor
             actor.worker, actor.hold = worker, hold
-            hold.owner = actor
+            hold.belong_to(actor, hold.since)
         if worker.state is STARTING:
             self._tasks.move(record, SUBMITTED, now)
         else:
@@ -246,7 +246,7 @@ class Dispatcher:
         worker.began_at = record.started_at = now
         hold = worker.hold
         assert hold is not None
-        hold.since = now
+        hold.belong_to(hold.owner, now)
         worker.leased = True
         self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, record.choice, True))
 

@@ -115,6 +115,12 @@ class Hold(msgspec.Struct, eq=False):
     in_commons: Hold | None = None  # of a hold on a bundle: its copy in what the group has in common
     is_copy: bool = False
 
+    def belong_to(self, owner: Any, since: float) -> None:
+        """Have this owner from now on, also in what the group has in common."""
+        self.owner, self.since = owner, since
+        if self.in_commons is not None:
+            self.in_commons.owner, self.in_commons.since = owner, since
+
 
 class Place(msgspec.Struct, eq=False):
     """Where work can be put: a node, a bundle on a node, or the commons: all the bundles that a group has on a node.

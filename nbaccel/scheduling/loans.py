@@ -145,7 +145,7 @@ class Loans:
             record.started_at = now
             hold = record.hold
             if hold is not None:
-                hold.owner, hold.since = record, now
+                hold.belong_to(record, now)
 
     # --- sending ahead --------------------------------------------------------------------------------------------
 

@@ -280,6 +280,18 @@ def test_removal_ends_what_is_inside_and_gives_the_devices_back_with_the_process
     assert w.outcomes[late.task_id] == "placement group removed"
 
 
+def test_who_waits_hears_of_an_actor_in_a_group_and_not_of_its_constructor_that_has_ended() -> None:
+    w = World(node("head", 2, CPU=4))
+    ask(w, [demand(CPU=1, GPU=1)])
+    actor = w.actor("Keeper", inside(0, GPU=1), lasting=None)
+    w.ready()
+    w.returns(actor, after_s=5.0)
+    w.time_passes(5.0)
+    explanation = w.scheduler.explain(w.gpu_task("waits", 2).task_id, w.now)
+    assert explanation is not None and "actor Keeper on GPU 0" in explanation.sentence
+    assert "Keeper.__init__" not in explanation.sentence and "ending" not in explanation.sentence
+
+
 def test_bundles_of_a_lost_node_are_placed_anew() -> None:
     w = cluster()
     assert ask(w, [demand(CPU=1)] * 2, "STRICT_SPREAD") == ["head", "n1"]
