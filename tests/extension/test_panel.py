@@ -53,6 +53,7 @@ def test_the_types_of_the_panel_fit_the_cockpit_that_it_bundles() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_lock_file_names_no_registry() -> None:
-    packages = json.loads((EXTENSION / "package-lock.json").read_text())["packages"]
+@pytest.mark.parametrize("folder", [EXTENSION, EXTENSION.parent / "tests" / "cockpit"], ids=["panel", "cockpit"])
+def test_the_lock_files_name_no_registry(folder: Path) -> None:
+    packages = json.loads((folder / "package-lock.json").read_text())["packages"]
     assert packages and not [name for name, package in packages.items() if "resolved" in package]
