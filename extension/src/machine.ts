@@ -9,49 +9,67 @@ const MOST_PROCESSES = 6; // of one device; more are counted
 /** The section; null while nothing is known. */
 export function drawMachine(machine: Machine | null, trans: TranslationBundle): Shape | null {
   if (!machine) return null;
-  const devices = machine.devices.map(device => drawDevice(device, trans));
+  const model = onlyModel(machine.devices);
+  const devices = machine.devices.map(device => drawDevice(device, model === null, trans));
   return h(
     'section',
     { key: 'machine', class: 'nbaccel-section', 'aria-label': trans.__('Devices of this machine') },
     h('div', { class: 'line' }, h('h3', {}, trans.__('This machine')), host(machine, trans)),
+    model !== null && h('p', { class: 'quiet small' }, model),
     devices.length > 0 && h('ul', { class: 'devices' }, devices),
     !devices.length && h('p', { class: 'quiet empty' }, [machine.reason, machine.others].filter(Boolean).join(' '))
   );
 }
 
+/** "8 × NVIDIA H100", where all devices are alike; else null, and each says its own. */
+function onlyModel(devices: MachineDevice[]): string | null {
+  const names = new Set(devices.map(({ name }) => plain(name)));
+  return names.size === 1 ? `${devices.length} × ${[...names][0]}` : null;
+}
+
 function host({ host }: Machine, trans: TranslationBundle): Shape | null {
   if (!host) return null;
   const load = host.cpu_percent == null ? '' : ` · ${Math.round(host.cpu_percent)} %`;
-  const memory = host.memory_total_bytes ? ` · ${size(host.memory_used_bytes)} / ${size(host.memory_total_bytes)}` : '';
+  const memory = host.memory_total_bytes ? ` · ${ofSizes(host.memory_used_bytes, host.memory_total_bytes)}` : '';
   return h('span', { class: 'quiet small' }, `${trans.__('%1 CPUs', host.cpus)}${load}${memory}`);
 }
 
-function drawDevice(device: MachineDevice, trans: TranslationBundle): Shape {
+function drawDevice(device: MachineDevice, saysModel: boolean, trans: TranslationBundle): Shape {
   const label = `GPU ${plain(device.id)}`;
+  const { memory_used_bytes: used, memory_total_bytes: total, utilisation_percent: load, reasons } = device;
   const facts = [
+    plain(device.name),
     device.temperature_celsius != null && `${device.temperature_celsius} °C`,
-    device.power_watts != null && `${Math.round(device.power_watts)} W`
-  ].filter(Boolean);
-  const memory = memoryPercent(device);
+    device.power_watts != null && `${Math.round(device.power_watts)} W`,
+    device.uuid && plain(device.uuid)
+  ];
+  const memory = used == null || !total ? null : (100 * used) / total;
   return h(
     'li',
-    { key: device.uuid ?? device.id, title: device.uuid },
-    h('div', { class: 'line' }, h('span', { class: 'label' }, label), h('span', { class: 'quiet small' }, plain(device.name)), facts.length > 0 && h('span', { class: 'quiet small' }, facts.join(' · '))),
-    meter(trans.__('load'), label, device.utilisation_percent, device.utilisation_percent == null ? '' : `${Math.round(device.utilisation_percent)} %`, device.reasons.utilisation_percent),
-    meter(trans.__('memory'), label, memory, `${size(device.memory_used_bytes)} / ${size(device.memory_total_bytes)}`, device.reasons.memory_used_bytes),
+    { key: device.uuid ?? device.id },
+    h(
+      'div',
+      { class: 'gauges', title: facts.filter(Boolean).join(' · ') },
+      h('span', { class: 'label' }, label),
+      meter(trans.__('load'), label, load, `${Math.round(load ?? 0)} %`, reasons.utilisation_percent, trans),
+      meter(trans.__('memory'), label, memory, ofSizes(used, total), reasons.memory_used_bytes, trans)
+    ),
+    saysModel && h('div', { class: 'quiet small' }, plain(device.name)),
     processes(device, trans)
   );
 }
 
-function memoryPercent({ memory_used_bytes: used, memory_total_bytes: total }: MachineDevice): number | null {
-  return used == null || !total ? null : (100 * used) / total;
+/** "41 / 80 GiB": the unit once, where it is the same. */
+function ofSizes(used: number | null, total: number | null): string {
+  const [amount, unit] = size(used).split(' ');
+  return size(total).endsWith(` ${unit}`) ? `${amount} / ${size(total)}` : `${size(used)} / ${size(total)}`;
 }
 
-function meter(what: string, label: string, percent: number | null, words: string, reason?: string): Shape {
-  if (percent == null) return h('div', { class: 'measure quiet small', title: plain(reason) }, `${what} unknown`);
+function meter(what: string, label: string, percent: number | null, words: string, reason: string | undefined, trans: TranslationBundle): Shape {
+  if (percent == null) return h('span', { class: 'measure quiet small', title: plain(reason) }, trans.__('%1 unknown', what));
   const whole = Math.min(100, Math.max(0, Math.round(percent)));
   const scale = { role: 'meter', 'aria-label': `${label} ${what}`, 'aria-valuemin': '0', 'aria-valuemax': '100', 'aria-valuenow': whole, 'aria-valuetext': words };
-  return h('div', { class: 'measure' }, h('div', { class: 'bar', ...scale }, h('span', { class: 'part', style: `width:${whole}%` })), h('span', { class: 'small' }, `${what} ${words}`));
+  return h('span', { class: 'measure', title: `${what} ${words}` }, h('span', { class: 'bar', ...scale }, h('span', { class: 'part', style: `width:${whole}%` })), h('span', { class: 'small' }, words));
 }
 
 function processes(device: MachineDevice, trans: TranslationBundle): Shape | null {
@@ -69,6 +87,6 @@ function drawProcess({ pid, name, user, own, memory_bytes }: MachineProcess, tra
     { key: String(pid), class: own ? null : 'other' },
     nameOf(plain(name) || trans.__('a process')),
     h('span', { class: 'quiet small' }, ` pid ${pid}${memory}`),
-    !own && h('span', { class: 'chip' }, user ? trans.__('of %1', plain(user)) : trans.__("another user's"))
+    !own && h('span', { class: 'chip aside' }, user ? trans.__('of %1', plain(user)) : trans.__("another user's"))
   );
 }

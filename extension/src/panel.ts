@@ -129,7 +129,7 @@ export class Panel extends Widget {
       'div',
       { key: 'tools', class: 'line tools' },
       button(trans.__('Only my notebook'), { 'data-do': 'mine', 'aria-pressed': String(this.onlyMine), title: trans.__('Show only runtimes and tasks of the notebook that is open') }),
-      mayStart && button(trans.__('Start a shared head'), { 'data-do': 'start', class: 'aside', title: trans.__('A head that several notebooks share: nbaccel.init("auto") connects to it') })
+      mayStart && button(trans.__('Start a shared head'), { 'data-do': 'start', title: trans.__('A head that several notebooks share: nbaccel.init("auto") connects to it') })
     );
   }
 

@@ -17,6 +17,7 @@ export interface Shown {
 interface Section {
   root: HTMLElement;
   head: HTMLElement;
+  body: HTMLElement;
   end: () => void;
 }
 
@@ -41,6 +42,7 @@ export class RuntimeSections {
       if (section.root === before) before = before.nextElementSibling;
       else this.place.insertBefore(section.root, before);
       draw(section.head, headOf(runtime, shown));
+      section.body.hidden = runtime.state === 'other_version'; // its head says why it shows nothing
     }
   }
 
@@ -61,7 +63,7 @@ export class RuntimeSections {
     const state = this.states.get(runtime.id) ?? newState(false);
     this.states.set(runtime.id, state);
     const source = sourceOf(runtime.id, this.watch, this.server, this.reader);
-    const section = { root, head, end: mount(body, source, { state }) };
+    const section = { root, head, body, end: mount(body, source, { state }) };
     this.sections.set(runtime.id, section);
     return section;
   }
@@ -85,24 +87,29 @@ function headOf(runtime: Runtime, { trans, mayExecute, isMine }: Shown): Shape[]
     runtime.started_at ? trans.__('for %1', age(Date.now() / 1000 - runtime.started_at)) : ''
   ];
   const about = { 'data-runtime': runtime.id, 'data-title': title };
+  const path = plain(runtime.notebook || runtime.title);
+  const goes = runtime.notebook !== '' && !isMine(runtime);
   const shape = h(
     'div',
     { key: 'head' },
     h(
       'div',
-      { class: 'line' },
-      h('h3', { title: plain(runtime.notebook || runtime.title) }, title),
+      { class: 'line title' },
+      h('h3', { title: path }, goes ? button(title, { ...about, class: 'goes', 'data-do': 'open', 'data-path': runtime.notebook, 'aria-label': trans.__('Go to %1', title) }) : title),
       isMine(runtime) && h('span', { class: 'chip' }, trans.__('this notebook')),
-      runtime.shared && h('span', { class: 'chip' }, trans.__('shared')),
+      runtime.shared && h('span', { class: 'chip' }, trans.__('shared'))
+    ),
+    h(
+      'div',
+      { class: 'line controls' },
+      h('span', { class: 'quiet small' }, facts.filter(Boolean).join(' · ')),
       h(
         'span',
-        { class: 'aside nowrap' },
-        runtime.notebook && !isMine(runtime) && button(trans.__('Go to notebook'), { ...about, 'data-do': 'open', 'data-path': runtime.notebook, 'aria-label': trans.__('Go to %1', title) }),
+        { class: 'buttons' },
         button(trans.__('Timeline'), { ...about, 'data-do': 'timeline', 'aria-label': trans.__('Timeline of %1', title) }),
         mayExecute && runtime.engine === 'local' && button(trans.__('Shut down…'), { ...about, 'data-do': 'shutdown', 'aria-label': trans.__('Shut down %1', title) })
       )
     ),
-    h('p', { class: 'quiet small' }, facts.filter(Boolean).join(' · ')),
     runtime.reason && h('p', { class: 'attention', role: 'status' }, h('strong', {}, '⚠ '), plain(runtime.reason))
   );
   return [shape];

@@ -56,16 +56,17 @@ def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Makes servers, each kind once."""
     from tests.browser.servers import Server
 
-    running: dict[tuple[bool, bool, bool], Server] = {}
+    running: dict[tuple[bool, ...], Server] = {}
 
-    def server(*, classic: bool = False, dark: bool = False, panel: bool = False) -> Server:
+    def server(*, classic: bool = False, dark: bool = False, panel: bool = False, machine: bool = False) -> Server:
         if classic:
             pytest.importorskip("notebook", reason="notebook is not installed")
         if panel:
             pytest.importorskip("nbaccel_lab", reason="nbaccel-lab is not installed: make extension")
-        kind = (classic, dark, panel)
+        kind = (classic, dark, panel, machine)
         if kind not in running:
-            running[kind] = Server(tmp_path_factory.mktemp("server"), classic=classic, dark=dark, panel=panel)
+            folder = tmp_path_factory.mktemp("server")
+            running[kind] = Server(folder, classic=classic, dark=dark, panel=panel, machine=machine)
         return running[kind]
 
     yield server
@@ -81,9 +82,14 @@ def opened(browser: Any, servers: Callable[..., Any]) -> Iterator[Callable[..., 
     pages: list[NotebookPage] = []
 
     def open_notebook(
-        *cells: str, classic: bool = False, dark: bool = False, panel: bool = False, **options: Any
+        *cells: str,
+        classic: bool = False,
+        dark: bool = False,
+        panel: bool = False,
+        machine: bool = False,
+        **options: Any,
     ) -> NotebookPage:
-        server = servers(classic=classic, dark=dark, panel=panel)
+        server = servers(classic=classic, dark=dark, panel=panel, machine=machine)
         pages.append(NotebookPage(browser, server, cells, dark=dark, **options))
         return pages[-1]
 

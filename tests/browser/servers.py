@@ -12,6 +12,7 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from tests.ports import free_port
 
@@ -19,6 +20,8 @@ START_TIMEOUT_S = 120
 END_TIMEOUT_S = 90  # a server that is killed leaves its kernels, and one of them may compute for hours
 ROOT = Path(__file__).parent.parent.parent
 PREFIX = "/a%40b/"  # of a server with the panel: a character that is written in another way in a path
+NVML = Path(__file__).parent / "nvml"
+DEVICES = "devices.json"
 TOKEN = "a-token-of-the-tests"
 
 
@@ -26,13 +29,17 @@ class Server:
     """A Jupyter server on a port of its own; `address` is a notebook's page.
 
     With `panel` nbaccel-lab is in use. Then the server has a prefix, a token and XSRF checks, and Jupyter's files are
-    in a folder of its own. Without it, the server has none of this.
+    in a folder of its own. Without it, the server has none of this. With `machine` its machine seems to have the
+    devices that `have_devices` says.
     """
 
-    def __init__(self, folder: Path, *, classic: bool = False, dark: bool = False, panel: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, classic: bool = False, dark: bool = False, panel: bool = False, machine: bool = False
+    ) -> None:
         self.folder = folder
         self.classic = classic
         self.panel = panel
+        self.machine = machine
         self.port = free_port()
         self.base = PREFIX if panel else "/"
         self.runtime = Path(tempfile.mkdtemp(prefix="nb")) if panel else None  # sockets in it want a short path
@@ -62,6 +69,8 @@ class Server:
         }
         if self.runtime is not None:
             environment["JUPYTER_RUNTIME_DIR"] = str(self.runtime)
+        if self.machine:
+            environment |= {"PYTHONPATH": f"{NVML}:{ROOT}", "NBACCEL_TESTS_DEVICES": str(folder / DEVICES)}
         self._process = subprocess.Popen(
             command, stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True, env=environment, cwd=folder
         )
@@ -87,6 +96,10 @@ class Server:
         notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
         nbformat.write(notebook, self.file(name))
         return self.address(name)
+
+    def have_devices(self, devices: list[dict[str, Any]]) -> None:
+        """Let the machine have these devices, as `nvml/pynvml.py` reads them."""
+        self.file(DEVICES).write_text(json.dumps(devices))
 
     def url(self, path: str) -> str:
         """The address of a path of this server."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from collections.abc import Callable
 from typing import Any
 
 from tests.browser.test_cockpit import FAILS_ONCE
 from tests.browser.test_looks import AXE
+from tests.extension.fake_head import FakeHead
 from tests.rig import is_alive
 
 START = "%load_ext nbaccel\n%accel_init num_cpus=3 num_gpus=2"
@@ -177,6 +180,32 @@ def test_the_panel_and_a_timeline_are_where_they_were_after_the_page_is_loaded_a
     page.until(lambda: sorted(holders(runtime)) == ["again", "once"])
     assert timeline.count() == 1 and tab.count() == 1
     assert not page.refused
+
+
+def test_a_runtime_of_another_version_and_ignored_files_are_told_as_text(
+    opened: Callable[..., Any], servers: Callable[..., Any]
+) -> None:
+    folder = servers(panel=True).runtime
+    readable = folder / "nbaccel-readable.json"
+    readable.write_text("{}")
+    readable.chmod(0o644)
+    newer = FakeHead(folder, "newer", protocol=9, title="<img src=x onerror=document.body.remove()>")
+    with socket.socket(socket.AF_UNIX) as nobody_listens, contextlib.ExitStack() as at_the_end:
+        at_the_end.callback(newer.remove)
+        at_the_end.callback(readable.unlink)
+        nobody_listens.bind(newer.record["socket"])
+        newer.write_file()
+        page = opened("", panel=True)
+        panel = page.open_panel()
+        panel.get_by_text("The file nbaccel-readable.json is ignored: Others may read or write it").wait_for()
+        runtime = panel.locator(".nbaccel-runtime", has_text="<img src=x")
+        runtime.get_by_text("speaks version 9 of the observers' protocol").wait_for()
+        assert not panel.locator("img").count()
+        assert not runtime.get_by_text("Waiting for the first snapshot").is_visible(), "none will come"
+        page.page.goto(page.server.url("nbaccel/"))
+        page.page.get_by_text("speaks version 9 of the observers' protocol").wait_for()
+        page.page.get_by_text("nbaccel-readable.json").wait_for()
+        assert not page.page.locator("img").count() and not page.refused
 
 
 def test_a_hidden_tab_is_sent_nothing_until_it_is_shown_again(opened: Callable[..., Any]) -> None:

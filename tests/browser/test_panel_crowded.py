@@ -1,0 +1,139 @@
+"""A crowded panel: many devices with the processes of others, two notebooks, a training run, long names, what waits."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_panel import START, assert_accessible, holders, holding
+
+MANY = "%load_ext nbaccel\n%accel_init num_cpus=16 simulate=nvidia:8xH100"
+LONG = "train_the_large_model_on_all_shards_again"
+BUSY = f"""
+import time
+import nbaccel as ray
+
+@ray.remote(num_gpus=1, num_cpus=0)
+def {LONG}(seconds):
+    time.sleep(seconds)
+
+@ray.remote(num_gpus=0.5, num_cpus=0)
+def evaluate(seconds):
+    time.sleep(seconds)
+
+@ray.remote(num_gpus=1, num_cpus=0)
+class Retriever:
+    def is_ready(self):
+        return True
+
+retriever = Retriever.remote()
+assert ray.get(retriever.is_ready.remote())
+refs = [{LONG}.remote(3600) for _ in range(2)] + [evaluate.remote(3600) for _ in range(2)]
+refs += [{LONG}.options(num_gpus=6).remote(3600) for _ in range(3)]
+refs.append(evaluate.options(num_gpus=16, name="too_big").remote(1))
+"""
+RUN = """
+import os
+from nbaccel import train
+from nbaccel.train import RunConfig, ScalingConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+
+def train_func(config):
+    for epoch in range(8):
+        train.report({"epoch": epoch, "loss": 2 / 3**epoch})
+    while not os.path.exists(config["end"]):
+        time.sleep(0.05)
+
+trainer = DataParallelTrainer(
+    train_func,
+    train_loop_config={"epochs": 20, "end": os.path.abspath("run.may_end")},
+    scaling_config=ScalingConfig(num_workers=2, use_gpu=True),
+    run_config=RunConfig(name="mnist", storage_path=os.path.abspath("runs")),
+)
+result = trainer.fit()
+"""
+GIB = 1 << 30
+MODEL = "NVIDIA H100 80GB HBM3"
+# What sticks out of the panel to the right, or is wider than its box and cannot be scrolled.
+STICKS_OUT = """panel => {
+    const right = panel.getBoundingClientRect().right + 0.5;
+    const found = [...panel.querySelectorAll('*')].filter(each => !each.closest('.scroll, .unseen, svg, style')
+        && each.getBoundingClientRect().width && each.getBoundingClientRect().right > right);
+    return found.map(each => each.outerHTML.slice(0, 200));
+}"""
+
+
+@pytest.fixture
+def of_another_user() -> Iterator[int]:
+    """A process of another user, where this one may start any; else a process that cannot be seen."""
+    if os.getuid():
+        yield 2**22 + 1
+        return
+    folder = Path(tempfile.mkdtemp(prefix="nb"))
+    folder.chmod(0o755)
+    program = shutil.copy(shutil.which("sleep") or "", folder / "train_llm")
+    with subprocess.Popen([program, "3600"], user="nobody") as process:
+        yield process.pid
+        process.kill()
+    shutil.rmtree(folder)
+
+
+def devices(other: int) -> list[dict[str, Any]]:
+    """Eight devices; another user's process is on two of them."""
+    made = []
+    for number in range(8):
+        free = number > 5
+        processes = [] if free else [[other if number in (2, 3) else os.getpid(), (12 + 5 * number) * GIB]]
+        used = sum(size for _, size in processes)
+        facts = {"name": MODEL, "load": 0 if free else 97 - 13 * number, "watts": 512, "celsius": 61}
+        made.append({**facts, "used": used, "total": 80 * GIB, "processes": processes})
+    return made
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_crowded_panel_holds_all_that_is_in_it(
+    opened: Callable[..., Any], servers: Callable[..., Any], of_another_user: int, dark: bool
+) -> None:
+    servers(panel=True, machine=True, dark=dark).have_devices(devices(of_another_user))
+    look: dict[str, Any] = {"panel": True, "machine": True, "dark": dark}
+    other = opened(START, holding("left"), **look).run_all()
+    page = opened(MANY, BUSY, RUN, **look).run_all()
+    panel = page.open_panel()
+    ours = panel.locator(".nbaccel-runtime", has_text=page.name)
+    theirs = panel.locator(".nbaccel-runtime", has_text=other.name)
+    page.until(lambda: holders(theirs) == ["left"])
+    ours.get_by_text("mnist").first.wait_for()
+    ours.get_by_text("8 reports").first.wait_for()
+    page.until(lambda: holders(ours).count(LONG) == 2 and holders(ours).count("evaluate") == 2)
+    ours.get_by_text(f"{LONG} waits").wait_for()
+    ours.get_by_text("too_big").first.wait_for()
+
+    machine = panel.get_by_role("region", name="Devices of this machine")
+    assert machine.locator(".devices > li").count() == 8
+    assert machine.get_by_text(f"8 × {MODEL}").count() == 1
+    assert machine.get_by_role("meter", name="GPU 1 load").get_attribute("aria-valuetext") == "84 %"
+    assert machine.get_by_role("meter", name="GPU 1 memory").get_attribute("aria-valuetext") == "17 / 80 GiB"
+    assert machine.locator(".other", has_text=f"pid {of_another_user}").count() == 2
+    assert machine.locator(".other .chip").first.inner_text() == ("another user's" if os.getuid() else "of nobody")
+
+    page.screenshot("panel-crowded-dark" if dark else "panel-crowded", page.page)
+    item = page.page.locator(".nbaccel-status")
+    page.until(lambda: re.fullmatch(r"GPU 13/18 · \d+ %\s+⚠ \d+", item.inner_text().strip()))
+    assert not panel.evaluate(STICKS_OUT)
+    assert_accessible(page, ".nbaccel-panel")
+    ours.get_by_role("button", name="Details").click()
+    for tab in ours.get_by_role("tab").all():
+        tab.click()
+        assert not panel.evaluate(STICKS_OUT), tab.inner_text()
+    panel.get_by_role("button", name=f"Go to {other.name}").click()
+    theirs.get_by_text("this notebook").wait_for()
+    page.file("run.may_end").touch()
+    assert not page.refused
