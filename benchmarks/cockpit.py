@@ -6,7 +6,8 @@
   push    8 devices and 20 tasks, from the head's bytes to the page's message: CPU of the kernel's thread    goal 0.3 ms
   size    bytes of a snapshot: 8 devices and 20 tasks, 64 devices and the rows of 10,000 tasks          goal 8, 16 KB
   history 10,000 runs on 64 devices: a run written down, the first answers, the next          goal 32 KB, 2 KB a second
-  frame   64 devices and 500 tasks, a changed snapshot drawn and laid out in Chromium                         goal 16 ms
+  frame   64 devices and 500 tasks, 1,000 devices: 200 changed snapshots drawn and laid out       goal 8 ms, 95 % 16 ms
+          in Chromium; the first draw of each view is said apart
   watch   CPU per task of driver, head and workers, with a watcher and without, seven interleaved pairs      goal +2 %
 ```
 The kernel is a real one, so that a push includes what Jupyter does with a message.
@@ -159,8 +160,20 @@ _TIME_FRAMES = """
 """
 
 
+_MOUNT_AGAIN = """
+() => {
+  window.end();
+  asked.length = 0;
+  const began = performance.now();
+  window.end = widget.render({ model, el: document.body });
+  document.body.getBoundingClientRect();
+  window.costs.push(performance.now() - began);
+}
+"""
+
+
 def frame() -> None:
-    """What a new snapshot costs the page: the first, and the others while every number in them changes."""
+    """What a view's first draw costs the page, and then a new snapshot in which every number has changed."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import ARGUMENTS, CHROMIUM
@@ -192,11 +205,15 @@ def _frames(browser: Any, devices: int, tasks: int, views: tuple[str, ...]) -> N
     page = LoosePage(browser, snapshots[0])
     page.page.evaluate(_TIME_FRAMES)
     for view in views:
+        page.page.evaluate("costs.length = 0")
+        page.page.evaluate(_MOUNT_AGAIN)
         page.root.get_by_role("tab", name=view).click()
         if view == "Devices" and devices <= DEVICES_WITH_LINES:
             page.recall("readings", _readings(devices))
         if view == "Timeline":
             page.recall("runs", _runs(page.page.evaluate("Date.now() / 1000")))
+        page.page.evaluate("frame()")
+        first = max(page.page.evaluate("costs"))
         if view == "Tasks":
             page.root.get_by_role("button", name="train", exact=True).click()  # the row of the function opens
         costs = []
@@ -204,11 +221,10 @@ def _frames(browser: Any, devices: int, tasks: int, views: tuple[str, ...]) -> N
             page.page.evaluate("costs.length = 0")
             page.push(snapshot)
             costs.append(max(page.page.evaluate("costs")))
-        first, *others = costs
-        worst = sorted(others)[int(len(others) * 0.95)]
+        worst = sorted(costs)[int(len(costs) * 0.95)]
         print(
-            f"frame   {statistics.median(others):6.1f} ms (goal 8), 95 % under {worst:.1f} (goal 16), "
-            f"the first {first:.1f}   {view}, {devices} devices, {tasks} tasks"
+            f"frame   {statistics.median(costs):6.1f} ms (goal 8), 95 % under {worst:.1f} (goal 16), "
+            f"first draw {first:.1f}   {view}, {devices} devices, {tasks} tasks"
         )
     page.close()
 

@@ -46,6 +46,27 @@ def test_sixty_four_devices_and_five_hundred_tasks_are_drawn(loose: Callable[...
     assert page.root.locator("tr[data-task=t0]").count() == 1
 
 
+def test_of_a_thousand_devices_tiles_are_drawn_as_they_come_into_view(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(1000, 4))
+    region, tiles = page.root.get_by_role("region", name="1000 devices"), page.root.locator(".tile")
+    assert tiles.count() < 300
+    tile = page.root.get_by_role("button", name="GPU 3, held: task_3")
+    tile.evaluate("element => { element.mine = true }")
+    page.push(cluster(1000, 4, seq=2))
+    tile.get_by_text("17 %").wait_for()
+    assert tile.evaluate("element => element.mine")  # changed in its place
+    tile.hover()
+    page.root.locator(".hover").get_by_text("task_3").wait_for()
+    region.evaluate("element => element.scrollTo(0, element.scrollHeight)")
+    last = page.root.get_by_role("button", name="GPU 999, held: task_999")
+    last.click()
+    page.root.locator('tr[data-device="GPU 999"]').wait_for()
+    assert tiles.count() < 300
+    last.focus()
+    page.page.keyboard.press("Shift+Tab")
+    page.root.locator(".hover").get_by_text("task_998").wait_for()
+
+
 def test_many_tasks_of_one_function_are_a_row_that_opens(loose: Callable[..., LoosePage]) -> None:
     snapshot = cluster(2, 30)
     for number, row in enumerate(snapshot["tasks"]):

@@ -88,7 +88,33 @@ test("more than eight devices are tiles, and a tile shows its row", () => {
   assert.equal(tiles()[3].props["aria-label"], "GPU 3, shared: half 0.25; Keeper 0.25, 83 %, 12 GiB of 80 GiB");
   assert.ok(!shapes(drawDevices(scene, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
   state.device = scene.devices[3].key;
-  assert.ok(shapes(drawDevices(scene, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
+  const shown = sceneOf(many(64, 4), { ...ASKED, tab: "devices", device: state.device }, NOW);
+  assert.ok(shapes(drawDevices(shown, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
+});
+
+test("of a thousand devices the tiles in sight are drawn, in whole lines, and all are counted", () => {
+  const state = newState(true);
+  state.tiles = { top: 400, height: 200, row: 40, columns: 16 };
+  const scene = sceneOf(many(1000, 4), { ...ASKED, tab: "devices", tiles: state.tiles, device: "/GPU/999" }, NOW);
+  const drawn = shapes(drawDevices(scene, state).filter(Boolean));
+  const tiles = drawn.filter((each) => each.props["aria-posinset"]);
+  assert.equal(tiles.length % 16, 0);
+  assert.ok(tiles.length < 200, `${tiles.length} tiles`);
+  assert.ok(tiles[0].props["aria-posinset"] <= 10 * 16 + 1 && tiles.at(-1).props["aria-posinset"] >= 15 * 16);
+  assert.equal(tiles[0].props["aria-setsize"], 1000);
+  const heights = drawn.filter((each) => each.props.class === "gap").map((each) => parseInt(each.props.style.slice(7)) + 4);
+  assert.equal(heights.reduce((sum, each) => sum + each, 0) + (40 * tiles.length) / 16, 40 * Math.ceil(1000 / 16));
+  assert.match(drawn.map((each) => each.children.filter((child) => typeof child === "string").join("")).join("\n"), /Held by half × 500, Keeper × 500, train × 500/);
+  assert.ok(drawn.some((each) => each.tag === "tr" && each.props["data-device"] === "GPU 999"));
+});
+
+test("the tile under the pointer has a card with its holders", () => {
+  const state = newState(true);
+  const scene = sceneOf(many(64, 4), { ...ASKED, tab: "devices" }, NOW);
+  const card = () => shapes(drawDevices(scene, state).filter(Boolean)).find((each) => each.props.class === "hover");
+  assert.equal(card(), undefined);
+  state.hover = { bar: scene.devices[0].key, style: "" };
+  assert.match(words(card()), /GPU 0 held.*train.*cell \[7\] line 3/);
 });
 
 test("what is alike of all devices is said once", () => {

@@ -8,7 +8,7 @@ import { finder, foundNow } from "./finding.js";
 import { isHere } from "./going.js";
 import { historian } from "./history.js";
 import { drawEmpty, drawFrame, drawOnly } from "./draw_frame.js";
-import { measureRows, watchRows } from "./rows_in_sight.js";
+import { measureRows, measureTiles, watchRows } from "./rows_in_sight.js";
 import { endings, notify } from "./notices.js";
 import { sceneOf } from "./scene.js";
 import { measure } from "./sight.js";
@@ -98,11 +98,12 @@ export function mount(place, source, options = {}) {
 
 /** @param {HTMLElement} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state), past: state.past };
+  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state), past: state.past, device: state.device, tiles: state.tiles };
   const scene = sceneOf(snapshot, asked, now);
   if (scene.timeline) state.shown = { from: scene.timeline.start, to: scene.timeline.start + scene.timeline.seconds };
   const drawn = () => /** @type {import("./dom.js").Child[]} */ ((state.only ? drawOnly(scene, state) : drawFrame(scene, state)).filter(Boolean));
   draw(root, drawn());
+  if (measureTiles(root, state)) return drawSnapshot(root, snapshot, state, now);
   if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
   if ((state.tab === "runs" || state.only) && measureRows(root, state)) draw(root, drawn());
   followLog(root, state);

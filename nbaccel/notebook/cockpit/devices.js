@@ -10,7 +10,12 @@ import { age, amount, plain, size } from "./words.js";
 /** @typedef {import("./types.js").Holder} Holder */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 
+const MOST_TILES = 128; // more are drawn as they come into view
+const LINES_BEYOND = 1; // lines of tiles that are drawn above and below what is in sight
+
 /**
+ * @typedef {{top: number, height: number, row: number, columns: number}} TilesInSight as measured on the page
+ *
  * @typedef {object} HolderView
  * @property {string} key
  * @property {string} name
@@ -45,16 +50,54 @@ import { age, amount, plain, size } from "./words.js";
  * @property {HolderView[]} holders
  */
 
-/** @param {Snapshot} snapshot @param {number} now @param {import("./readings.js").Readings | null} [readings] @returns {DeviceView[]} */
-export function deviceViews(snapshot, now, readings = null) {
+/** The devices as far as they are in sight, and what is said of all of them; without `asked` only the latter.
+ * @param {Snapshot} snapshot @param {number} now @param {import("./scene.js").Asked | null} asked */
+export function devicesOf(snapshot, now, asked) {
   const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  const labels = deviceLabels(snapshot.devices ?? []);
-  return rows.map((row) => ({
+  const view = (/** @type {DeviceRow} */ row) => ({
     ...deviceView(row, labels.get(row) ?? "", several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now),
-    lines: row.metrics ? linesOf(readings, row) : null,
-  }));
+    lines: row.metrics ? linesOf(asked?.past?.readings?.data, row) : null,
+  });
+  const { first, last } = tilesInSight(rows.length, asked?.tiles);
+  const drawn = rows.slice(first, last);
+  const chosen = asked?.device ? rows.find((row) => deviceKey(row) === asked.device) : null;
+  const labels = deviceLabels(rows.some((row) => row.parent) ? (snapshot.devices ?? []) : chosen ? [...drawn, chosen] : drawn);
+  return {
+    devices: asked ? drawn.map(view) : [],
+    devicesBefore: first,
+    deviceTotal: rows.length,
+    sameModel: rows.length > 1 && new Set(rows.map(modelOf)).size === 1,
+    chosenDevice: chosen ? view(chosen) : null,
+    heldBy: heldBy(rows),
+  };
+}
+
+/** Which of many tiles are drawn, in whole lines; a few are all drawn. @param {number} total @param {TilesInSight} [sight] */
+function tilesInSight(total, sight = { top: 0, height: 460, row: 40, columns: 20 }) {
+  if (total <= MOST_TILES) return { first: 0, last: total };
+  const { top, height, row, columns } = sight;
+  const last = Math.min(total, columns * (Math.ceil((top + height) / row) + LINES_BEYOND));
+  return { first: Math.max(0, Math.min(Math.floor(top / row) - LINES_BEYOND, Math.floor(total / columns))) * columns, last };
+}
+
+/** "train × 128", "Model": who holds how many devices, the most first. @param {DeviceRow[]} rows */
+function heldBy(rows) {
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  for (const row of rows) for (const { name } of row.holders ?? []) numbers.set(name, (numbers.get(name) ?? 0) + 1);
+  return [...numbers].sort((a, b) => b[1] - a[1]).map(([name, number]) => plain(name) + (number > 1 ? ` × ${number}` : ""));
+}
+
+/** @param {DeviceRow} row */
+function deviceKey(row) {
+  return `${row.node_id ?? ""}/${row.resource}/${row.id}`;
+}
+
+/** @param {DeviceRow} row */
+function modelOf(row) {
+  return `${row.name || row.type || row.family}·${row.parent ? "" : (row.profile ?? "")}·${row.kind ?? "real"}`;
 }
 
 /** @param {DeviceRow} row @param {string} label @param {string} node @param {Snapshot} snapshot @param {number} now */
@@ -62,7 +105,7 @@ function deviceView(row, label, node, snapshot, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], snapshot, now);
   return {
-    key: `${row.node_id ?? ""}/${row.resource}/${row.id}`,
+    key: deviceKey(row),
     label,
     title: row.parent ? plain(row.id) : "",
     node,

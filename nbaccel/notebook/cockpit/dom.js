@@ -14,12 +14,37 @@ const DRAWN = Symbol("drawn");
 /** Describe an element. `key` names it among its siblings; `false` and `null` props are left out.
  * @param {string} tag @param {Record<string, any>} [props] @param {...Given} children @returns {Shape} */
 export function h(tag, props = {}, ...children) {
-  const { key = "", ...rest } = props;
-  return { tag, key, props: rest, children: /** @type {Child[]} */ (children.flat().filter((each) => each || each === "")) };
+  /** @type {Child[]} */
+  const given = [];
+  for (const child of children) {
+    if (!Array.isArray(child)) child || child === "" ? given.push(child) : null;
+    else for (const each of child) if (each || each === "") given.push(each);
+  }
+  return { tag, key: props.key ?? "", props, children: given };
 }
 
 /** Make the element's children what is described. @param {Element} parent @param {Child[]} children */
 export function draw(parent, children) {
+  if (!fits(parent, children)) return arrange(parent, children);
+  let node = parent.firstChild;
+  for (const child of children) {
+    if (node) update(node, child);
+    node = node?.nextSibling ?? null;
+  }
+}
+
+/** Whether the children are the same elements in the same order as before. @param {Element} parent @param {Child[]} children */
+function fits(parent, children) {
+  let node = parent.firstChild;
+  for (const child of children) {
+    if (!node || !isOf(node, child) || (typeof child !== "string" && child.key !== keyOf(node))) return false;
+    node = node.nextSibling;
+  }
+  return !node;
+}
+
+/** Elements come, go or move. @param {Element} parent @param {Child[]} children */
+function arrange(parent, children) {
   const old = /** @type {ChildNode[]} */ ([...parent.childNodes]);
   const keyed = new Map(old.filter((node) => keyOf(node)).map((node) => [keyOf(node), node]));
   const plainOnes = old.filter((node) => !keyOf(node));
@@ -40,17 +65,20 @@ function keyOf(node) {
   return /** @type {any} */ (node)[DRAWN]?.key ?? "";
 }
 
+/** @param {Node} node @param {Child} child */
+function isOf(node, child) {
+  return typeof child === "string" ? node.nodeType === 3 : /** @type {any} */ (node)[DRAWN]?.tag === child.tag;
+}
+
 /** The node that was drawn for this child before.
  * @param {Child} child @param {Map<string, ChildNode>} keyed @param {ChildNode[]} others @returns {ChildNode | undefined} */
 function matching(child, keyed, others) {
-  const same = (/** @type {Node} */ node) =>
-    typeof child === "string" ? node.nodeType === 3 : /** @type {any} */ (node)[DRAWN]?.tag === child.tag;
   if (typeof child !== "string" && child.key) {
     const node = keyed.get(child.key);
     keyed.delete(child.key);
-    return node && same(node) ? node : undefined;
+    return node && isOf(node, child) ? node : undefined;
   }
-  const index = others.findIndex(same);
+  const index = others.findIndex((node) => isOf(node, child));
   return index < 0 ? undefined : others.splice(0, index + 1)[index];
 }
 
@@ -74,8 +102,8 @@ function update(node, child) {
   const drawn = /** @type {any} */ (element)[DRAWN];
   if (drawn.shape === child) return; // the very description that it was drawn from
   const before = drawn.props;
-  for (const name of Object.keys(before)) if (!(name in child.props)) set(element, name, null);
-  for (const [name, value] of Object.entries(child.props)) if (before[name] !== value) set(element, name, value);
+  for (const name in before) if (!(name in child.props)) set(element, name, null);
+  for (const name in child.props) if (before[name] !== child.props[name]) set(element, name, child.props[name]);
   // The person types into it: what was described last may not be what it shows.
   if ("value" in child.props && /** @type {any} */ (element).value !== child.props.value) set(element, "value", child.props.value);
   drawn.props = child.props;
@@ -85,6 +113,7 @@ function update(node, child) {
 
 /** @param {Element} element @param {string} name @param {any} value */
 function set(element, name, value) {
+  if (name === "key") return; // names it among its siblings
   if (name === "value") /** @type {any} */ (element).value = value ?? "";
   else if (value == null || value === false) element.removeAttribute(name);
   else if (name === "style") element.setAttribute("style", value);

@@ -15,31 +15,25 @@ const MOST_ROWS = 8; // devices with a row each; more are tiles
 
 /** @param {Scene} scene @param {State} state */
 export function drawDevices(scene, state) {
-  if (!scene.devices.length) {
+  if (!scene.deviceTotal) {
     return [empty(["No accelerator.", ...scene.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
   }
-  if (scene.devices.length <= MOST_ROWS) return [models(scene.devices), rows(scene.devices, scene, state)];
-  const chosen = scene.devices.filter((device) => device.key === state.device);
-  return [models(scene.devices), drawTiles(scene.devices, state), chosen.length > 0 && rows(chosen, scene, state)];
+  if (scene.deviceTotal <= MOST_ROWS) return [models(scene), rows(scene.devices, scene, state)];
+  return [models(scene), drawTiles(scene, state), scene.chosenDevice && rows([scene.chosenDevice], scene, state)];
 }
 
-/** What the devices are, said once where they are alike; else each row says it. @param {DeviceView[]} devices */
-function models(devices) {
-  if (!sameModel(devices)) return null;
+/** What the devices are, said once where they are alike; else each row says it. @param {Scene} scene */
+function models({ sameModel, deviceTotal, devices }) {
+  if (!sameModel) return null;
   const [{ model, mark }] = devices;
-  return h("p", { class: "quiet small models", key: "models" }, `${devices.length} × ${model} `, mark && chip(mark));
-}
-
-/** @param {DeviceView[]} devices */
-function sameModel(devices) {
-  return devices.length > 1 && devices.every((device) => device.model === devices[0].model && device.mark === devices[0].mark);
+  return h("p", { class: "quiet small models", key: "models" }, `${deviceTotal} × ${model} `, mark && chip(mark));
 }
 
 /** @param {DeviceView[]} devices @param {Scene} scene @param {State} state */
 function rows(devices, scene, state) {
   const measured = devices.some((device) => device.utilisation || device.memory);
   const several = devices.some((device) => device.node);
-  const said = sameModel(scene.devices);
+  const said = scene.sameModel;
   const columns = ["Device", ...(several ? ["Node"] : []), scene.ended ? "State" : "In use", ...(measured ? ["Load, memory, power"] : []), ...(scene.ended ? [] : ["Held by"])];
   return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, scene, state)));
 }

@@ -13,7 +13,7 @@ import { h } from "./dom.js";
  * @param {{rows?: number, sort?: import("./task_rows.js").Sort, sight?: string}} [more] how many rows there are of which some are drawn */
 export function table(caption, columns, rows, more = {}) {
   const heads = columns.map((column, index) => head(typeof column === "string" ? { name: column } : column, index, more.sort));
-  return h("div", { class: "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0", "data-sight": more.sight ?? null },
+  return h("div", { class: caption === "Devices" ? "scroll whole" : "scroll", key: caption, role: "region", "aria-label": caption, tabindex: "0", "data-sight": more.sight ?? null },
     h("table", { "aria-rowcount": more.rows && more.rows + 1 }, h("caption", { class: "unseen" }, caption),
       h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
 }

@@ -4,36 +4,64 @@ import { h } from "./dom.js";
 import { between, spark } from "./draw_spark.js";
 
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
+/** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
 
 const GROUPS = 8; // names of holders that are told
+const GAP_PX = 4; // between tiles
 
-/** @param {DeviceView[]} devices @param {State} state */
-export function drawTiles(devices, state) {
+/** @param {Scene} scene @param {State} state */
+export function drawTiles(scene, state) {
+  const { devices, devicesBefore, deviceTotal } = scene;
+  const inSight = devices.length < deviceTotal ? state.tiles ?? { row: 40, columns: 20 } : null;
+  const lines = (/** @type {number} */ number) => Math.ceil(number / (inSight?.columns ?? 1)) * (inSight?.row ?? 0);
+  const lined = devices.some((device) => device.lines);
+  const list = h("ul", { class: lined ? "tiles lined" : "tiles", "aria-label": "Devices" },
+    emptyLines("above", lines(devicesBefore)),
+    devices.map((device, index) => knownTile(device, inSight ? devicesBefore + index + 1 : 0, deviceTotal, state)),
+    emptyLines("below", lines(deviceTotal) - lines(devicesBefore + devices.length)));
   return h("div", { key: "tiles" },
-    h("ul", { class: "tiles", "aria-label": "Devices" }, devices.map((device) => knownTile(device, state))),
-    h("p", { class: "quiet small", key: "holders" }, heldBy(devices), devices.some((device) => device.lines) && " · Lines: load (filled), memory and power (dotted) of the last two minutes."));
+    inSight ? h("div", { class: "scroll of-tiles", role: "region", tabindex: "0", "aria-label": `${deviceTotal} devices` }, list) : list,
+    h("p", { class: "quiet small", key: "holders" }, heldWords(scene.heldBy), lined && " · Lines: load (filled), memory and power (dotted) of the last two minutes."),
+    cardOf(devices.find((device) => device.key === state.hover.bar), state));
 }
 
-/** The tile as it was drawn last, if nothing in it has changed. @param {DeviceView} device @param {State} state */
-function knownTile(device, state) {
+/** The place of tiles that are not drawn. @param {string} where @param {number} height */
+function emptyLines(where, height) {
+  return height > GAP_PX && h("li", { key: where, class: "gap", "aria-hidden": "true", style: `height:${height - GAP_PX}px` });
+}
+
+/** What the tile under the pointer, or with the focus, is about. @param {DeviceView | undefined} device @param {State} state */
+function cardOf(device, state) {
+  if (!device) return null;
+  const { node, label, model, holders, utilisation, memory, facts, reason } = device;
+  const held = holders.map((holder) => h("div", { key: holder.key }, h("span", { class: `swatch c${holder.colour}` }), h("strong", {}, holder.name), " ",
+    [holder.part, holder.cell && `cell ${holder.cell}`, holder.owner, holder.age].filter(Boolean).join(" · ")));
+  return h("div", { class: "hover", key: "hover", style: state.hover.style, "aria-hidden": "true" },
+    h("strong", {}, [node, label].filter(Boolean).join(" ")), ` ${device.state}`, held,
+    h("div", { class: "quiet small" }, [utilisation?.text, memory?.text, facts, between(device.lines?.utilisation), reason].filter(Boolean).join(" · ") || model));
+}
+
+/** The tile as it was drawn last, if nothing in it has changed. @param {DeviceView} device
+ * @param {number} place among all, from 1; 0 where all are drawn @param {number} total @param {State} state */
+function knownTile(device, place, total, state) {
   const chosen = device.key === state.device;
   const words = tileWords(device);
-  const content = [words, chosen, device.holders.map((holder) => `${holder.colour}/${holder.fraction}`)].join("\n");
+  const content = [words, chosen, place, device.holders.map((holder) => `${holder.colour}/${holder.fraction}`)].join("\n");
   const known = state.rows.get(`tile ${device.key}`);
   if (known?.content === content && known.of === device.lines) return known.shape;
-  const shape = tile(device, words, chosen);
+  const shape = tile(device, words, chosen, place ? { "aria-posinset": place, "aria-setsize": total } : {});
   state.rows.set(`tile ${device.key}`, { content, shape, of: device.lines });
   return shape;
 }
 
-/** @param {DeviceView} device @param {string} words @param {boolean} chosen */
-function tile(device, words, chosen) {
+/** @param {DeviceView} device @param {string} words @param {boolean} chosen @param {Record<string, number>} places */
+function tile(device, words, chosen, places) {
   const number = device.label.replace(/^\S+ /, "");
   const parts = device.holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }));
-  return h("li", { key: device.key },
-    h("button", { type: "button", class: "tile", "data-act": "tile", "data-device": device.key, "aria-expanded": String(chosen), "aria-label": words, title: words },
-      h("span", { class: "number" }, h("span", {}, number), h("span", { class: "quiet" }, device.utilisation?.text ?? "")),
+  return h("li", { key: device.key, ...places },
+    h("button", { type: "button", class: "tile", "data-act": "tile", "data-device": device.key, "data-bar": device.key, "aria-expanded": String(chosen), "aria-label": words },
+      h("span", { class: "number" }, number), device.utilisation && h("span", { class: "load quiet" }, device.utilisation.text),
       h("span", { class: "bar" }, parts), device.lines && spark(linesIn(device.lines))));
 }
 
@@ -49,13 +77,8 @@ function tileWords(device) {
   return `${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
 }
 
-/** "Held by shard × 128, Model × 2". @param {DeviceView[]} devices */
-function heldBy(devices) {
-  /** @type {Map<string, number>} */
-  const numbers = new Map();
-  for (const device of devices) for (const { name } of device.holders) numbers.set(name, (numbers.get(name) ?? 0) + 1);
-  const sorted = [...numbers].sort((a, b) => b[1] - a[1]);
-  const names = sorted.slice(0, GROUPS).map(([name, number]) => (number > 1 ? `${name} × ${number}` : name));
-  if (sorted.length > GROUPS) names.push(`and ${sorted.length - GROUPS} more`);
-  return names.length ? `Held by ${names.join(", ")}` : "Nobody holds one.";
+/** "Held by shard × 128, Model × 2". @param {string[]} names */
+function heldWords(names) {
+  const more = names.length > GROUPS ? [`and ${names.length - GROUPS} more`] : [];
+  return names.length ? `Held by ${[...names.slice(0, GROUPS), ...more].join(", ")}` : "Nobody holds one.";
 }

@@ -2,14 +2,16 @@
 
 /** @typedef {import("./state.js").State} State */
 
+const TILES = ".scroll.of-tiles";
 const REGIONS = ".scroll[data-sight]";
 
 /** @param {HTMLElement} root @param {State} state @param {() => void} redraw @returns {() => void} what ends it */
 export function watchRows(root, state, redraw) {
   const scrolled = (/** @type {Event} */ event) => {
     const region = /** @type {HTMLElement} */ (event.target);
-    if (!region.matches?.(REGIONS)) return;
-    note(region, state);
+    if (region.matches?.(TILES)) measureTiles(root, state);
+    else if (region.matches?.(REGIONS)) note(region, state);
+    else return;
     redraw();
   };
   const moved = (/** @type {Event} */ event) => {
@@ -40,6 +42,23 @@ export function listening(root, scrolled, moved) {
 export function measureRows(root, state) {
   const regions = /** @type {HTMLElement[]} */ ([...root.querySelectorAll(REGIONS)]);
   return regions.map((region) => note(region, state)).some(Boolean);
+}
+
+/** Where the tiles stand and how many are in a line. @param {HTMLElement} root @param {State} state
+ * @returns {boolean} whether others have to be drawn */
+export function measureTiles(root, state) {
+  const region = root.querySelector(TILES);
+  const tile = region?.querySelector("li:not(.gap)");
+  const list = tile?.parentElement;
+  if (!region || !tile || !list) return false;
+  const style = getComputedStyle(list);
+  const now = {
+    top: region.scrollTop, height: region.clientHeight, columns: style.gridTemplateColumns.split(" ").length,
+    row: tile.getBoundingClientRect().height + parseFloat(style.rowGap),
+  };
+  const before = state.tiles;
+  state.tiles = now;
+  return before?.columns !== now.columns || Math.abs(before.top - now.top) > now.row || Math.abs(before.height - now.height) > now.row || Math.abs(before.row - now.row) > 0.1;
 }
 
 /** @param {HTMLElement} region @param {State} state */

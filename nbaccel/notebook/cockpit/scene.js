@@ -1,6 +1,6 @@
 // From a snapshot to everything that a view draws: a pure function, and the only place that knows what a snapshot means.
 
-import { deviceViews } from "./devices.js";
+import { devicesOf } from "./devices.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
 import { ordered } from "./task_rows.js";
@@ -12,7 +12,7 @@ import { age, amount, count, duration, plain } from "./words.js";
 /** @typedef {{key: string, kind: string, message: string, age: string, never: string}} AlertView never: the task of which it says that it cannot start */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string, moves: boolean}} NodeView moves: it comes or goes */
 /** @typedef {import("./types.js").Found} Found */
-/** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, past?: Record<string, import("./history.js").Past>}} Asked what the person has chosen */
+/** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, past?: Record<string, import("./history.js").Past>, device?: string, tiles?: import("./devices.js").TilesInSight}} Asked what the person has chosen */
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
@@ -34,7 +34,7 @@ export function sceneOf(given, asked, now) {
     busy: ended ? [] : busyOf(snapshot),
     resources: resourcesOf(snapshot, ended !== ""),
     tabs: tabsOf(snapshot, counts, runs),
-    devices: deviceViews(snapshot, now, tab === "devices" ? asked.past?.readings?.data : null),
+    ...devicesOf(snapshot, now, tab === "devices" ? asked : null),
     found: (snapshot.found ?? []).map(plain),
     waiting: waitingViews(snapshot, now),
     tasks,
@@ -79,14 +79,16 @@ function titleOf(snapshot) {
 
 /** How many devices of each kind are held, or the CPUs where there is none: ["2 of 2 GPUs busy"]. @param {Snapshot} snapshot */
 function busyOf(snapshot) {
-  /** @type {Map<string, boolean[]>} */
-  const held = new Map();
+  /** @type {Map<string, {held: number, all: number}>} */
+  const kinds = new Map();
   for (const row of snapshot.devices ?? []) {
     if (row.offered === false) continue;
-    const isHeld = Boolean(row.holders?.length || row.free_reason);
-    held.set(row.resource, [...(held.get(row.resource) ?? []), isHeld]);
+    const kind = kinds.get(row.resource) ?? { held: 0, all: 0 };
+    kind.all += 1;
+    if (row.holders?.length || row.free_reason) kind.held += 1;
+    kinds.set(row.resource, kind);
   }
-  if (held.size) return [...held].map(([name, each]) => `${each.filter(Boolean).length} of ${count(each.length, plain(name))} busy`);
+  if (kinds.size) return [...kinds].map(([name, { held, all }]) => `${held} of ${count(all, plain(name))} busy`);
   const sum = (/** @type {"totals" | "available"} */ of) =>
     (snapshot.nodes ?? []).reduce((all, node) => all + (node.alive === false ? 0 : (node[of]?.CPU ?? 0)), 0);
   return sum("totals") ? [`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`] : [];

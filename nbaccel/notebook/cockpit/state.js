@@ -18,6 +18,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {string} device the key of the device whose tile was clicked
  * @property {{top: number, height: number, row: number}} scrolled of the tasks, as measured on the page
  * @property {Map<string, {top: number, height: number, row: number}>} sights of other tables of many rows, likewise
+ * @property {import("./devices.js").TilesInSight | undefined} tiles likewise, where there are too many to draw them all
  * @property {string} heldSight the table under the pointer, whose order stands still
  * @property {string} only id of the run or experiment of whose card this view is a part; "" for the whole cockpit
  * @property {boolean} wide more rows have been asked for
@@ -56,6 +57,7 @@ export function newState(details) {
     device: "",
     scrolled: { top: 0, height: 460, row: 46 },
     sights: new Map(),
+    tiles: undefined,
     heldSight: "",
     only: "",
     wide: false,

@@ -55,16 +55,20 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & tr.gap{border:0}
 & .models{margin:8px 0 -2px}
 & code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
-& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(68px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
-& .tiles li{margin:0;min-width:0}
-& .tile{display:block;width:100%;padding:3px 6px 6px;text-align:left}
+& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
+& .tiles li{margin:0;min-width:0;height:calc(1.34em + 20px);contain:size layout style}
+& .tiles.lined li{height:calc(1.34em + 38px)}
+& .tiles li.gap{grid-column:1/-1}
+& .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}
+& .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}
 & .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
-& .tile .number{display:flex;justify-content:space-between;gap:4px;white-space:nowrap;overflow:hidden;font-size:.92em}
+& .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}
+& .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}
 & .tile .bar{width:100%;height:8px}
 & .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
 & .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
 & .scroll{overflow:auto;max-height:460px;margin-top:6px}
-& .scroll[aria-label=Devices]{max-height:none}
+& .scroll.whole{max-height:none}
 & select{max-width:24ch}
 & table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
 & tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}

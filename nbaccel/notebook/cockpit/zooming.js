@@ -8,6 +8,8 @@ const LEAST_S = 0.05; // there is nothing to be seen below it
 const LEAST_DRAG_PX = 6; // less is a click
 const CARD_PX = 246; // the widest hover card and its margins
 
+const HOVERS = ["pointerover", "pointerleave", "focusin", "focusout"];
+
 /** The range around a place of it, `by` times as long. @param {Range} range @param {number} by @param {number} [place] from 0 to 1 @returns {Range} */
 export function zoomed({ from, to }, by, place = 0.5) {
   const length = Math.max(LEAST_S, (to - from) * by);
@@ -70,10 +72,11 @@ export function watchZoom(root, state, shown, redraw) {
     began = null;
     redraw(true);
   };
-  const hovered = (/** @type {PointerEvent} */ event) => {
-    const bar = event.type === "pointerover" ? /** @type {SVGElement | null} */ (/** @type {Element} */ (event.target).closest?.("[data-bar]"))?.dataset.bar ?? "" : "";
+  const hovered = (/** @type {Event} */ event) => {
+    const over = /** @type {SVGElement | null} */ (/pointerover|focusin/.test(event.type) ? /** @type {Element} */ (event.target).closest?.("[data-bar]") : null);
+    const bar = over?.dataset.bar ?? "";
     if (bar === state.hover.bar) return;
-    state.hover = { bar, style: bar && placeOfCard(root, /** @type {Element} */ (event.target)) };
+    state.hover = { bar, style: over ? placeOfCard(root, over) : "" };
     redraw(false);
   };
   const key = (/** @type {KeyboardEvent} */ event) => {
@@ -87,14 +90,12 @@ export function watchZoom(root, state, shown, redraw) {
   root.addEventListener("wheel", wheel, { passive: false });
   root.addEventListener("pointerdown", pressed);
   root.addEventListener("pointerup", released);
-  root.addEventListener("pointerover", hovered);
-  root.addEventListener("pointerleave", hovered);
+  for (const type of HOVERS) root.addEventListener(type, hovered);
   const end = () => {
     root.removeEventListener("wheel", wheel);
     root.removeEventListener("pointerdown", pressed);
     root.removeEventListener("pointerup", released);
-    root.removeEventListener("pointerover", hovered);
-    root.removeEventListener("pointerleave", hovered);
+    for (const type of HOVERS) root.removeEventListener(type, hovered);
   };
   return { key, end };
 }

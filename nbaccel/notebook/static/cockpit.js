@@ -1,616 +1,643 @@
 // nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
-function copyText(s,p){const cy=s.defaultView?.navigator.clipboard;
-if(cy)cy.writeText(p).catch(()=>copySelected(s,p));
-else copySelected(s,p)}
-function copySelected(s,p){const aB=s.createElement("textarea");
-aB.value=p;
-aB.style.position="fixed";
-s.body.append(aB);
-aB.select();
-s.execCommand("copy");
-aB.remove()}
+function copyText(t,q){const cC=t.defaultView?.navigator.clipboard;
+if(cC)cC.writeText(q).catch(()=>copySelected(t,q));
+else copySelected(t,q)}
+function copySelected(t,q){const aI=t.createElement("textarea");
+aI.value=q;
+aI.style.position="fixed";
+t.body.append(aI);
+aI.select();
+t.execCommand("copy");
+aI.remove()}
 const STEP=0.8;
-function isHere(f,F){return F.startsWith("[")&&Boolean(f.closest(".jp-Notebook"))}
-async function dN(f,F,ac){const bQ=f.closest(".jp-Notebook");
-const s=f.ownerDocument.defaultView;
-if(!bQ||!s)return;
-const ch=F.split(" ")[0];
-const ad=(p)=>[...bQ.querySelectorAll(".jp-InputPrompt")].find((N)=>N.textContent===`${p}:`)?.closest(".jp-Cell");
-const bB=bQ.querySelector(".jp-WindowedPanel-outer")??bQ;
-const B=bB.scrollTop;
-let cell=ad(ch);
-for(let cr=0;!cell&&cr<bB.scrollHeight;cr+=STEP*bB.clientHeight){bB.scrollTop=cr;
-await new Promise((W)=>s.requestAnimationFrame(()=>s.requestAnimationFrame(W)));
-cell=ad(ch)}
-if(!cell)bB.scrollTop=B;
-cell??=ad("[*]");
-if(!cell)return ac(`No cell of this notebook is ${ch} any more.`);
+function isHere(g,F){return F.startsWith("[")&&Boolean(g.closest(".jp-Notebook"))}
+async function dT(g,F,ai){const bX=g.closest(".jp-Notebook");
+const t=g.ownerDocument.defaultView;
+if(!bX||!t)return;
+const co=F.split(" ")[0];
+const aj=(q)=>[...bX.querySelectorAll(".jp-InputPrompt")].find((R)=>R.textContent===`${q}:`)?.closest(".jp-Cell");
+const bE=bX.querySelector(".jp-WindowedPanel-outer")??bX;
+const y=bE.scrollTop;
+let cell=aj(co);
+for(let bq=0;!cell&&bq<bE.scrollHeight;bq+=STEP*bE.clientHeight){bE.scrollTop=bq;
+await new Promise((_)=>t.requestAnimationFrame(()=>t.requestAnimationFrame(_)));
+cell=aj(co)}
+if(!cell)bE.scrollTop=y;
+cell??=aj("[*]");
+if(!cell)return ai(`No cell of this notebook is ${co} any more.`);
 cell.scrollIntoView({block:"center"});
 (cell).focus({preventScroll:true})}
 const SIZES=([[2**40,"TiB"],[2**30,"GiB"],[2**20,"MiB"],[2**10,"KiB"]]);
 const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
 const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
-function amount(bz){return String(Math.round(bz*10000)/10000)}
-function size(bK){if(bK==null)return"unknown";
-for(const[c$,O]of SIZES){if(bK>=c$){const C=bK/c$;
-return`${C>=10||Number.isInteger(C)?Math.round(C):C.toFixed(1)} ${O}`}}
-return`${bK} B`}
-function age(ai){const aj=Math.max(0,Math.floor(ai));
-const aZ=(n)=>String(n).padStart(2,"0");
-if(aj<60)return`${aj} s`;
-if(aj<3600)return`${Math.floor(aj/60)} min ${aZ(aj%60)} s`;
-return`${Math.floor(aj/3600)} h ${aZ(Math.floor((aj%3600)/60))} min`}
-function duration(ai){return ai<9.95?`${Math.max(0,ai).toFixed(1)} s`:age(ai)}
-function clock(bE,j){const D=new Date(bE*1000);
-const aZ=(n)=>String(n).padStart(2,"0");
-const[de,cz]=[`${aZ(D.getMonth()+1)}-${aZ(D.getDate())}`,`${aZ(D.getHours())}:${aZ(D.getMinutes())}`];
-return D.toDateString()===new Date(j*1000).toDateString()?`${cz}:${aZ(D.getSeconds())}`:`${de} ${cz}`}
-function plain(p){return(p??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,(db)=>`\\u${db.charCodeAt(0).toString(16).padStart(4,"0")}`)}
-function count(n,cc){return n===1||cc.endsWith("s")?`${n} ${cc}`:`${n} ${cc}s`}
-function demandWords(df){const Y=Object.entries(df??{}).filter(([,bz])=>bz);
-return Y.map(([g,bz])=>`${amount(bz)} ${plain(g)}`).join(", ")||"nothing"}
-function deviceWords(bf){return Object.entries(bf??{}).filter(([,aM])=>aM.length).map(([g,aM])=>`${plain(g)} ${aM.map(plain).join(", ")}`).join("; ")}
-function shortId(u){const dz=u.length===48&&u.startsWith("000000",24);
-if(dz)return`${u.slice(0,4)}-${parseInt(u.slice(30,40),16)}`;
-return u.startsWith("f".repeat(16))?u.slice(16,28):u.slice(0,12)}
+function amount(bC){return String(Math.round(bC*10000)/10000)}
+function size(bQ){if(bQ==null)return"unknown";
+for(const[c4,O]of SIZES){if(bQ>=c4){const H=bQ/c4;
+return`${H>=10||Number.isInteger(H)?Math.round(H):H.toFixed(1)} ${O}`}}
+return`${bQ} B`}
+function age(ap){const aq=Math.max(0,Math.floor(ap));
+const a1=(n)=>String(n).padStart(2,"0");
+if(aq<60)return`${aq} s`;
+if(aq<3600)return`${Math.floor(aq/60)} min ${a1(aq%60)} s`;
+return`${Math.floor(aq/3600)} h ${a1(Math.floor((aq%3600)/60))} min`}
+function duration(ap){return ap<9.95?`${Math.max(0,ap).toFixed(1)} s`:age(ap)}
+function clock(bI,j){const D=new Date(bI*1000);
+const a1=(n)=>String(n).padStart(2,"0");
+const[dj,cD]=[`${a1(D.getMonth()+1)}-${a1(D.getDate())}`,`${a1(D.getHours())}:${a1(D.getMinutes())}`];
+return D.toDateString()===new Date(j*1000).toDateString()?`${cD}:${a1(D.getSeconds())}`:`${dj} ${cD}`}
+function plain(q){return(q??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,(dg)=>`\\u${dg.charCodeAt(0).toString(16).padStart(4,"0")}`)}
+function count(n,ci){return n===1||ci.endsWith("s")?`${n} ${ci}`:`${n} ${ci}s`}
+function demandWords(dk){const aa=Object.entries(dk??{}).filter(([,bC])=>bC);
+return aa.map(([i,bC])=>`${amount(bC)} ${plain(i)}`).join(", ")||"nothing"}
+function deviceWords(bh){return Object.entries(bh??{}).filter(([,aJ])=>aJ.length).map(([i,aJ])=>`${plain(i)} ${aJ.map(plain).join(", ")}`).join("; ")}
+function shortId(x){const dD=x.length===48&&x.startsWith("000000",24);
+if(dD)return`${x.slice(0,4)}-${parseInt(x.slice(30,40),16)}`;
+return x.startsWith("f".repeat(16))?x.slice(16,28):x.slice(0,12)}
 function stateWord(a){if(RUNNING.has(a))return"running";
 if(a.startsWith("PENDING"))return"waiting";
 return a.toLowerCase().replaceAll("_"," ")}
 function stateSign(O){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[O]??"◌"}
 function ownerOf(b,row){if(!row.job||row.job===b.runtime.job||!b.jobs?.length)return"";
-return plain(b.jobs.find((dv)=>dv.number===row.job)?.name??`job ${row.job}`)}
+return plain(b.jobs.find((dz)=>dz.number===row.job)?.name??`job ${row.job}`)}
 function cellWords(b,row){return[ownerOf(b,row),plain(row.cell)].filter(Boolean).join(" ")}
 const LONG_S=60;
 const MOST_RUNNING=10_000;
-function endings(bg,b){const az=[];
-if(bg.running.size>MOST_RUNNING)bg.running.clear();
-for(const row of b.tasks??[]){if(!ENDED.has(row.state)){if(row.started_at!=null&&!ownerOf(b,row))bg.running.add(row.task_id);
+function endings(bi,b){const aG=[];
+if(bi.running.size>MOST_RUNNING)bi.running.clear();
+for(const row of b.tasks??[]){if(!ENDED.has(row.state)){if(row.started_at!=null&&!ownerOf(b,row))bi.running.add(row.task_id);
 continue}
-if(!bg.running.delete(row.task_id)||row.started_at==null)continue;
-const ai=(row.finished_at??b.time??0)-row.started_at;
-if(ai<LONG_S)continue;
-const bn=row.reason==null?row.why:b.reasons?.[row.reason];
-const cq=`${plain(row.name)} #${shortId(row.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[row.state]??`was ${stateWord(row.state)}`}`;
-az.push({id:row.task_id,title:cq,body:[`after ${age(ai)}`,row.cell&&`cell ${plain(row.cell)}`,plain(bn)].filter(Boolean).join(" · ")})}
-return az}
-async function dV(s,a,ac){const bv=(s)?.Notification;
+if(!bi.running.delete(row.task_id)||row.started_at==null)continue;
+const ap=(row.finished_at??b.time??0)-row.started_at;
+if(ap<LONG_S)continue;
+const bs=row.reason==null?row.why:b.reasons?.[row.reason];
+const cv=`${plain(row.name)} #${shortId(row.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[row.state]??`was ${stateWord(row.state)}`}`;
+aG.push({id:row.task_id,title:cv,body:[`after ${age(ap)}`,row.cell&&`cell ${plain(row.cell)}`,plain(bs)].filter(Boolean).join(" · ")})}
+return aG}
+async function d0(t,a,ai){const bz=(t)?.Notification;
 if(a.notices){a.notices=false;
-ac("");
+ai("");
 return}
-if(!bv)return ac("This browser shows no notices.");
-a.notices=(await bv.requestPermission())==="granted";
-ac(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}
-function notify(s,az){const bv=(s)?.Notification;
-if(!bv)return;
-for(const{id:u,title:cq,body:br}of az)new bv(cq,{body:br,tag:`nbaccel-${u}`})}
+if(!bz)return ai("This browser shows no notices.");
+a.notices=(await bz.requestPermission())==="granted";
+ai(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}
+function notify(t,aG){const bz=(t)?.Notification;
+if(!bz)return;
+for(const{id:x,title:cv,body:bv}of aG)new bz(cv,{body:bv,tag:`nbaccel-${x}`})}
 const OFFERED="nbaccel-order";
-function secondWay(f,H,x,ar){const bj=H.snapshot()?.runtime.pid;
-const dA=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:x,pid:bj,taken:ar}});
-return!f.dispatchEvent(dA)}
+function secondWay(g,E,B,aw){const bl=E.snapshot()?.runtime.pid;
+const dE=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:B,pid:bl,taken:aw}});
+return!g.dispatchEvent(dE)}
+const TILES=".scroll.of-tiles";
 const REGIONS=".scroll[data-sight]";
-function watchRows(f,a,ag){const ay=(l)=>{const z=(l.target);
-if(!z.matches?.(REGIONS))return;
-note(z,a);
-ag()};
-const moved=(l)=>{const br=l.type==="pointerover"?(l.target).closest?.(`${REGIONS} tbody`):null;
-const a3=(br?.closest(REGIONS)??null)?.dataset.sight??"";
-if(a3===a.heldSight)return;
-a.heldSight=a3;
-ag()};
-return listening(f,ay,moved)}
-function listening(f,ay,moved){f.addEventListener("scroll",ay,true);
-f.addEventListener("pointerover",moved);
-f.addEventListener("pointerleave",moved);
-return()=>{f.removeEventListener("scroll",ay,true);
-f.removeEventListener("pointerover",moved);
-f.removeEventListener("pointerleave",moved)}}
-function measureRows(f,a){const dJ=([...f.querySelectorAll(REGIONS)]);
-return dJ.map((z)=>note(z,a)).some(Boolean)}
-function note(z,a){const g=z.dataset.sight??"";
-const B=a.sights.get(g);
-const rows=z.querySelectorAll("tbody tr:not(.gap)");
+function watchRows(g,a,ao){const aF=(m)=>{const w=(m.target);
+if(w.matches?.(TILES))measureTiles(g,a);
+else if(w.matches?.(REGIONS))note(w,a);
+else return;
+ao()};
+const moved=(m)=>{const bv=m.type==="pointerover"?(m.target).closest?.(`${REGIONS} tbody`):null;
+const aD=(bv?.closest(REGIONS)??null)?.dataset.sight??"";
+if(aD===a.heldSight)return;
+a.heldSight=aD;
+ao()};
+return listening(g,aF,moved)}
+function listening(g,aF,moved){g.addEventListener("scroll",aF,true);
+g.addEventListener("pointerover",moved);
+g.addEventListener("pointerleave",moved);
+return()=>{g.removeEventListener("scroll",aF,true);
+g.removeEventListener("pointerover",moved);
+g.removeEventListener("pointerleave",moved)}}
+function measureRows(g,a){const dO=([...g.querySelectorAll(REGIONS)]);
+return dO.map((w)=>note(w,a)).some(Boolean)}
+function measureTiles(g,a){const w=g.querySelector(TILES);
+const tile=w?.querySelector("li:not(.gap)");
+const aY=tile?.parentElement;
+if(!w||!tile||!aY)return false;
+const bp=getComputedStyle(aY);
+const j={top:w.scrollTop,height:w.clientHeight,columns:bp.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bp.rowGap)};
+const y=a.tiles;
+a.tiles=j;
+return y?.columns!==j.columns||Math.abs(y.top-j.top)>j.row||Math.abs(y.height-j.height)>j.row||Math.abs(y.row-j.row)>0.1}
+function note(w,a){const i=w.dataset.sight??"";
+const y=a.sights.get(i);
+const rows=w.querySelectorAll("tbody tr:not(.gap)");
 if(!rows.length)return false;
-const be=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length;
-const E=B&&(be<8||Math.abs(be-B.row)<4);
-a.sights.set(g,{top:z.scrollTop,height:Math.max(z.clientHeight,100),row:E?B.row:be});
-return!E||Math.abs(B.top-z.scrollTop)>1}
+const ax=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length;
+const I=y&&(ax<8||Math.abs(ax-y.row)<4);
+a.sights.set(i,{top:w.scrollTop,height:Math.max(w.clientHeight,100),row:I?y.row:ax});
+return!I||Math.abs(y.top-w.scrollTop)>1}
 const TASKS='.scroll[aria-label="Tasks"]';
-function watchSight(f,a,ag){const ay=(l)=>{const z=(l.target);
-if(a.log&&z.matches?.(".printed"))a.log.follow=z.scrollTop+z.clientHeight>z.scrollHeight-4;
-if(!z.matches?.(TASKS))return;
-a.scrolled={...a.scrolled,top:z.scrollTop,height:z.clientHeight};
-ag()};
-const moved=(l)=>{const a3=l.type==="pointerover"&&Boolean((l.target).closest?.(`${TASKS} tbody`));
-if(a3===Boolean(a.held))return;
-a.held=a3?a.order:null;
-ag()};
-return listening(f,ay,moved)}
-function measure(f,a){const z=f.querySelector(TASKS);
-const rows=z?.querySelectorAll("tr[data-task]");
-if(!z||!rows?.length)return false;
-const B=a.scrolled;
-const an=(rows[0]).getBoundingClientRect();
-const U=(rows[rows.length-1]).getBoundingClientRect();
-const af=z.querySelector(".logrow")?.getBoundingClientRect().height??0;
-const row=(U.bottom-an.top-(z.querySelector(".logrow ~ tr[data-task]")?af:0))/rows.length;
-const E=row<8||Math.abs(row-B.row)<4;
-a.scrolled={top:z.scrollTop,height:Math.max(z.clientHeight,100),row:E?B.row:row};
-return!E||Math.abs(a.scrolled.top-B.top)>1}
+function watchSight(g,a,ao){const aF=(m)=>{const w=(m.target);
+if(a.log&&w.matches?.(".printed"))a.log.follow=w.scrollTop+w.clientHeight>w.scrollHeight-4;
+if(!w.matches?.(TASKS))return;
+a.scrolled={...a.scrolled,top:w.scrollTop,height:w.clientHeight};
+ao()};
+const moved=(m)=>{const aD=m.type==="pointerover"&&Boolean((m.target).closest?.(`${TASKS} tbody`));
+if(aD===Boolean(a.held))return;
+a.held=aD?a.order:null;
+ao()};
+return listening(g,aF,moved)}
+function measure(g,a){const w=g.querySelector(TASKS);
+const rows=w?.querySelectorAll("tr[data-task]");
+if(!w||!rows?.length)return false;
+const y=a.scrolled;
+const $=(rows[0]).getBoundingClientRect();
+const N=(rows[rows.length-1]).getBoundingClientRect();
+const am=w.querySelector(".logrow")?.getBoundingClientRect().height??0;
+const row=(N.bottom-$.top-(w.querySelector(".logrow ~ tr[data-task]")?am:0))/rows.length;
+const I=row<8||Math.abs(row-y.row)<4;
+a.scrolled={top:w.scrollTop,height:Math.max(w.clientHeight,100),row:I?y.row:row};
+return!I||Math.abs(a.scrolled.top-y.top)>1}
 const SAY_EVERY_MS=5000;
-function speaker(a,t){let U=0;
-let au;
-return(F)=>{clearTimeout(au);
-const bY=Math.max(0,U+SAY_EVERY_MS-Date.now());
-au=setTimeout(()=>{U=Date.now();
+function speaker(a,r){let N=0;
+let az;
+return(F)=>{clearTimeout(az);
+const b3=Math.max(0,N+SAY_EVERY_MS-Date.now());
+az=setTimeout(()=>{N=Date.now();
 a.said=F;
-t.redraw()},a.said?bY:0)}}
+r.redraw()},a.said?b3:0)}}
 const LEAST_S=0.05;
 const LEAST_DRAG_PX=6;
 const CARD_PX=246;
-function zoomed({from,to:aY},bJ,place=0.5){const cH=Math.max(LEAST_S,(aY-from)*bJ);
-const D=from+(aY-from)*place;
-return{from:D-cH*place,to:D+cH*(1-place)}}
-function moved({from,to:aY},dL){const bJ=(aY-from)*dL;
-return{from:from+bJ,to:aY+bJ}}
-function keyed(r,aE){if(r==="+"||r==="=")return{range:zoomed(aE,0.5)};
-if(r==="-")return{range:zoomed(aE,2)};
-if(r==="ArrowLeft")return{range:moved(aE,-0.2)};
-if(r==="ArrowRight")return{range:moved(aE,0.2)};
-return r==="0"||r==="Home"?{range:null}:null}
-function placeOfCard(f,bq){const[a8,a$]=[f.getBoundingClientRect(),bq.getBoundingClientRect()];
-const av=Math.max(8,Math.min(a$.left,a8.right-CARD_PX)-a8.left);
-const b_=a$.top-a8.top<a8.height/2?`top:${a$.bottom-a8.top+4}px`:`bottom:${a8.bottom-a$.top+4}px`;
-return`left:${Math.round(av)}px;max-width:${CARD_PX-16}px;${b_}`}
-function watchZoom(f,a,Z,ag){let aI=null;
-const cW=(l)=>(l.target).closest?.("svg.timeline");
-const placeOf=(aF,d$)=>{const a$=aF.getBoundingClientRect();
-const{width:d_,left:av,right:cj}=a.lanes;
-return Math.min(1,Math.max(0,(((d$-a$.left)/a$.width)*d_-av)/(cj-av)))};
-const c5=(l)=>{const aF=cW(l);
-if(!aF||!(l.ctrlKey||l.metaKey))return;
-l.preventDefault();
-a.range=zoomed(Z(),l.deltaY>0?1.25:0.8,placeOf(aF,l.clientX));
-ag(true)};
-const pressed=(l)=>{const aF=cW(l);
-aI=aF&&l.button===0?{x:l.clientX,place:placeOf(aF,l.clientX)}:null};
-const cS=(l)=>{const aF=f.querySelector("svg.timeline");
-if(!aI||!aF||Math.abs(l.clientX-aI.x)<LEAST_DRAG_PX)return void(aI=null);
-const[av,cj]=[aI.place,placeOf(aF,l.clientX)].sort((K,L)=>K-L);
-const{from,to:aY}=Z();
-const aE={from:from+(aY-from)*av,to:from+(aY-from)*cj};
-if(aE.to-aE.from>=LEAST_S)a.range=aE;
-aI=null;
-ag(true)};
-const bM=(l)=>{const bq=l.type==="pointerover"?((l.target).closest?.("[data-bar]"))?.dataset.bar??"":"";
-if(bq===a.hover.bar)return;
-a.hover={bar:bq,style:bq&&placeOfCard(f,(l.target))};
-ag(false)};
-const r=(l)=>{const dB=(l.target).matches?.('.scroll[aria-label="Timeline"]');
-const W=dB&&!l.ctrlKey&&!l.metaKey?keyed(l.key,Z()):null;
-if(!W)return;
-a.range=W.range;
-l.preventDefault();
-ag(true)};
-f.addEventListener("wheel",c5,{passive:false});
-f.addEventListener("pointerdown",pressed);
-f.addEventListener("pointerup",cS);
-f.addEventListener("pointerover",bM);
-f.addEventListener("pointerleave",bM);
-const am=()=>{f.removeEventListener("wheel",c5);
-f.removeEventListener("pointerdown",pressed);
-f.removeEventListener("pointerup",cS);
-f.removeEventListener("pointerover",bM);
-f.removeEventListener("pointerleave",bM)};
-return{key:r,end:am}}
+const HOVERS=["pointerover","pointerleave","focusin","focusout"];
+function zoomed({from,to:a0},bP,place=0.5){const cM=Math.max(LEAST_S,(a0-from)*bP);
+const D=from+(a0-from)*place;
+return{from:D-cM*place,to:D+cM*(1-place)}}
+function moved({from,to:a0},dR){const bP=(a0-from)*dR;
+return{from:from+bP,to:a0+bP}}
+function keyed(v,aL){if(v==="+"||v==="=")return{range:zoomed(aL,0.5)};
+if(v==="-")return{range:zoomed(aL,2)};
+if(v==="ArrowLeft")return{range:moved(aL,-0.2)};
+if(v==="ArrowRight")return{range:moved(aL,0.2)};
+return v==="0"||v==="Home"?{range:null}:null}
+function placeOfCard(g,bO){const[ba,a3]=[g.getBoundingClientRect(),bO.getBoundingClientRect()];
+const aA=Math.max(8,Math.min(a3.left,ba.right-CARD_PX)-ba.left);
+const b5=a3.top-ba.top<ba.height/2?`top:${a3.bottom-ba.top+4}px`:`bottom:${ba.bottom-a3.top+4}px`;
+return`left:${Math.round(aA)}px;max-width:${CARD_PX-16}px;${b5}`}
+function watchZoom(g,a,ab,ao){let aO=null;
+const c$=(m)=>(m.target).closest?.("svg.timeline");
+const placeOf=(aM,d6)=>{const a3=aM.getBoundingClientRect();
+const{width:d5,left:aA,right:cp}=a.lanes;
+return Math.min(1,Math.max(0,(((d6-a3.left)/a3.width)*d5-aA)/(cp-aA)))};
+const da=(m)=>{const aM=c$(m);
+if(!aM||!(m.ctrlKey||m.metaKey))return;
+m.preventDefault();
+a.range=zoomed(ab(),m.deltaY>0?1.25:0.8,placeOf(aM,m.clientX));
+ao(true)};
+const pressed=(m)=>{const aM=c$(m);
+aO=aM&&m.button===0?{x:m.clientX,place:placeOf(aM,m.clientX)}:null};
+const cX=(m)=>{const aM=g.querySelector("svg.timeline");
+if(!aO||!aM||Math.abs(m.clientX-aO.x)<LEAST_DRAG_PX)return void(aO=null);
+const[aA,cp]=[aO.place,placeOf(aM,m.clientX)].sort((L,M)=>L-M);
+const{from,to:a0}=ab();
+const aL={from:from+(a0-from)*aA,to:from+(a0-from)*cp};
+if(aL.to-aL.from>=LEAST_S)a.range=aL;
+aO=null;
+ao(true)};
+const cK=(m)=>{const aD=(/pointerover|focusin/.test(m.type)?(m.target).closest?.("[data-bar]"):null);
+const bO=aD?.dataset.bar??"";
+if(bO===a.hover.bar)return;
+a.hover={bar:bO,style:aD?placeOfCard(g,aD):""};
+ao(false)};
+const v=(m)=>{const dF=(m.target).matches?.('.scroll[aria-label="Timeline"]');
+const _=dF&&!m.ctrlKey&&!m.metaKey?keyed(m.key,ab()):null;
+if(!_)return;
+a.range=_.range;
+m.preventDefault();
+ao(true)};
+g.addEventListener("wheel",da,{passive:false});
+g.addEventListener("pointerdown",pressed);
+g.addEventListener("pointerup",cX);
+for(const cw of HOVERS)g.addEventListener(cw,cK);
+const ar=()=>{g.removeEventListener("wheel",da);
+g.removeEventListener("pointerdown",pressed);
+g.removeEventListener("pointerup",cX);
+for(const cw of HOVERS)g.removeEventListener(cw,cK)};
+return{key:v,end:ar}}
 const TAKEN_WITHIN_MS=1500;
-function actions(f,H,a,t){const bG=new Map();
-const ac=speaker(a,t);
-const bx=(x,g)=>{a.doubted="";
-H.send(x);
-a.asked.add(x.id);
-clearTimeout(bG.get(x.id));
-bG.set(x.id,setTimeout(()=>{if(x.say!=="retry"&&secondWay(f,H,x,ac))return;
-ac(`The kernel is busy and takes messages only between cells: ${g} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
-t.redraw()};
-const a7={cancel:(m)=>bx({say:"cancel",id:m.id},`${m.name}`),retry:(m)=>bx({say:"retry",id:m.id},`${m.name}`),kill:(m)=>bx({say:"kill",id:m.id},`${m.name}`),"cancel-run":(m)=>bx({say:"stop",id:m.id},`${m.name}`),doubt(m){a.doubted=m.id??"";
-ac(`${m.name} belongs to ${m.owner}, not to this notebook.`)},notices:()=>void dV(f.ownerDocument.defaultView,a,ac).then(t.more),sure:(m)=>void(a.doubted=m.id??""),"cancel-many":(m)=>bx({say:"cancel-many",id:m.id,function:m.function,filter:{state:m.state,cell:m.cell,text:m.text}},`${m.name}`),keep(){a.doubted="";
-ac("")},logs(m){delete a.past.task_log;
-a.log=a.log?.id===m.id?null:{id:m.id??"",name:m.name??"",search:"",follow:true};
-t.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(H.go?H.go(cell):dN(f,cell,ac)),details(){a.details=!a.details;
-t.look()},tab(m){a.tab=m.tab??"devices";
-t.look()},window(m){a.window=Number(m.window);
+function actions(g,E,a,r){const bK=new Map();
+const ai=speaker(a,r);
+const bB=(B,i)=>{a.doubted="";
+E.send(B);
+a.asked.add(B.id);
+clearTimeout(bK.get(B.id));
+bK.set(B.id,setTimeout(()=>{if(B.say!=="retry"&&secondWay(g,E,B,ai))return;
+ai(`The kernel is busy and takes messages only between cells: ${i} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
+r.redraw()};
+const a9={cancel:(l)=>bB({say:"cancel",id:l.id},`${l.name}`),retry:(l)=>bB({say:"retry",id:l.id},`${l.name}`),kill:(l)=>bB({say:"kill",id:l.id},`${l.name}`),"cancel-run":(l)=>bB({say:"stop",id:l.id},`${l.name}`),doubt(l){a.doubted=l.id??"";
+ai(`${l.name} belongs to ${l.owner}, not to this notebook.`)},notices:()=>void d0(g.ownerDocument.defaultView,a,ai).then(r.more),sure:(l)=>void(a.doubted=l.id??""),"cancel-many":(l)=>bB({say:"cancel-many",id:l.id,function:l.function,filter:{state:l.state,cell:l.cell,text:l.text}},`${l.name}`),keep(){a.doubted="";
+ai("")},logs(l){delete a.past.task_log;
+a.log=a.log?.id===l.id?null:{id:l.id??"",name:l.name??"",search:"",follow:true};
+r.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(E.go?E.go(cell):dT(g,cell,ai)),details(){a.details=!a.details;
+r.look()},tab(l){a.tab=l.tab??"devices";
+r.look()},window(l){a.window=Number(l.window);
 a.range=null;
-t.look()},zoom(m){a.range=zoomed(a.shown,Number(m.by));
-t.look()},follow(){a.range=null;
-t.look()},"ask-more"(){a.wide=true;
-t.more();
-t.look()},count(m){a.details=true;
+r.look()},zoom(l){a.range=zoomed(a.shown,Number(l.by));
+r.look()},follow(){a.range=null;
+r.look()},"ask-more"(){a.wide=true;
+r.more();
+r.look()},count(l){a.details=true;
 a.tab="tasks";
-a.filter={state:m.state==="ended with it"?"":(m.state??""),cell:"",text:m.text??""};
-t.look()},sort(m){const bb=m.column??"";
-a.sort={column:bb,down:a.sort.column===bb&&!a.sort.down};
-a.held=null},group:(m)=>void(a.open.delete(m.function??"")||a.open.add(m.function??"")),tile:(m)=>void(a.device=a.device===m.device?"":(m.device??"")),copy(m){copyText(f.ownerDocument,m.text??"");
-ac(`Copied ${m.name}.`)},trace(){const b=H.snapshot();
-if(b?.past)save(f.ownerDocument,JSON.stringify(b.past.traceOf(b,t.now())))}};
-const cx=(l)=>{const a6=((l.target).closest?.("[data-act]"));
-if(!a6||a6.hasAttribute("disabled"))return;
-const _=a6.dataset.act??"";
-const du=(l).detail>1;
-if(!du||!/^(cancel|kill|retry)/.test(_))a7[_]?.(a6.dataset);
-t.redraw()};
-const c_=(l)=>{const aB=(l.target);
-if(aB.dataset?.search&&a.log){a.log.search=aB.value;
-t.redraw()}
-const g=(aB.dataset?.filter);
-if(!g)return;
-a.filter={...a.filter,[g]:aB.value};
-t.look();
-t.redraw()};
-const c7=watchZoom(f,a,()=>a.shown,(aE)=>{if(aE)t.look();
-t.redraw()});
-const r=(l)=>{if(!f.contains((l.target)))return;
-c7.key(l);
-pressed(l,f,a7,t)};
-const bd=H.listen((x)=>{if(x.say==="taken"){clearTimeout(bG.get(x.id));
-bG.delete(x.id);
-ac(x.words??"")}else if(x.say==="found"&&x.id===a.id){a.found=x.found}else if(x.say==="history"&&x.id===a.id){t.recall(x)}
-t.redraw()});
-const b3=[watchSight(f,a,t.redraw),c7.end];
-f.addEventListener("click",cx);
-f.addEventListener("input",c_);
-const s=f.ownerDocument.defaultView;
-s?.addEventListener("keydown",r,true);
-return()=>{bd();
-for(const am of b3)am();
-for(const dS of bG.values())clearTimeout(dS);
-f.removeEventListener("click",cx);
-f.removeEventListener("input",c_);
-s?.removeEventListener("keydown",r,true)}}
-function pressed(l,f,a7,t){const a6=(l.target);
-if(l.key==="Escape"&&f.querySelector('[data-act="keep"]'))a7.keep({});
-else if(l.key==="Escape"&&f.querySelector(".log"))a7["close-log"]({});
-else if(a6.getAttribute("role")==="tab"){const tabs=([...f.querySelectorAll('[role="tab"]')]);
-const D=tabs.indexOf(a6);
-const cM={ArrowRight:D+1,ArrowLeft:D-1,Home:0,End:tabs.length-1}[l.key];
-if(cM!==undefined){const Q=tabs[(cM+tabs.length)%tabs.length];
-a7.tab(Q.dataset);
-Q.focus();
-l.preventDefault()}}
-if(l.key!=="Tab")l.stopPropagation();
-t.redraw()}
-function save(s,p){const bO=s.createElement("a");
-bO.href=URL.createObjectURL(new Blob([p],{type:"application/json"}));
-bO.download="nbaccel-trace.json";
-bO.click();
-setTimeout(()=>URL.revokeObjectURL(bO.href),1000)}
-function kernelClock(c3=()=>Date.now()/1000){let bZ=0;
-return{heard(bE){bZ=Math.max(bZ,bE-c3())},now:()=>c3()+bZ}}
+a.filter={state:l.state==="ended with it"?"":(l.state??""),cell:"",text:l.text??""};
+r.look()},sort(l){const bd=l.column??"";
+a.sort={column:bd,down:a.sort.column===bd&&!a.sort.down};
+a.held=null},group:(l)=>void(a.open.delete(l.function??"")||a.open.add(l.function??"")),tile:(l)=>void(a.device=a.device===l.device?"":(l.device??"")),copy(l){copyText(g.ownerDocument,l.text??"");
+ai(`Copied ${l.name}.`)},trace(){const b=E.snapshot();
+if(b?.past)save(g.ownerDocument,JSON.stringify(b.past.traceOf(b,r.now())))}};
+const cB=(m)=>{const a8=((m.target).closest?.("[data-act]"));
+if(!a8||a8.hasAttribute("disabled"))return;
+const ac=a8.dataset.act??"";
+const dy=(m).detail>1;
+if(!dy||!/^(cancel|kill|retry)/.test(ac))a9[ac]?.(a8.dataset);
+r.redraw()};
+const c3=(m)=>{const aI=(m.target);
+if(aI.dataset?.search&&a.log){a.log.search=aI.value;
+r.redraw()}
+const i=(aI.dataset?.filter);
+if(!i)return;
+a.filter={...a.filter,[i]:aI.value};
+r.look();
+r.redraw()};
+const dc=watchZoom(g,a,()=>a.shown,(aL)=>{if(aL)r.look();
+r.redraw()});
+const v=(m)=>{if(!g.contains((m.target)))return;
+dc.key(m);
+pressed(m,g,a9,r)};
+const bg=E.listen((B)=>{if(B.say==="taken"){clearTimeout(bK.get(B.id));
+bK.delete(B.id);
+ai(B.words??"")}else if(B.say==="found"&&B.id===a.id){a.found=B.found}else if(B.say==="history"&&B.id===a.id){r.recall(B)}
+r.redraw()});
+const b9=[watchSight(g,a,r.redraw),dc.end];
+g.addEventListener("click",cB);
+g.addEventListener("input",c3);
+const t=g.ownerDocument.defaultView;
+t?.addEventListener("keydown",v,true);
+return()=>{bg();
+for(const ar of b9)ar();
+for(const dZ of bK.values())clearTimeout(dZ);
+g.removeEventListener("click",cB);
+g.removeEventListener("input",c3);
+t?.removeEventListener("keydown",v,true)}}
+function pressed(m,g,a9,r){const a8=(m.target);
+if(m.key==="Escape"&&g.querySelector('[data-act="keep"]'))a9.keep({});
+else if(m.key==="Escape"&&g.querySelector(".log"))a9["close-log"]({});
+else if(a8.getAttribute("role")==="tab"){const tabs=([...g.querySelectorAll('[role="tab"]')]);
+const D=tabs.indexOf(a8);
+const cR={ArrowRight:D+1,ArrowLeft:D-1,Home:0,End:tabs.length-1}[m.key];
+if(cR!==undefined){const P=tabs[(cR+tabs.length)%tabs.length];
+a9.tab(P.dataset);
+P.focus();
+m.preventDefault()}}
+if(m.key!=="Tab")m.stopPropagation();
+r.redraw()}
+function save(t,q){const bV=t.createElement("a");
+bV.href=URL.createObjectURL(new Blob([q],{type:"application/json"}));
+bV.download="nbaccel-trace.json";
+bV.click();
+setTimeout(()=>URL.revokeObjectURL(bV.href),1000)}
+function kernelClock(c8=()=>Date.now()/1000){let b4=0;
+return{heard(bI){b4=Math.max(b4,bI-c8())},now:()=>c8()+b4}}
 const SVG="http://www.w3.org/2000/svg";
 const DRAWN=Symbol("drawn");
-function h(dQ,by={},...b2){const{key:r="",...ah}=by;
-return{tag:dQ,key:r,props:ah,children:(b2.flat().filter((N)=>N||N===""))}}
-function draw(a4,b2){const bh=([...a4.childNodes]);
-const keyed=new Map(bh.filter((i)=>keyOf(i)).map((i)=>[keyOf(i),i]));
-const dF=bh.filter((i)=>!keyOf(i));
-const cG=new Set();
-let place=a4.firstChild;
-for(const w of b2){const i=matching(w,keyed,dF)??created(w,a4);
-cG.add(i);
-update(i,w);
-if(i===place)place=place.nextSibling;
-else a4.insertBefore(i,place)}
-for(const i of bh)if(!cG.has(i))i.remove()}
-function keyOf(i){return(i)[DRAWN]?.key??""}
-function matching(w,keyed,bS){const E=(i)=>typeof w==="string"?i.nodeType===3:(i)[DRAWN]?.tag===w.tag;
-if(typeof w!=="string"&&w.key){const i=keyed.get(w.key);
-keyed.delete(w.key);
-return i&&E(i)?i:undefined}
-const v=bS.findIndex(E);
-return v<0?undefined:bS.splice(0,v+1)[v]}
-function created(w,a4){const s=a4.ownerDocument;
-if(typeof w==="string")return s.createTextNode("");
-const ds=w.tag==="svg"||a4.namespaceURI===SVG;
-const J=ds?s.createElementNS(SVG,w.tag):s.createElement(w.tag);
-(J)[DRAWN]={tag:w.tag,key:w.key,props:{},children:[]};
-return J}
-function update(i,w){if(typeof w==="string"){if(i.nodeValue!==w)i.nodeValue=w;
+function h(dX,bm={},...aP){const ak=[];
+for(const o of aP){if(!Array.isArray(o))o||o===""?ak.push(o):null;
+else for(const R of o)if(R||R==="")ak.push(R)}
+return{tag:dX,key:bm.key??"",props:bm,children:ak}}
+function draw(an,aP){if(!fits(an,aP))return arrange(an,aP);
+let e=an.firstChild;
+for(const o of aP){if(e)update(e,o);
+e=e?.nextSibling??null}}
+function fits(an,aP){let e=an.firstChild;
+for(const o of aP){if(!e||!isOf(e,o)||(typeof o!=="string"&&o.key!==keyOf(e)))return false;
+e=e.nextSibling}
+return!e}
+function arrange(an,aP){const bj=([...an.childNodes]);
+const keyed=new Map(bj.filter((e)=>keyOf(e)).map((e)=>[keyOf(e),e]));
+const dI=bj.filter((e)=>!keyOf(e));
+const cL=new Set();
+let place=an.firstChild;
+for(const o of aP){const e=matching(o,keyed,dI)??created(o,an);
+cL.add(e);
+update(e,o);
+if(e===place)place=place.nextSibling;
+else an.insertBefore(e,place)}
+for(const e of bj)if(!cL.has(e))e.remove()}
+function keyOf(e){return(e)[DRAWN]?.key??""}
+function isOf(e,o){return typeof o==="string"?e.nodeType===3:(e)[DRAWN]?.tag===o.tag}
+function matching(o,keyed,bZ){if(typeof o!=="string"&&o.key){const e=keyed.get(o.key);
+keyed.delete(o.key);
+return e&&isOf(e,o)?e:undefined}
+const u=bZ.findIndex((e)=>isOf(e,o));
+return u<0?undefined:bZ.splice(0,u+1)[u]}
+function created(o,an){const t=an.ownerDocument;
+if(typeof o==="string")return t.createTextNode("");
+const dx=o.tag==="svg"||an.namespaceURI===SVG;
+const K=dx?t.createElementNS(SVG,o.tag):t.createElement(o.tag);
+(K)[DRAWN]={tag:o.tag,key:o.key,props:{},children:[]};
+return K}
+function update(e,o){if(typeof o==="string"){if(e.nodeValue!==o)e.nodeValue=o;
 return}
-const J=(i);
-const al=(J)[DRAWN];
-if(al.shape===w)return;
-const B=al.props;
-for(const g of Object.keys(B))if(!(g in w.props))set(J,g,null);
-for(const[g,C]of Object.entries(w.props))if(B[g]!==C)set(J,g,C);
-if("value"in w.props&&(J).value!==w.props.value)set(J,"value",w.props.value);
-al.props=w.props;
-al.shape=w;
-if(w.children.length||J.firstChild)draw(J,w.children)}
-function set(J,g,C){if(g==="value")(J).value=C??"";
-else if(C==null||C===false)J.removeAttribute(g);
-else if(g==="style")J.setAttribute("style",C);
-else J.setAttribute(g,C===true?"":String(C))}
-function table(b0,at,rows,aC={}){const dn=at.map((bb,v)=>head(typeof bb==="string"?{name:bb}:bb,v,aC.sort));
-return h("div",{class:"scroll",key:b0,role:"region","aria-label":b0,tabindex:"0","data-sight":aC.sight??null},h("table",{"aria-rowcount":aC.rows&&aC.rows+1},h("caption",{class:"unseen"},b0),h("thead",{},h("tr",{},dn)),h("tbody",{},rows)))}
-function head({name:g,sort:bl},v,aP){if(!bl)return h("th",{scope:"col",key:g||`c${v}`},g||h("span",{class:"unseen"},"Actions"));
-const bH=aP?.column!==bl?"none":aP.down?"descending":"ascending";
-const c9={none:"",ascending:" ↑",descending:" ↓"}[bH];
-return h("th",{scope:"col",key:g,"aria-sort":bH},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":bl},g,h("span",{"aria-hidden":"true"},c9)))}
-function nameOf(g){return h("span",{class:"name cut",title:g},g)}
-function button(X,by){return h("button",{type:"button",...by},X)}
+const K=(e);
+const Y=(K)[DRAWN];
+if(Y.shape===o)return;
+const y=Y.props;
+for(const i in y)if(!(i in o.props))set(K,i,null);
+for(const i in o.props)if(y[i]!==o.props[i])set(K,i,o.props[i]);
+if("value"in o.props&&(K).value!==o.props.value)set(K,"value",o.props.value);
+Y.props=o.props;
+Y.shape=o;
+if(o.children.length||K.firstChild)draw(K,o.children)}
+function set(K,i,H){if(i==="key")return;
+if(i==="value")(K).value=H??"";
+else if(H==null||H===false)K.removeAttribute(i);
+else if(i==="style")K.setAttribute("style",H);
+else K.setAttribute(i,H===true?"":String(H))}
+function table(bR,Z,rows,au={}){const dt=Z.map((bd,u)=>head(typeof bd==="string"?{name:bd}:bd,u,au.sort));
+return h("div",{class:bR==="Devices"?"scroll whole":"scroll",key:bR,role:"region","aria-label":bR,tabindex:"0","data-sight":au.sight??null},h("table",{"aria-rowcount":au.rows&&au.rows+1},h("caption",{class:"unseen"},bR),h("thead",{},h("tr",{},dt)),h("tbody",{},rows)))}
+function head({name:i,sort:bo},u,bH){if(!bo)return h("th",{scope:"col",key:i||`c${u}`},i||h("span",{class:"unseen"},"Actions"));
+const bL=bH?.column!==bo?"none":bH.down?"descending":"ascending";
+const de={none:"",ascending:" ↑",descending:" ↓"}[bL];
+return h("th",{scope:"col",key:i,"aria-sort":bL},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":bo},i,h("span",{"aria-hidden":"true"},de)))}
+function nameOf(i){return h("span",{class:"name cut",title:i},i)}
+function button(V,bm){return h("button",{type:"button",...bm},V)}
 const VERBS={cancel:"Cancel",kill:"Kill",retry:"Retry"};
-function endButton(_,bI,X,a){const{id:u,name:g,owner:aD}=bI;
-const aH={"data-id":u,"data-name":g};
-if(a.asked.has(u))return button("asked…",{...aH,"aria-label":`${VERBS[_]} ${g} ${X}`,disabled:true});
-if(!aD)return button(VERBS[_],{...aH,"data-act":_,"aria-label":`${VERBS[_]} ${g} ${X}`});
-if(a.doubted!==u){return button(`${VERBS[_]}…`,{...aH,"data-act":"doubt","data-owner":aD,"aria-label":`${VERBS[_]} ${g} ${X} of ${aD}`})}
-return h("span",{class:"ask nowrap"},button("Keep",{...aH,"data-act":"keep","aria-label":`Keep ${g} of ${aD}`})," ",button(`${VERBS[_]} it`,{...aH,"data-act":_,class:"urgent","aria-label":`${VERBS[_]} ${g} of ${aD} all the same`}))}
-function chip(p){return h("span",{class:"chip"},p)}
-function empty(p,a9){return h("p",{class:"quiet empty",key:"empty"},p,a9&&" ",a9&&h("code",{},a9))}
-function stateCell(cl,O,ba){const bT=ba!=null&&(O==="running"||O==="alive")?` ink c${ba}`:"";
-return h("td",{class:`nowrap state ${O}`},h("span",{class:`sign${bT}`,"aria-hidden":"true"},cl),` ${O}`)}
-function whereCell(F,a){const aD=F.startsWith("[")?"":F.replace(/ \[\d+\].*/,"");
-const Z=aD.length>24?[h("span",{class:"cut",title:aD},aD),F.slice(aD.length)]:[F];
-return cell(F&&a.goes(F)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":F,title:"Show the cell"},Z):Z,"nowrap where")}
-function cell(a1,ae){return h("td",ae?{class:ae}:{},a1)}
+function endButton(ac,bN,V,a){const{id:x,name:i,owner:aK}=bN;
+const aN={"data-id":x,"data-name":i};
+if(a.asked.has(x))return button("asked…",{...aN,"aria-label":`${VERBS[ac]} ${i} ${V}`,disabled:true});
+if(!aK)return button(VERBS[ac],{...aN,"data-act":ac,"aria-label":`${VERBS[ac]} ${i} ${V}`});
+if(a.doubted!==x){return button(`${VERBS[ac]}…`,{...aN,"data-act":"doubt","data-owner":aK,"aria-label":`${VERBS[ac]} ${i} ${V} of ${aK}`})}
+return h("span",{class:"ask nowrap"},button("Keep",{...aN,"data-act":"keep","aria-label":`Keep ${i} of ${aK}`})," ",button(`${VERBS[ac]} it`,{...aN,"data-act":ac,class:"urgent","aria-label":`${VERBS[ac]} ${i} of ${aK} all the same`}))}
+function chip(q){return h("span",{class:"chip"},q)}
+function empty(q,bb){return h("p",{class:"quiet empty",key:"empty"},q,bb&&" ",bb&&h("code",{},bb))}
+function stateCell(cr,O,bc){const b_=bc!=null&&(O==="running"||O==="alive")?` ink c${bc}`:"";
+return h("td",{class:`nowrap state ${O}`},h("span",{class:`sign${b_}`,"aria-hidden":"true"},cr),` ${O}`)}
+function whereCell(F,a){const aK=F.startsWith("[")?"":F.replace(/ \[\d+\].*/,"");
+const ab=aK.length>24?[h("span",{class:"cut",title:aK},aK),F.slice(aK.length)]:[F];
+return cell(F&&a.goes(F)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":F,title:"Show the cell"},ab):ab,"nowrap where")}
+function cell(a5,U){return h("td",U?{class:U}:{},a5)}
 const MOST_CHARACTERS=200_000;
 const MOST_LINES=2_000;
-function withLog(B,q){const ab=[{text:q.out.text,err:false},{text:q.err.text,err:true}].filter((dD)=>dD.text);
-const gap=B&&(q.out.left_out||q.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
-let aX=[...(B?.pieces??[]),...gap,...ab];
-let size=aX.reduce((aq,{text:p})=>aq+p.length,0);
-while(size>MOST_CHARACTERS&&aX.length>1){size-=aX[0].text.length;
-aX=aX.slice(1)}
-return{pieces:aX,out:q.out.to,err:q.err.to,over:q.over,pid:q.pid?String(q.pid):"",done:q.over&&Boolean(B?.over)&&!ab.length,failure:q.failure,yours:q.yours??"",note:q.note,left:B?.left||Boolean(q.out.left_out||q.err.left_out)}}
-function logLines(aX){const aL=[];
-const ax={false:null,true:null};
-for(const{text:p,err:aR}of aX){const Y=p.split("\n");
-Y.forEach((aW,v)=>{const aU=ax[String(aR)]??{text:"",err:aR};
-if(ax[String(aR)]===null&&(aW||v<Y.length-1))aL.push(aU);
-aU.text+=aW;
-ax[String(aR)]=v<Y.length-1?null:aL.includes(aU)?aU:null})}
-return aL.map(({text:p,err:aR})=>({text:plain(p.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:aR}))}
-function logRow(a,at){const af=a.log;
-if(!af)return null;
-const o=(a.past.task_log?.data??null);
-return h("tr",{key:`log/${af.id}`,class:"logrow"},h("td",{colspan:at},h("section",{class:"log","aria-label":`Log of ${af.name}`},logHead(af,o),...failureOf(o),printed(af,o))))}
-function logHead(af,o){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${af.name}`),o?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${o.pid}`),o&&!o.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:af.search,"aria-label":`Search the log of ${af.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}
-function failureOf(o){if(!o?.failure)return[];
-const aj=h("pre",{tabindex:"0","aria-label":"The whole traceback"},o.failure);
-if(!o.yours||o.yours===o.failure)return[h("div",{key:"failure",class:"failure"},aj)];
-return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},o.yours),h("details",{open:true},h("summary",{},"The whole traceback"),aj))]}
-function printed(af,o){if(!o)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
-const P=logLines(o.pieces);
-const bW=af.search.trim().toLowerCase();
-const ad=bW?P.filter(({text:p})=>p.toLowerCase().includes(bW)):P;
-const dy=o.note||(bW&&P.length?"No line has this text.":o.over?"It has printed nothing.":"It has printed nothing yet.");
-const cN=[bW&&P.length&&`${ad.length} of ${count(P.length,"line")}`,o.left&&"the beginning is only in %accel_logs",ad.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
-return h("div",{key:"printed"},cN.length>0&&h("p",{class:"quiet",role:"status"},cN.join(" · ")),ad.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},ad.slice(-MOST_LINES).map(({text:p,err:aR},v)=>h("span",{key:`l${v}`,class:aR?"err":null},`${p}\n`))):h("p",{class:"quiet"},dy))}
-function followLog(f,a){const z=a.log?.follow&&f.querySelector(".printed");
-if(z)z.scrollTop=z.scrollHeight}
+function withLog(y,s){const ah=[{text:s.out.text,err:false},{text:s.err.text,err:true}].filter((dH)=>dH.text);
+const gap=y&&(s.out.left_out||s.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
+let a$=[...(y?.pieces??[]),...gap,...ah];
+let size=a$.reduce((av,{text:q})=>av+q.length,0);
+while(size>MOST_CHARACTERS&&a$.length>1){size-=a$[0].text.length;
+a$=a$.slice(1)}
+return{pieces:a$,out:s.out.to,err:s.err.to,over:s.over,pid:s.pid?String(s.pid):"",done:s.over&&Boolean(y?.over)&&!ah.length,failure:s.failure,yours:s.yours??"",note:s.note,left:y?.left||Boolean(s.out.left_out||s.err.left_out)}}
+function logLines(a$){const al=[];
+const aC={false:null,true:null};
+for(const{text:q,err:aU}of a$){const aa=q.split("\n");
+aa.forEach((a_,u)=>{const aX=aC[String(aU)]??{text:"",err:aU};
+if(aC[String(aU)]===null&&(a_||u<aa.length-1))al.push(aX);
+aX.text+=a_;
+aC[String(aU)]=u<aa.length-1?null:al.includes(aX)?aX:null})}
+return al.map(({text:q,err:aU})=>({text:plain(q.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:aU}))}
+function logRow(a,Z){const am=a.log;
+if(!am)return null;
+const p=(a.past.task_log?.data??null);
+return h("tr",{key:`log/${am.id}`,class:"logrow"},h("td",{colspan:Z},h("section",{class:"log","aria-label":`Log of ${am.name}`},logHead(am,p),...failureOf(p),printed(am,p))))}
+function logHead(am,p){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${am.name}`),p?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${p.pid}`),p&&!p.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:am.search,"aria-label":`Search the log of ${am.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}
+function failureOf(p){if(!p?.failure)return[];
+const aq=h("pre",{tabindex:"0","aria-label":"The whole traceback"},p.failure);
+if(!p.yours||p.yours===p.failure)return[h("div",{key:"failure",class:"failure"},aq)];
+return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},p.yours),h("details",{open:true},h("summary",{},"The whole traceback"),aq))]}
+function printed(am,p){if(!p)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
+const J=logLines(p.pieces);
+const b1=am.search.trim().toLowerCase();
+const aj=b1?J.filter(({text:q})=>q.toLowerCase().includes(b1)):J;
+const dC=p.note||(b1&&J.length?"No line has this text.":p.over?"It has printed nothing.":"It has printed nothing yet.");
+const cS=[b1&&J.length&&`${aj.length} of ${count(J.length,"line")}`,p.left&&"the beginning is only in %accel_logs",aj.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
+return h("div",{key:"printed"},cS.length>0&&h("p",{class:"quiet",role:"status"},cS.join(" · ")),aj.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},aj.slice(-MOST_LINES).map(({text:q,err:aU},u)=>h("span",{key:`l${u}`,class:aU?"err":null},`${q}\n`))):h("p",{class:"quiet"},dC))}
+function followLog(g,a){const w=a.log?.follow&&g.querySelector(".printed");
+if(w)w.scrollTop=w.scrollHeight}
 const FIND_EVERY_MS=1000;
 const FOUND_AT_FIRST=200;
 const MOST_FOUND=1000;
-function findKey({filter:A,wide:dZ}){return A.state||A.cell||A.text.trim()?JSON.stringify([A,dZ]):""}
-function foundNow(a){const r=findKey(a);
-return r&&a.found?.key===r?a.found:null}
-function finder(H,a){let U=0;
-let G="";
-let au;
-const bp=()=>{clearTimeout(au);
-au=undefined;
-const r=a.details&&a.tab==="tasks"?findKey(a):"";
-if(!r)return;
-U=Date.now();
-G=r;
-H.send({say:"find",id:a.id,key:r,filter:a.filter,limit:a.wide?MOST_FOUND:FOUND_AT_FIRST})};
-const dl=()=>{if(findKey(a)!==G)bp();
-else au??=setTimeout(bp,Math.max(0,U+FIND_EVERY_MS-Date.now()))};
-return{find:dl,end:()=>clearTimeout(au)}}
-function laneName(e){return`${(e.node_id??"").slice(0,12)}/${e.resource}/${e.id}`}
+function findKey({filter:C,wide:d4}){return C.state||C.cell||C.text.trim()?JSON.stringify([C,d4]):""}
+function foundNow(a){const v=findKey(a);
+return v&&a.found?.key===v?a.found:null}
+function finder(E,a){let N=0;
+let z="";
+let az;
+const bu=()=>{clearTimeout(az);
+az=undefined;
+const v=a.details&&a.tab==="tasks"?findKey(a):"";
+if(!v)return;
+N=Date.now();
+z=v;
+E.send({say:"find",id:a.id,key:v,filter:a.filter,limit:a.wide?MOST_FOUND:FOUND_AT_FIRST})};
+const dr=()=>{if(findKey(a)!==z)bu();
+else az??=setTimeout(bu,Math.max(0,N+FIND_EVERY_MS-Date.now()))};
+return{find:dr,end:()=>clearTimeout(az)}}
+function laneName(f){return`${(f.node_id??"").slice(0,12)}/${f.resource}/${f.id}`}
 const KEPT_S=120;
 const LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const MOST_DEVICES=128;
-function hasLines(b){const M=b.devices??[];
-return M.length<=MOST_DEVICES&&M.some((row)=>row.metrics)}
-function withReadings(B,q){const E=B?.origin===q.origin&&B?.step===q.step_s?B:null;
-const am=q.first+q.steps;
-const an=Math.max(am-Math.round(KEPT_S/q.step_s),E?E.first:q.first);
-const aL=new Map();
-q.devices.forEach((dj,v)=>{const g=q.prefix+dj;
-const o=E?.lines.get(g);
-const aU=(aW,ck=1)=>Array.from({length:am-an},(d0,D)=>{const cm=an+D-q.first;
-const bh=cm<0?o?.[aW][an+D-(E?.first??0)]:null;
-if(cm<0)return bh==null?null:bh*ck;
-const aK=LETTERS.indexOf(q[aW][v*q.steps+cm]);
-return aK<0?null:aK/(LETTERS.length-1)});
-const P={utilisation:aU("utilisation"),memory:aU("memory"),power:aU("power",E?E.watts/q.power_watts:1)};
-aL.set(g,P).set(g.slice(g.indexOf("/")),P)});
-return{since:q.seq,origin:q.origin,step:q.step_s,first:an,watts:q.power_watts,lines:aL}}
-function linesOf(ci,row){return ci?.lines.get(laneName(row))??null}
-function rowsQuestion(a,b){const cB=(u)=>a.past[`rows/${u}`]?.due??0;
-const[bA]=(b.runs?.open(a)??[]).sort((K,L)=>cB(K)-cB(L));
-return bA?{ask:"rows",key:`rows/${bA}`,record:bA}:null}
-function placeOf({ask:bp,key:r}){return bp==="rows"?r:bp}
-function withRows(B,q){const rows=new Map(B?.rows);
-for(const[r,row]of Object.entries(q.rows))rows.set(r,row);
-return{since:q.seq,total:q.total,rows}}
+function hasLines(b){const ae=b.devices??[];
+return ae.length<=MOST_DEVICES&&ae.some((row)=>row.metrics)}
+function withReadings(y,s){const I=y?.origin===s.origin&&y?.step===s.step_s?y:null;
+const ar=s.first+s.steps;
+const $=Math.max(ar-Math.round(KEPT_S/s.step_s),I?I.first:s.first);
+const al=new Map();
+s.devices.forEach((dp,u)=>{const i=s.prefix+dp;
+const p=I?.lines.get(i);
+const aX=(a_,cq=1)=>Array.from({length:ar-$},(d7,D)=>{const cs=$+D-s.first;
+const bj=cs<0?p?.[a_][$+D-(I?.first??0)]:null;
+if(cs<0)return bj==null?null:bj*cq;
+const aQ=LETTERS.indexOf(s[a_][u*s.steps+cs]);
+return aQ<0?null:aQ/(LETTERS.length-1)});
+const J={utilisation:aX("utilisation"),memory:aX("memory"),power:aX("power",I?I.watts/s.power_watts:1)};
+al.set(i,J).set(i.slice(i.indexOf("/")),J)});
+return{since:s.seq,origin:s.origin,step:s.step_s,first:$,watts:s.power_watts,lines:al}}
+function linesOf(dK,row){return dK?.lines.get(laneName(row))??null}
+function rowsQuestion(a,b){const cF=(x)=>a.past[`rows/${x}`]?.due??0;
+const[bD]=(b.runs?.open(a)??[]).sort((L,M)=>cF(L)-cF(M));
+return bD?{ask:"rows",key:`rows/${bD}`,record:bD}:null}
+function placeOf({ask:bu,key:v}){return bu==="rows"?v:bu}
+function withRows(y,s){const rows=new Map(y?.rows);
+for(const[v,row]of Object.entries(s.rows))rows.set(v,row);
+return{since:s.seq,total:s.total,rows}}
 const LAST_MINUTE=60;
 const WHOLE_RUN=0;
 let views=0;
-function newState(dg){views+=1;
-return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:dg,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),device:"",scrolled:{top:0,height:460,row:46},sights:new Map(),heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
+function newState(dl){views+=1;
+return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:dl,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),device:"",scrolled:{top:0,height:460,row:46},sights:new Map(),tiles:undefined,heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
 const LEAST_PAUSE_MS=250;
 const LATE_MS=10_000;
 const MINUTES_TOLD=3;
-function questionOf(a,b,j){const{engine:b4,pid:bj}=b.runtime;
-const a0=`${b4} ${bj??""} ${b.nodes?.[0]?.node_id??""}`;
+function questionOf(a,b,j){const{engine:ca,pid:bl}=b.runtime;
+const a4=`${ca} ${bl??""} ${b.nodes?.[0]?.node_id??""}`;
 if(a.only)return rowsQuestion(a,b);
-const t=a.details?a.tab:"devices";
-if(t==="runs")return rowsQuestion(a,b);
-if(t==="devices"&&hasLines(b))return{ask:"readings",key:a0};
-if(t==="tasks"&&a.log){const[r,o]=[`${a0} ${a.log.id}`,a.past.task_log];
-const p=o?.key===r?o.data:null;
-return p?.done?null:{ask:"task_log",key:r,task_id:a.log.id,out_since:p?.out??0,err_since:p?.err??0}}
-if(t==="accounting")return{ask:"accounting",key:a0};
-if(t!=="timeline")return null;
-if(a.range)return{ask:"runs",key:`${a0} ${a.range.from} ${a.range.to}`,start:a.range.from,end:a.range.to};
-if(a.window===WHOLE_RUN)return{ask:"runs",key:`${a0} all`};
-const o=a.past.runs;
-const dH=o?.start&&o.key===`${a0} last`&&j-o.start<MINUTES_TOLD*LAST_MINUTE;
-return{ask:"runs",key:`${a0} last`,start:dH?o.start:j-a.window}}
-function historian(H,a,j){let U=0;
-let au;
-let G=-LATE_MS;
-const dw=()=>{if(Date.now()-G<LATE_MS)return;
-G=Date.now();
-H.send({say:"past"})};
-let bu=true;
-const aw=()=>{bu=true;
-clearTimeout(au);
-const b=H.snapshot();
-const aO=b&&!b.ended?questionOf(a,b,j()):null;
-if(!aO)return;
-if(!["readings","task_log","rows"].includes(aO.ask)&&!b?.past)return void dw();
-const place=placeOf(aO);
-const o=a.past[place];
-const E=o?.key===aO.key&&o.start===aO.start;
-const bY=Math.max(E?o.due:0,U+LEAST_PAUSE_MS)-Date.now();
-if(bY>0)return void(au=setTimeout(aw,bY));
-U=Date.now();
-const m=E||aO.ask==="runs"?(o?.data??null):null;
-a.past[place]={key:aO.key,start:aO.start,due:U+LATE_MS,data:m};
-H.send({say:"history",id:a.id,...aO,since:E?(m?.since??0):0})};
-const bd=(x)=>{const bi=a.past[placeOf(x)];
-if(bi?.key!==x.key)return;
-const q=JSON.parse(x.answer);
-const az={readings:withReadings,task_log:withLog,rows:withRows}[(x.ask)]??H.snapshot()?.past?.told[x.ask];
-if(az)bi.data=az(bi.data,q);
-bi.due=Date.now()+1000*q.pause_s;
-const dm=x.ask==="task_log"||(x.ask==="rows"&&!q.pause_s);
-if(dm&&bu)aw()};
-const am=()=>{bu=false;
-clearTimeout(au)};
-return{look:aw,heard:bd,end:am}}
+const r=a.details?a.tab:"devices";
+if(r==="runs")return rowsQuestion(a,b);
+if(r==="devices"&&hasLines(b))return{ask:"readings",key:a4};
+if(r==="tasks"&&a.log){const[v,p]=[`${a4} ${a.log.id}`,a.past.task_log];
+const q=p?.key===v?p.data:null;
+return q?.done?null:{ask:"task_log",key:v,task_id:a.log.id,out_since:q?.out??0,err_since:q?.err??0}}
+if(r==="accounting")return{ask:"accounting",key:a4};
+if(r!=="timeline")return null;
+if(a.range)return{ask:"runs",key:`${a4} ${a.range.from} ${a.range.to}`,start:a.range.from,end:a.range.to};
+if(a.window===WHOLE_RUN)return{ask:"runs",key:`${a4} all`};
+const p=a.past.runs;
+const dM=p?.start&&p.key===`${a4} last`&&j-p.start<MINUTES_TOLD*LAST_MINUTE;
+return{ask:"runs",key:`${a4} last`,start:dM?p.start:j-a.window}}
+function historian(E,a,j){let N=0;
+let az;
+let z=-LATE_MS;
+const dA=()=>{if(Date.now()-z<LATE_MS)return;
+z=Date.now();
+E.send({say:"past"})};
+let by=true;
+const aB=()=>{by=true;
+clearTimeout(az);
+const b=E.snapshot();
+const aS=b&&!b.ended?questionOf(a,b,j()):null;
+if(!aS)return;
+if(!["readings","task_log","rows"].includes(aS.ask)&&!b?.past)return void dA();
+const place=placeOf(aS);
+const p=a.past[place];
+const I=p?.key===aS.key&&p.start===aS.start;
+const b3=Math.max(I?p.due:0,N+LEAST_PAUSE_MS)-Date.now();
+if(b3>0)return void(az=setTimeout(aB,b3));
+N=Date.now();
+const l=I||aS.ask==="runs"?(p?.data??null):null;
+a.past[place]={key:aS.key,start:aS.start,due:N+LATE_MS,data:l};
+E.send({say:"history",id:a.id,...aS,since:I?(l?.since??0):0})};
+const bg=(B)=>{const bk=a.past[placeOf(B)];
+if(bk?.key!==B.key)return;
+const s=JSON.parse(B.answer);
+const aG={readings:withReadings,task_log:withLog,rows:withRows}[(B.ask)]??E.snapshot()?.past?.told[B.ask];
+if(aG)bk.data=aG(bk.data,s);
+bk.due=Date.now()+1000*s.pause_s;
+const ds=B.ask==="task_log"||(B.ask==="rows"&&!s.pause_s);
+if(ds&&by)aB()};
+const ar=()=>{by=false;
+clearTimeout(az)};
+return{look:aB,heard:bg,end:ar}}
 const HEIGHT=16;
-function shape(aa,$=false){const bV=aa.map((aK,D)=>(aK==null?null:`${D} ${Math.round(10*(HEIGHT-1-aK*(HEIGHT-2)))/10}`));
-let cg="";
-let aI=-1;
-bV.forEach((bU,D)=>{if(bU!=null)cg+=(bV[D-1]==null?"M":"L")+bU;
-if(bU!=null&&bV[D-1]==null)aI=D;
-if(bU!=null&&bV[D+1]==null&&$)cg+=`L${D} ${HEIGHT}L${aI} ${HEIGHT}Z`});
-return cg}
-function spark(aL,by={}){const dP=Math.max(2,...aL.map(({levels:aa})=>aa.length));
-return h("svg",{class:"spark",viewBox:`0 0 ${dP-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...by},aL.map(({levels:aa,kind:ae})=>[ae==="area"&&h("path",{key:"under",class:"under",d:shape(aa,true)}),h("path",{key:ae,class:ae,d:shape(aa)})]).flat())}
-function between(aa){const o=(aa??[]).filter((aK)=>aK!=null);
-const aN=(aK)=>`${Math.round(100*aK)} %`;
-return o.length>1?`between ${aN(Math.min(...o))} and ${aN(Math.max(...o))} in the last two minutes`:""}
+function shape(ag,af=false){const b0=ag.map((aQ,D)=>(aQ==null?null:`${D} ${Math.round(10*(HEIGHT-1-aQ*(HEIGHT-2)))/10}`));
+let cm="";
+let aO=-1;
+b0.forEach((b$,D)=>{if(b$!=null)cm+=(b0[D-1]==null?"M":"L")+b$;
+if(b$!=null&&b0[D-1]==null)aO=D;
+if(b$!=null&&b0[D+1]==null&&af)cm+=`L${D} ${HEIGHT}L${aO} ${HEIGHT}Z`});
+return cm}
+function spark(al,bm={}){const dW=Math.max(2,...al.map(({levels:ag})=>ag.length));
+return h("svg",{class:"spark",viewBox:`0 0 ${dW-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bm},al.map(({levels:ag,kind:U})=>[U==="area"&&h("path",{key:"under",class:"under",d:shape(ag,true)}),h("path",{key:U,class:U,d:shape(ag)})]).flat())}
+function between(ag){const p=(ag??[]).filter((aQ)=>aQ!=null);
+const aR=(aQ)=>`${Math.round(100*aQ)} %`;
+return p.length>1?`between ${aR(Math.min(...p))} and ${aR(Math.max(...p))} in the last two minutes`:""}
 const GROUPS=8;
-function drawTiles(M,a){return h("div",{key:"tiles"},h("ul",{class:"tiles","aria-label":"Devices"},M.map((e)=>knownTile(e,a))),h("p",{class:"quiet small",key:"holders"},heldBy(M),M.some((e)=>e.lines)&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."))}
-function knownTile(e,a){const ak=e.key===a.device;
-const F=tileWords(e);
-const a1=[F,ak,e.holders.map((k)=>`${k.colour}/${k.fraction}`)].join("\n");
-const o=a.rows.get(`tile ${e.key}`);
-if(o?.content===a1&&o.of===e.lines)return o.shape;
-const shape=tile(e,F,ak);
-a.rows.set(`tile ${e.key}`,{content:a1,shape,of:e.lines});
+const GAP_PX=4;
+function drawTiles(c,a){const{devices:ae,devicesBefore:b8,deviceTotal:be}=c;
+const inSight=ae.length<be?a.tiles??{row:40,columns:20}:null;
+const al=(n)=>Math.ceil(n/(inSight?.columns??1))*(inSight?.row??0);
+const cN=ae.some((f)=>f.lines);
+const aY=h("ul",{class:cN?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",al(b8)),ae.map((f,u)=>knownTile(f,inSight?b8+u+1:0,be,a)),emptyLines("below",al(be)-al(b8+ae.length)));
+return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${be} devices`},aY):aY,h("p",{class:"quiet small",key:"holders"},heldWords(c.heldBy),cN&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(ae.find((f)=>f.key===a.hover.bar),a))}
+function emptyLines(bM,ax){return ax>GAP_PX&&h("li",{key:bM,class:"gap","aria-hidden":"true",style:`height:${ax-GAP_PX}px`})}
+function cardOf(f,a){if(!f)return null;
+const{node:e,label:V,model:A,holders,utilisation,memory,facts,reason:dL}=f;
+const ay=holders.map((k)=>h("div",{key:k.key},h("span",{class:`swatch c${k.colour}`}),h("strong",{},k.name)," ",[k.part,k.cell&&`cell ${k.cell}`,k.owner,k.age].filter(Boolean).join(" · ")));
+return h("div",{class:"hover",key:"hover",style:a.hover.style,"aria-hidden":"true"},h("strong",{},[e,V].filter(Boolean).join(" ")),` ${f.state}`,ay,h("div",{class:"quiet small"},[utilisation?.text,memory?.text,facts,between(f.lines?.utilisation),dL].filter(Boolean).join(" · ")||A))}
+function knownTile(f,place,W,a){const ad=f.key===a.device;
+const F=tileWords(f);
+const a5=[F,ad,place,f.holders.map((k)=>`${k.colour}/${k.fraction}`)].join("\n");
+const p=a.rows.get(`tile ${f.key}`);
+if(p?.content===a5&&p.of===f.lines)return p.shape;
+const shape=tile(f,F,ad,place?{"aria-posinset":place,"aria-setsize":W}:{});
+a.rows.set(`tile ${f.key}`,{content:a5,shape,of:f.lines});
 return shape}
-function tile(e,F,ak){const n=e.label.replace(/^\S+ /,"");
-const Y=e.holders.map((k)=>h("span",{class:`part c${k.colour}`,style:`width:${100*k.fraction}%`}));
-return h("li",{key:e.key},h("button",{type:"button",class:"tile","data-act":"tile","data-device":e.key,"aria-expanded":String(ak),"aria-label":F,title:F},h("span",{class:"number"},h("span",{},n),h("span",{class:"quiet"},e.utilisation?.text??"")),h("span",{class:"bar"},Y),e.lines&&spark(linesIn(e.lines))))}
+function tile(f,F,ad,cn){const n=f.label.replace(/^\S+ /,"");
+const aa=f.holders.map((k)=>h("span",{class:`part c${k.colour}`,style:`width:${100*k.fraction}%`}));
+return h("li",{key:f.key,...cn},h("button",{type:"button",class:"tile","data-act":"tile","data-device":f.key,"data-bar":f.key,"aria-expanded":String(ad),"aria-label":F},h("span",{class:"number"},n),f.utilisation&&h("span",{class:"load quiet"},f.utilisation.text),h("span",{class:"bar"},aa),f.lines&&spark(linesIn(f.lines))))}
 function linesIn({utilisation,memory,power}){return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}]}
-function tileWords(e){const holders=e.holders.map((k)=>[k.name,k.part,k.cell&&`cell ${k.cell}`,k.owner].filter(Boolean).join(" "));
-const facts=[e.utilisation?.text,e.memory?.text,e.facts,between(e.lines?.utilisation),e.reason].filter(Boolean);
-return`${[e.node,e.label].filter(Boolean).join(" ")}, ${e.state}${holders.length?`: ${holders.join("; ")}`:""}${facts.map((dk)=>`, ${dk}`).join("")}`}
-function heldBy(M){const cd=new Map();
-for(const e of M)for(const{name:g}of e.holders)cd.set(g,(cd.get(g)??0)+1);
-const aP=[...cd].sort((K,L)=>L[1]-K[1]);
-const aM=aP.slice(0,GROUPS).map(([g,n])=>(n>1?`${g} × ${n}`:g));
-if(aP.length>GROUPS)aM.push(`and ${aP.length-GROUPS} more`);
-return aM.length?`Held by ${aM.join(", ")}`:"Nobody holds one."}
+function tileWords(f){const holders=f.holders.map((k)=>[k.name,k.part,k.cell&&`cell ${k.cell}`,k.owner].filter(Boolean).join(" "));
+const facts=[f.utilisation?.text,f.memory?.text,f.facts,between(f.lines?.utilisation),f.reason].filter(Boolean);
+return`${[f.node,f.label].filter(Boolean).join(" ")}, ${f.state}${holders.length?`: ${holders.join("; ")}`:""}${facts.map((dq)=>`, ${dq}`).join("")}`}
+function heldWords(aJ){const au=aJ.length>GROUPS?[`and ${aJ.length-GROUPS} more`]:[];
+return aJ.length?`Held by ${[...aJ.slice(0,GROUPS),...au].join(", ")}`:"Nobody holds one."}
 const MOST_ROWS=8;
-function drawDevices(c,a){if(!c.devices.length){return[empty(["No accelerator.",...c.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")]}
-if(c.devices.length<=MOST_ROWS)return[models(c.devices),rows(c.devices,c,a)];
-const ak=c.devices.filter((e)=>e.key===a.device);
-return[models(c.devices),drawTiles(c.devices,a),ak.length>0&&rows(ak,c,a)]}
-function models(M){if(!sameModel(M))return null;
-const[{model:y,mark:cK}]=M;
-return h("p",{class:"quiet small models",key:"models"},`${M.length} × ${y} `,cK&&chip(cK))}
-function sameModel(M){return M.length>1&&M.every((e)=>e.model===M[0].model&&e.mark===M[0].mark)}
-function rows(M,c,a){const bP=M.some((e)=>e.utilisation||e.memory);
-const bk=M.some((e)=>e.node);
-const ab=sameModel(c.devices);
-const at=["Device",...(bk?["Node"]:[]),c.ended?"State":"In use",...(bP?["Load, memory, power"]:[]),...(c.ended?[]:["Held by"])];
-return table("Devices",at,M.map((e)=>row(e,{several:bk,measured:bP,said:ab},c,a)))}
-function row(e,{several:bk,measured:bP,said:ab},c,a){return h("tr",{key:e.key,"data-device":e.label},h("th",{scope:"row",title:e.title||null},h("span",{class:"label"},e.label),!ab&&e.mark&&chip(e.mark),!ab&&h("span",{class:"quiet small model"},e.model)),bk&&h("td",{class:"quiet"},e.node),h("td",{class:"use"},!c.ended&&useBar(e),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},e.sign),` ${e.state}`)),bP&&h("td",{class:"load",title:e.facts},meter("utilisation",e,e.utilisation),meter("memory",e,e.memory),e.power&&meter("power",e,e.power)),!c.ended&&h("td",{class:"holders"},holders(e,c,a)))}
-function useBar(e){const Y=e.holders.map((k)=>h("span",{key:k.key,class:`part c${k.colour}`,style:`width:${100*k.fraction}%`}));
-return h("div",{class:"bar",role:"img","aria-label":`${e.label}: ${e.use}`,title:e.use},Y)}
-function meter(bm,e,C){if(!C)return h("div",{class:"measure quiet small"},`${bm} unknown`);
-const aN=Math.min(100,Math.max(0,Math.round(C.percent)));
-const g=`${e.label} ${bm}`;
-const aa=e.lines?.[bm];
-const ab={title:[bm,between(aa)].filter(Boolean).join(": ")};
-const al=aa?spark([{levels:aa,kind:"area"}]):h("span",{class:"part",style:`width:${aN}%`});
-const ck=bm==="power"?{role:"img","aria-label":`${g} ${C.text}`}:{role:"meter","aria-label":g,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":aN,"aria-valuetext":C.text};
-return h("div",{class:"measure",...ab},bm==="power"&&!aa?null:h("div",{class:aa?"trend":"bar",...ck},al),h("span",{class:"small"},C.text))}
-function holders(e,c,a){const cI=e.holders.map((k)=>holderLine(k,e,c,a));
-return[cI.length>0&&h("ul",{},cI),e.reason&&h("span",{class:"quiet"},e.reason)]}
-function holderLine(k,e,c,a){const ct=[k.cell&&`cell ${k.cell}`,k.owner].filter(Boolean).join(" of ");
-const facts=[k.part,ct,k.age].filter(Boolean).join(" · ");
-return h("li",{key:k.key,title:k.pid},h("span",{class:`swatch c${k.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(k.name),h("span",{class:"quiet facts"},facts)),(k.taskId||k.actorId)&&stop(k,e,a))}
-function stop(k,e,a){const _=k.taskId?"cancel":"kill";
-return endButton(_,{id:k.taskId||k.actorId,name:k.name,owner:k.owner},`on ${e.label}`,a)}
-function cancelMany(X,u,A,ce,a){const bI=ce?` ${ce}`:"";
-const aH={key:u,"data-id":u,"data-name":X+bI,"data-function":ce,"data-state":A.state,"data-cell":A.cell,"data-text":A.text};
-if(a.doubted!==u)return button(`${X}…`,{...aH,"data-act":"sure","aria-label":`${X}${bI}…`});
-return h("span",{class:"ask nowrap",key:u},button("Keep",{...aH,key:"keep","data-act":"keep"})," ",button(X,{...aH,key:"do","data-act":"cancel-many",class:"urgent","aria-label":X+bI}))}
+function drawDevices(c,a){if(!c.deviceTotal){return[empty(["No accelerator.",...c.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")]}
+if(c.deviceTotal<=MOST_ROWS)return[models(c),rows(c.devices,c,a)];
+return[models(c),drawTiles(c,a),c.chosenDevice&&rows([c.chosenDevice],c,a)]}
+function models({sameModel:dP,deviceTotal:be,devices:ae}){if(!dP)return null;
+const[{model:A,mark:cP}]=ae;
+return h("p",{class:"quiet small models",key:"models"},`${be} × ${A} `,cP&&chip(cP))}
+function rows(ae,c,a){const bW=ae.some((f)=>f.utilisation||f.memory);
+const bn=ae.some((f)=>f.node);
+const ah=c.sameModel;
+const Z=["Device",...(bn?["Node"]:[]),c.ended?"State":"In use",...(bW?["Load, memory, power"]:[]),...(c.ended?[]:["Held by"])];
+return table("Devices",Z,ae.map((f)=>row(f,{several:bn,measured:bW,said:ah},c,a)))}
+function row(f,{several:bn,measured:bW,said:ah},c,a){return h("tr",{key:f.key,"data-device":f.label},h("th",{scope:"row",title:f.title||null},h("span",{class:"label"},f.label),!ah&&f.mark&&chip(f.mark),!ah&&h("span",{class:"quiet small model"},f.model)),bn&&h("td",{class:"quiet"},f.node),h("td",{class:"use"},!c.ended&&useBar(f),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},f.sign),` ${f.state}`)),bW&&h("td",{class:"load",title:f.facts},meter("utilisation",f,f.utilisation),meter("memory",f,f.memory),f.power&&meter("power",f,f.power)),!c.ended&&h("td",{class:"holders"},holders(f,c,a)))}
+function useBar(f){const aa=f.holders.map((k)=>h("span",{key:k.key,class:`part c${k.colour}`,style:`width:${100*k.fraction}%`}));
+return h("div",{class:"bar",role:"img","aria-label":`${f.label}: ${f.use}`,title:f.use},aa)}
+function meter(br,f,H){if(!H)return h("div",{class:"measure quiet small"},`${br} unknown`);
+const aR=Math.min(100,Math.max(0,Math.round(H.percent)));
+const i=`${f.label} ${br}`;
+const ag=f.lines?.[br];
+const ah={title:[br,between(ag)].filter(Boolean).join(": ")};
+const Y=ag?spark([{levels:ag,kind:"area"}]):h("span",{class:"part",style:`width:${aR}%`});
+const cq=br==="power"?{role:"img","aria-label":`${i} ${H.text}`}:{role:"meter","aria-label":i,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":aR,"aria-valuetext":H.text};
+return h("div",{class:"measure",...ah},br==="power"&&!ag?null:h("div",{class:ag?"trend":"bar",...cq},Y),h("span",{class:"small"},H.text))}
+function holders(f,c,a){const aY=f.holders.map((k)=>holderLine(k,f,c,a));
+return[aY.length>0&&h("ul",{},aY),f.reason&&h("span",{class:"quiet"},f.reason)]}
+function holderLine(k,f,c,a){const bM=[k.cell&&`cell ${k.cell}`,k.owner].filter(Boolean).join(" of ");
+const facts=[k.part,bM,k.age].filter(Boolean).join(" · ");
+return h("li",{key:k.key,title:k.pid},h("span",{class:`swatch c${k.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(k.name),h("span",{class:"quiet facts"},facts)),(k.taskId||k.actorId)&&stop(k,f,a))}
+function stop(k,f,a){const ac=k.taskId?"cancel":"kill";
+return endButton(ac,{id:k.taskId||k.actorId,name:k.name,owner:k.owner},`on ${f.label}`,a)}
+function cancelMany(V,x,C,ck,a){const bN=ck?` ${ck}`:"";
+const aN={key:x,"data-id":x,"data-name":V+bN,"data-function":ck,"data-state":C.state,"data-cell":C.cell,"data-text":C.text};
+if(a.doubted!==x)return button(`${V}…`,{...aN,"data-act":"sure","aria-label":`${V}${bN}…`});
+return h("span",{class:"ask nowrap",key:x},button("Keep",{...aN,key:"keep","data-act":"keep"})," ",button(V,{...aN,key:"do","data-act":"cancel-many",class:"urgent","aria-label":V+bN}))}
 const PALETTE={hues:[["#2f96e3","#288dd6","#1a83cc"],["#da7360","#ce6b59","#c46250"],["#05948b","#008a82","#269d94"],["#af80c0","#a578b5","#9b6fac"],["#899500","#808c00","#778200"],["#7672c9","#6e6abd","#7f7cd1"],["#317f40","#3d884a","#479153"],["#9d5599","#a35b9f","#a962a4"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
 const HUES=PALETTE.hues.length;
 const SHADES=PALETTE.hues[0].length;
-function numberOf(p){let bL=2166136261;
-for(let b6=0;b6<p.length;b6++)bL=Math.imul(bL^p.charCodeAt(b6),16777619);
-return(bL^(bL>>>15))>>>0}
-function colourOf(b,aQ,u){const dr=b.hues?.[aQ]??numberOf(aQ)%HUES;
-return dr*SHADES+(u?numberOf(u)%SHADES:0)}
-function subjectOf(row){const aj=row.function||row.name;
-return(row.kind??"task")==="task"?aj:aj.split(".",1)[0]}
-function colourRules(dK){return PALETTE.hues.flat().map((ba,n)=>`${dK} .c${n}{background:${ba};fill:${ba};--c:${ba}}`).join("\n")}
+function numberOf(q){let bS=2166136261;
+for(let cc=0;cc<q.length;cc++)bS=Math.imul(bS^q.charCodeAt(cc),16777619);
+return(bS^(bS>>>15))>>>0}
+function colourOf(b,aT,x){const dw=b.hues?.[aT]??numberOf(aT)%HUES;
+return dw*SHADES+(x?numberOf(x)%SHADES:0)}
+function subjectOf(row){const aq=row.function||row.name;
+return(row.kind??"task")==="task"?aq:aq.split(".",1)[0]}
+function colourRules(dQ){return PALETTE.hues.flat().map((bc,n)=>`${dQ} .c${n}{background:${bc};fill:${bc};--c:${bc}}`).join("\n")}
 const STATES=["running","waiting","failed","cancelled","finished"];
-function taskCounts(b){const I=Object.fromEntries(STATES.map((a)=>[a,0]));
+function taskCounts(b){const G=Object.fromEntries(STATES.map((a)=>[a,0]));
 for(const[a,n]of Object.entries(b.counts??{})){const O=stateWord(a);
-I[O]=(I[O]??0)+n}
-return I}
-function waitingViews(b,j){return(b.tasks??[]).filter((row)=>stateWord(row.state)==="waiting").sort((K,L)=>(K.submitted_at??0)-(L.submitted_at??0)).map((row)=>taskView(row,b,j))}
-function taskViews(b,A,j){const p=A.text.trim().toLowerCase();
-const rows=(b.tasks??[]).filter((row)=>passes(row,b,A,p));
+G[O]=(G[O]??0)+n}
+return G}
+function waitingViews(b,j){return(b.tasks??[]).filter((row)=>stateWord(row.state)==="waiting").sort((L,M)=>(L.submitted_at??0)-(M.submitted_at??0)).map((row)=>taskView(row,b,j))}
+function taskViews(b,C,j){const q=C.text.trim().toLowerCase();
+const rows=(b.tasks??[]).filter((row)=>passes(row,b,C,q));
 return rows.map((row)=>taskView(row,b,j))}
-function passes(row,b,A,p){if(A.state&&stateWord(row.state)!==A.state)return false;
-if(A.cell&&cellOf(row,b)!==A.cell)return false;
-if(!p)return true;
-return[row.name,row.task_id,row.cell,whyOf(row,b),deviceWords(row.device_ids)].some((N)=>(N??"").toLowerCase().includes(p))}
+function passes(row,b,C,q){if(C.state&&stateWord(row.state)!==C.state)return false;
+if(C.cell&&cellOf(row,b)!==C.cell)return false;
+if(!q)return true;
+return[row.name,row.task_id,row.cell,whyOf(row,b),deviceWords(row.device_ids)].some((R)=>(R??"").toLowerCase().includes(q))}
 function cellOf(row,b){return row.cell?cellWords(b,{job:row.job,cell:row.cell.split(" ")[0]}):""}
 function cellsOf(b){const n=(cell)=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0);
-const bT=(cell)=>(cell.startsWith("[")?0:1);
-const da=new Set((b.tasks??[]).map((row)=>cellOf(row,b)).filter(Boolean));
-return[...da].sort((K,L)=>bT(K)-bT(L)||n(K)-n(L))}
+const b_=(cell)=>(cell.startsWith("[")?0:1);
+const df=new Set((b.tasks??[]).map((row)=>cellOf(row,b)).filter(Boolean));
+return[...df].sort((L,M)=>b_(L)-b_(M)||n(L)-n(M))}
 function whyOf(row,b){return row.reason==null?(row.why??""):(b.reasons?.[row.reason]??"")}
-function withoutSubject(bn,row){const g=plain(row.name).replace(/\.__init__$/,"");
+function withoutSubject(bs,row){const i=plain(row.name).replace(/\.__init__$/,"");
 const cell=plain(row.cell);
-if(!bn.startsWith(g))return bn;
-let ah=bn.slice(g.length+1);
-if(cell&&ah.startsWith(`(cell ${cell}`))ah=ah.slice(ah.indexOf(") ")+2);
-if(ah.startsWith("waits for "))return ah.includes(". ")?ah.slice(ah.indexOf(". ")+2):ah;
-return ah.startsWith("asks ")?ah:bn}
+if(!bs.startsWith(i))return bs;
+let aE=bs.slice(i.length+1);
+if(cell&&aE.startsWith(`(cell ${cell}`))aE=aE.slice(aE.indexOf(") ")+2);
+if(aE.startsWith("waits for "))return aE.includes(". ")?aE.slice(aE.indexOf(". ")+2):aE;
+return aE.startsWith("asks ")?aE:bs}
 function taskView(row,b,j){const a=stateWord(row.state);
-const cU=a==="waiting"?row.submitted_at:(row.started_at??row.submitted_at);
-const a3=ENDED.has(row.state);
-return{id:row.task_id,short:shortId(row.task_id),name:plain(row.name),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(b,row),owner:ownerOf(b,row),age:cU==null?"":age((row.finished_at??j)-cU),started:row.started_at==null?"":clock(row.started_at,j),took:tookWords(row,a,j),subject:plain(subjectOf(row)),colour:colourOf(b,subjectOf(row),row.actor_id||row.task_id),keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??j)-row.started_at},peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),why:[row.retry_of&&`retry of #${shortId(row.retry_of)}`,row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,b)),row)].filter(Boolean).join(": "),retryable:Boolean(row.retryable),asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",cancellable:!a3&&row.state!=="ENDED_WITH_IT"}}
+const cZ=a==="waiting"?row.submitted_at:(row.started_at??row.submitted_at);
+const aD=ENDED.has(row.state);
+return{id:row.task_id,short:shortId(row.task_id),name:plain(row.name),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(b,row),owner:ownerOf(b,row),age:cZ==null?"":age((row.finished_at??j)-cZ),started:row.started_at==null?"":clock(row.started_at,j),took:tookWords(row,a,j),subject:plain(subjectOf(row)),colour:colourOf(b,subjectOf(row),row.actor_id||row.task_id),keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??j)-row.started_at},peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),why:[row.retry_of&&`retry of #${shortId(row.retry_of)}`,row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,b)),row)].filter(Boolean).join(": "),retryable:Boolean(row.retryable),asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",cancellable:!aD&&row.state!=="ENDED_WITH_IT"}}
 function tookWords(row,a,j){if(row.started_at==null)return a==="waiting"&&row.submitted_at!=null?`waits ${age(j-row.submitted_at)}`:"";
-const ai=(row.finished_at??j)-row.started_at;
-if(row.finished_at!=null)return duration(ai);
-const[W,aG]=row.progress??[0,0];
-if(!aG)return age(ai);
-const av=W>0&&W<aG?`${age((ai*(aG-W))/W)} left`:"";
-return[age(ai),`${Math.round((100*W)/aG)} %`,av].filter(Boolean).join(" · ")}
+const ap=(row.finished_at??j)-row.started_at;
+if(row.finished_at!=null)return duration(ap);
+const[_,W]=row.progress??[0,0];
+if(!W)return age(ap);
+const aA=_>0&&_<W?`${age((ap*(W-_))/_)} left`:"";
+return[age(ap),`${Math.round((100*_)/W)} %`,aA].filter(Boolean).join(" · ")}
 function actorViews(b,j){return(b.actors??[]).map((row)=>actorView(row,b,j))}
 function actorView(row,b,j){const a=row.state==="PENDING_CREATION"?"waiting":stateWord(row.state);
 return{id:row.actor_id,name:plain(row.class_name)+(row.name?` “${plain(row.name)}”`:""),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(b,row),owner:ownerOf(b,row),age:row.since==null?"":age(j-row.since),colour:colourOf(b,row.class_name,row.actor_id),calls:row.pending_calls?String(row.pending_calls):"",why:[row.restarts?`restarted ${row.restarts} ×`:"",plain(row.why)].filter(Boolean).join(" · "),alive:row.state!=="DEAD"}}
@@ -620,220 +647,237 @@ const OVERSCAN=12;
 const KEYS={task:(d)=>`${d.name}\n${d.short}`,state:(d)=>place(d.state),devices:(d)=>d.devices||"~",started:(d)=>d.keys.started,took:(d)=>d.keys.took};
 function place(a){const D=ORDER.indexOf(a);
 return D<0?ORDER.length:D}
-function ordered(R,bl,ap){const r=KEYS[bl.column];
-const c2=(K,L)=>place(K.state)-place(L.state)||L.keys.submitted-K.keys.submitted;
-const dd=(K,L)=>{if(!r)return c2(K,L);
-const[cP,cR]=[r(K),r(L)];
-const bH=cP<cR?-1:cP>cR?1:0;
-return(bl.down?-bH:bH)||c2(K,L)};
-const aP=[...R].sort(dd);
-if(!ap)return aP;
-const B=new Map(ap.map((u,v)=>[u,v]));
-return aP.sort((K,L)=>(B.get(K.id)??ap.length)-(B.get(L.id)??ap.length))}
-function grouped(R,ax){const b$=new Map();
-for(const d of R){const E=b$.get(d.subject);
-if(E)E.push(d);
-else b$.set(d.subject,[d])}
+function ordered(Q,bo,ay){const v=KEYS[bo.column];
+const c7=(L,M)=>place(L.state)-place(M.state)||M.keys.submitted-L.keys.submitted;
+const di=(L,M)=>{if(!v)return c7(L,M);
+const[cU,cW]=[v(L),v(M)];
+const bL=cU<cW?-1:cU>cW?1:0;
+return(bo.down?-bL:bL)||c7(L,M)};
+const bH=[...Q].sort(di);
+if(!ay)return bH;
+const y=new Map(ay.map((x,u)=>[x,u]));
+return bH.sort((L,M)=>(y.get(L.id)??ay.length)-(y.get(M.id)??ay.length))}
+function grouped(Q,aC){const b6=new Map();
+for(const d of Q){const I=b6.get(d.subject);
+if(I)I.push(d);
+else b6.set(d.subject,[d])}
 const rows=[];
-for(const d of R){const E=b$.get(d.subject)??[];
-if(E.length<=MOST_OF_ONE)rows.push({task:d,inGroup:false});
-else if(E[0]===d)rows.push(...groupRows(E,ax.has(d.subject)))}
+for(const d of Q){const I=b6.get(d.subject)??[];
+if(I.length<=MOST_OF_ONE)rows.push({task:d,inGroup:false});
+else if(I[0]===d)rows.push(...groupRows(I,aC.has(d.subject)))}
 return rows}
-function groupRows(R,ax){const I=new Map();
-for(const d of R)I.set(d.state,(I.get(d.state)??0)+1);
-const W=I.get("finished")??0;
-const bS=STATES.filter((a)=>a!=="finished"&&I.get(a)).map((a)=>`${I.get(a)} ${a}`);
-const ao={subject:R[0].subject,tasks:R,open:ax,done:W,words:[`${W} of ${R.length}`,...bS].join(" · ")};
-return[{group:ao},...(ax?R.map((d)=>({task:d,inGroup:true})):[])]}
-function alike(aA){const aS=new Map();
-for(const d of aA){const r=`${d.name}\n${d.why}\n${d.asks}`;
-const ao=aS.get(r)??{task:d,number:0,ids:[]};
-ao.number+=1;
-ao.ids.push(d.id);
-aS.set(r,ao)}
-return[...aS.values()].sort((K,L)=>L.number-K.number)}
-function inSight(n,ay){const bC=Math.ceil(ay.height/ay.row)+2*OVERSCAN;
-const an=Math.max(0,Math.min(Math.floor(ay.top/ay.row)-OVERSCAN,n-bC));
-return{first:an,last:Math.min(n,an+bC)}}
+function groupRows(Q,aC){const G=new Map();
+for(const d of Q)G.set(d.state,(G.get(d.state)??0)+1);
+const _=G.get("finished")??0;
+const bZ=STATES.filter((a)=>a!=="finished"&&G.get(a)).map((a)=>`${G.get(a)} ${a}`);
+const at={subject:Q[0].subject,tasks:Q,open:aC,done:_,words:[`${_} of ${Q.length}`,...bZ].join(" · ")};
+return[{group:at},...(aC?Q.map((d)=>({task:d,inGroup:true})):[])]}
+function alike(aH){const aV=new Map();
+for(const d of aH){const v=`${d.name}\n${d.why}\n${d.asks}`;
+const at=aV.get(v)??{task:d,number:0,ids:[]};
+at.number+=1;
+at.ids.push(d.id);
+aV.set(v,at)}
+return[...aV.values()].sort((L,M)=>M.number-L.number)}
+function inSight(n,aF){const bF=Math.ceil(aF.height/aF.row)+2*OVERSCAN;
+const $=Math.max(0,Math.min(Math.floor(aF.top/aF.row)-OVERSCAN,n-bF));
+return{first:$,last:Math.min(n,$+bF)}}
 function drawWaiting(c,a){if(!c.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
-const aS=alike(c.waiting);
-const rows=aS.map(({task:d,number:n})=>h("tr",{key:d.id,"data-task":d.id},nameCell(d,n),cell(d.asks,"nowrap"),whereCell(d.cell,a),cell(d.age,"short"),cell(d.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(n>1?showAll(d,n):cancel(d,c,a),"acts")));
-const aC=c.counts.waiting-c.waiting.length;
-return[rows.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),aC>0&&moreLine(`and ${aC} more that wait`,a),c.counts.waiting>1&&!c.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}
+const aV=alike(c.waiting);
+const rows=aV.map(({task:d,number:n})=>h("tr",{key:d.id,"data-task":d.id},nameCell(d,n),cell(d.asks,"nowrap"),whereCell(d.cell,a),cell(d.age,"short"),cell(d.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(n>1?showAll(d,n):cancel(d,c,a),"acts")));
+const au=c.counts.waiting-c.waiting.length;
+return[rows.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),au>0&&moreLine(`and ${au} more that wait`,a),c.counts.waiting>1&&!c.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}
 function showAll(d,n){return button(`Show all ${n}`,{"data-act":"count","data-state":"waiting","data-text":d.name,"aria-label":`Show all ${n} ${d.name} that wait`})}
 function nameCell(d,n){return h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},n>1?`× ${n}`:`#${d.short}`))}
 function cancel(d,c,a){if(!d.cancellable||c.ended)return null;
 return endButton("cancel",d,`#${d.short}`,a)}
-function moreLine(p,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${p} `),!a.wide&&button("Ask for more rows",{"data-act":"ask-more"}))}
+function moreLine(q,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${q} `),!a.wide&&button("Ask for more rows",{"data-act":"ask-more"}))}
 function drawActors(c,a){if(!c.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
 const rows=c.actors.map((S)=>h("tr",{key:S.id,"data-actor":S.id},h("th",{scope:"row"},nameOf(S.name),h("span",{class:"quiet small below"},[`#${S.id.slice(0,8)}`,S.pid&&`pid ${S.pid}`].filter(Boolean).join(" · "))),stateCell(S.sign,S.state,S.colour),cell(S.devices,"nowrap"),whereCell(S.cell,a),cell(S.age,"short"),h("td",{"data-head":"calls waiting"},S.calls),cell(S.why,"why"),cell(S.alive&&!c.ended&&endButton("kill",S,`#${S.id.slice(0,8)}`,a),"acts")));
 return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),c.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${c.actorsMore} more actors`)]}
 function drawAlerts(c){if(!c.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
-return[h("ul",{class:"alerts",key:"alerts"},c.alerts.map((V)=>h("li",{key:V.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),V.kind),` ${V.message}`,h("span",{class:"quiet"},` ${V.age} ago`))))]}
-function drawNodes(c){const rows=c.nodes.map((i)=>h("tr",{key:i.key},h("th",{scope:"row"},h("span",{class:"name"},i.name)),stateCell(i.sign,i.state),cell(i.role),cell(i.resources),cell(i.why,"why")));
+return[h("ul",{class:"alerts",key:"alerts"},c.alerts.map((X)=>h("li",{key:X.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),X.kind),` ${X.message}`,h("span",{class:"quiet"},` ${X.age} ago`))))]}
+function drawNodes(c){const rows=c.nodes.map((e)=>h("tr",{key:e.key},h("th",{scope:"row"},h("span",{class:"name"},e.name)),stateCell(e.sign,e.state),cell(e.role),cell(e.resources),cell(e.why,"why")));
 return[table("Nodes",["Node","State","Role","Resources","Why"],rows)]}
-function drawTasks(c,a){const $={peak:c.tasks.some((d)=>d.peak),why:c.tasks.some((d)=>d.why)};
+function drawTasks(c,a){const af={peak:c.tasks.some((d)=>d.peak),why:c.tasks.some((d)=>d.why)};
 a.order=c.tasks.map((d)=>d.id);
 const rows=a.sort.column?c.tasks.map((d)=>({task:d,inGroup:false})):grouped(c.tasks,a.open);
-const dq=c.tasksFound-c.tasks.length;
-const dW=c.foundInAll?dq:c.taskTotal-c.taskRows;
-return[filters(c,a),rows.length?tableOf(rows,$,c,a):nothingFound(c),dW>0&&moreLine(`${c.tasks.length} of ${c.foundInAll?c.tasksFound:c.taskTotal} tasks are here`,a)]}
-function tableOf(rows,$,c,a){const at=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...($.peak?["Peak memory"]:[]),...($.why?["Why"]:[]),""];
-const{first:an,last:U}=inSight(rows.length,a.scrolled);
-const al=rows.slice(an,U).flatMap((row)=>{if("group"in row)return[groupRow(row.group,at.length,c,a)];
-const shape=knownRow(row.task,row.inGroup,$,c,a);
-return a.log?.id===row.task.id?[shape,logRow(a,at.length)]:[shape]});
+const dv=c.tasksFound-c.tasks.length;
+const d1=c.foundInAll?dv:c.taskTotal-c.taskRows;
+return[filters(c,a),rows.length?tableOf(rows,af,c,a):nothingFound(c),d1>0&&moreLine(`${c.tasks.length} of ${c.foundInAll?c.tasksFound:c.taskTotal} tasks are here`,a)]}
+function tableOf(rows,af,c,a){const Z=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(af.peak?["Peak memory"]:[]),...(af.why?["Why"]:[]),""];
+const{first:$,last:N}=inSight(rows.length,a.scrolled);
+const Y=rows.slice($,N).flatMap((row)=>{if("group"in row)return[groupRow(row.group,Z.length,c,a)];
+const shape=knownRow(row.task,row.inGroup,af,c,a);
+return a.log?.id===row.task.id?[shape,logRow(a,Z.length)]:[shape]});
 const{row}=a.scrolled;
-return table("Tasks",at,[gap("above",an*row),...al,gap("below",(rows.length-U)*row)].filter(Boolean),{rows:rows.length,sort:a.sort})}
-function gap(ct,be){return be>0&&h("tr",{key:ct,class:"gap","aria-hidden":"true",style:`height:${Math.round(be)}px`})}
+return table("Tasks",Z,[gap("above",$*row),...Y,gap("below",(rows.length-N)*row)].filter(Boolean),{rows:rows.length,sort:a.sort})}
+function gap(bM,ax){return ax>0&&h("tr",{key:bM,class:"gap","aria-hidden":"true",style:`height:${Math.round(ax)}px`})}
 function nothingFound(c){if(!c.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
 return empty(c.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}
-function groupRow(ao,at,c,a){const{subject:aQ,tasks:R,open:ax,done:W,words:F}=ao;
-const dC=c.taskTotal>c.taskRows&&!c.foundInAll?` (of the ${c.taskRows} rows that are here)`:"";
-return h("tr",{key:`group/${aQ}`,class:"group","data-function":aQ},h("th",{scope:"row",colspan:at},h("button",{type:"button",class:"opens","data-act":"group","data-function":aQ,"aria-expanded":String(ax)},h("span",{"aria-hidden":"true"},ax?"▾ ":"▸ "),nameOf(aQ)),h("span",{class:"bar","aria-hidden":"true"},h("span",{class:`part c${R[0].colour}`,style:`width:${(100*W)/R.length}%`})),h("span",{class:"quiet"},F+dC),!c.ended&&R.some((d)=>d.cancellable)&&cancelMany("Cancel all",`group/${aQ}`,a.filter,aQ,a)))}
-function knownRow(d,bN,$,c,a){const a1=[...Object.values(d),bN,$.peak,$.why,c.ended,a.asked.has(d.id),a.doubted===d.id,a.log?.id===d.id].join("\n");
-const o=a.rows.get(d.id);
-if(o?.content===a1)return o.shape;
-const shape=taskRow(d,bN,$,c,a);
-a.rows.set(d.id,{content:a1,shape});
+function groupRow(at,Z,c,a){const{subject:aT,tasks:Q,open:aC,done:_,words:F}=at;
+const dG=c.taskTotal>c.taskRows&&!c.foundInAll?` (of the ${c.taskRows} rows that are here)`:"";
+return h("tr",{key:`group/${aT}`,class:"group","data-function":aT},h("th",{scope:"row",colspan:Z},h("button",{type:"button",class:"opens","data-act":"group","data-function":aT,"aria-expanded":String(aC)},h("span",{"aria-hidden":"true"},aC?"▾ ":"▸ "),nameOf(aT)),h("span",{class:"bar","aria-hidden":"true"},h("span",{class:`part c${Q[0].colour}`,style:`width:${(100*_)/Q.length}%`})),h("span",{class:"quiet"},F+dG),!c.ended&&Q.some((d)=>d.cancellable)&&cancelMany("Cancel all",`group/${aT}`,a.filter,aT,a)))}
+function knownRow(d,bT,af,c,a){const a5=[...Object.values(d),bT,af.peak,af.why,c.ended,a.asked.has(d.id),a.doubted===d.id,a.log?.id===d.id].join("\n");
+const p=a.rows.get(d.id);
+if(p?.content===a5)return p.shape;
+const shape=taskRow(d,bT,af,c,a);
+a.rows.set(d.id,{content:a5,shape});
 return shape}
-function taskRow(d,bN,$,c,a){const b_=[`#${d.short}`,d.pid&&`pid ${d.pid}`].filter(Boolean).join(" · ");
-return h("tr",{key:d.id,"data-task":d.id,class:bN?"inner":null},h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},b_)),stateCell(d.sign,d.state,d.colour),cell(d.devices||d.asks,d.devices?"nowrap":"quiet nowrap"),whereCell(d.cell,a),cell(d.started,"nowrap"),tookCell(d.took),$.peak&&cell(d.peak,"nowrap"),$.why&&cell(d.why&&h("span",{class:"two-lines",title:d.why},d.why),d.why?"why":""),cell([cancel(d,c,a),d.retryable&&a.retries&&!c.ended&&endButton("retry",d,`#${d.short}`,a),logs(d,c,a)],"acts"))}
-function tookCell(dT){const[bE,...cD]=dT.split(" · ");
-return cell([bE,cD.length>0&&[" ",h("span",{class:"quiet small below"},cD.join(" · "))]].flat(),"short")}
+function taskRow(d,bT,af,c,a){const b5=[`#${d.short}`,d.pid&&`pid ${d.pid}`].filter(Boolean).join(" · ");
+return h("tr",{key:d.id,"data-task":d.id,class:bT?"inner":null},h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},b5)),stateCell(d.sign,d.state,d.colour),cell(d.devices||d.asks,d.devices?"nowrap":"quiet nowrap"),whereCell(d.cell,a),cell(d.started,"nowrap"),tookCell(d.took),af.peak&&cell(d.peak,"nowrap"),af.why&&cell(d.why&&h("span",{class:"two-lines",title:d.why},d.why),d.why?"why":""),cell([cancel(d,c,a),d.retryable&&a.retries&&!c.ended&&endButton("retry",d,`#${d.short}`,a),logs(d,c,a)],"acts"))}
+function tookCell(d_){const[bI,...cH]=d_.split(" · ");
+return cell([bI,cH.length>0&&[" ",h("span",{class:"quiet small below"},cH.join(" · "))]].flat(),"short")}
 function logs(d,c,a){if(d.state==="waiting"||c.ended)return null;
 return button("Log",{"data-act":"logs","data-id":d.id,"data-name":d.name,"aria-expanded":String(a.log?.id===d.id),"aria-label":`Log of ${d.name} #${d.short}`})}
-function filters(c,a){const{filter:A}=a;
-const bR=(C,X,ak)=>h("option",{key:C||"all",value:C,selected:C===ak},X);
-return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:A.state},bR("","all",A.state),STATES.map((O)=>bR(O,`${O} (${c.counts[O]??0})`,A.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:A.cell},bR("","all",A.cell),c.cells.map((g)=>bR(g,g,A.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:A.text,placeholder:"name, id, reason"})),(A.state||A.cell||A.text)&&!c.ended&&c.tasks.some((d)=>d.cancellable)&&cancelMany("Cancel all of these","these",A,"",a),!c.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
+function filters(c,a){const{filter:C}=a;
+const bY=(H,V,ad)=>h("option",{key:H||"all",value:H,selected:H===ad},V);
+return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:C.state},bY("","all",C.state),STATES.map((O)=>bY(O,`${O} (${c.counts[O]??0})`,C.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:C.cell},bY("","all",C.cell),c.cells.map((i)=>bY(i,i,C.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:C.text,placeholder:"name, id, reason"})),(C.state||C.cell||C.text)&&!c.ended&&c.tasks.some((d)=>d.cancellable)&&cancelMany("Cancel all of these","these",C,"",a),!c.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
 const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(c,a)=>c.pastViews?.drawTimeline(c,a)??loading(c),accounting:(c)=>c.pastViews?.drawAccounts(c)??loading(c),alerts:drawAlerts,nodes:drawNodes,runs:(c,a)=>c.runs?.draw(a)??[]};
 const WAITING_SHOWN=3;
 const ALERTS_SHOWN=2;
-function drawFrame(c,a){const br=a.details?[tabs(c,a),panel(c,a)]:compact(c,a);
-return[header(c,a),...br,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
-function drawOnly(c,a){const Z=c.runs?.only(a).flat()??[];
-return[...(Z.length?Z:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
+function drawFrame(c,a){const bv=a.details?[tabs(c,a),panel(c,a)]:compact(c,a);
+return[header(c,a),...bv,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
+function drawOnly(c,a){const ab=c.runs?.only(a).flat()??[];
+return[...(ab.length?ab:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
 function drawEmpty(F){return[h("p",{class:"quiet",key:"none"},F)]}
 function loading(c){return[empty(c.ended?"This view was not opened before the end.":"Asking the kernel …")]}
 function header(c,a){return h("header",{key:"header"},h("div",{class:"line"},firstLine(c),c.ended&&h("span",{class:"chip"},c.ended),c.alerts.length>0&&h("span",{class:"chip urgent"},h("span",{"aria-hidden":"true"},"⚠ "),c.alerts.length===1?"1 alert":`${c.alerts.length} alerts`),button(a.details?"Less":"Details",{"data-act":"details","aria-expanded":String(a.details),class:"aside"})),c.resources.length>0&&h("div",{class:"line quiet"},c.resources.join(" · ")))}
-function firstLine(c){const I=Object.entries(c.counts).filter(([,n])=>n);
-const Y=[...c.busy.map((F)=>h("strong",{key:F},F)),...I.map(([O,n])=>button(`${n} ${O}`,{key:O,class:`count ${O}`,"data-act":"count","data-state":O,title:`Show the ${O} tasks`}))];
-const ab=Y.flatMap((aW,v)=>(v?[h("span",{key:`dot${v}`,class:"quiet"}," · "),aW]:[aW]));
-return h("span",{class:"first",title:c.title.join(" · ")},ab,!I.length&&h("span",{class:"quiet"},ab.length?" · no task yet":"no task yet"))}
-function compact(c,a){const az=new Set(c.alerts.slice(0,ALERTS_SHOWN).map((V)=>V.never));
-const P=alike(c.waiting);
-const c1=P.filter(({ids:bf})=>!bf.some((u)=>az.has(u)));
-const aS=c1.slice(0,WAITING_SHOWN);
-const aA=aS.map(({task:d,number:n})=>h("li",{key:d.id},h("span",{class:"sign","aria-hidden":"true"},"◌ "),n>1&&`× ${n} `,nameOf(d.name),` waits ${d.age}: `,h("span",{class:"quiet"},d.why||d.asks)));
-const ab=P.filter((ao)=>!c1.includes(ao)||aS.includes(ao));
-const aC=c.counts.waiting-ab.reduce((aq,ao)=>aq+ao.number,0);
-if(aC>0)aA.push(h("li",{key:"more",class:"quiet"},`and ${aC} more that wait`));
-const cL=c.nodes.filter((i)=>i.moves).map((i)=>h("li",{key:i.key},h("span",{class:"sign","aria-hidden":"true"},`${i.sign} `),nameOf(i.name),` ${i.state} `,h("span",{class:"quiet"},i.why)));
-const bo=c.alerts.slice(0,ALERTS_SHOWN).map((V)=>h("li",{key:V.key},h("strong",{},"⚠ Attention:"),` ${V.message}`));
-return[...drawDevices(c,a),...(c.runs?.brief(a)??[]),cL.length>0&&h("ul",{class:"lines",key:"nodes","aria-label":"Nodes that come and go"},cL),aA.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},aA),bo.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},bo)]}
-function tabs(c,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},c.tabs.map((Q)=>{const ak=Q.id===a.tab;
-return h("button",{type:"button",key:Q.id,role:"tab",id:`${a.id}-${Q.id}`,"aria-selected":String(ak),"aria-controls":`${a.id}-panel`,tabindex:ak?"0":"-1","data-act":"tab","data-tab":Q.id},Q.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),Q.label,Q.badge>0&&h("span",{class:Q.failed?"badge failed":"badge",title:Q.failed?"failed":null},String(Q.badge)))}))}
-function panel(c,a){const t=VIEWS[a.tab]??drawDevices;
-return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...t(c,a).flat())}
+function firstLine(c){const G=Object.entries(c.counts).filter(([,n])=>n);
+const aa=[...c.busy.map((F)=>h("strong",{key:F},F)),...G.map(([O,n])=>button(`${n} ${O}`,{key:O,class:`count ${O}`,"data-act":"count","data-state":O,title:`Show the ${O} tasks`}))];
+const ah=aa.flatMap((a_,u)=>(u?[h("span",{key:`dot${u}`,class:"quiet"}," · "),a_]:[a_]));
+return h("span",{class:"first",title:c.title.join(" · ")},ah,!G.length&&h("span",{class:"quiet"},ah.length?" · no task yet":"no task yet"))}
+function compact(c,a){const aG=new Set(c.alerts.slice(0,ALERTS_SHOWN).map((X)=>X.never));
+const J=alike(c.waiting);
+const c6=J.filter(({ids:bh})=>!bh.some((x)=>aG.has(x)));
+const aV=c6.slice(0,WAITING_SHOWN);
+const aH=aV.map(({task:d,number:n})=>h("li",{key:d.id},h("span",{class:"sign","aria-hidden":"true"},"◌ "),n>1&&`× ${n} `,nameOf(d.name),` waits ${d.age}: `,h("span",{class:"quiet"},d.why||d.asks)));
+const ah=J.filter((at)=>!c6.includes(at)||aV.includes(at));
+const au=c.counts.waiting-ah.reduce((av,at)=>av+at.number,0);
+if(au>0)aH.push(h("li",{key:"more",class:"quiet"},`and ${au} more that wait`));
+const cQ=c.nodes.filter((e)=>e.moves).map((e)=>h("li",{key:e.key},h("span",{class:"sign","aria-hidden":"true"},`${e.sign} `),nameOf(e.name),` ${e.state} `,h("span",{class:"quiet"},e.why)));
+const bt=c.alerts.slice(0,ALERTS_SHOWN).map((X)=>h("li",{key:X.key},h("strong",{},"⚠ Attention:"),` ${X.message}`));
+return[...drawDevices(c,a),...(c.runs?.brief(a)??[]),cQ.length>0&&h("ul",{class:"lines",key:"nodes","aria-label":"Nodes that come and go"},cQ),aH.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},aH),bt.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},bt)]}
+function tabs(c,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},c.tabs.map((P)=>{const ad=P.id===a.tab;
+return h("button",{type:"button",key:P.id,role:"tab",id:`${a.id}-${P.id}`,"aria-selected":String(ad),"aria-controls":`${a.id}-panel`,tabindex:ad?"0":"-1","data-act":"tab","data-tab":P.id},P.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),P.label,P.badge>0&&h("span",{class:P.failed?"badge failed":"badge",title:P.failed?"failed":null},String(P.badge)))}))}
+function panel(c,a){const r=VIEWS[a.tab]??drawDevices;
+return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...r(c,a).flat())}
 const LONG_ID=20;
-function deviceLabels(rows){const ae=(row)=>`${row.node_id??""}/${row.resource}`;
-const ar=new Set(rows.filter((row)=>!row.parent).map((row)=>`${ae(row)}/${row.id}`));
-const cw=new Map();
-const bt=new Map();
-for(const row of rows){if(!row.parent){bt.set(row,`${plain(row.resource)} ${short(row.id)}`);
+function deviceLabels(rows){const U=(row)=>`${row.node_id??""}/${row.resource}`;
+const aw=new Set(rows.filter((row)=>!row.parent).map((row)=>`${U(row)}/${row.id}`));
+const cA=new Map();
+const bx=new Map();
+for(const row of rows){if(!row.parent){bx.set(row,`${plain(row.resource)} ${short(row.id)}`);
 continue}
-const r=`${ae(row)}/${row.parent}`;
-const b1=cw.get(r)??{number:firstFree(ae(row),ar),instances:0};
-cw.set(r,b1);
-const dG=row.profile?` (${plain(row.profile)})`:"";
-bt.set(row,`${plain(row.resource)} ${b1.number} · MIG ${b1.instances++}${dG}`)}
-return bt}
-function firstFree(ae,ar){let n=0;
-while(ar.has(`${ae}/${n}`))n+=1;
-ar.add(`${ae}/${n}`);
+const v=`${U(row)}/${row.parent}`;
+const b7=cA.get(v)??{number:firstFree(U(row),aw),instances:0};
+cA.set(v,b7);
+const dJ=row.profile?` (${plain(row.profile)})`:"";
+bx.set(row,`${plain(row.resource)} ${b7.number} · MIG ${b7.instances++}${dJ}`)}
+return bx}
+function firstFree(U,aw){let n=0;
+while(aw.has(`${U}/${n}`))n+=1;
+aw.add(`${U}/${n}`);
 return n}
-function short(u){return plain(u).length>LONG_ID?`${plain(u).slice(0,12)}…`:plain(u)}
-function deviceViews(b,j,ci=null){const rows=(b.devices??[]).filter((row)=>row.offered!==false);
-const bk=new Set(rows.map((row)=>row.node_id)).size>1;
-const aM=new Map((b.nodes??[]).map((i)=>[i.node_id,plain(i.name)]));
-const bt=deviceLabels(b.devices??[]);
-return rows.map((row)=>({...deviceView(row,bt.get(row)??"",bk?(aM.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",b,j),lines:row.metrics?linesOf(ci,row):null}))}
-function deviceView(row,X,i,b,j){const[cl,a]=deviceState(row);
+function short(x){return plain(x).length>LONG_ID?`${plain(x).slice(0,12)}…`:plain(x)}
+const MOST_TILES=128;
+const LINES_BEYOND=1;
+function devicesOf(b,j,z){const rows=(b.devices??[]).filter((row)=>row.offered!==false);
+const bn=new Set(rows.map((row)=>row.node_id)).size>1;
+const aJ=new Map((b.nodes??[]).map((e)=>[e.node_id,plain(e.name)]));
+const r=(row)=>({...deviceView(row,bx.get(row)??"",bn?(aJ.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",b,j),lines:row.metrics?linesOf(z?.past?.readings?.data,row):null});
+const{first:$,last:N}=tilesInSight(rows.length,z?.tiles);
+const Y=rows.slice($,N);
+const ad=z?.device?rows.find((row)=>deviceKey(row)===z.device):null;
+const bx=deviceLabels(rows.some((row)=>row.parent)?(b.devices??[]):ad?[...Y,ad]:Y);
+return{devices:z?Y.map(r):[],devicesBefore:$,deviceTotal:rows.length,sameModel:rows.length>1&&new Set(rows.map(modelOf)).size===1,chosenDevice:ad?r(ad):null,heldBy:heldBy(rows)}}
+function tilesInSight(W,dU={top:0,height:460,row:40,columns:20}){if(W<=MOST_TILES)return{first:0,last:W};
+const{top:bq,height:ax,row,columns:Z}=dU;
+const N=Math.min(W,Z*(Math.ceil((bq+ax)/row)+LINES_BEYOND));
+return{first:Math.max(0,Math.min(Math.floor(bq/row)-LINES_BEYOND,Math.floor(W/Z)))*Z,last:N}}
+function heldBy(rows){const cj=new Map();
+for(const row of rows)for(const{name:i}of row.holders??[])cj.set(i,(cj.get(i)??0)+1);
+return[...cj].sort((L,M)=>M[1]-L[1]).map(([i,n])=>plain(i)+(n>1?` × ${n}`:""))}
+function deviceKey(row){return`${row.node_id??""}/${row.resource}/${row.id}`}
+function modelOf(row){return`${row.name||row.type||row.family}·${row.parent?"":(row.profile??"")}·${row.kind??"real"}`}
+function deviceView(row,V,e,b,j){const[cr,a]=deviceState(row);
 const holders=holderViews(row.holders??[],b,j);
-return{key:`${row.node_id??""}/${row.resource}/${row.id}`,label:X,title:row.parent?plain(row.id):"",node:i,model:[plain(row.name||row.type||row.family),row.parent?"":plain(row.profile)].filter(Boolean).join(" · "),mark:(row.kind??"real")==="real"?"":(row.kind??""),sign:cl,state:a,use:useWords(holders),utilisation:utilisation(row),memory:memory(row),power:power(row),facts:facts(row),reason:plain(row.free_reason),holders}}
-function deviceState(row){const ap=row.holders?.length;
+return{key:deviceKey(row),label:V,title:row.parent?plain(row.id):"",node:e,model:[plain(row.name||row.type||row.family),row.parent?"":plain(row.profile)].filter(Boolean).join(" · "),mark:(row.kind??"real")==="real"?"":(row.kind??""),sign:cr,state:a,use:useWords(holders),utilisation:utilisation(row),memory:memory(row),power:power(row),facts:facts(row),reason:plain(row.free_reason),holders}}
+function deviceState(row){const ay=row.holders?.length;
 if(row.over)return["–","given back"];
-if(row.free_reason&&!ap)return["✕","busy"];
-if(!ap)return["○","free"];
+if(row.free_reason&&!ay)return["✕","busy"];
+if(!ay)return["○","free"];
 return(row.free??1)>0?["◐","shared"]:["●","held"]}
-function holderViews(holders,b,j){const bf=holders.map((k)=>k.task_id??k.actor_id??k.name);
-return holders.map((k,v)=>({key:bf[v],name:plain(k.name),part:(k.amount??1)===1?"":amount(k.amount??1),cell:plain(k.cell),owner:ownerOf(b,k),age:k.since?age(j-k.since):"",pid:k.pid?`pid ${k.pid}`:"",colour:colourOf(b,k.function||k.name,k.actor_id??bf[v]),fraction:Math.min(1,Math.max(0,k.amount??1)),taskId:k.task_id??"",actorId:k.task_id?"":(k.actor_id??"")}))}
+function holderViews(holders,b,j){const bh=holders.map((k)=>k.task_id??k.actor_id??k.name);
+return holders.map((k,u)=>({key:bh[u],name:plain(k.name),part:(k.amount??1)===1?"":amount(k.amount??1),cell:plain(k.cell),owner:ownerOf(b,k),age:k.since?age(j-k.since):"",pid:k.pid?`pid ${k.pid}`:"",colour:colourOf(b,k.function||k.name,k.actor_id??bh[u]),fraction:Math.min(1,Math.max(0,k.amount??1)),taskId:k.task_id??"",actorId:k.task_id?"":(k.actor_id??"")}))}
 function useWords(holders){if(!holders.length)return"nobody holds it";
 return holders.map((k)=>`${k.name} ${k.part||"1"}`).join(", ")}
-function utilisation(row){const aN=row.metrics?.utilisation_percent;
-return aN==null?null:{percent:aN,text:`${Math.round(aN)} %`}}
-function memory(row){const cs=row.metrics?.memory_used_bytes;
-const aG=row.metrics?.memory_total_bytes??row.memory_bytes;
-if(cs==null||!aG)return null;
-return{percent:(100*cs)/aG,text:`${size(cs)} of ${size(aG)}`}}
-function power(row){const c4=row.metrics?.power_watts;
-return c4==null?null:{percent:0,text:`${Math.round(c4)} W`}}
-function facts(row){const Y=[];
-if(row.metrics?.temperature_celsius!=null)Y.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
-if(row.metrics?.power_watts!=null)Y.push(`${Math.round(row.metrics.power_watts)} W`);
-return Y.join(" · ")}
-function afterEnd(b){const{shared:bX}=b.runtime;
-const b8=(a)=>(ENDED.has(a)?a:"ENDED_WITH_IT");
-const R=(b.tasks??[]).map((row)=>({...row,state:b8(row.state),reason:ENDED.has(row.state)?row.reason:null}));
-const I={};
-for(const[a,n]of Object.entries(b.counts??{}))I[b8(a)]=(I[b8(a)]??0)+n;
-if(bX)delete I.ENDED_WITH_IT;
-return{...b,devices:(b.devices??[]).map((row)=>({...row,holders:[],free_reason:"",metrics:null,over:true})),tasks:bX?R.filter((row)=>ENDED.has(row.state)):R,counts:I,actors:(b.actors??[]).map((row)=>({...row,state:"DEAD",pending_calls:0})),actor_counts:{}}}
+function utilisation(row){const aR=row.metrics?.utilisation_percent;
+return aR==null?null:{percent:aR,text:`${Math.round(aR)} %`}}
+function memory(row){const cx=row.metrics?.memory_used_bytes;
+const W=row.metrics?.memory_total_bytes??row.memory_bytes;
+if(cx==null||!W)return null;
+return{percent:(100*cx)/W,text:`${size(cx)} of ${size(W)}`}}
+function power(row){const c9=row.metrics?.power_watts;
+return c9==null?null:{percent:0,text:`${Math.round(c9)} W`}}
+function facts(row){const aa=[];
+if(row.metrics?.temperature_celsius!=null)aa.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
+if(row.metrics?.power_watts!=null)aa.push(`${Math.round(row.metrics.power_watts)} W`);
+return aa.join(" · ")}
+function afterEnd(b){const{shared:b2}=b.runtime;
+const ce=(a)=>(ENDED.has(a)?a:"ENDED_WITH_IT");
+const Q=(b.tasks??[]).map((row)=>({...row,state:ce(row.state),reason:ENDED.has(row.state)?row.reason:null}));
+const G={};
+for(const[a,n]of Object.entries(b.counts??{}))G[ce(a)]=(G[ce(a)]??0)+n;
+if(b2)delete G.ENDED_WITH_IT;
+return{...b,devices:(b.devices??[]).map((row)=>({...row,holders:[],free_reason:"",metrics:null,over:true})),tasks:b2?Q.filter((row)=>ENDED.has(row.state)):Q,counts:G,actors:(b.actors??[]).map((row)=>({...row,state:"DEAD",pending_calls:0})),actor_counts:{}}}
 const HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 const BY_STATE={column:"",down:false};
 const NO_FILTER={state:"",cell:"",text:""};
-function sceneOf(aJ,G,j){const a2=aJ.lost?"the kernel has gone":!aJ.ended?"":aJ.runtime.shared?"left":"shut down";
-const b=a2?afterEnd(aJ):aJ;
-const I=taskCounts(b);
-const Q=G.tab;
-const a5=b.runs?.(j,a2!=="",b);
-const R=Q==="tasks"?tasksOf(b,G,j):[];
-return{title:titleOf(b),ended:a2,counts:I,busy:a2?[]:busyOf(b),resources:resourcesOf(b,a2!==""),tabs:tabsOf(b,I,a5),devices:deviceViews(b,j,Q==="devices"?G.past?.readings?.data:null),found:(b.found??[]).map(plain),waiting:waitingViews(b,j),tasks:R,tasksFound:G.found?.total??R.length,foundInAll:Boolean(G.found),taskRows:(b.tasks??[]).length,taskTotal:Object.values(I).reduce((aq,n)=>aq+n,0),cells:Q==="tasks"?cellsOf(b):[],actors:Q==="actors"?actorViews(b,j):[],actorsMore:actorsMore(b),runs:a5,pastViews:b.past,timeline:Q==="timeline"&&b.past?b.past.timelineOf(b,G.window,j,G.range,G.past?.runs?.data):null,accounts:Q==="accounting"&&b.past?b.past.accountsView(G.past?.accounting?.data,b,j):null,alerts:alertsOf(b,j),nodes:nodesOf(b,j)}}
-function tasksOf(b,G,j){const ad=G.found;
-const rows=ad?{...b,tasks:ad.tasks,reasons:ad.reasons}:b;
-return ordered(taskViews(rows,ad?NO_FILTER:G.filter,j),G.sort??BY_STATE,G.held??null)}
-function titleOf(b){const{engine:b4,version:dY,pid:bj,shared:bX}=b.runtime;
-const cu=(b.nodes??[]).filter((i)=>i.alive!==false).length;
-return["nbaccel "+plain(dY),`${plain(b4)} engine`,cu>1?count(cu,"node"):"",bj?`head pid ${bj}`:"",bX?"shared by several notebooks":""].filter(Boolean)}
-function busyOf(b){const ap=new Map();
+function sceneOf(ak,z,j){const a6=ak.lost?"the kernel has gone":!ak.ended?"":ak.runtime.shared?"left":"shut down";
+const b=a6?afterEnd(ak):ak;
+const G=taskCounts(b);
+const P=z.tab;
+const a7=b.runs?.(j,a6!=="",b);
+const Q=P==="tasks"?tasksOf(b,z,j):[];
+return{title:titleOf(b),ended:a6,counts:G,busy:a6?[]:busyOf(b),resources:resourcesOf(b,a6!==""),tabs:tabsOf(b,G,a7),...devicesOf(b,j,P==="devices"?z:null),found:(b.found??[]).map(plain),waiting:waitingViews(b,j),tasks:Q,tasksFound:z.found?.total??Q.length,foundInAll:Boolean(z.found),taskRows:(b.tasks??[]).length,taskTotal:Object.values(G).reduce((av,n)=>av+n,0),cells:P==="tasks"?cellsOf(b):[],actors:P==="actors"?actorViews(b,j):[],actorsMore:actorsMore(b),runs:a7,pastViews:b.past,timeline:P==="timeline"&&b.past?b.past.timelineOf(b,z.window,j,z.range,z.past?.runs?.data):null,accounts:P==="accounting"&&b.past?b.past.accountsView(z.past?.accounting?.data,b,j):null,alerts:alertsOf(b,j),nodes:nodesOf(b,j)}}
+function tasksOf(b,z,j){const aj=z.found;
+const rows=aj?{...b,tasks:aj.tasks,reasons:aj.reasons}:b;
+return ordered(taskViews(rows,aj?NO_FILTER:z.filter,j),z.sort??BY_STATE,z.held??null)}
+function titleOf(b){const{engine:ca,version:d3,pid:bl,shared:b2}=b.runtime;
+const cy=(b.nodes??[]).filter((e)=>e.alive!==false).length;
+return["nbaccel "+plain(d3),`${plain(ca)} engine`,cy>1?count(cy,"node"):"",bl?`head pid ${bl}`:"",b2?"shared by several notebooks":""].filter(Boolean)}
+function busyOf(b){const bU=new Map();
 for(const row of b.devices??[]){if(row.offered===false)continue;
-const dt=Boolean(row.holders?.length||row.free_reason);
-ap.set(row.resource,[...(ap.get(row.resource)??[]),dt])}
-if(ap.size)return[...ap].map(([g,N])=>`${N.filter(Boolean).length} of ${count(N.length,plain(g))} busy`);
-const aq=(of)=>(b.nodes??[]).reduce((P,i)=>P+(i.alive===false?0:(i[of]?.CPU??0)),0);
-return aq("totals")?[`${amount(aq("totals")-aq("available"))} of ${amount(aq("totals"))} CPUs busy`]:[]}
-function resourcesOf(b,a2){const co=new Map();
-for(const i of b.nodes??[]){for(const[g,aG]of i.alive===false?[]:Object.entries(i.totals??{})){if(HIDDEN_RESOURCES.test(g))continue;
-const[b5,P]=co.get(g)??[0,0];
-co.set(g,[b5+(i.available?.[g]??0),P+aG])}}
-return[...co].map(([g,[b5,P]])=>`${plain(g)} ${a2?amount(P):`${amount(b5)} of ${amount(P)} free`}`)}
-function tabsOf(b,I,a5){const bo=(b.alerts??[]).length;
-const c8=(b.actors??[]).filter((row)=>row.state!=="DEAD").length+actorsMore(b);
-const tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:I.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:I.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:c8,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:bo,urgent:bo>0}];
-if(a5)tabs.push({id:"runs",label:"Runs",badge:a5.active,urgent:false});
+const U=bU.get(row.resource)??{held:0,all:0};
+U.all+=1;
+if(row.holders?.length||row.free_reason)U.held+=1;
+bU.set(row.resource,U)}
+if(bU.size)return[...bU].map(([i,{held:ay,all:J}])=>`${ay} of ${count(J,plain(i))} busy`);
+const av=(of)=>(b.nodes??[]).reduce((J,e)=>J+(e.alive===false?0:(e[of]?.CPU??0)),0);
+return av("totals")?[`${amount(av("totals")-av("available"))} of ${amount(av("totals"))} CPUs busy`]:[]}
+function resourcesOf(b,a6){const ct=new Map();
+for(const e of b.nodes??[]){for(const[i,W]of e.alive===false?[]:Object.entries(e.totals??{})){if(HIDDEN_RESOURCES.test(i))continue;
+const[cb,J]=ct.get(i)??[0,0];
+ct.set(i,[cb+(e.available?.[i]??0),J+W])}}
+return[...ct].map(([i,[cb,J]])=>`${plain(i)} ${a6?amount(J):`${amount(cb)} of ${amount(J)} free`}`)}
+function tabsOf(b,G,a7){const bt=(b.alerts??[]).length;
+const dd=(b.actors??[]).filter((row)=>row.state!=="DEAD").length+actorsMore(b);
+const tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:G.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:G.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:dd,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:bt,urgent:bt>0}];
+if(a7)tabs.push({id:"runs",label:"Runs",badge:a7.active,urgent:false});
 if((b.nodes??[]).length>1||b.arrivals?.length)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
 return tabs}
-function actorsMore(b){const Z=(b.actors??[]).filter((row)=>row.state!=="DEAD").length;
-const P=Object.entries(b.actor_counts??{}).filter(([a])=>a!=="DEAD");
-return Math.max(0,P.reduce((aq,[,n])=>aq+n,0)-Z)}
-function alertsOf(b,j){return(b.alerts??[]).map((V,v)=>({key:`${V.since}/${v}`,kind:plain(V.kind),message:plain(V.message),age:age(j-V.since),never:(V.kind==="infeasible"&&V.task_id)||"-"})).reverse()}
-function nodesOf(b,j){const dp=(b.nodes??[]).map((i)=>({key:i.node_id,name:plain(i.name),sign:i.alive===false?"✕":"●",state:i.alive===false?"gone":"alive",role:i.is_head?"head":"",resources:resourcesOf({...b,nodes:[i]},Boolean(b.ended)).join(" · "),why:plain(i.why)||whyOfNode(i,j),moves:(i.leaves_at??0)>j}));
-const dc=(b.arrivals??[]).map((N)=>({key:N.id,name:plain(N.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(j-(N.since??j))}${N.usually_s?` (usually ${duration(N.usually_s)})`:""}${N.state?`: ${plain(N.state)}`:""}`}));
-return[...dp,...dc]}
-function whyOfNode(i,j){if(i.kept_by)return`stays: ${plain(i.kept_by)}`;
-if(!i.leaves_at||!i.idle_since)return"";
-const av=i.leaves_at-j;
-return`idle for ${duration(j-i.idle_since)}, ${av>0?`leaves in ${duration(av)}`:"kept for a request or its type's min"}`}
+function actorsMore(b){const ab=(b.actors??[]).filter((row)=>row.state!=="DEAD").length;
+const J=Object.entries(b.actor_counts??{}).filter(([a])=>a!=="DEAD");
+return Math.max(0,J.reduce((av,[,n])=>av+n,0)-ab)}
+function alertsOf(b,j){return(b.alerts??[]).map((X,u)=>({key:`${X.since}/${u}`,kind:plain(X.kind),message:plain(X.message),age:age(j-X.since),never:(X.kind==="infeasible"&&X.task_id)||"-"})).reverse()}
+function nodesOf(b,j){const du=(b.nodes??[]).map((e)=>({key:e.node_id,name:plain(e.name),sign:e.alive===false?"✕":"●",state:e.alive===false?"gone":"alive",role:e.is_head?"head":"",resources:resourcesOf({...b,nodes:[e]},Boolean(b.ended)).join(" · "),why:plain(e.why)||whyOfNode(e,j),moves:(e.leaves_at??0)>j}));
+const dh=(b.arrivals??[]).map((R)=>({key:R.id,name:plain(R.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(j-(R.since??j))}${R.usually_s?` (usually ${duration(R.usually_s)})`:""}${R.state?`: ${plain(R.state)}`:""}`}));
+return[...du,...dh]}
+function whyOfNode(e,j){if(e.kept_by)return`stays: ${plain(e.kept_by)}`;
+if(!e.leaves_at||!e.idle_since)return"";
+const aA=e.leaves_at-j;
+return`idle for ${duration(j-e.idle_since)}, ${aA>0?`leaves in ${duration(aA)}`:"kept for a request or its type's min"}`}
 const STYLE=`
 &{
 --ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
@@ -886,16 +930,20 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & tr.gap{border:0}
 & .models{margin:8px 0 -2px}
 & code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
-& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(68px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
-& .tiles li{margin:0;min-width:0}
-& .tile{display:block;width:100%;padding:3px 6px 6px;text-align:left}
+& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
+& .tiles li{margin:0;min-width:0;height:calc(1.34em + 20px);contain:size layout style}
+& .tiles.lined li{height:calc(1.34em + 38px)}
+& .tiles li.gap{grid-column:1/-1}
+& .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}
+& .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}
 & .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
-& .tile .number{display:flex;justify-content:space-between;gap:4px;white-space:nowrap;overflow:hidden;font-size:.92em}
+& .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}
+& .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}
 & .tile .bar{width:100%;height:8px}
 & .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
 & .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
 & .scroll{overflow:auto;max-height:460px;margin-top:6px}
-& .scroll[aria-label=Devices]{max-height:none}
+& .scroll.whole{max-height:none}
 & select{max-width:24ch}
 & table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
 & tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}
@@ -1000,164 +1048,165 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & .timeline .run{fill:Highlight;stroke:CanvasText}& .timeline .bar-name{fill:HighlightText}}
 ${colourRules("&")}
 `.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
-function watchVisibility(J,T){const s=J.ownerDocument;
-const c6=s.defaultView??window;
-let cO=false;
-let U=null;
-const aw=(aT=false)=>{const a_=cO&&!aT&&s.visibilityState!=="hidden";
-if(a_!==U){U=a_;
-T(a_,aT)}else if(aT)T(false,true)};
-const bw=new IntersectionObserver((cC)=>{cO=cC[cC.length-1].isIntersecting;
-aw()});
-const cZ=()=>aw();
-const aT=()=>aw(true);
-bw.observe(J);
-s.addEventListener("visibilitychange",cZ);
-c6.addEventListener("pagehide",aT);
-return()=>{bw.disconnect();
-s.removeEventListener("visibilitychange",cZ);
-c6.removeEventListener("pagehide",aT);
-aw(true)}}
+function watchVisibility(K,T){const t=K.ownerDocument;
+const db=t.defaultView??window;
+let cT=false;
+let N=null;
+const aB=(aW=false)=>{const a2=cT&&!aW&&t.visibilityState!=="hidden";
+if(a2!==N){N=a2;
+T(a2,aW)}else if(aW)T(false,true)};
+const bA=new IntersectionObserver((cG)=>{cT=cG[cG.length-1].isIntersecting;
+aB()});
+const c2=()=>aB();
+const aW=()=>aB(true);
+bA.observe(K);
+t.addEventListener("visibilitychange",c2);
+db.addEventListener("pagehide",aW);
+return()=>{bA.disconnect();
+t.removeEventListener("visibilitychange",c2);
+db.removeEventListener("pagehide",aW);
+aB(true)}}
 const MORE_ROWS=1000;
-function mount(place,H,cQ={}){const s=place.ownerDocument;
-const f=s.createElement("div");
-const cn=s.createElement("style");
-cn.textContent=STYLE;
-f.className="nbaccel-cockpit";
-f.dataset.lmSuppressShortcuts="true";
-place.append(cn,f);
-const a=cQ.state??newState(cQ.details??false);
-a.goes=(cell)=>Boolean(H.go)||isHere(f,cell);
-a.retries=Boolean(H.retries);
+function mount(place,E,cV={}){const t=place.ownerDocument;
+const g=t.createElement("div");
+const bp=t.createElement("style");
+bp.textContent=STYLE;
+g.className="nbaccel-cockpit";
+g.dataset.lmSuppressShortcuts="true";
+place.append(bp,g);
+const a=cV.state??newState(cV.details??false);
+a.goes=(cell)=>Boolean(E.go)||isHere(g,cell);
+a.retries=Boolean(E.retries);
 const clock=kernelClock();
-let a_=false;
-const bg={running:(new Set())};
-let aA=0;
-const ag=()=>{aA=0;
-const b=H.snapshot();
-const cF=f.contains(s.activeElement)?s.activeElement:null;
-if(f.clientWidth)a.room=f.clientWidth-30;
-if(!b)draw(f,drawEmpty("Waiting for the first snapshot of the cluster …"));
-else drawSnapshot(f,b,a,b.ended?(b.time??0):clock.now());
-if(cF&&!cF.isConnected)refocus(f,a)};
-const bD=()=>{if(a_&&!aA)aA=requestAnimationFrame(ag)};
-const cv=()=>{const b=H.snapshot();
+let a2=false;
+const bi={running:(new Set())};
+let aH=0;
+const ao=()=>{aH=0;
+const b=E.snapshot();
+const cJ=g.contains(t.activeElement)?t.activeElement:null;
+if(g.clientWidth)a.room=g.clientWidth-30;
+if(!b)draw(g,drawEmpty("Waiting for the first snapshot of the cluster …"));
+else drawSnapshot(g,b,a,b.ended?(b.time??0):clock.now());
+if(cJ&&!cJ.isConnected)refocus(g,a)};
+const bG=()=>{if(a2&&!aH)aH=requestAnimationFrame(ao)};
+const cz=()=>{const b=E.snapshot();
 if(b?.time)clock.heard(b.time);
 forget(a,b);
-if(a_&&!b?.ended)aw();
-const az=b?endings(bg,b):[];
-if(a.notices)notify(s.defaultView,az);
-bD()};
-const bC=(j,aT=false)=>{a_=j;
-const bu=j||(a.notices&&!aT);
-H.send({say:bu?"visible":"hidden",view:a.id,rows:j&&a.wide?MORE_ROWS:0});
-if(j)bs.look();
-else bs.end();
-bD()};
-const cE=finder(H,a);
-const bs=historian(H,a,clock.now);
-const aw=()=>{cE.find();
-bs.look()};
-const b3=[cE.end,bs.end,H.subscribe(cv),actions(f,H,a,{redraw:bD,more:()=>bC(a_),look:aw,recall:bs.heard,now:clock.now}),watchRows(f,a,bD),watchVisibility(f,bC)];
-const dR=setInterval(bD,1000);
-cv();
-ag();
-return()=>{clearInterval(dR);
-if(aA)cancelAnimationFrame(aA);
-for(const am of b3)am();
-cn.remove();
-f.remove()}}
-function drawSnapshot(f,b,a,j){const G={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),past:a.past};
-const c=sceneOf(b,G,j);
+if(a2&&!b?.ended)aB();
+const aG=b?endings(bi,b):[];
+if(a.notices)notify(t.defaultView,aG);
+bG()};
+const bF=(j,aW=false)=>{a2=j;
+const by=j||(a.notices&&!aW);
+E.send({say:by?"visible":"hidden",view:a.id,rows:j&&a.wide?MORE_ROWS:0});
+if(j)bw.look();
+else bw.end();
+bG()};
+const cI=finder(E,a);
+const bw=historian(E,a,clock.now);
+const aB=()=>{cI.find();
+bw.look()};
+const b9=[cI.end,bw.end,E.subscribe(cz),actions(g,E,a,{redraw:bG,more:()=>bF(a2),look:aB,recall:bw.heard,now:clock.now}),watchRows(g,a,bG),watchVisibility(g,bF)];
+const dY=setInterval(bG,1000);
+cz();
+ao();
+return()=>{clearInterval(dY);
+if(aH)cancelAnimationFrame(aH);
+for(const ar of b9)ar();
+bp.remove();
+g.remove()}}
+function drawSnapshot(g,b,a,j){const z={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),past:a.past,device:a.device,tiles:a.tiles};
+const c=sceneOf(b,z,j);
 if(c.timeline)a.shown={from:c.timeline.start,to:c.timeline.start+c.timeline.seconds};
-const al=()=>((a.only?drawOnly(c,a):drawFrame(c,a)).filter(Boolean));
-draw(f,al());
-if(a.tab==="tasks"&&measure(f,a))draw(f,al());
-if((a.tab==="runs"||a.only)&&measureRows(f,a))draw(f,al());
-followLog(f,a)}
+const Y=()=>((a.only?drawOnly(c,a):drawFrame(c,a)).filter(Boolean));
+draw(g,Y());
+if(measureTiles(g,a))return drawSnapshot(g,b,a,j);
+if(a.tab==="tasks"&&measure(g,a))draw(g,Y());
+if((a.tab==="runs"||a.only)&&measureRows(g,a))draw(g,Y());
+followLog(g,a)}
 function forget(a,b){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
 if(!a.asked.size||!b)return;
-const aV=new Set((b.actors??[]).filter((row)=>row.state!=="DEAD").map((row)=>row.actor_id));
-for(const row of b.tasks??[])if(!ENDED.has(row.state))aV.add(row.task_id);
-for(const u of a.asked)if(!aV.has(u))a.asked.delete(u)}
-function refocus(f,a){const dx=f.querySelector('[data-act="keep"]')??f.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
-(dx)?.focus({preventScroll:true})}
-function unpacked(aJ){return{...aJ,devices:rowsOf(aJ.devices),tasks:rowsOf(aJ.tasks)}}
+const aZ=new Set((b.actors??[]).filter((row)=>row.state!=="DEAD").map((row)=>row.actor_id));
+for(const row of b.tasks??[])if(!ENDED.has(row.state))aZ.add(row.task_id);
+for(const x of a.asked)if(!aZ.has(x))a.asked.delete(x)}
+function refocus(g,a){const dB=g.querySelector('[data-act="keep"]')??g.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
+(dB)?.focus({preventScroll:true})}
+function unpacked(ak){return{...ak,devices:rowsOf(ak.devices),tasks:rowsOf(ak.tasks)}}
 function rowsOf(table){if(!table||Array.isArray(table))return table??[];
 const rows=Array.from({length:table.rows},()=>({...(table.same)}));
-const bc=(g,dX)=>rows.forEach((row,v)=>{const C=dX(v);
-if(C!=null)row[g]=C});
-for(const[g,bF]of Object.entries(table.each??{}))bc(g,(v)=>bF[v]);
-for(const[g,[dh,dE]]of Object.entries(table.of??{}))bc(g,(v)=>dh[dE[v]]);
-for(const[g,b7]of Object.entries(table.within??{})){const bF=rowsOf(b7);
-bc(g,(v)=>bF[v])}
-for(const[g,{sizes:dO,rows:b7}]of Object.entries(table.lists??{})){const bF=rowsOf(b7);
-bc(g,(v)=>bF.splice(0,dO[v]))}
+const bf=(i,d2)=>rows.forEach((row,u)=>{const H=d2(u);
+if(H!=null)row[i]=H});
+for(const[i,bJ]of Object.entries(table.each??{}))bf(i,(u)=>bJ[u]);
+for(const[i,[dm,cn]]of Object.entries(table.of??{}))bf(i,(u)=>dm[cn[u]]);
+for(const[i,cd]of Object.entries(table.within??{})){const bJ=rowsOf(cd);
+bf(i,(u)=>bJ[u])}
+for(const[i,{sizes:dV,rows:cd}]of Object.entries(table.lists??{})){const bJ=rowsOf(cd);
+bf(i,(u)=>bJ.splice(0,dV[u]))}
 return rows}
-function takePlaces(s,g,dM){const ar=new Map();
-const cX=(place)=>{if(!ar.has((place)))ar.set((place),dM((place)))};
-const cY=(i)=>{if(i.nodeType!==1)return;
-const J=(i);
-if(J.classList.contains(g))cX(J);
-for(const place of J.getElementsByClassName(g))cX(place)};
-const bw=new MutationObserver((dI)=>{for(const[place,b9]of ar){if(place.isConnected)continue;
-ar.delete(place);
-b9()}
-for(const bA of dI)for(const i of bA.addedNodes)if(i.isConnected)cY(i)});
-bw.observe(s,{childList:true,subtree:true});
-cY(s.documentElement);
-return()=>{bw.disconnect();
-for(const b9 of ar.values())b9()}}
-function cover(place,bc){const cT=([...place.children]);
-const aV=place.ownerDocument.createElement("div");
-for(const N of cT)N.style.display="none";
-place.append(aV);
-const am=bc(aV);
-return()=>{am();
-aV.remove();
-for(const N of cT)N.style.display=""}}
+function takePlaces(t,i,dS){const aw=new Map();
+const c0=(place)=>{if(!aw.has((place)))aw.set((place),dS((place)))};
+const c1=(e)=>{if(e.nodeType!==1)return;
+const K=(e);
+if(K.classList.contains(i))c0(K);
+for(const place of K.getElementsByClassName(i))c0(place)};
+const bA=new MutationObserver((dN)=>{for(const[place,cf]of aw){if(place.isConnected)continue;
+aw.delete(place);
+cf()}
+for(const bD of dN)for(const e of bD.addedNodes)if(e.isConnected)c1(e)});
+bA.observe(t,{childList:true,subtree:true});
+c1(t.documentElement);
+return()=>{bA.disconnect();
+for(const cf of aw.values())cf()}}
+function cover(place,bf){const cY=([...place.children]);
+const aZ=place.ownerDocument.createElement("div");
+for(const R of cY)R.style.display="none";
+place.append(aZ);
+const ar=bf(aZ);
+return()=>{ar();
+aZ.remove();
+for(const R of cY)R.style.display=""}}
 const PARTS={h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,plain,stateWord,colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN,inSight};
-function loadedFrom(y,dU,T){let G=false;
-let cJ=null;
-return()=>{const a9=y.get(dU);
-if(a9&&!G){G=true;
-import(URL.createObjectURL(new Blob([a9],{type:"text/javascript"}))).then((cb)=>{cJ=cb.default(PARTS);
+function loadedFrom(A,d$,T){let z=false;
+let cO=null;
+return()=>{const bb=A.get(d$);
+if(bb&&!z){z=true;
+import(URL.createObjectURL(new Blob([bb],{type:"text/javascript"}))).then((ch)=>{cO=ch.default(PARTS);
 T()})}
-return cJ}}
-function pastOf(y,T){return loadedFrom(y,"past_code",T)}
-function runsOf(y,T){const cb=loadedFrom(y,"runs_code",T);
-let p="";
-let t=null;
-return()=>{const[cA,j]=[cb(),y.get("runs")];
-if(cA&&j!==p)t=cA(JSON.parse((p=j)));
-return t}}
+return cO}}
+function pastOf(A,T){return loadedFrom(A,"past_code",T)}
+function runsOf(A,T){const ch=loadedFrom(A,"runs_code",T);
+let q="";
+let r=null;
+return()=>{const[cE,j]=[ch(),A.get("runs")];
+if(cE&&j!==q)r=cE(JSON.parse((q=j)));
+return r}}
 const OF="nbaccel-of-";
-function sourceOf(y){let p="";
-let cf=null;
-let ca=false;
-let cp=()=>{};
-const a5=runsOf(y,()=>cp());
-const bi=pastOf(y,()=>cp());
-return{snapshot(){const j=y.get("snapshot");
-if(j!==p){p=j;
-cf=j?unpacked(JSON.parse(j)):null}
-const Z=cf&&{...cf,runs:a5(),past:bi()};
-return ca&&Z?{...Z,ended:true,lost:ca}:Z},subscribe(T){const c0=()=>{ca=true;
+function sourceOf(A){let q="";
+let cl=null;
+let cg=false;
+let cu=()=>{};
+const a7=runsOf(A,()=>cu());
+const bk=pastOf(A,()=>cu());
+return{snapshot(){const j=A.get("snapshot");
+if(j!==q){q=j;
+cl=j?unpacked(JSON.parse(j)):null}
+const ab=cl&&{...cl,runs:a7(),past:bk()};
+return cg&&ab?{...ab,ended:true,lost:cg}:ab},subscribe(T){const c5=()=>{cg=true;
 T()};
-cp=T;
-y.on("change:snapshot",T);
-y.on("change:runs",T);
-y.on("change:past_code",T);
-y.on("comm_live_update",c0);
-return()=>{y.off("change:snapshot",T);
-y.off("change:runs",T);
-y.off("change:past_code",T);
-y.off("comm_live_update",c0)}},listen(bd){y.on("msg:custom",bd);
-return()=>y.off("msg:custom",bd)},send:(x)=>y.send(x),retries:true}}
-function render({model:y,el:di}){return mount(di,sourceOf(y),{state:newState(Boolean(y.get("details")))})}
-function initialize({model:y}){const cV=new WeakMap();
-return takePlaces(document,y.get("place"),(place)=>{const a=cV.get(place)??newState(place.classList.contains("nbaccel-details"));
-a.only=[...place.classList].find((g)=>g.startsWith(OF))?.slice(OF.length)??"";
-cV.set(place,a);
-return cover(place,(aV)=>mount(aV,sourceOf(y),{state:a}))})}
+cu=T;
+A.on("change:snapshot",T);
+A.on("change:runs",T);
+A.on("change:past_code",T);
+A.on("comm_live_update",c5);
+return()=>{A.off("change:snapshot",T);
+A.off("change:runs",T);
+A.off("change:past_code",T);
+A.off("comm_live_update",c5)}},listen(bg){A.on("msg:custom",bg);
+return()=>A.off("msg:custom",bg)},send:(B)=>A.send(B),retries:true}}
+function render({model:A,el:dn}){return mount(dn,sourceOf(A),{state:newState(Boolean(A.get("details")))})}
+function initialize({model:A}){const c_=new WeakMap();
+return takePlaces(document,A.get("place"),(place)=>{const a=c_.get(place)??newState(place.classList.contains("nbaccel-details"));
+a.only=[...place.classList].find((i)=>i.startsWith(OF))?.slice(OF.length)??"";
+c_.set(place,a);
+return cover(place,(aZ)=>mount(aZ,sourceOf(A),{state:a}))})}
 export default{initialize,render};
