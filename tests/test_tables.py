@@ -36,7 +36,7 @@ def _device(**facts: object) -> DeviceRow:
         (_device(), "○ free"),
         (_device(free=0.0, holders=[Holder("f", 1.0)]), "● held"),
         (_device(free=0.5, holders=[Holder("f", 0.5)]), "◐ shared"),
-        (_device(free=0.0, free_reason="held by b.ipynb, pid 9"), "✕ busy"),
+        (_device(free=0.0, free_reason="held by b.ipynb, pid 9"), "◼ taken"),
         (_device(offered=False), "– not offered"),
     ],
 )

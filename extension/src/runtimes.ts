@@ -61,6 +61,7 @@ export class RuntimeSections {
     head.className = 'nbaccel-cockpit nbaccel-head';
     root.append(head, body);
     const state = this.states.get(runtime.id) ?? newState(false);
+    state.listed = true; // what holds a device is ended from here
     this.states.set(runtime.id, state);
     const source = sourceOf(runtime.id, this.watch, this.server, this.reader);
     const section = { root, head, body, end: mount(body, source, { state }) };

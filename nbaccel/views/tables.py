@@ -237,7 +237,7 @@ def device_state(row: DeviceRow) -> str:
     if not row.offered:
         return "– not offered"
     if row.free_reason and not row.holders:
-        return "✕ busy"
+        return "◼ taken"
     if not row.holders:
         return "○ free"
     return "◐ shared" if row.free > 0 else "● held"

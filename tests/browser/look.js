@@ -26,7 +26,8 @@ function ground(element) {
 const light = channel => (channel /= 255) <= 0.03928 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
 const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
 function contrast(element) {
-  const style = getComputedStyle(element), below = ground(element);
+  const run = element.matches(".bar-name") && element.parentElement.querySelector(".run");
+  const style = getComputedStyle(element), below = run ? rgba(getComputedStyle(run).fill).slice(0, 3) : ground(element);
   const ink = over(rgba(element.namespaceURI.endsWith("svg") ? style.fill : style.color), below);
   const [high, low] = [luminance(ink), luminance(below)].sort((a, b) => b - a);
   return (high + 0.05) / (low + 0.05);
@@ -43,13 +44,19 @@ function inSight(element, root) {
   }
   return width > 0 && height > 0;
 }
+/** Whether it is a part of one line that is cut where it does not fit, and whose title has the whole. */
+function endsInEllipsis(element, root) {
+  const line = element.parentElement?.closest(".has");
+  const title = line && root.contains(line.closest("[title]"));
+  return Boolean(title) && getComputedStyle(line).textOverflow === "ellipsis" && getComputedStyle(line).overflowX === "hidden";
+}
 function overflows(root) {
   const right = root.getBoundingClientRect().right - 1, found = [];
   if (document.scrollingElement.scrollWidth > innerWidth) found.push(`the page is ${document.scrollingElement.scrollWidth} wide`);
   for (const each of root.querySelectorAll("*")) {
     const style = getComputedStyle(each);
     if (["auto", "scroll"].includes(style.overflowX) && each.scrollWidth > each.clientWidth + 1) found.push(`${name(each)} scrolls sideways`);
-    if (each.closest("svg, .unseen") || unseen(each)) continue;
+    if (each.closest("svg, .unseen") || unseen(each) || endsInEllipsis(each, root)) continue;
     const box = each.getBoundingClientRect();
     if (box.width && box.right > right + 1) found.push(`${name(each)} ends ${Math.round(box.right - right)} pixels too far right`);
   }
@@ -70,7 +77,7 @@ function unreadable(root, least) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
-    if (!node.nodeValue.trim() || element.closest("style, [disabled], .bar-name") || unseen(element)) continue;
+    if (!node.nodeValue.trim() || element.closest("style, [disabled]") || unseen(element)) continue;
     if (!element.getClientRects().length) continue;
     const ratio = contrast(element), needed = element.closest(".sign") ? Math.min(least, 3) : least; // a sign is a drawing
     if (ratio < needed) found.push(`${name(element)} has a contrast of ${ratio.toFixed(2)}`);

@@ -253,9 +253,9 @@ class NotebookPage:
         return found
 
     def holders(self, number: int = 0) -> dict[str, str]:
-        """Device -> who holds it, as the rows say: {"GPU 0": "train"}."""
-        rows = self.cockpit(number).locator("tr[data-device]")
-        names = "[...row.querySelectorAll('.holders .name')].map(name => name.textContent).join(' ')"
+        """Device -> who holds it, as the rows say, or the card: {"GPU 0": "train"}."""
+        rows = self.cockpit(number).locator("tr[data-device], .device[data-device]")
+        names = "[...row.querySelectorAll('.holders .name, .has .name')].map(name => name.textContent).join(' ')"
         read = f"rows => rows.map(row => [row.dataset.device, {names}])"
         return dict(rows.evaluate_all(read))
 

@@ -78,7 +78,7 @@ def _nodes(devices: int, condition: str) -> list[NodeRow]:
     count = max(devices // PER_NODE, 1)
     per_node = devices // count
     rows = [
-        NodeRow(f"{number:056x}", f"gpu-node-{number}.cluster.example.org", True, number == 0,
+        NodeRow(_node_id(number), f"gpu-node-{number}.cluster.example.org", True, number == 0,
                 {"CPU": 64.0, "GPU": per_node}, {"CPU": 60.0, "GPU": 0.0 if condition != "empty" else per_node})
         for number in range(count)
     ]  # fmt: skip
@@ -87,8 +87,12 @@ def _nodes(devices: int, condition: str) -> list[NodeRow]:
     return rows
 
 
+def _node_id(number: int) -> str:
+    return f"{number:02x}{5:054x}"
+
+
 def _device(number: int, devices: int, condition: str) -> DeviceRow:
-    node = f"{number // PER_NODE if devices > PER_NODE else 0:056x}"
+    node = _node_id(number // PER_NODE if devices > PER_NODE else 0)
     row = DeviceRow(node, "GPU", number, str(number), "nvidia", "NVIDIA GPU", "real", "H100", "NVIDIA H100 80GB HBM3")
     row.memory_bytes = 80 << 30
     if condition == "empty":

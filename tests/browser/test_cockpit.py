@@ -123,6 +123,7 @@ def test_cancel_works_while_the_cell_is_busy(opened: Callable[..., Any], busy: s
     device, _pid = said(page, 1)[name]
     page.until(lambda: page.holders().get(device) == name)
     assert page.is_busy
+    page.cockpit().get_by_role("button", name="Details").click()
     page.cockpit().get_by_role("button", name=f"Cancel {name} on {device}").click()
     page.until(lambda: page.holders()[device] == "")
     assert page.is_busy, "the cell itself goes on"
@@ -149,7 +150,7 @@ def test_five_hundred_tasks_are_counted_asked_for_and_filtered(opened: Callable[
     cockpit.get_by_label("Text").fill("many_497")
     page.until(lambda: ["many_497" in row for row in cockpit.locator("tr[data-task]").all_inner_texts()] == [True])
     cockpit.get_by_label("Text").fill("")
-    cockpit.get_by_role("button", name="Ask for more rows").click()
+    cockpit.get_by_role("button", name="Show more").click()
     cockpit.get_by_text("0 of 500 · 2 running · 498 waiting").wait_for()
     cockpit.get_by_role("button", name="hold", expanded=False).click()
     page.until(lambda: cockpit.locator("tr[data-task]").count() > 10)
@@ -203,6 +204,7 @@ def test_a_task_of_another_notebook_is_cancelled_only_after_a_question(
     ).run_all()
     cockpit = page.cockpit()
     page.until(lambda: page.holders() == {"GPU 0": "kept ended"})
+    cockpit.get_by_role("button", name="Details").click()
     ask = cockpit.get_by_role("button", name="Cancel kept on GPU 0 of stranger.ipynb")
     ask.click()
     cockpit.get_by_role("button", name="Keep kept of stranger.ipynb").click()

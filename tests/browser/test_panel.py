@@ -56,6 +56,7 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     runtime.get_by_text("2 of 2 GPUs busy").wait_for()
     page.until(lambda: holders(runtime) == ["alpha", "beta"])
     page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2"))
+    page.cockpit_in_notebook().get_by_role("button", name="Details").click()
     of_widget = page.cockpit_in_notebook().get_by_role("button", name="Cancel beta")
     of_widget.wait_for()
     page.screenshot("panel", panel)

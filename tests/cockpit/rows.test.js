@@ -38,9 +38,19 @@ test("the order stands still under the pointer, and what is new comes last", () 
 test("more than eight tasks of one function are one row, which opens", () => {
   const tasks = Array.from({ length: 12 }, (_, index) => task(`t${index}`, index < 3 ? "running" : index < 5 ? "failed" : "finished"));
   const [only, ...none] = grouped(tasks, new Set());
-  assert.deepEqual([only.group.words, none.length], ["7 of 12 · 3 running · 2 failed", 0]);
+  assert.deepEqual([only.group.done, only.group.failed, only.group.others, none.length], [7, 2, ["3 running", "2 failed"], 0]);
   assert.equal(grouped(tasks, new Set(["f"])).length, 13);
   assert.equal(grouped(tasks.slice(0, 8), new Set()).length, 8);
+});
+
+test("a function's row says how far it is only where no row of it is left out", () => {
+  const snapshot = { ...busy(), tasks: Array.from({ length: 12 }, (_, index) => ({ ...busy().tasks[3], task_id: `e${index}` })) };
+  const row = (counts) => shapes(drawTasks(sceneOf({ ...snapshot, counts }, ASKED, NOW), newState(true))).find((each) => each.props.class === "group");
+  const [whole, partly] = [row({ FAILED: 12 }), row({ FAILED: 12, FINISHED: 88 })];
+  assert.match(words(whole), /0 of 12 · 12 failed/);
+  assert.ok(shapes([whole]).some((each) => each.props.class === "part failed" && each.props.style === "width:100%"));
+  assert.match(words(partly), /broken12 failed · others are not here/);
+  assert.ok(!shapes([partly]).some((each) => each.props.class === "bar"));
 });
 
 test("of ten thousand rows only those in sight are drawn, at the start, within and at the end", () => {
@@ -104,7 +114,7 @@ test("of a thousand devices the tiles in sight are drawn, in whole lines, and al
   assert.equal(tiles[0].props["aria-setsize"], 1000);
   const heights = drawn.filter((each) => each.props.class === "gap").map((each) => parseInt(each.props.style.slice(7)) + 4);
   assert.equal(heights.reduce((sum, each) => sum + each, 0) + (40 * tiles.length) / 16, 40 * Math.ceil(1000 / 16));
-  assert.match(drawn.map((each) => each.children.filter((child) => typeof child === "string").join("")).join("\n"), /Held by half × 500, Keeper × 500, train × 500/);
+  assert.match(words(drawn.find((each) => each.key === "holders")), /Held by {2}train × 500, {2}half × 500, {2}Keeper × 500/);
   assert.ok(drawn.some((each) => each.tag === "tr" && each.props["data-device"] === "GPU 999"));
 });
 

@@ -53,10 +53,10 @@ test("what is unknown is not shown as nothing", () => {
   assert.equal(first.memory, null);
 });
 
-test("a device that another head holds is busy, and says with whom", () => {
+test("a device that another head holds is taken, and says by whom", () => {
   const device = { ...busy().devices[0], holders: [], free: 0, free_reason: "held by notebook b.ipynb, pid 4711" };
   const [shown] = scene({ devices: [device] }).devices;
-  assert.deepEqual([shown.state, shown.reason], ["busy", "held by notebook b.ipynb, pid 4711"]);
+  assert.deepEqual([shown.state, shown.reason], ["taken", "held by notebook b.ipynb, pid 4711"]);
 });
 
 test("devices that are not offered are left out", () => {

@@ -61,6 +61,7 @@ export function actions(root, source, state, view) {
       view.look();
     },
     tab(data) {
+      state.details = true;
       state.tab = data.tab ?? "devices";
       view.look();
     },

@@ -28,7 +28,13 @@ export function subjectOf(row) {
   return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
 }
 
+/** White or black, whichever is read better on a colour. @param {string} colour as "#rrggbb" */
+export function inkOn(colour) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+}
+
 /** A rule for each colour. @param {string} scope */
 export function colourRules(scope) {
-  return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour}}`).join("\n");
+  return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour};--on:${inkOn(colour)}}`).join("\n");
 }

@@ -70,7 +70,9 @@ export function devicesOf(snapshot, now, asked) {
     deviceTotal: rows.length,
     sameModel: rows.length > 1 && new Set(rows.map(modelOf)).size === 1,
     chosenDevice: chosen ? view(chosen) : null,
-    heldBy: heldBy(rows),
+    heldBy: heldBy(rows, snapshot),
+    devicesFree: rows.filter((row) => !row.holders?.length && !row.free_reason).length,
+    devicesTaken: rows.filter((row) => !row.holders?.length && row.free_reason).length,
   };
 }
 
@@ -82,12 +84,20 @@ function tilesInSight(total, sight = { top: 0, height: 460, row: 40, columns: 20
   return { first: Math.max(0, Math.min(Math.floor(top / row) - LINES_BEYOND, Math.floor(total / columns))) * columns, last };
 }
 
-/** "train × 128", "Model": who holds how many devices, the most first. @param {DeviceRow[]} rows */
-function heldBy(rows) {
-  /** @type {Map<string, number>} */
+/** Who holds how many devices, the most first. @param {DeviceRow[]} rows @param {Snapshot} snapshot */
+function heldBy(rows, snapshot) {
+  /** @type {Map<string, {number: number, share: number, first: Holder}>} */
   const numbers = new Map();
-  for (const row of rows) for (const { name } of row.holders ?? []) numbers.set(name, (numbers.get(name) ?? 0) + 1);
-  return [...numbers].sort((a, b) => b[1] - a[1]).map(([name, number]) => plain(name) + (number > 1 ? ` × ${number}` : ""));
+  for (const row of rows) {
+    for (const holder of row.holders ?? []) {
+      const known = numbers.get(holder.name) ?? { number: 0, share: 0, first: holder };
+      known.number += 1;
+      known.share += Math.min(1, holder.amount ?? 1);
+      numbers.set(holder.name, known);
+    }
+  }
+  const all = [...numbers].sort((a, b) => b[1].number - a[1].number);
+  return all.map(([name, { number, share, first }]) => ({ name: plain(name), number, share, colour: colourOf(snapshot, first.function || name) }));
 }
 
 /** @param {DeviceRow} row */
@@ -127,7 +137,7 @@ function deviceView(row, label, node, snapshot, now) {
 function deviceState(row) {
   const held = row.holders?.length;
   if (row.over) return ["–", "given back"];
-  if (row.free_reason && !held) return ["✕", "busy"];
+  if (row.free_reason && !held) return ["◼", "taken"];
   if (!held) return ["○", "free"];
   return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];
 }

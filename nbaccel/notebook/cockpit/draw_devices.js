@@ -57,7 +57,7 @@ function useBar(device) {
   const parts = device.holders.map((holder) =>
     h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
   );
-  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts);
+  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts.length || !device.reason ? parts : h("span", { class: "part taken" }));
 }
 
 /** A measured value with its last two minutes; without these as a bar. @param {"utilisation" | "memory" | "power"} what

@@ -45,7 +45,7 @@ export function cancel(task, scene, state) {
 /** @param {string} text @param {State} state */
 export function moreLine(text, state) {
   return h("p", { class: "more", key: "unsent" }, h("span", { class: "quiet" }, `${text} `),
-    !state.wide && button("Ask for more rows", { "data-act": "ask-more" }));
+    !state.wide && button("Show more", { "data-act": "ask-more" }));
 }
 
 /** @param {Scene} scene @param {State} state */

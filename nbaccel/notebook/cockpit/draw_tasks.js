@@ -60,14 +60,16 @@ function nothingFound(scene) {
 
 /** @param {Group} group @param {number} columns @param {Scene} scene @param {State} state */
 function groupRow(group, columns, scene, state) {
-  const { subject, tasks, open, done, words } = group;
-  const partly = scene.taskTotal > scene.taskRows && !scene.foundInAll ? ` (of the ${scene.taskRows} rows that are here)` : "";
+  const { subject, tasks, open, done, failed, others } = group;
+  const partly = scene.taskTotal > scene.taskRows && !scene.foundInAll; // those that are left out are most of the finished ones
+  const part = (/** @type {string} */ kind, /** @type {number} */ number) => number > 0 && h("span", { key: kind, class: `part ${kind}`, style: `width:${(100 * number) / tasks.length}%` });
+  const words = [...(partly ? [] : [`${done} of ${tasks.length}`]), ...others, ...(partly ? ["others are not here"] : [])];
   return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
     h("th", { scope: "row", colspan: columns },
       h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
         h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
-      h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: `part c${tasks[0].colour}`, style: `width:${(100 * done) / tasks.length}%` })),
-      h("span", { class: "quiet" }, words + partly),
+      !partly && h("span", { class: "bar", "aria-hidden": "true" }, part(`c${tasks[0].colour}`, done), part("failed", failed)),
+      h("span", { class: "quiet" }, words.map((each, at) => [at > 0 && " · ", each.endsWith(" failed") ? h("span", { key: each, class: "state failed" }, each) : each]).flat()),
       !scene.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
 }
 

@@ -1,13 +1,13 @@
 // Many devices as a grid of tiles: number, share in its holder's colour, utilisation; a click shows the device's row.
 
 import { h } from "./dom.js";
+import { heldWords } from "./draw_held.js";
 import { between, spark } from "./draw_spark.js";
 
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
 
-const GROUPS = 8; // names of holders that are told
 const GAP_PX = 4; // between tiles
 
 /** @param {Scene} scene @param {State} state */
@@ -22,7 +22,7 @@ export function drawTiles(scene, state) {
     emptyLines("below", lines(deviceTotal) - lines(devicesBefore + devices.length)));
   return h("div", { key: "tiles" },
     inSight ? h("div", { class: "scroll of-tiles", role: "region", tabindex: "0", "aria-label": `${deviceTotal} devices` }, list) : list,
-    h("p", { class: "quiet small", key: "holders" }, heldWords(scene.heldBy), lined && " · Lines: load (filled), memory and power (dotted) of the last two minutes."),
+    h("p", { class: "quiet small", key: "holders" }, heldWords(scene), lined && " · Lines: load (filled), memory and power (dotted) of the last two minutes."),
     cardOf(devices.find((device) => device.key === state.hover.bar), state));
 }
 
@@ -62,7 +62,7 @@ function tile(device, words, chosen, places) {
   return h("li", { key: device.key, ...places },
     h("button", { type: "button", class: "tile", "data-act": "tile", "data-device": device.key, "data-bar": device.key, "aria-expanded": String(chosen), "aria-label": words },
       h("span", { class: "number" }, number), device.utilisation && h("span", { class: "load quiet" }, device.utilisation.text),
-      h("span", { class: "bar" }, parts), device.lines && spark(linesIn(device.lines))));
+      h("span", { class: "bar" }, parts.length || !device.reason ? parts : h("span", { class: "part taken" })), device.lines && spark(linesIn(device.lines))));
 }
 
 /** @param {import("./readings.js").Lines} lines */
@@ -75,10 +75,4 @@ function tileWords(device) {
   const holders = device.holders.map((holder) => [holder.name, holder.part, holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" "));
   const facts = [device.utilisation?.text, device.memory?.text, device.facts, between(device.lines?.utilisation), device.reason].filter(Boolean);
   return `${[device.node, device.label].filter(Boolean).join(" ")}, ${device.state}${holders.length ? `: ${holders.join("; ")}` : ""}${facts.map((fact) => `, ${fact}`).join("")}`;
-}
-
-/** "Held by shard × 128, Model × 2". @param {string[]} names */
-function heldWords(names) {
-  const more = names.length > GROUPS ? [`and ${names.length - GROUPS} more`] : [];
-  return names.length ? `Held by ${[...names.slice(0, GROUPS), ...more].join(", ")}` : "Nobody holds one.";
 }

@@ -4,7 +4,7 @@ import { devicesOf } from "./devices.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
 import { ordered } from "./task_rows.js";
-import { age, amount, count, duration, plain } from "./words.js";
+import { age, amount, clock, count, duration, plain } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./types.js").Filter} Filter */
@@ -30,6 +30,7 @@ export function sceneOf(given, asked, now) {
   return {
     title: titleOf(snapshot),
     ended,
+    endedAt: ended && `${given.lost ? "This was known" : given.runtime.shared ? "Left" : "Shut down"} at ${clock(given.time ?? now, now)}.`,
     counts,
     busy: ended ? [] : busyOf(snapshot),
     resources: resourcesOf(snapshot, ended !== ""),
@@ -81,8 +82,9 @@ function titleOf(snapshot) {
 function busyOf(snapshot) {
   /** @type {Map<string, {held: number, all: number}>} */
   const kinds = new Map();
+  const gone = new Set((snapshot.nodes ?? []).filter((node) => node.alive === false).map((node) => node.node_id));
   for (const row of snapshot.devices ?? []) {
-    if (row.offered === false) continue;
+    if (row.offered === false || gone.has(row.node_id ?? "")) continue;
     const kind = kinds.get(row.resource) ?? { held: 0, all: 0 };
     kind.all += 1;
     if (row.holders?.length || row.free_reason) kind.held += 1;

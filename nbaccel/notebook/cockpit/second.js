@@ -11,14 +11,14 @@ import { rowsOf } from "./packing.js";
 import { PALETTE } from "./palette.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 import { inSight } from "./task_rows.js";
-import { age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord } from "./words.js";
+import { age, amount, clock, count, demandWords, deviceWords, duration, hostWords, plain, stateWord } from "./words.js";
 
 /** @typedef {import("./widget.js").Model} Model */
 /** @typedef {import("./types.js").DrawRuns} DrawRuns */
 
 /** All that the other modules use of this one; tools/join_cockpit.py refuses an import of anything else. */
 export const PARTS = {
-  h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
+  h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, hostWords, plain, stateWord,
   colourOf, subjectOf, deviceLabels, laneName, cellWords, LAST_MINUTE, WHOLE_RUN, inSight,
 };
 

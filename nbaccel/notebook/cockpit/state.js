@@ -9,6 +9,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @typedef {object} State
  * @property {string} id unique in the page, for the ids of elements
  * @property {boolean} details whether the tabs are open
+ * @property {boolean} listed whether the devices have their rows also while the tabs are closed
  * @property {string} tab
  * @property {Filter} filter
  * @property {import("./task_rows.js").Sort} sort of the tasks; by no column: as they matter
@@ -48,6 +49,7 @@ export function newState(details) {
   return {
     id: `nbaccel-${views}-${Math.random().toString(36).slice(2, 8)}`,
     details,
+    listed: false,
     tab: "devices",
     filter: { state: "", cell: "", text: "" },
     sort: { column: "", down: false },

@@ -26,6 +26,15 @@ font-variant-numeric:tabular-nums}
 & p{margin:6px 0}
 & .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
 & .aside{margin-left:auto}
+& .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0}
+& .one-line{display:flex;gap:4px 14px;align-items:center;min-height:24px;white-space:nowrap;overflow:hidden}
+& .one-line .has{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
+& .one-line button,& .one-line .line,& .one-line style+*{flex:none}
+& .one-line .sign{margin:0}& .one-line .cut{vertical-align:bottom}
+& .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}
+& .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}
+& .most .runs{flex:1;min-width:0;margin:0}& .most .runs li+li{display:none}& .most .runs .line{flex-wrap:nowrap}
+& .most .alert{border-left:4px solid var(--warn);padding-left:8px}
 & button,& select,& input{font:inherit;color:var(--ink);background:transparent;
 border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
 & select,& input{background:var(--ground);border-color:var(--edge)}
@@ -50,6 +59,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
 & .goes{border:0;padding:0;min-height:0;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
 & .opens{border:0;padding:0 4px 0 0}
+& .part.failed{background:${PALETTE.failure}}
 & tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
 & tr.inner th{padding-left:18px}
 & tr.gap{border:0}
@@ -88,6 +98,7 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 & .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
 outline:1px solid var(--edge);outline-offset:-1px}
 & .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}
+& .part.taken{width:100%;background:repeating-linear-gradient(135deg,${PALETTE.waiting} 0 3px,transparent 3px 6px)}
 & .part+.part{border-left:2px solid var(--ground)}
 & td.use .bar{width:84px;margin-bottom:3px}
 & td.use{white-space:nowrap}
@@ -104,7 +115,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & td.number{white-space:nowrap}
 & td.share .bar{width:100%;min-width:60px;max-width:220px;height:8px}
 & .bar.plain .part{background:var(--edge)}
-& .holders ul,& .lines,& .alerts{list-style:none;margin:0;padding:0}
+& .holders ul,& .alerts{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
 & .holders .who{min-width:0;overflow-wrap:anywhere}
 & .holders .name{margin-right:8px}
@@ -113,7 +124,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .holders{padding-right:2px;min-width:230px}
 & .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
 &{position:relative}
-& .lines,& .alerts{margin-top:6px}
+& .alerts{margin-top:6px}
 & .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
 & .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
 & .filters label{color:var(--quiet)}
@@ -133,7 +144,7 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 & .timeline{display:block;width:100%;height:auto}
 & .timeline text{font-size:12px;fill:var(--ink)}
 & .timeline .tick-label{fill:var(--quiet);font-size:11px}
-& .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
+& .timeline .bar-name{background:none;fill:var(--on);font-size:11px;pointer-events:none}
 & .timeline .tick,& .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
 & .timeline .rule{stroke-dasharray:none;opacity:.6}
 & .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
@@ -148,7 +159,9 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 @container (max-width:960px){& th,& td{padding-right:10px}
 & td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
 & .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
-@container (max-width:700px){& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
+@container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}
+& td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
+& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
 & .model,& .measure .bar{display:none}
 & thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 & table,& tbody{display:block}
@@ -167,9 +180,9 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 @media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}
 & .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
 & .tile .bar{forced-color-adjust:none}
-& .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
+& .bar .part{border-right:1px solid CanvasText}
 & .swatch{forced-color-adjust:none}
 & [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
-& .timeline .run{fill:Highlight;stroke:CanvasText}& .timeline .bar-name{fill:HighlightText}}
+& .timeline .run,& .timeline .bar-name{forced-color-adjust:none}}
 ${colourRules("&")}
 `.replaceAll("&", ".nbaccel-cockpit.nbaccel-cockpit"); // twice: it outweighs JupyterLab's rules for HTML outputs

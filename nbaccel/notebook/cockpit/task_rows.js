@@ -4,7 +4,7 @@ import { STATES } from "./tasks.js";
 
 /** @typedef {import("./tasks.js").TaskView} TaskView */
 /** @typedef {{column: string, down: boolean}} Sort */
-/** @typedef {{subject: string, tasks: TaskView[], open: boolean, done: number, words: string}} Group */
+/** @typedef {{subject: string, tasks: TaskView[], open: boolean, done: number, failed: number, others: string[]}} Group how many are done or failed, and the others in words */
 /** @typedef {{task: TaskView, inGroup: boolean} | {group: Group}} Row */
 
 export const MOST_OF_ONE = 8; // rows of one function; more are one row that opens
@@ -70,7 +70,7 @@ function groupRows(tasks, open) {
   for (const task of tasks) counts.set(task.state, (counts.get(task.state) ?? 0) + 1);
   const done = counts.get("finished") ?? 0;
   const others = STATES.filter((state) => state !== "finished" && counts.get(state)).map((state) => `${counts.get(state)} ${state}`);
-  const group = { subject: tasks[0].subject, tasks, open, done, words: [`${done} of ${tasks.length}`, ...others].join(" · ") };
+  const group = { subject: tasks[0].subject, tasks, open, done, failed: counts.get("failed") ?? 0, others };
   return [{ group }, ...(open ? tasks.map((task) => ({ task, inGroup: true })) : [])];
 }
 

@@ -4,7 +4,7 @@ import { colourOf } from "../cockpit/colours.js";
 import { deviceLabels } from "../cockpit/device_labels.js";
 import { laneName } from "../cockpit/lanes.js";
 import { cellWords } from "../cockpit/owners.js";
-import { duration, plain } from "../cockpit/words.js";
+import { duration, hostWords, plain } from "../cockpit/words.js";
 
 /** @typedef {import("../cockpit/types.js").Snapshot} Snapshot */
 /** @typedef {{name: string, job: number, runs: number, failed: number, seconds: number, device_seconds: number, devices: number, running: number, at: number}} Account at: when it was so */
@@ -14,6 +14,7 @@ import { duration, plain } from "../cockpit/words.js";
 /** @typedef {{key: string, label: string, held: string, share: number, idle: string}} HeldView */
 /** @typedef {{total: string, functions: AccountView[], cells: AccountView[], devices: HeldView[], more: number}} AccountsView */
 
+const ABOUT = 20; // shares that differ by less than a part of so many are about equal
 const MOST_ACCOUNTS = 50; // of a table
 
 /** The accounts that were known, with the rows of an answer. @param {Accounts | null} before @param {any} answer @returns {Accounts} */
@@ -65,7 +66,7 @@ export function accountsView(accounts, snapshot, now) {
   };
 }
 
-/** @param {Accounts} accounts @param {Snapshot} snapshot @param {number} now @returns {HeldView[]} the least used first */
+/** @param {Accounts} accounts @param {Snapshot} snapshot @param {number} now @returns {HeldView[]} the least used first, those that are about equal in the order of devices */
 function heldViews(accounts, snapshot, now) {
   const labels = new Map([...deviceLabels(snapshot.devices ?? [])].map(([row, label]) => [laneName(row), label]));
   const several = (snapshot.nodes ?? []).length > 1;
@@ -75,9 +76,11 @@ function heldViews(accounts, snapshot, now) {
     const label = labels.get(several ? row.device : `/${resource}/${id.join("/")}`) ?? plain(`${resource} ${id.join("/")}`);
     const name = (snapshot.nodes ?? []).find((each) => several && each.node_id.startsWith(node))?.name;
     const share = now > row.since ? Math.min(1, held / (now - row.since)) : 0;
-    return { key: row.device, label: [plain(name), label].filter(Boolean).join(" "), held: duration(held), share, idle: now > row.since ? percent(1 - share) : "unknown" };
+    return { key: row.device, label: [hostWords(plain(name)), label].filter(Boolean).join(" "), held: duration(held), share, idle: now > row.since ? percent(1 - share) : "unknown" };
   });
-  return views.sort((a, b) => a.share - b.share);
+  const order = new Map([...labels.keys()].map((key, at) => [key, at]));
+  const place = (/** @type {HeldView} */ view) => order.get(view.key) ?? order.get(view.key.slice(view.key.indexOf("/"))) ?? 0;
+  return views.sort((a, b) => Math.round(ABOUT * a.share) - Math.round(ABOUT * b.share) || place(a) - place(b));
 }
 
 /** @param {number} share */

@@ -8,9 +8,9 @@ import { cell, empty, nameOf, table } from "../cockpit/draw_parts.js";
 
 /** @param {import("../cockpit/scene.js").Scene} scene */
 export function drawAccounts({ accounts }) {
-  if (!accounts) return [empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After", "f.remote()")];
+  if (!accounts) return null; // the answer is on its way
   const { functions, cells, devices, more } = accounts;
-  const nothing = !functions.length && empty("Nothing has run yet. A remote function that is called is counted here:", "f.remote()");
+  const nothing = !functions.length && empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After", "f.remote()");
   return [
     nothing || h("p", { key: "total" }, h("strong", {}, accounts.total)),
     functions.length > 0 && used("By function", "Function", functions),

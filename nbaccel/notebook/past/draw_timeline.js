@@ -1,7 +1,7 @@
 // The Timeline view: lanes of bars as SVG below an axis that stays in sight; the cells as bands, and a strip of how many waited.
 
 import { h } from "../cockpit/dom.js";
-import { button, empty } from "../cockpit/draw_parts.js";
+import { button, empty, nameOf } from "../cockpit/draw_parts.js";
 import { LAST_MINUTE, WHOLE_RUN } from "../cockpit/state.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
@@ -14,6 +14,7 @@ const GAP = 8;
 const DEPTH = 28; // height of the strip
 const BAND = 15;
 const AXIS = 18;
+const MOST_NAMES = 8;
 const NARROW = 640; // pixels of a page on which the names of lanes are shorter
 
 /** @param {import("../cockpit/scene.js").Scene} scene @param {State} state */
@@ -31,7 +32,19 @@ export function drawTimeline({ timeline, ended }, state) {
   if (!ran && !state.range && (ended || state.window === WHOLE_RUN)) return [empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:", "f.remote()")];
   const hint = h("p", { class: "quiet small", key: "hint" }, "Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
   const quiet = !ran && h("p", { class: "quiet", key: "quiet" }, "Nothing ran in this time. A call makes a bar here: ", h("code", {}, "f.remote()"));
-  return [tools, quiet, ...(ran || state.range ? [lanes(timeline, state), hint, hoverCard(timeline, state)] : [])];
+  return [tools, quiet, ...(ran || state.range ? [lanes(timeline, state), names(timeline), hint, hoverCard(timeline, state)] : [])];
+}
+
+/** Whose bars these are, those with the most runs first. @param {Timeline} timeline */
+function names({ lanes: all }) {
+  /** @type {Map<string, {runs: number, colour: number}>} */
+  const runs = new Map();
+  for (const bar of all.flatMap((lane) => lane.bars)) {
+    runs.set(bar.of, { runs: (runs.get(bar.of)?.runs ?? 0) + bar.number, colour: runs.get(bar.of)?.colour ?? bar.colour });
+  }
+  const named = [...runs].sort((a, b) => b[1].runs - a[1].runs).slice(0, MOST_NAMES);
+  return h("p", { class: "line small", key: "names" }, named.map(([name, { runs: number, colour }]) =>
+    h("span", { key: name, class: "nowrap" }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), " ", nameOf(name), number > 1 && ` × ${number}`)));
 }
 
 /** @param {Timeline} timeline @param {State} state */
@@ -44,7 +57,13 @@ function lanes(timeline, state) {
   let top = 4;
   /** @type {import("../cockpit/dom.js").Shape[]} */
   const drawn = [];
+  let node = /** @type {string | undefined} */ ("");
   for (const lane of timeline.lanes) {
+    if (lane.node && lane.node !== node) {
+      drawn.push(h("text", { key: `node ${lane.node}`, x: 4, y: top + BAND / 2, class: "tick-label", "dominant-baseline": "central" }, lane.node));
+      top += BAND;
+    }
+    node = lane.node;
     const y = top;
     const height = lane.tracks * TRACK;
     top += height + GAP;
@@ -89,11 +108,10 @@ function laneLabel(label, left, y) {
 function strip({ depth, seconds }, x, left, top) {
   const y = (/** @type {number} */ waiting) => round(top + DEPTH - (waiting / depth.most) * (DEPTH - 4));
   const steps = depth.steps.map(({ at, waiting }) => `H${x(at)}V${y(waiting)}`).join("");
-  const words = `at most ${depth.most} waited`;
   return h("g", { key: "depth" },
-    laneLabel("waiting", left, top + DEPTH / 2),
-    h("path", { class: "depth", d: `M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z` }, h("title", {}, words)),
-    h("text", { x: left + 4, y: top + 11, class: "tick-label" }, words));
+    laneLabel("waiting", left, top + DEPTH / 2 - 6),
+    h("text", { x: left - 10, y: top + DEPTH / 2 + 8, class: "tick-label", "text-anchor": "end", "dominant-baseline": "central" }, depth.words),
+    h("path", { class: "depth", d: `M${x(0)} ${y(0)}${steps}H${x(seconds)}V${y(0)}Z` }, h("title", {}, `${depth.words} waited`)));
 }
 
 /** @param {Bar} bar @param {Place} x @param {number} y */
@@ -102,9 +120,10 @@ function barShape(bar, x, y) {
   const width = Math.max(1.5, round(x(bar.to) - left));
   const top = y + bar.track * TRACK;
   const name = bar.state === "failed" ? `✕ ${bar.name}` : bar.name;
-  const fits = width > 8 * name.length + 8;
+  const room = Math.floor((width - 10) / 7); // characters
+  const shown = name.length <= room ? name : room > 4 ? `${name.slice(0, room - 1)}…` : "";
   return h("g", { key: bar.key }, h("rect", { x: left, y: top + 1, width, height: TRACK - 2, rx: 2, class: `run c${bar.colour} ${bar.state}`, "data-bar": bar.key }),
-    fits && h("text", { x: left + 6, y: top + TRACK / 2, class: "bar-name", "dominant-baseline": "central" }, name));
+    shown && h("text", { x: left + 6, y: top + TRACK / 2, class: `bar-name c${bar.colour}`, "dominant-baseline": "central" }, shown));
 }
 
 /** What is known of the bar under the pointer. @param {Timeline} timeline @param {State} state */
@@ -114,7 +133,7 @@ function hoverCard({ lanes: all }, { hover }) {
   if (!lane || !bar) return null;
   return h("div", { class: "hover", key: "hover", style: hover.style },
     h("div", {}, h("span", { class: `swatch c${bar.colour}`, "aria-hidden": "true" }), h("span", { class: "name" }, bar.name)),
-    [lane.label, ...bar.facts].map((fact) => h("div", { key: fact, class: "quiet small" }, fact)));
+    [[lane.node, lane.label].filter(Boolean).join(" · "), ...bar.facts].map((fact) => h("div", { key: fact, class: "quiet small" }, fact)));
 }
 
 /** @param {number} value */

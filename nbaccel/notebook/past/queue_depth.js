@@ -1,7 +1,7 @@
 // How many tasks waited when, as steps.
 
 /** @typedef {import("./timeline.js").Row} Row */
-/** @typedef {{steps: {at: number, waiting: number}[], most: number}} Depth seconds since the left edge */
+/** @typedef {{steps: {at: number, waiting: number}[], most: number, words: string}} Depth seconds since the left edge */
 
 /** From the rows of tasks. @param {Row[]} rows @param {number} start @param {number} end @param {number} now @returns {Depth} */
 export function depthOf(rows, start, end, now) {
@@ -17,7 +17,8 @@ export function depthOf(rows, start, end, now) {
   }
   let waiting = 0;
   const steps = [...changes].sort((a, b) => a[0] - b[0]).map(([at, by]) => ({ at, waiting: (waiting += by) }));
-  return { steps, most: Math.max(0, ...steps.map((step) => step.waiting)) };
+  const most = Math.max(0, ...steps.map((step) => step.waiting));
+  return { steps, most, words: `most ${most}` };
 }
 
 /** From the means of the history: a later answer has the newest steps. @param {import("./past_runs.js").PastRuns} past
@@ -32,5 +33,6 @@ export function depthOfMeans({ whole, later }, start, end) {
   const before = steps.filter((step) => step.at <= 0).pop();
   const shown = steps.filter((step) => step.at > 0 && step.at < end - start);
   if (before) shown.unshift({ at: 0, waiting: before.waiting });
-  return { steps: shown, most: Math.round(10 * Math.max(0, ...shown.map((step) => step.waiting))) / 10 };
+  const most = Math.max(0, ...shown.map((step) => step.waiting));
+  return { steps: shown, most, words: `about ${Math.max(1, Math.round(most))}` }; // each step is a mean
 }

@@ -4,7 +4,7 @@ import { colourOf, subjectOf } from "../cockpit/colours.js";
 import { deviceLabels } from "../cockpit/device_labels.js";
 import { laneName } from "../cockpit/lanes.js";
 import { cellWords } from "../cockpit/owners.js";
-import { age, clock, count, duration, plain, stateWord } from "../cockpit/words.js";
+import { age, clock, count, duration, hostWords, plain, stateWord } from "../cockpit/words.js";
 import { WHOLE_RUN } from "../cockpit/state.js";
 import { pastRows } from "./past_runs.js";
 import { depthOf, depthOfMeans } from "./queue_depth.js";
@@ -27,7 +27,7 @@ import { depthOf, depthOfMeans } from "./queue_depth.js";
  *
  * A run of a task as its row has it, or a bar of the history, which knows its lane and the number of runs.
  * @typedef {TaskRow & {colour: number, band: string, lane?: string, number?: number}} Row
- * @typedef {{key: string, label: string, tracks: number, bars: Bar[]}} Lane
+ * @typedef {{key: string, label: string, node?: string, tracks: number, bars: Bar[]}} Lane node: where there are several
  * @typedef {{from: number, to: number}} Range in Unix seconds
  * @typedef {{start: number, seconds: number, lanes: Lane[], ticks: {at: number, label: string}[], bands: Band[], depth: import("./queue_depth.js").Depth, words: string}} Timeline
  * @typedef {{label: string, from: number, to: number, track: number}} Band the time in which the tasks of a cell ran
@@ -44,12 +44,18 @@ export function timelineOf(snapshot, window, now, range = null, past = null) {
   const rows = past ? pastRows(past, snapshot, now) : [...(snapshot.tasks ?? []), ...holdingActors(snapshot)].map((row) => rowOf(row, snapshot));
   const first = rows.reduce((least, row) => Math.min(least, row.submitted_at ?? row.started_at ?? now), now - 1);
   const start = range?.from ?? (window === WHOLE_RUN ? first : now - window);
-  const end = range?.to ?? now;
-  const lanes = lanesOf(snapshot, rows).map(({ key, label, rows }) => lane(key, label, rows, { from: start, to: end }, now));
+  const end = range?.to ?? (window === WHOLE_RUN ? endOf(rows, now) : now);
+  const lanes = lanesOf(snapshot, rows).map(({ key, label, node, rows }) => ({ ...lane(key, label, rows, { from: start, to: end }, now), node }));
   const shown = lanes.reduce((sum, each) => sum + each.bars.reduce((all, bar) => all + bar.number, 0), 0);
   const words = `${count(shown, "task run")} on ${count(lanes.length, "lane")} in ${age(end - start)}`;
   const depth = past ? depthOfMeans(past, start, end) : depthOf(rows, start, end, now);
   return { start, seconds: end - start, lanes, ticks: ticksOf(start, end, now), bands: bandsOf(rows, { from: start, to: end }, now), depth, words };
+}
+
+/** When the last run ended; now, while one is under way or waits. @param {Row[]} rows @param {number} now */
+function endOf(rows, now) {
+  const goesOn = !rows.length || rows.some((row) => row.finished_at == null);
+  return goesOn ? now : Math.min(now, 1 + rows.reduce((last, row) => Math.max(last, row.finished_at ?? 0), 0));
 }
 
 /** @param {TaskRow} row @param {Snapshot} snapshot @returns {Row} */
@@ -75,19 +81,19 @@ function lanesOf(snapshot, rows) {
   const labels = deviceLabels(snapshot.devices ?? []);
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  /** @type {Map<string, {key: string, label: string, rows: Row[]}>} */
+  /** @type {Map<string, {key: string, label: string, node: string, rows: Row[]}>} */
   const lanes = new Map(devices.map((device) => {
-    const label = (several ? `${names.get(device.node_id ?? "") ?? ""} ` : "") + labels.get(device);
-    return [laneName(device), { key: laneName(device), label, rows: [] }];
+    const node = several ? hostWords(names.get(device.node_id ?? "") ?? "") : "";
+    return [laneName(device), { key: laneName(device), label: labels.get(device) ?? "", node, rows: [] }];
   }));
-  const rest = { key: "cpu", label: "CPU", rows: /** @type {Row[]} */ ([]) };
+  const rest = { key: "cpu", label: "CPU", node: "", rows: /** @type {Row[]} */ ([]) };
   for (const row of rows) {
     if (row.started_at == null || row.kind === "actor creation") continue; // its actor's own row says it
     for (const name of lanesFor(row, lanes)) {
       const known = lanes.get(name);
       if (name === rest.key) rest.rows.push(row);
       else if (known) known.rows.push(row);
-      else lanes.set(name, { key: name, label: plain(name.split("/").slice(1).join(" ")), rows: [row] }); // its device has gone
+      else lanes.set(name, { key: name, label: plain(name.split("/").slice(1).join(" ")), node: "", rows: [row] }); // its device has gone
     }
   }
   return [...lanes.values(), ...(rest.rows.length ? [rest] : [])];

@@ -1,883 +1,913 @@
 // nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
-function copyText(t,q){const cC=t.defaultView?.navigator.clipboard;
-if(cC)cC.writeText(q).catch(()=>copySelected(t,q));
+function copyText(t,q){const cH=t.defaultView?.navigator.clipboard;
+if(cH)cH.writeText(q).catch(()=>copySelected(t,q));
 else copySelected(t,q)}
-function copySelected(t,q){const aI=t.createElement("textarea");
-aI.value=q;
-aI.style.position="fixed";
-t.body.append(aI);
-aI.select();
+function copySelected(t,q){const aL=t.createElement("textarea");
+aL.value=q;
+aL.style.position="fixed";
+t.body.append(aL);
+aL.select();
 t.execCommand("copy");
-aI.remove()}
+aL.remove()}
 const STEP=0.8;
-function isHere(g,F){return F.startsWith("[")&&Boolean(g.closest(".jp-Notebook"))}
-async function dT(g,F,ai){const bX=g.closest(".jp-Notebook");
-const t=g.ownerDocument.defaultView;
-if(!bX||!t)return;
-const co=F.split(" ")[0];
-const aj=(q)=>[...bX.querySelectorAll(".jp-InputPrompt")].find((R)=>R.textContent===`${q}:`)?.closest(".jp-Cell");
-const bE=bX.querySelector(".jp-WindowedPanel-outer")??bX;
-const y=bE.scrollTop;
-let cell=aj(co);
-for(let bq=0;!cell&&bq<bE.scrollHeight;bq+=STEP*bE.clientHeight){bE.scrollTop=bq;
-await new Promise((_)=>t.requestAnimationFrame(()=>t.requestAnimationFrame(_)));
-cell=aj(co)}
-if(!cell)bE.scrollTop=y;
-cell??=aj("[*]");
-if(!cell)return ai(`No cell of this notebook is ${co} any more.`);
+function isHere(i,E){return E.startsWith("[")&&Boolean(i.closest(".jp-Notebook"))}
+async function d$(i,E,am){const b0=i.closest(".jp-Notebook");
+const t=i.ownerDocument.defaultView;
+if(!b0||!t)return;
+const ct=E.split(" ")[0];
+const ao=(q)=>[...b0.querySelectorAll(".jp-InputPrompt")].find((I)=>I.textContent===`${q}:`)?.closest(".jp-Cell");
+const bI=b0.querySelector(".jp-WindowedPanel-outer")??b0;
+const y=bI.scrollTop;
+let cell=ao(ct);
+for(let bu=0;!cell&&bu<bI.scrollHeight;bu+=STEP*bI.clientHeight){bI.scrollTop=bu;
+await new Promise((ad)=>t.requestAnimationFrame(()=>t.requestAnimationFrame(ad)));
+cell=ao(ct)}
+if(!cell)bI.scrollTop=y;
+cell??=ao("[*]");
+if(!cell)return am(`No cell of this notebook is ${ct} any more.`);
 cell.scrollIntoView({block:"center"});
 (cell).focus({preventScroll:true})}
 const SIZES=([[2**40,"TiB"],[2**30,"GiB"],[2**20,"MiB"],[2**10,"KiB"]]);
 const ENDED=new Set(["FINISHED","FAILED","CANCELLED"]);
 const RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
-function amount(bC){return String(Math.round(bC*10000)/10000)}
-function size(bQ){if(bQ==null)return"unknown";
-for(const[c4,O]of SIZES){if(bQ>=c4){const H=bQ/c4;
-return`${H>=10||Number.isInteger(H)?Math.round(H):H.toFixed(1)} ${O}`}}
-return`${bQ} B`}
-function age(ap){const aq=Math.max(0,Math.floor(ap));
-const a1=(n)=>String(n).padStart(2,"0");
-if(aq<60)return`${aq} s`;
-if(aq<3600)return`${Math.floor(aq/60)} min ${a1(aq%60)} s`;
-return`${Math.floor(aq/3600)} h ${a1(Math.floor((aq%3600)/60))} min`}
-function duration(ap){return ap<9.95?`${Math.max(0,ap).toFixed(1)} s`:age(ap)}
-function clock(bI,j){const D=new Date(bI*1000);
-const a1=(n)=>String(n).padStart(2,"0");
-const[dj,cD]=[`${a1(D.getMonth()+1)}-${a1(D.getDate())}`,`${a1(D.getHours())}:${a1(D.getMinutes())}`];
-return D.toDateString()===new Date(j*1000).toDateString()?`${cD}:${a1(D.getSeconds())}`:`${dj} ${cD}`}
-function plain(q){return(q??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,(dg)=>`\\u${dg.charCodeAt(0).toString(16).padStart(4,"0")}`)}
-function count(n,ci){return n===1||ci.endsWith("s")?`${n} ${ci}`:`${n} ${ci}s`}
-function demandWords(dk){const aa=Object.entries(dk??{}).filter(([,bC])=>bC);
-return aa.map(([i,bC])=>`${amount(bC)} ${plain(i)}`).join(", ")||"nothing"}
-function deviceWords(bh){return Object.entries(bh??{}).filter(([,aJ])=>aJ.length).map(([i,aJ])=>`${plain(i)} ${aJ.map(plain).join(", ")}`).join("; ")}
-function shortId(x){const dD=x.length===48&&x.startsWith("000000",24);
-if(dD)return`${x.slice(0,4)}-${parseInt(x.slice(30,40),16)}`;
-return x.startsWith("f".repeat(16))?x.slice(16,28):x.slice(0,12)}
+function amount(bG){return String(Math.round(bG*10000)/10000)}
+function size(bU){if(bU==null)return"unknown";
+for(const[da,R]of SIZES){if(bU>=da){const J=bU/da;
+return`${J>=10||Number.isInteger(J)?Math.round(J):J.toFixed(1)} ${R}`}}
+return`${bU} B`}
+function age(av){const aw=Math.max(0,Math.floor(av));
+const a4=(l)=>String(l).padStart(2,"0");
+if(aw<60)return`${aw} s`;
+if(aw<3600)return`${Math.floor(aw/60)} min ${a4(aw%60)} s`;
+return`${Math.floor(aw/3600)} h ${a4(Math.floor((aw%3600)/60))} min`}
+function duration(av){return av<9.95?`${Math.max(0,av).toFixed(1)} s`:age(av)}
+function clock(bM,k){const u=new Date(bM*1000);
+const a4=(l)=>String(l).padStart(2,"0");
+const[dp,cI]=[`${a4(u.getMonth()+1)}-${a4(u.getDate())}`,`${a4(u.getHours())}:${a4(u.getMinutes())}`];
+return u.toDateString()===new Date(k*1000).toDateString()?`${cI}:${a4(u.getSeconds())}`:`${dp} ${cI}`}
+function plain(q){return(q??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,(dl)=>`\\u${dl.charCodeAt(0).toString(16).padStart(4,"0")}`)}
+function hostWords(f){return/^[\d.:]+$/.test(f)?f:f.split(".")[0]}
+function count(l,cm){return l===1||cm.endsWith("s")?`${l} ${cm}`:`${l} ${cm}s`}
+function demandWords(dq){const _=Object.entries(dq??{}).filter(([,bG])=>bG);
+return _.map(([f,bG])=>`${amount(bG)} ${plain(f)}`).join(", ")||"nothing"}
+function deviceWords(bX){return Object.entries(bX??{}).filter(([,a1])=>a1.length).map(([f,a1])=>`${plain(f)} ${a1.map(plain).join(", ")}`).join("; ")}
+function shortId(z){const dN=z.length===48&&z.startsWith("000000",24);
+if(dN)return`${z.slice(0,4)}-${parseInt(z.slice(30,40),16)}`;
+return z.startsWith("f".repeat(16))?z.slice(16,28):z.slice(0,12)}
 function stateWord(a){if(RUNNING.has(a))return"running";
 if(a.startsWith("PENDING"))return"waiting";
 return a.toLowerCase().replaceAll("_"," ")}
-function stateSign(O){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[O]??"◌"}
-function ownerOf(b,row){if(!row.job||row.job===b.runtime.job||!b.jobs?.length)return"";
-return plain(b.jobs.find((dz)=>dz.number===row.job)?.name??`job ${row.job}`)}
-function cellWords(b,row){return[ownerOf(b,row),plain(row.cell)].filter(Boolean).join(" ")}
+function stateSign(R){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[R]??"◌"}
+function ownerOf(c,row){if(!row.job||row.job===c.runtime.job||!c.jobs?.length)return"";
+return plain(c.jobs.find((dH)=>dH.number===row.job)?.name??`job ${row.job}`)}
+function cellWords(c,row){return[ownerOf(c,row),plain(row.cell)].filter(Boolean).join(" ")}
 const LONG_S=60;
 const MOST_RUNNING=10_000;
-function endings(bi,b){const aG=[];
-if(bi.running.size>MOST_RUNNING)bi.running.clear();
-for(const row of b.tasks??[]){if(!ENDED.has(row.state)){if(row.started_at!=null&&!ownerOf(b,row))bi.running.add(row.task_id);
+function endings(bl,c){const aW=[];
+if(bl.running.size>MOST_RUNNING)bl.running.clear();
+for(const row of c.tasks??[]){if(!ENDED.has(row.state)){if(row.started_at!=null&&!ownerOf(c,row))bl.running.add(row.task_id);
 continue}
-if(!bi.running.delete(row.task_id)||row.started_at==null)continue;
-const ap=(row.finished_at??b.time??0)-row.started_at;
-if(ap<LONG_S)continue;
-const bs=row.reason==null?row.why:b.reasons?.[row.reason];
-const cv=`${plain(row.name)} #${shortId(row.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[row.state]??`was ${stateWord(row.state)}`}`;
-aG.push({id:row.task_id,title:cv,body:[`after ${age(ap)}`,row.cell&&`cell ${plain(row.cell)}`,plain(bs)].filter(Boolean).join(" · ")})}
-return aG}
-async function d0(t,a,ai){const bz=(t)?.Notification;
+if(!bl.running.delete(row.task_id)||row.started_at==null)continue;
+const av=(row.finished_at??c.time??0)-row.started_at;
+if(av<LONG_S)continue;
+const aX=row.reason==null?row.why:c.reasons?.[row.reason];
+const cA=`${plain(row.name)} #${shortId(row.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[row.state]??`was ${stateWord(row.state)}`}`;
+aW.push({id:row.task_id,title:cA,body:[`after ${age(av)}`,row.cell&&`cell ${plain(row.cell)}`,plain(aX)].filter(Boolean).join(" · ")})}
+return aW}
+async function d8(t,a,am){const bD=(t)?.Notification;
 if(a.notices){a.notices=false;
-ai("");
+am("");
 return}
-if(!bz)return ai("This browser shows no notices.");
-a.notices=(await bz.requestPermission())==="granted";
-ai(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}
-function notify(t,aG){const bz=(t)?.Notification;
-if(!bz)return;
-for(const{id:x,title:cv,body:bv}of aG)new bz(cv,{body:bv,tag:`nbaccel-${x}`})}
+if(!bD)return am("This browser shows no notices.");
+a.notices=(await bD.requestPermission())==="granted";
+am(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}
+function notify(t,aW){const bD=(t)?.Notification;
+if(!bD)return;
+for(const{id:z,title:cA,body:bx}of aW)new bD(cA,{body:bx,tag:`nbaccel-${z}`})}
 const OFFERED="nbaccel-order";
-function secondWay(g,E,B,aw){const bl=E.snapshot()?.runtime.pid;
-const dE=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:B,pid:bl,taken:aw}});
-return!g.dispatchEvent(dE)}
+function secondWay(i,H,C,az){const bo=H.snapshot()?.runtime.pid;
+const dO=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:C,pid:bo,taken:az}});
+return!i.dispatchEvent(dO)}
 const TILES=".scroll.of-tiles";
 const REGIONS=".scroll[data-sight]";
-function watchRows(g,a,ao){const aF=(m)=>{const w=(m.target);
-if(w.matches?.(TILES))measureTiles(g,a);
-else if(w.matches?.(REGIONS))note(w,a);
+function watchRows(i,a,au){const aK=(n)=>{const x=(n.target);
+if(x.matches?.(TILES))measureTiles(i,a);
+else if(x.matches?.(REGIONS))note(x,a);
 else return;
-ao()};
-const moved=(m)=>{const bv=m.type==="pointerover"?(m.target).closest?.(`${REGIONS} tbody`):null;
-const aD=(bv?.closest(REGIONS)??null)?.dataset.sight??"";
-if(aD===a.heldSight)return;
-a.heldSight=aD;
-ao()};
-return listening(g,aF,moved)}
-function listening(g,aF,moved){g.addEventListener("scroll",aF,true);
-g.addEventListener("pointerover",moved);
-g.addEventListener("pointerleave",moved);
-return()=>{g.removeEventListener("scroll",aF,true);
-g.removeEventListener("pointerover",moved);
-g.removeEventListener("pointerleave",moved)}}
-function measureRows(g,a){const dO=([...g.querySelectorAll(REGIONS)]);
-return dO.map((w)=>note(w,a)).some(Boolean)}
-function measureTiles(g,a){const w=g.querySelector(TILES);
-const tile=w?.querySelector("li:not(.gap)");
-const aY=tile?.parentElement;
-if(!w||!tile||!aY)return false;
-const bp=getComputedStyle(aY);
-const j={top:w.scrollTop,height:w.clientHeight,columns:bp.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bp.rowGap)};
+au()};
+const moved=(n)=>{const bx=n.type==="pointerover"?(n.target).closest?.(`${REGIONS} tbody`):null;
+const aI=(bx?.closest(REGIONS)??null)?.dataset.sight??"";
+if(aI===a.heldSight)return;
+a.heldSight=aI;
+au()};
+return listening(i,aK,moved)}
+function listening(i,aK,moved){i.addEventListener("scroll",aK,true);
+i.addEventListener("pointerover",moved);
+i.addEventListener("pointerleave",moved);
+return()=>{i.removeEventListener("scroll",aK,true);
+i.removeEventListener("pointerover",moved);
+i.removeEventListener("pointerleave",moved)}}
+function measureRows(i,a){const dX=([...i.querySelectorAll(REGIONS)]);
+return dX.map((x)=>note(x,a)).some(Boolean)}
+function measureTiles(i,a){const x=i.querySelector(TILES);
+const tile=x?.querySelector("li:not(.gap)");
+const a$=tile?.parentElement;
+if(!x||!tile||!a$)return false;
+const bt=getComputedStyle(a$);
+const k={top:x.scrollTop,height:x.clientHeight,columns:bt.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bt.rowGap)};
 const y=a.tiles;
-a.tiles=j;
-return y?.columns!==j.columns||Math.abs(y.top-j.top)>j.row||Math.abs(y.height-j.height)>j.row||Math.abs(y.row-j.row)>0.1}
-function note(w,a){const i=w.dataset.sight??"";
-const y=a.sights.get(i);
-const rows=w.querySelectorAll("tbody tr:not(.gap)");
+a.tiles=k;
+return y?.columns!==k.columns||Math.abs(y.top-k.top)>k.row||Math.abs(y.height-k.height)>k.row||Math.abs(y.row-k.row)>0.1}
+function note(x,a){const f=x.dataset.sight??"";
+const y=a.sights.get(f);
+const rows=x.querySelectorAll("tbody tr:not(.gap)");
 if(!rows.length)return false;
-const ax=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length;
-const I=y&&(ax<8||Math.abs(ax-y.row)<4);
-a.sights.set(i,{top:w.scrollTop,height:Math.max(w.clientHeight,100),row:I?y.row:ax});
-return!I||Math.abs(y.top-w.scrollTop)>1}
+const aB=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length;
+const L=y&&(aB<8||Math.abs(aB-y.row)<4);
+a.sights.set(f,{top:x.scrollTop,height:Math.max(x.clientHeight,100),row:L?y.row:aB});
+return!L||Math.abs(y.top-x.scrollTop)>1}
 const TASKS='.scroll[aria-label="Tasks"]';
-function watchSight(g,a,ao){const aF=(m)=>{const w=(m.target);
-if(a.log&&w.matches?.(".printed"))a.log.follow=w.scrollTop+w.clientHeight>w.scrollHeight-4;
-if(!w.matches?.(TASKS))return;
-a.scrolled={...a.scrolled,top:w.scrollTop,height:w.clientHeight};
-ao()};
-const moved=(m)=>{const aD=m.type==="pointerover"&&Boolean((m.target).closest?.(`${TASKS} tbody`));
-if(aD===Boolean(a.held))return;
-a.held=aD?a.order:null;
-ao()};
-return listening(g,aF,moved)}
-function measure(g,a){const w=g.querySelector(TASKS);
-const rows=w?.querySelectorAll("tr[data-task]");
-if(!w||!rows?.length)return false;
+function watchSight(i,a,au){const aK=(n)=>{const x=(n.target);
+if(a.log&&x.matches?.(".printed"))a.log.follow=x.scrollTop+x.clientHeight>x.scrollHeight-4;
+if(!x.matches?.(TASKS))return;
+a.scrolled={...a.scrolled,top:x.scrollTop,height:x.clientHeight};
+au()};
+const moved=(n)=>{const aI=n.type==="pointerover"&&Boolean((n.target).closest?.(`${TASKS} tbody`));
+if(aI===Boolean(a.held))return;
+a.held=aI?a.order:null;
+au()};
+return listening(i,aK,moved)}
+function measure(i,a){const x=i.querySelector(TASKS);
+const rows=x?.querySelectorAll("tr[data-task]");
+if(!x||!rows?.length)return false;
 const y=a.scrolled;
-const $=(rows[0]).getBoundingClientRect();
-const N=(rows[rows.length-1]).getBoundingClientRect();
-const am=w.querySelector(".logrow")?.getBoundingClientRect().height??0;
-const row=(N.bottom-$.top-(w.querySelector(".logrow ~ tr[data-task]")?am:0))/rows.length;
-const I=row<8||Math.abs(row-y.row)<4;
-a.scrolled={top:w.scrollTop,height:Math.max(w.clientHeight,100),row:I?y.row:row};
-return!I||Math.abs(a.scrolled.top-y.top)>1}
+const Z=(rows[0]).getBoundingClientRect();
+const Q=(rows[rows.length-1]).getBoundingClientRect();
+const ar=x.querySelector(".logrow")?.getBoundingClientRect().height??0;
+const row=(Q.bottom-Z.top-(x.querySelector(".logrow ~ tr[data-task]")?ar:0))/rows.length;
+const L=row<8||Math.abs(row-y.row)<4;
+a.scrolled={top:x.scrollTop,height:Math.max(x.clientHeight,100),row:L?y.row:row};
+return!L||Math.abs(a.scrolled.top-y.top)>1}
 const SAY_EVERY_MS=5000;
-function speaker(a,r){let N=0;
-let az;
-return(F)=>{clearTimeout(az);
-const b3=Math.max(0,N+SAY_EVERY_MS-Date.now());
-az=setTimeout(()=>{N=Date.now();
-a.said=F;
-r.redraw()},a.said?b3:0)}}
+function speaker(a,r){let Q=0;
+let aC;
+return(E)=>{clearTimeout(aC);
+const b7=Math.max(0,Q+SAY_EVERY_MS-Date.now());
+aC=setTimeout(()=>{Q=Date.now();
+a.said=E;
+r.redraw()},a.said?b7:0)}}
 const LEAST_S=0.05;
 const LEAST_DRAG_PX=6;
 const CARD_PX=246;
 const HOVERS=["pointerover","pointerleave","focusin","focusout"];
-function zoomed({from,to:a0},bP,place=0.5){const cM=Math.max(LEAST_S,(a0-from)*bP);
-const D=from+(a0-from)*place;
-return{from:D-cM*place,to:D+cM*(1-place)}}
-function moved({from,to:a0},dR){const bP=(a0-from)*dR;
-return{from:from+bP,to:a0+bP}}
-function keyed(v,aL){if(v==="+"||v==="=")return{range:zoomed(aL,0.5)};
-if(v==="-")return{range:zoomed(aL,2)};
-if(v==="ArrowLeft")return{range:moved(aL,-0.2)};
-if(v==="ArrowRight")return{range:moved(aL,0.2)};
-return v==="0"||v==="Home"?{range:null}:null}
-function placeOfCard(g,bO){const[ba,a3]=[g.getBoundingClientRect(),bO.getBoundingClientRect()];
-const aA=Math.max(8,Math.min(a3.left,ba.right-CARD_PX)-ba.left);
-const b5=a3.top-ba.top<ba.height/2?`top:${a3.bottom-ba.top+4}px`:`bottom:${ba.bottom-a3.top+4}px`;
-return`left:${Math.round(aA)}px;max-width:${CARD_PX-16}px;${b5}`}
-function watchZoom(g,a,ab,ao){let aO=null;
-const c$=(m)=>(m.target).closest?.("svg.timeline");
-const placeOf=(aM,d6)=>{const a3=aM.getBoundingClientRect();
-const{width:d5,left:aA,right:cp}=a.lanes;
-return Math.min(1,Math.max(0,(((d6-a3.left)/a3.width)*d5-aA)/(cp-aA)))};
-const da=(m)=>{const aM=c$(m);
-if(!aM||!(m.ctrlKey||m.metaKey))return;
-m.preventDefault();
-a.range=zoomed(ab(),m.deltaY>0?1.25:0.8,placeOf(aM,m.clientX));
-ao(true)};
-const pressed=(m)=>{const aM=c$(m);
-aO=aM&&m.button===0?{x:m.clientX,place:placeOf(aM,m.clientX)}:null};
-const cX=(m)=>{const aM=g.querySelector("svg.timeline");
-if(!aO||!aM||Math.abs(m.clientX-aO.x)<LEAST_DRAG_PX)return void(aO=null);
-const[aA,cp]=[aO.place,placeOf(aM,m.clientX)].sort((L,M)=>L-M);
-const{from,to:a0}=ab();
-const aL={from:from+(a0-from)*aA,to:from+(a0-from)*cp};
-if(aL.to-aL.from>=LEAST_S)a.range=aL;
-aO=null;
-ao(true)};
-const cK=(m)=>{const aD=(/pointerover|focusin/.test(m.type)?(m.target).closest?.("[data-bar]"):null);
-const bO=aD?.dataset.bar??"";
-if(bO===a.hover.bar)return;
-a.hover={bar:bO,style:aD?placeOfCard(g,aD):""};
-ao(false)};
-const v=(m)=>{const dF=(m.target).matches?.('.scroll[aria-label="Timeline"]');
-const _=dF&&!m.ctrlKey&&!m.metaKey?keyed(m.key,ab()):null;
-if(!_)return;
-a.range=_.range;
-m.preventDefault();
-ao(true)};
-g.addEventListener("wheel",da,{passive:false});
-g.addEventListener("pointerdown",pressed);
-g.addEventListener("pointerup",cX);
-for(const cw of HOVERS)g.addEventListener(cw,cK);
-const ar=()=>{g.removeEventListener("wheel",da);
-g.removeEventListener("pointerdown",pressed);
-g.removeEventListener("pointerup",cX);
-for(const cw of HOVERS)g.removeEventListener(cw,cK)};
-return{key:v,end:ar}}
+function zoomed({from,to:a3},bT,place=0.5){const cS=Math.max(LEAST_S,(a3-from)*bT);
+const u=from+(a3-from)*place;
+return{from:u-cS*place,to:u+cS*(1-place)}}
+function moved({from,to:a3},bb){const bT=(a3-from)*bb;
+return{from:from+bT,to:a3+bT}}
+function keyed(w,aM){if(w==="+"||w==="=")return{range:zoomed(aM,0.5)};
+if(w==="-")return{range:zoomed(aM,2)};
+if(w==="ArrowLeft")return{range:moved(aM,-0.2)};
+if(w==="ArrowRight")return{range:moved(aM,0.2)};
+return w==="0"||w==="Home"?{range:null}:null}
+function placeOfCard(i,bS){const[bf,a7]=[i.getBoundingClientRect(),bS.getBoundingClientRect()];
+const aD=Math.max(8,Math.min(a7.left,bf.right-CARD_PX)-bf.left);
+const b9=a7.top-bf.top<bf.height/2?`top:${a7.bottom-bf.top+4}px`:`bottom:${bf.bottom-a7.top+4}px`;
+return`left:${Math.round(aD)}px;max-width:${CARD_PX-16}px;${b9}`}
+function watchZoom(i,a,ag,au){let aQ=null;
+const c4=(n)=>(n.target).closest?.("svg.timeline");
+const placeOf=(aO,ee)=>{const a7=aO.getBoundingClientRect();
+const{width:ed,left:aD,right:cu}=a.lanes;
+return Math.min(1,Math.max(0,(((ee-a7.left)/a7.width)*ed-aD)/(cu-aD)))};
+const df=(n)=>{const aO=c4(n);
+if(!aO||!(n.ctrlKey||n.metaKey))return;
+n.preventDefault();
+a.range=zoomed(ag(),n.deltaY>0?1.25:0.8,placeOf(aO,n.clientX));
+au(true)};
+const pressed=(n)=>{const aO=c4(n);
+aQ=aO&&n.button===0?{x:n.clientX,place:placeOf(aO,n.clientX)}:null};
+const c0=(n)=>{const aO=i.querySelector("svg.timeline");
+if(!aQ||!aO||Math.abs(n.clientX-aQ.x)<LEAST_DRAG_PX)return void(aQ=null);
+const[aD,cu]=[aQ.place,placeOf(aO,n.clientX)].sort((O,K)=>O-K);
+const{from,to:a3}=ag();
+const aM={from:from+(a3-from)*aD,to:from+(a3-from)*cu};
+if(aM.to-aM.from>=LEAST_S)a.range=aM;
+aQ=null;
+au(true)};
+const cQ=(n)=>{const aI=(/pointerover|focusin/.test(n.type)?(n.target).closest?.("[data-bar]"):null);
+const bS=aI?.dataset.bar??"";
+if(bS===a.hover.bar)return;
+a.hover={bar:bS,style:aI?placeOfCard(i,aI):""};
+au(false)};
+const w=(n)=>{const dP=(n.target).matches?.('.scroll[aria-label="Timeline"]');
+const ad=dP&&!n.ctrlKey&&!n.metaKey?keyed(n.key,ag()):null;
+if(!ad)return;
+a.range=ad.range;
+n.preventDefault();
+au(true)};
+i.addEventListener("wheel",df,{passive:false});
+i.addEventListener("pointerdown",pressed);
+i.addEventListener("pointerup",c0);
+for(const cB of HOVERS)i.addEventListener(cB,cQ);
+const ax=()=>{i.removeEventListener("wheel",df);
+i.removeEventListener("pointerdown",pressed);
+i.removeEventListener("pointerup",c0);
+for(const cB of HOVERS)i.removeEventListener(cB,cQ)};
+return{key:w,end:ax}}
 const TAKEN_WITHIN_MS=1500;
-function actions(g,E,a,r){const bK=new Map();
-const ai=speaker(a,r);
-const bB=(B,i)=>{a.doubted="";
-E.send(B);
-a.asked.add(B.id);
-clearTimeout(bK.get(B.id));
-bK.set(B.id,setTimeout(()=>{if(B.say!=="retry"&&secondWay(g,E,B,ai))return;
-ai(`The kernel is busy and takes messages only between cells: ${i} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
+function actions(i,H,a,r){const bO=new Map();
+const am=speaker(a,r);
+const bF=(C,f)=>{a.doubted="";
+H.send(C);
+a.asked.add(C.id);
+clearTimeout(bO.get(C.id));
+bO.set(C.id,setTimeout(()=>{if(C.say!=="retry"&&secondWay(i,H,C,am))return;
+am(`The kernel is busy and takes messages only between cells: ${f} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
 r.redraw()};
-const a9={cancel:(l)=>bB({say:"cancel",id:l.id},`${l.name}`),retry:(l)=>bB({say:"retry",id:l.id},`${l.name}`),kill:(l)=>bB({say:"kill",id:l.id},`${l.name}`),"cancel-run":(l)=>bB({say:"stop",id:l.id},`${l.name}`),doubt(l){a.doubted=l.id??"";
-ai(`${l.name} belongs to ${l.owner}, not to this notebook.`)},notices:()=>void d0(g.ownerDocument.defaultView,a,ai).then(r.more),sure:(l)=>void(a.doubted=l.id??""),"cancel-many":(l)=>bB({say:"cancel-many",id:l.id,function:l.function,filter:{state:l.state,cell:l.cell,text:l.text}},`${l.name}`),keep(){a.doubted="";
-ai("")},logs(l){delete a.past.task_log;
-a.log=a.log?.id===l.id?null:{id:l.id??"",name:l.name??"",search:"",follow:true};
-r.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(E.go?E.go(cell):dT(g,cell,ai)),details(){a.details=!a.details;
-r.look()},tab(l){a.tab=l.tab??"devices";
-r.look()},window(l){a.window=Number(l.window);
+const be={cancel:(m)=>bF({say:"cancel",id:m.id},`${m.name}`),retry:(m)=>bF({say:"retry",id:m.id},`${m.name}`),kill:(m)=>bF({say:"kill",id:m.id},`${m.name}`),"cancel-run":(m)=>bF({say:"stop",id:m.id},`${m.name}`),doubt(m){a.doubted=m.id??"";
+am(`${m.name} belongs to ${m.owner}, not to this notebook.`)},notices:()=>void d8(i.ownerDocument.defaultView,a,am).then(r.more),sure:(m)=>void(a.doubted=m.id??""),"cancel-many":(m)=>bF({say:"cancel-many",id:m.id,function:m.function,filter:{state:m.state,cell:m.cell,text:m.text}},`${m.name}`),keep(){a.doubted="";
+am("")},logs(m){delete a.past.task_log;
+a.log=a.log?.id===m.id?null:{id:m.id??"",name:m.name??"",search:"",follow:true};
+r.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(H.go?H.go(cell):d$(i,cell,am)),details(){a.details=!a.details;
+r.look()},tab(m){a.details=true;
+a.tab=m.tab??"devices";
+r.look()},window(m){a.window=Number(m.window);
 a.range=null;
-r.look()},zoom(l){a.range=zoomed(a.shown,Number(l.by));
+r.look()},zoom(m){a.range=zoomed(a.shown,Number(m.by));
 r.look()},follow(){a.range=null;
 r.look()},"ask-more"(){a.wide=true;
 r.more();
-r.look()},count(l){a.details=true;
+r.look()},count(m){a.details=true;
 a.tab="tasks";
-a.filter={state:l.state==="ended with it"?"":(l.state??""),cell:"",text:l.text??""};
-r.look()},sort(l){const bd=l.column??"";
-a.sort={column:bd,down:a.sort.column===bd&&!a.sort.down};
-a.held=null},group:(l)=>void(a.open.delete(l.function??"")||a.open.add(l.function??"")),tile:(l)=>void(a.device=a.device===l.device?"":(l.device??"")),copy(l){copyText(g.ownerDocument,l.text??"");
-ai(`Copied ${l.name}.`)},trace(){const b=E.snapshot();
-if(b?.past)save(g.ownerDocument,JSON.stringify(b.past.traceOf(b,r.now())))}};
-const cB=(m)=>{const a8=((m.target).closest?.("[data-act]"));
-if(!a8||a8.hasAttribute("disabled"))return;
-const ac=a8.dataset.act??"";
-const dy=(m).detail>1;
-if(!dy||!/^(cancel|kill|retry)/.test(ac))a9[ac]?.(a8.dataset);
+a.filter={state:m.state==="ended with it"?"":(m.state??""),cell:"",text:m.text??""};
+r.look()},sort(m){const bh=m.column??"";
+a.sort={column:bh,down:a.sort.column===bh&&!a.sort.down};
+a.held=null},group:(m)=>void(a.open.delete(m.function??"")||a.open.add(m.function??"")),tile:(m)=>void(a.device=a.device===m.device?"":(m.device??"")),copy(m){copyText(i.ownerDocument,m.text??"");
+am(`Copied ${m.name}.`)},trace(){const c=H.snapshot();
+if(c?.past)save(i.ownerDocument,JSON.stringify(c.past.traceOf(c,r.now())))}};
+const cG=(n)=>{const bc=((n.target).closest?.("[data-act]"));
+if(!bc||bc.hasAttribute("disabled"))return;
+const ah=bc.dataset.act??"";
+const dG=(n).detail>1;
+if(!dG||!/^(cancel|kill|retry)/.test(ah))be[ah]?.(bc.dataset);
 r.redraw()};
-const c3=(m)=>{const aI=(m.target);
-if(aI.dataset?.search&&a.log){a.log.search=aI.value;
+const c9=(n)=>{const aL=(n.target);
+if(aL.dataset?.search&&a.log){a.log.search=aL.value;
 r.redraw()}
-const i=(aI.dataset?.filter);
-if(!i)return;
-a.filter={...a.filter,[i]:aI.value};
+const f=(aL.dataset?.filter);
+if(!f)return;
+a.filter={...a.filter,[f]:aL.value};
 r.look();
 r.redraw()};
-const dc=watchZoom(g,a,()=>a.shown,(aL)=>{if(aL)r.look();
+const dh=watchZoom(i,a,()=>a.shown,(aM)=>{if(aM)r.look();
 r.redraw()});
-const v=(m)=>{if(!g.contains((m.target)))return;
-dc.key(m);
-pressed(m,g,a9,r)};
-const bg=E.listen((B)=>{if(B.say==="taken"){clearTimeout(bK.get(B.id));
-bK.delete(B.id);
-ai(B.words??"")}else if(B.say==="found"&&B.id===a.id){a.found=B.found}else if(B.say==="history"&&B.id===a.id){r.recall(B)}
+const w=(n)=>{if(!i.contains((n.target)))return;
+dh.key(n);
+pressed(n,i,be,r)};
+const bj=H.listen((C)=>{if(C.say==="taken"){clearTimeout(bO.get(C.id));
+bO.delete(C.id);
+am(C.words??"")}else if(C.say==="found"&&C.id===a.id){a.found=C.found}else if(C.say==="history"&&C.id===a.id){r.recall(C)}
 r.redraw()});
-const b9=[watchSight(g,a,r.redraw),dc.end];
-g.addEventListener("click",cB);
-g.addEventListener("input",c3);
-const t=g.ownerDocument.defaultView;
-t?.addEventListener("keydown",v,true);
-return()=>{bg();
-for(const ar of b9)ar();
-for(const dZ of bK.values())clearTimeout(dZ);
-g.removeEventListener("click",cB);
-g.removeEventListener("input",c3);
-t?.removeEventListener("keydown",v,true)}}
-function pressed(m,g,a9,r){const a8=(m.target);
-if(m.key==="Escape"&&g.querySelector('[data-act="keep"]'))a9.keep({});
-else if(m.key==="Escape"&&g.querySelector(".log"))a9["close-log"]({});
-else if(a8.getAttribute("role")==="tab"){const tabs=([...g.querySelectorAll('[role="tab"]')]);
-const D=tabs.indexOf(a8);
-const cR={ArrowRight:D+1,ArrowLeft:D-1,Home:0,End:tabs.length-1}[m.key];
-if(cR!==undefined){const P=tabs[(cR+tabs.length)%tabs.length];
-a9.tab(P.dataset);
-P.focus();
-m.preventDefault()}}
-if(m.key!=="Tab")m.stopPropagation();
+const cd=[watchSight(i,a,r.redraw),dh.end];
+i.addEventListener("click",cG);
+i.addEventListener("input",c9);
+const t=i.ownerDocument.defaultView;
+t?.addEventListener("keydown",w,true);
+return()=>{bj();
+for(const ax of cd)ax();
+for(const d5 of bO.values())clearTimeout(d5);
+i.removeEventListener("click",cG);
+i.removeEventListener("input",c9);
+t?.removeEventListener("keydown",w,true)}}
+function pressed(n,i,be,r){const bc=(n.target);
+if(n.key==="Escape"&&i.querySelector('[data-act="keep"]'))be.keep({});
+else if(n.key==="Escape"&&i.querySelector(".log"))be["close-log"]({});
+else if(bc.getAttribute("role")==="tab"){const tabs=([...i.querySelectorAll('[role="tab"]')]);
+const u=tabs.indexOf(bc);
+const cW={ArrowRight:u+1,ArrowLeft:u-1,Home:0,End:tabs.length-1}[n.key];
+if(cW!==undefined){const T=tabs[(cW+tabs.length)%tabs.length];
+be.tab(T.dataset);
+T.focus();
+n.preventDefault()}}
+if(n.key!=="Tab")n.stopPropagation();
 r.redraw()}
-function save(t,q){const bV=t.createElement("a");
-bV.href=URL.createObjectURL(new Blob([q],{type:"application/json"}));
-bV.download="nbaccel-trace.json";
-bV.click();
-setTimeout(()=>URL.revokeObjectURL(bV.href),1000)}
-function kernelClock(c8=()=>Date.now()/1000){let b4=0;
-return{heard(bI){b4=Math.max(b4,bI-c8())},now:()=>c8()+b4}}
+function save(t,q){const b_=t.createElement("a");
+b_.href=URL.createObjectURL(new Blob([q],{type:"application/json"}));
+b_.download="nbaccel-trace.json";
+b_.click();
+setTimeout(()=>URL.revokeObjectURL(b_.href),1000)}
+function kernelClock(dd=()=>Date.now()/1000){let b8=0;
+return{heard(bM){b8=Math.max(b8,bM-dd())},now:()=>dd()+b8}}
 const SVG="http://www.w3.org/2000/svg";
 const DRAWN=Symbol("drawn");
-function h(dX,bm={},...aP){const ak=[];
-for(const o of aP){if(!Array.isArray(o))o||o===""?ak.push(o):null;
-else for(const R of o)if(R||R==="")ak.push(R)}
-return{tag:dX,key:bm.key??"",props:bm,children:ak}}
-function draw(an,aP){if(!fits(an,aP))return arrange(an,aP);
-let e=an.firstChild;
-for(const o of aP){if(e)update(e,o);
-e=e?.nextSibling??null}}
-function fits(an,aP){let e=an.firstChild;
-for(const o of aP){if(!e||!isOf(e,o)||(typeof o!=="string"&&o.key!==keyOf(e)))return false;
-e=e.nextSibling}
-return!e}
-function arrange(an,aP){const bj=([...an.childNodes]);
-const keyed=new Map(bj.filter((e)=>keyOf(e)).map((e)=>[keyOf(e),e]));
-const dI=bj.filter((e)=>!keyOf(e));
-const cL=new Set();
-let place=an.firstChild;
-for(const o of aP){const e=matching(o,keyed,dI)??created(o,an);
-cL.add(e);
-update(e,o);
-if(e===place)place=place.nextSibling;
-else an.insertBefore(e,place)}
-for(const e of bj)if(!cL.has(e))e.remove()}
-function keyOf(e){return(e)[DRAWN]?.key??""}
-function isOf(e,o){return typeof o==="string"?e.nodeType===3:(e)[DRAWN]?.tag===o.tag}
-function matching(o,keyed,bZ){if(typeof o!=="string"&&o.key){const e=keyed.get(o.key);
-keyed.delete(o.key);
-return e&&isOf(e,o)?e:undefined}
-const u=bZ.findIndex((e)=>isOf(e,o));
-return u<0?undefined:bZ.splice(0,u+1)[u]}
-function created(o,an){const t=an.ownerDocument;
-if(typeof o==="string")return t.createTextNode("");
-const dx=o.tag==="svg"||an.namespaceURI===SVG;
-const K=dx?t.createElementNS(SVG,o.tag):t.createElement(o.tag);
-(K)[DRAWN]={tag:o.tag,key:o.key,props:{},children:[]};
-return K}
-function update(e,o){if(typeof o==="string"){if(e.nodeValue!==o)e.nodeValue=o;
+function h(d3,bp={},...aR){const aa=[];
+for(const p of aR){if(!Array.isArray(p))p||p===""?aa.push(p):null;
+else for(const I of p)if(I||I==="")aa.push(I)}
+return{tag:d3,key:bp.key??"",props:bp,children:aa}}
+function draw(at,aR){if(!fits(at,aR))return arrange(at,aR);
+let g=at.firstChild;
+for(const p of aR){if(g)update(g,p);
+g=g?.nextSibling??null}}
+function fits(at,aR){let g=at.firstChild;
+for(const p of aR){if(!g||!isOf(g,p)||(typeof p!=="string"&&p.key!==keyOf(g)))return false;
+g=g.nextSibling}
+return!g}
+function arrange(at,aR){const bm=([...at.childNodes]);
+const keyed=new Map(bm.filter((g)=>keyOf(g)).map((g)=>[keyOf(g),g]));
+const dR=bm.filter((g)=>!keyOf(g));
+const cR=new Set();
+let place=at.firstChild;
+for(const p of aR){const g=matching(p,keyed,dR)??created(p,at);
+cR.add(g);
+update(g,p);
+if(g===place)place=place.nextSibling;
+else at.insertBefore(g,place)}
+for(const g of bm)if(!cR.has(g))g.remove()}
+function keyOf(g){return(g)[DRAWN]?.key??""}
+function isOf(g,p){return typeof p==="string"?g.nodeType===3:(g)[DRAWN]?.tag===p.tag}
+function matching(p,keyed,aH){if(typeof p!=="string"&&p.key){const g=keyed.get(p.key);
+keyed.delete(p.key);
+return g&&isOf(g,p)?g:undefined}
+const v=aH.findIndex((g)=>isOf(g,p));
+return v<0?undefined:aH.splice(0,v+1)[v]}
+function created(p,at){const t=at.ownerDocument;
+if(typeof p==="string")return t.createTextNode("");
+const dF=p.tag==="svg"||at.namespaceURI===SVG;
+const M=dF?t.createElementNS(SVG,p.tag):t.createElement(p.tag);
+(M)[DRAWN]={tag:p.tag,key:p.key,props:{},children:[]};
+return M}
+function update(g,p){if(typeof p==="string"){if(g.nodeValue!==p)g.nodeValue=p;
 return}
-const K=(e);
-const Y=(K)[DRAWN];
-if(Y.shape===o)return;
-const y=Y.props;
-for(const i in y)if(!(i in o.props))set(K,i,null);
-for(const i in o.props)if(y[i]!==o.props[i])set(K,i,o.props[i]);
-if("value"in o.props&&(K).value!==o.props.value)set(K,"value",o.props.value);
-Y.props=o.props;
-Y.shape=o;
-if(o.children.length||K.firstChild)draw(K,o.children)}
-function set(K,i,H){if(i==="key")return;
-if(i==="value")(K).value=H??"";
-else if(H==null||H===false)K.removeAttribute(i);
-else if(i==="style")K.setAttribute("style",H);
-else K.setAttribute(i,H===true?"":String(H))}
-function table(bR,Z,rows,au={}){const dt=Z.map((bd,u)=>head(typeof bd==="string"?{name:bd}:bd,u,au.sort));
-return h("div",{class:bR==="Devices"?"scroll whole":"scroll",key:bR,role:"region","aria-label":bR,tabindex:"0","data-sight":au.sight??null},h("table",{"aria-rowcount":au.rows&&au.rows+1},h("caption",{class:"unseen"},bR),h("thead",{},h("tr",{},dt)),h("tbody",{},rows)))}
-function head({name:i,sort:bo},u,bH){if(!bo)return h("th",{scope:"col",key:i||`c${u}`},i||h("span",{class:"unseen"},"Actions"));
-const bL=bH?.column!==bo?"none":bH.down?"descending":"ascending";
-const de={none:"",ascending:" ↑",descending:" ↓"}[bL];
-return h("th",{scope:"col",key:i,"aria-sort":bL},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":bo},i,h("span",{"aria-hidden":"true"},de)))}
-function nameOf(i){return h("span",{class:"name cut",title:i},i)}
-function button(V,bm){return h("button",{type:"button",...bm},V)}
+const M=(g);
+const $=(M)[DRAWN];
+if($.shape===p)return;
+const y=$.props;
+for(const f in y)if(!(f in p.props))set(M,f,null);
+for(const f in p.props)if(y[f]!==p.props[f])set(M,f,p.props[f]);
+if("value"in p.props&&(M).value!==p.props.value)set(M,"value",p.props.value);
+$.props=p.props;
+$.shape=p;
+if(p.children.length||M.firstChild)draw(M,p.children)}
+function set(M,f,J){if(f==="key")return;
+if(f==="value")(M).value=J??"";
+else if(J==null||J===false)M.removeAttribute(f);
+else if(f==="style")M.setAttribute("style",J);
+else M.setAttribute(f,J===true?"":String(J))}
+function table(bV,ac,rows,aF={}){const dB=ac.map((bh,v)=>head(typeof bh==="string"?{name:bh}:bh,v,aF.sort));
+return h("div",{class:bV==="Devices"?"scroll whole":"scroll",key:bV,role:"region","aria-label":bV,tabindex:"0","data-sight":aF.sight??null},h("table",{"aria-rowcount":aF.rows&&aF.rows+1},h("caption",{class:"unseen"},bV),h("thead",{},h("tr",{},dB)),h("tbody",{},rows)))}
+function head({name:f,sort:bs},v,bL){if(!bs)return h("th",{scope:"col",key:f||`c${v}`},f||h("span",{class:"unseen"},"Actions"));
+const bP=bL?.column!==bs?"none":bL.down?"descending":"ascending";
+const dj={none:"",ascending:" ↑",descending:" ↓"}[bP];
+return h("th",{scope:"col",key:f,"aria-sort":bP},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":bs},f,h("span",{"aria-hidden":"true"},dj)))}
+function nameOf(f){return h("span",{class:"name cut",title:f},f)}
+function button(N,bp){return h("button",{type:"button",...bp},N)}
 const VERBS={cancel:"Cancel",kill:"Kill",retry:"Retry"};
-function endButton(ac,bN,V,a){const{id:x,name:i,owner:aK}=bN;
-const aN={"data-id":x,"data-name":i};
-if(a.asked.has(x))return button("asked…",{...aN,"aria-label":`${VERBS[ac]} ${i} ${V}`,disabled:true});
-if(!aK)return button(VERBS[ac],{...aN,"data-act":ac,"aria-label":`${VERBS[ac]} ${i} ${V}`});
-if(a.doubted!==x){return button(`${VERBS[ac]}…`,{...aN,"data-act":"doubt","data-owner":aK,"aria-label":`${VERBS[ac]} ${i} ${V} of ${aK}`})}
-return h("span",{class:"ask nowrap"},button("Keep",{...aN,"data-act":"keep","aria-label":`Keep ${i} of ${aK}`})," ",button(`${VERBS[ac]} it`,{...aN,"data-act":ac,class:"urgent","aria-label":`${VERBS[ac]} ${i} of ${aK} all the same`}))}
+function endButton(ah,bR,N,a){const{id:z,name:f,owner:ay}=bR;
+const aP={"data-id":z,"data-name":f};
+if(a.asked.has(z))return button("asked…",{...aP,"aria-label":`${VERBS[ah]} ${f} ${N}`,disabled:true});
+if(!ay)return button(VERBS[ah],{...aP,"data-act":ah,"aria-label":`${VERBS[ah]} ${f} ${N}`});
+if(a.doubted!==z){return button(`${VERBS[ah]}…`,{...aP,"data-act":"doubt","data-owner":ay,"aria-label":`${VERBS[ah]} ${f} ${N} of ${ay}`})}
+return h("span",{class:"ask nowrap"},button("Keep",{...aP,"data-act":"keep","aria-label":`Keep ${f} of ${ay}`})," ",button(`${VERBS[ah]} it`,{...aP,"data-act":ah,class:"urgent","aria-label":`${VERBS[ah]} ${f} of ${ay} all the same`}))}
 function chip(q){return h("span",{class:"chip"},q)}
-function empty(q,bb){return h("p",{class:"quiet empty",key:"empty"},q,bb&&" ",bb&&h("code",{},bb))}
-function stateCell(cr,O,bc){const b_=bc!=null&&(O==="running"||O==="alive")?` ink c${bc}`:"";
-return h("td",{class:`nowrap state ${O}`},h("span",{class:`sign${b_}`,"aria-hidden":"true"},cr),` ${O}`)}
-function whereCell(F,a){const aK=F.startsWith("[")?"":F.replace(/ \[\d+\].*/,"");
-const ab=aK.length>24?[h("span",{class:"cut",title:aK},aK),F.slice(aK.length)]:[F];
-return cell(F&&a.goes(F)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":F,title:"Show the cell"},ab):ab,"nowrap where")}
-function cell(a5,U){return h("td",U?{class:U}:{},a5)}
+function empty(q,bg){return h("p",{class:"quiet empty",key:"empty"},q,bg&&" ",bg&&h("code",{},bg))}
+function stateCell(cw,R,an){const b2=an!=null&&(R==="running"||R==="alive")?` ink c${an}`:"";
+return h("td",{class:`nowrap state ${R}`},h("span",{class:`sign${b2}`,"aria-hidden":"true"},cw),` ${R}`)}
+function whereCell(E,a){const ay=E.startsWith("[")?"":E.replace(/ \[\d+\].*/,"");
+const ag=ay.length>24?[h("span",{class:"cut",title:ay},ay),E.slice(ay.length)]:[E];
+return cell(E&&a.goes(E)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":E,title:"Show the cell"},ag):ag,"nowrap where")}
+function cell(a9,G){return h("td",G?{class:G}:{},a9)}
 const MOST_CHARACTERS=200_000;
 const MOST_LINES=2_000;
-function withLog(y,s){const ah=[{text:s.out.text,err:false},{text:s.err.text,err:true}].filter((dH)=>dH.text);
+function withLog(y,s){const af=[{text:s.out.text,err:false},{text:s.err.text,err:true}].filter((dQ)=>dQ.text);
 const gap=y&&(s.out.left_out||s.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
-let a$=[...(y?.pieces??[]),...gap,...ah];
-let size=a$.reduce((av,{text:q})=>av+q.length,0);
-while(size>MOST_CHARACTERS&&a$.length>1){size-=a$[0].text.length;
-a$=a$.slice(1)}
-return{pieces:a$,out:s.out.to,err:s.err.to,over:s.over,pid:s.pid?String(s.pid):"",done:s.over&&Boolean(y?.over)&&!ah.length,failure:s.failure,yours:s.yours??"",note:s.note,left:y?.left||Boolean(s.out.left_out||s.err.left_out)}}
-function logLines(a$){const al=[];
-const aC={false:null,true:null};
-for(const{text:q,err:aU}of a$){const aa=q.split("\n");
-aa.forEach((a_,u)=>{const aX=aC[String(aU)]??{text:"",err:aU};
-if(aC[String(aU)]===null&&(a_||u<aa.length-1))al.push(aX);
-aX.text+=a_;
-aC[String(aU)]=u<aa.length-1?null:al.includes(aX)?aX:null})}
-return al.map(({text:q,err:aU})=>({text:plain(q.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:aU}))}
-function logRow(a,Z){const am=a.log;
-if(!am)return null;
-const p=(a.past.task_log?.data??null);
-return h("tr",{key:`log/${am.id}`,class:"logrow"},h("td",{colspan:Z},h("section",{class:"log","aria-label":`Log of ${am.name}`},logHead(am,p),...failureOf(p),printed(am,p))))}
-function logHead(am,p){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${am.name}`),p?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${p.pid}`),p&&!p.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:am.search,"aria-label":`Search the log of ${am.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}
-function failureOf(p){if(!p?.failure)return[];
-const aq=h("pre",{tabindex:"0","aria-label":"The whole traceback"},p.failure);
-if(!p.yours||p.yours===p.failure)return[h("div",{key:"failure",class:"failure"},aq)];
-return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},p.yours),h("details",{open:true},h("summary",{},"The whole traceback"),aq))]}
-function printed(am,p){if(!p)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
-const J=logLines(p.pieces);
-const b1=am.search.trim().toLowerCase();
-const aj=b1?J.filter(({text:q})=>q.toLowerCase().includes(b1)):J;
-const dC=p.note||(b1&&J.length?"No line has this text.":p.over?"It has printed nothing.":"It has printed nothing yet.");
-const cS=[b1&&J.length&&`${aj.length} of ${count(J.length,"line")}`,p.left&&"the beginning is only in %accel_logs",aj.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
-return h("div",{key:"printed"},cS.length>0&&h("p",{class:"quiet",role:"status"},cS.join(" · ")),aj.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},aj.slice(-MOST_LINES).map(({text:q,err:aU},u)=>h("span",{key:`l${u}`,class:aU?"err":null},`${q}\n`))):h("p",{class:"quiet"},dC))}
-function followLog(g,a){const w=a.log?.follow&&g.querySelector(".printed");
-if(w)w.scrollTop=w.scrollHeight}
+let a2=[...(y?.pieces??[]),...gap,...af];
+let size=a2.reduce((aN,{text:q})=>aN+q.length,0);
+while(size>MOST_CHARACTERS&&a2.length>1){size-=a2[0].text.length;
+a2=a2.slice(1)}
+return{pieces:a2,out:s.out.to,err:s.err.to,over:s.over,pid:s.pid?String(s.pid):"",done:s.over&&Boolean(y?.over)&&!af.length,failure:s.failure,yours:s.yours??"",note:s.note,left:y?.left||Boolean(s.out.left_out||s.err.left_out)}}
+function logLines(a2){const aq=[];
+const aG={false:null,true:null};
+for(const{text:q,err:aY}of a2){const _=q.split("\n");
+_.forEach((S,v)=>{const a_=aG[String(aY)]??{text:"",err:aY};
+if(aG[String(aY)]===null&&(S||v<_.length-1))aq.push(a_);
+a_.text+=S;
+aG[String(aY)]=v<_.length-1?null:aq.includes(a_)?a_:null})}
+return aq.map(({text:q,err:aY})=>({text:plain(q.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:aY}))}
+function logRow(a,ac){const ar=a.log;
+if(!ar)return null;
+const o=(a.past.task_log?.data??null);
+return h("tr",{key:`log/${ar.id}`,class:"logrow"},h("td",{colspan:ac},h("section",{class:"log","aria-label":`Log of ${ar.name}`},logHead(ar,o),...failureOf(o),printed(ar,o))))}
+function logHead(ar,o){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${ar.name}`),o?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${o.pid}`),o&&!o.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:ar.search,"aria-label":`Search the log of ${ar.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}
+function failureOf(o){if(!o?.failure)return[];
+const aw=h("pre",{tabindex:"0","aria-label":"The whole traceback"},o.failure);
+if(!o.yours||o.yours===o.failure)return[h("div",{key:"failure",class:"failure"},aw)];
+return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},o.yours),h("details",{open:true},h("summary",{},"The whole traceback"),aw))]}
+function printed(ar,o){if(!o)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
+const P=logLines(o.pieces);
+const b5=ar.search.trim().toLowerCase();
+const ao=b5?P.filter(({text:q})=>q.toLowerCase().includes(b5)):P;
+const dM=o.note||(b5&&P.length?"No line has this text.":o.over?"It has printed nothing.":"It has printed nothing yet.");
+const cX=[b5&&P.length&&`${ao.length} of ${count(P.length,"line")}`,o.left&&"the beginning is only in %accel_logs",ao.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
+return h("div",{key:"printed"},cX.length>0&&h("p",{class:"quiet",role:"status"},cX.join(" · ")),ao.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},ao.slice(-MOST_LINES).map(({text:q,err:aY},v)=>h("span",{key:`l${v}`,class:aY?"err":null},`${q}\n`))):h("p",{class:"quiet"},dM))}
+function followLog(i,a){const x=a.log?.follow&&i.querySelector(".printed");
+if(x)x.scrollTop=x.scrollHeight}
 const FIND_EVERY_MS=1000;
 const FOUND_AT_FIRST=200;
 const MOST_FOUND=1000;
-function findKey({filter:C,wide:d4}){return C.state||C.cell||C.text.trim()?JSON.stringify([C,d4]):""}
-function foundNow(a){const v=findKey(a);
-return v&&a.found?.key===v?a.found:null}
-function finder(E,a){let N=0;
-let z="";
-let az;
-const bu=()=>{clearTimeout(az);
-az=undefined;
-const v=a.details&&a.tab==="tasks"?findKey(a):"";
-if(!v)return;
-N=Date.now();
-z=v;
-E.send({say:"find",id:a.id,key:v,filter:a.filter,limit:a.wide?MOST_FOUND:FOUND_AT_FIRST})};
-const dr=()=>{if(findKey(a)!==z)bu();
-else az??=setTimeout(bu,Math.max(0,N+FIND_EVERY_MS-Date.now()))};
-return{find:dr,end:()=>clearTimeout(az)}}
-function laneName(f){return`${(f.node_id??"").slice(0,12)}/${f.resource}/${f.id}`}
+function findKey({filter:D,wide:ec}){return D.state||D.cell||D.text.trim()?JSON.stringify([D,ec]):""}
+function foundNow(a){const w=findKey(a);
+return w&&a.found?.key===w?a.found:null}
+function finder(H,a){let Q=0;
+let A="";
+let aC;
+const bw=()=>{clearTimeout(aC);
+aC=undefined;
+const w=a.details&&a.tab==="tasks"?findKey(a):"";
+if(!w)return;
+Q=Date.now();
+A=w;
+H.send({say:"find",id:a.id,key:w,filter:a.filter,limit:a.wide?MOST_FOUND:FOUND_AT_FIRST})};
+const dx=()=>{if(findKey(a)!==A)bw();
+else aC??=setTimeout(bw,Math.max(0,Q+FIND_EVERY_MS-Date.now()))};
+return{find:dx,end:()=>clearTimeout(aC)}}
+function laneName(e){return`${(e.node_id??"").slice(0,12)}/${e.resource}/${e.id}`}
 const KEPT_S=120;
 const LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const MOST_DEVICES=128;
-function hasLines(b){const ae=b.devices??[];
-return ae.length<=MOST_DEVICES&&ae.some((row)=>row.metrics)}
-function withReadings(y,s){const I=y?.origin===s.origin&&y?.step===s.step_s?y:null;
-const ar=s.first+s.steps;
-const $=Math.max(ar-Math.round(KEPT_S/s.step_s),I?I.first:s.first);
-const al=new Map();
-s.devices.forEach((dp,u)=>{const i=s.prefix+dp;
-const p=I?.lines.get(i);
-const aX=(a_,cq=1)=>Array.from({length:ar-$},(d7,D)=>{const cs=$+D-s.first;
-const bj=cs<0?p?.[a_][$+D-(I?.first??0)]:null;
-if(cs<0)return bj==null?null:bj*cq;
-const aQ=LETTERS.indexOf(s[a_][u*s.steps+cs]);
-return aQ<0?null:aQ/(LETTERS.length-1)});
-const J={utilisation:aX("utilisation"),memory:aX("memory"),power:aX("power",I?I.watts/s.power_watts:1)};
-al.set(i,J).set(i.slice(i.indexOf("/")),J)});
-return{since:s.seq,origin:s.origin,step:s.step_s,first:$,watts:s.power_watts,lines:al}}
-function linesOf(dK,row){return dK?.lines.get(laneName(row))??null}
-function rowsQuestion(a,b){const cF=(x)=>a.past[`rows/${x}`]?.due??0;
-const[bD]=(b.runs?.open(a)??[]).sort((L,M)=>cF(L)-cF(M));
-return bD?{ask:"rows",key:`rows/${bD}`,record:bD}:null}
-function placeOf({ask:bu,key:v}){return bu==="rows"?v:bu}
+function hasLines(c){const W=c.devices??[];
+return W.length<=MOST_DEVICES&&W.some((row)=>row.metrics)}
+function withReadings(y,s){const L=y?.origin===s.origin&&y?.step===s.step_s?y:null;
+const ax=s.first+s.steps;
+const Z=Math.max(ax-Math.round(KEPT_S/s.step_s),L?L.first:s.first);
+const aq=new Map();
+s.devices.forEach((du,v)=>{const f=s.prefix+du;
+const o=L?.lines.get(f);
+const a_=(S,cv=1)=>Array.from({length:ax-Z},(ef,u)=>{const cx=Z+u-s.first;
+const bm=cx<0?o?.[S][Z+u-(L?.first??0)]:null;
+if(cx<0)return bm==null?null:bm*cv;
+const aS=LETTERS.indexOf(s[S][v*s.steps+cx]);
+return aS<0?null:aS/(LETTERS.length-1)});
+const P={utilisation:a_("utilisation"),memory:a_("memory"),power:a_("power",L?L.watts/s.power_watts:1)};
+aq.set(f,P).set(f.slice(f.indexOf("/")),P)});
+return{since:s.seq,origin:s.origin,step:s.step_s,first:Z,watts:s.power_watts,lines:aq}}
+function linesOf(dU,row){return dU?.lines.get(laneName(row))??null}
+function rowsQuestion(a,c){const cL=(z)=>a.past[`rows/${z}`]?.due??0;
+const[bH]=(c.runs?.open(a)??[]).sort((O,K)=>cL(O)-cL(K));
+return bH?{ask:"rows",key:`rows/${bH}`,record:bH}:null}
+function placeOf({ask:bw,key:w}){return bw==="rows"?w:bw}
 function withRows(y,s){const rows=new Map(y?.rows);
-for(const[v,row]of Object.entries(s.rows))rows.set(v,row);
+for(const[w,row]of Object.entries(s.rows))rows.set(w,row);
 return{since:s.seq,total:s.total,rows}}
 const LAST_MINUTE=60;
 const WHOLE_RUN=0;
 let views=0;
-function newState(dl){views+=1;
-return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:dl,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),device:"",scrolled:{top:0,height:460,row:46},sights:new Map(),tiles:undefined,heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
+function newState(dr){views+=1;
+return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:dr,listed:false,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),device:"",scrolled:{top:0,height:460,row:46},sights:new Map(),tiles:undefined,heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
 const LEAST_PAUSE_MS=250;
 const LATE_MS=10_000;
 const MINUTES_TOLD=3;
-function questionOf(a,b,j){const{engine:ca,pid:bl}=b.runtime;
-const a4=`${ca} ${bl??""} ${b.nodes?.[0]?.node_id??""}`;
-if(a.only)return rowsQuestion(a,b);
+function questionOf(a,c,k){const{engine:ce,pid:bo}=c.runtime;
+const a8=`${ce} ${bo??""} ${c.nodes?.[0]?.node_id??""}`;
+if(a.only)return rowsQuestion(a,c);
 const r=a.details?a.tab:"devices";
-if(r==="runs")return rowsQuestion(a,b);
-if(r==="devices"&&hasLines(b))return{ask:"readings",key:a4};
-if(r==="tasks"&&a.log){const[v,p]=[`${a4} ${a.log.id}`,a.past.task_log];
-const q=p?.key===v?p.data:null;
-return q?.done?null:{ask:"task_log",key:v,task_id:a.log.id,out_since:q?.out??0,err_since:q?.err??0}}
-if(r==="accounting")return{ask:"accounting",key:a4};
+if(r==="runs")return rowsQuestion(a,c);
+if(r==="devices"&&hasLines(c))return{ask:"readings",key:a8};
+if(r==="tasks"&&a.log){const[w,o]=[`${a8} ${a.log.id}`,a.past.task_log];
+const q=o?.key===w?o.data:null;
+return q?.done?null:{ask:"task_log",key:w,task_id:a.log.id,out_since:q?.out??0,err_since:q?.err??0}}
+if(r==="accounting")return{ask:"accounting",key:a8};
 if(r!=="timeline")return null;
-if(a.range)return{ask:"runs",key:`${a4} ${a.range.from} ${a.range.to}`,start:a.range.from,end:a.range.to};
-if(a.window===WHOLE_RUN)return{ask:"runs",key:`${a4} all`};
-const p=a.past.runs;
-const dM=p?.start&&p.key===`${a4} last`&&j-p.start<MINUTES_TOLD*LAST_MINUTE;
-return{ask:"runs",key:`${a4} last`,start:dM?p.start:j-a.window}}
-function historian(E,a,j){let N=0;
-let az;
-let z=-LATE_MS;
-const dA=()=>{if(Date.now()-z<LATE_MS)return;
-z=Date.now();
-E.send({say:"past"})};
-let by=true;
-const aB=()=>{by=true;
-clearTimeout(az);
-const b=E.snapshot();
-const aS=b&&!b.ended?questionOf(a,b,j()):null;
-if(!aS)return;
-if(!["readings","task_log","rows"].includes(aS.ask)&&!b?.past)return void dA();
-const place=placeOf(aS);
-const p=a.past[place];
-const I=p?.key===aS.key&&p.start===aS.start;
-const b3=Math.max(I?p.due:0,N+LEAST_PAUSE_MS)-Date.now();
-if(b3>0)return void(az=setTimeout(aB,b3));
-N=Date.now();
-const l=I||aS.ask==="runs"?(p?.data??null):null;
-a.past[place]={key:aS.key,start:aS.start,due:N+LATE_MS,data:l};
-E.send({say:"history",id:a.id,...aS,since:I?(l?.since??0):0})};
-const bg=(B)=>{const bk=a.past[placeOf(B)];
-if(bk?.key!==B.key)return;
-const s=JSON.parse(B.answer);
-const aG={readings:withReadings,task_log:withLog,rows:withRows}[(B.ask)]??E.snapshot()?.past?.told[B.ask];
-if(aG)bk.data=aG(bk.data,s);
-bk.due=Date.now()+1000*s.pause_s;
-const ds=B.ask==="task_log"||(B.ask==="rows"&&!s.pause_s);
-if(ds&&by)aB()};
-const ar=()=>{by=false;
-clearTimeout(az)};
-return{look:aB,heard:bg,end:ar}}
+if(a.range)return{ask:"runs",key:`${a8} ${a.range.from} ${a.range.to}`,start:a.range.from,end:a.range.to};
+if(a.window===WHOLE_RUN)return{ask:"runs",key:`${a8} all`};
+const o=a.past.runs;
+const dV=o?.start&&o.key===`${a8} last`&&k-o.start<MINUTES_TOLD*LAST_MINUTE;
+return{ask:"runs",key:`${a8} last`,start:dV?o.start:k-a.window}}
+function historian(H,a,k){let Q=0;
+let aC;
+let A=-LATE_MS;
+const dI=()=>{if(Date.now()-A<LATE_MS)return;
+A=Date.now();
+H.send({say:"past"})};
+let bC=true;
+const aE=()=>{bC=true;
+clearTimeout(aC);
+const c=H.snapshot();
+const aU=c&&!c.ended?questionOf(a,c,k()):null;
+if(!aU)return;
+if(!["readings","task_log","rows"].includes(aU.ask)&&!c?.past)return void dI();
+const place=placeOf(aU);
+const o=a.past[place];
+const L=o?.key===aU.key&&o.start===aU.start;
+const b7=Math.max(L?o.due:0,Q+LEAST_PAUSE_MS)-Date.now();
+if(b7>0)return void(aC=setTimeout(aE,b7));
+Q=Date.now();
+const m=L||aU.ask==="runs"?(o?.data??null):null;
+a.past[place]={key:aU.key,start:aU.start,due:Q+LATE_MS,data:m};
+H.send({say:"history",id:a.id,...aU,since:L?(m?.since??0):0})};
+const bj=(C)=>{const bn=a.past[placeOf(C)];
+if(bn?.key!==C.key)return;
+const s=JSON.parse(C.answer);
+const aW={readings:withReadings,task_log:withLog,rows:withRows}[(C.ask)]??H.snapshot()?.past?.told[C.ask];
+if(aW)bn.data=aW(bn.data,s);
+bn.due=Date.now()+1000*s.pause_s;
+const dz=C.ask==="task_log"||(C.ask==="rows"&&!s.pause_s);
+if(dz&&bC)aE()};
+const ax=()=>{bC=false;
+clearTimeout(aC)};
+return{look:aE,heard:bj,end:ax}}
 const HEIGHT=16;
-function shape(ag,af=false){const b0=ag.map((aQ,D)=>(aQ==null?null:`${D} ${Math.round(10*(HEIGHT-1-aQ*(HEIGHT-2)))/10}`));
-let cm="";
-let aO=-1;
-b0.forEach((b$,D)=>{if(b$!=null)cm+=(b0[D-1]==null?"M":"L")+b$;
-if(b$!=null&&b0[D-1]==null)aO=D;
-if(b$!=null&&b0[D+1]==null&&af)cm+=`L${D} ${HEIGHT}L${aO} ${HEIGHT}Z`});
-return cm}
-function spark(al,bm={}){const dW=Math.max(2,...al.map(({levels:ag})=>ag.length));
-return h("svg",{class:"spark",viewBox:`0 0 ${dW-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bm},al.map(({levels:ag,kind:U})=>[U==="area"&&h("path",{key:"under",class:"under",d:shape(ag,true)}),h("path",{key:U,class:U,d:shape(ag)})]).flat())}
-function between(ag){const p=(ag??[]).filter((aQ)=>aQ!=null);
-const aR=(aQ)=>`${Math.round(100*aQ)} %`;
-return p.length>1?`between ${aR(Math.min(...p))} and ${aR(Math.max(...p))} in the last two minutes`:""}
+function shape(al,ak=false){const b4=al.map((aS,u)=>(aS==null?null:`${u} ${Math.round(10*(HEIGHT-1-aS*(HEIGHT-2)))/10}`));
+let cr="";
+let aQ=-1;
+b4.forEach((b3,u)=>{if(b3!=null)cr+=(b4[u-1]==null?"M":"L")+b3;
+if(b3!=null&&b4[u-1]==null)aQ=u;
+if(b3!=null&&b4[u+1]==null&&ak)cr+=`L${u} ${HEIGHT}L${aQ} ${HEIGHT}Z`});
+return cr}
+function spark(aq,bp={}){const d2=Math.max(2,...aq.map(({levels:al})=>al.length));
+return h("svg",{class:"spark",viewBox:`0 0 ${d2-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bp},aq.map(({levels:al,kind:G})=>[G==="area"&&h("path",{key:"under",class:"under",d:shape(al,true)}),h("path",{key:G,class:G,d:shape(al)})]).flat())}
+function between(al){const o=(al??[]).filter((aS)=>aS!=null);
+const aT=(aS)=>`${Math.round(100*aS)} %`;
+return o.length>1?`between ${aT(Math.min(...o))} and ${aT(Math.max(...o))} in the last two minutes`:""}
 const GROUPS=8;
+function heldWords({heldBy,devicesFree:cJ,devicesTaken:by,ended:ae}){if(ae)return[];
+const a1=heldBy.slice(0,GROUPS).map(({name:f,number:l,colour:an},u)=>[u>0&&", ",h("span",{key:f,class:"nowrap"},h("span",{class:`swatch c${an}`,"aria-hidden":"true"}),` ${f}${l>1?` × ${l}`:""}`)]).flat();
+const aF=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`;
+const aH=[cJ&&`${cJ} free`,by&&`${by} taken by others`].filter(Boolean).map((E)=>` · ${E}`).join("");
+return[a1.length?"Held by ":"Nobody holds one",...a1,aF,aH]}
+function shareBar({heldBy,deviceTotal:aj,devicesTaken:by}){const S=(G,bb)=>h("span",{key:G,class:`part ${G}`,style:`width:${Math.round(1000*bb/aj)/10}%`});
+return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:an,share:bb})=>S(`c${an}`,bb)),by>0&&S("taken",by))}
 const GAP_PX=4;
-function drawTiles(c,a){const{devices:ae,devicesBefore:b8,deviceTotal:be}=c;
-const inSight=ae.length<be?a.tiles??{row:40,columns:20}:null;
-const al=(n)=>Math.ceil(n/(inSight?.columns??1))*(inSight?.row??0);
-const cN=ae.some((f)=>f.lines);
-const aY=h("ul",{class:cN?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",al(b8)),ae.map((f,u)=>knownTile(f,inSight?b8+u+1:0,be,a)),emptyLines("below",al(be)-al(b8+ae.length)));
-return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${be} devices`},aY):aY,h("p",{class:"quiet small",key:"holders"},heldWords(c.heldBy),cN&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(ae.find((f)=>f.key===a.hover.bar),a))}
-function emptyLines(bM,ax){return ax>GAP_PX&&h("li",{key:bM,class:"gap","aria-hidden":"true",style:`height:${ax-GAP_PX}px`})}
-function cardOf(f,a){if(!f)return null;
-const{node:e,label:V,model:A,holders,utilisation,memory,facts,reason:dL}=f;
-const ay=holders.map((k)=>h("div",{key:k.key},h("span",{class:`swatch c${k.colour}`}),h("strong",{},k.name)," ",[k.part,k.cell&&`cell ${k.cell}`,k.owner,k.age].filter(Boolean).join(" · ")));
-return h("div",{class:"hover",key:"hover",style:a.hover.style,"aria-hidden":"true"},h("strong",{},[e,V].filter(Boolean).join(" ")),` ${f.state}`,ay,h("div",{class:"quiet small"},[utilisation?.text,memory?.text,facts,between(f.lines?.utilisation),dL].filter(Boolean).join(" · ")||A))}
-function knownTile(f,place,W,a){const ad=f.key===a.device;
-const F=tileWords(f);
-const a5=[F,ad,place,f.holders.map((k)=>`${k.colour}/${k.fraction}`)].join("\n");
-const p=a.rows.get(`tile ${f.key}`);
-if(p?.content===a5&&p.of===f.lines)return p.shape;
-const shape=tile(f,F,ad,place?{"aria-posinset":place,"aria-setsize":W}:{});
-a.rows.set(`tile ${f.key}`,{content:a5,shape,of:f.lines});
+function drawTiles(b,a){const{devices:W,devicesBefore:cc,deviceTotal:aj}=b;
+const inSight=W.length<aj?a.tiles??{row:40,columns:20}:null;
+const aq=(l)=>Math.ceil(l/(inSight?.columns??1))*(inSight?.row??0);
+const cT=W.some((e)=>e.lines);
+const a$=h("ul",{class:cT?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",aq(cc)),W.map((e,v)=>knownTile(e,inSight?cc+v+1:0,aj,a)),emptyLines("below",aq(aj)-aq(cc+W.length)));
+return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${aj} devices`},a$):a$,h("p",{class:"quiet small",key:"holders"},heldWords(b),cT&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(W.find((e)=>e.key===a.hover.bar),a))}
+function emptyLines(bQ,aB){return aB>GAP_PX&&h("li",{key:bQ,class:"gap","aria-hidden":"true",style:`height:${aB-GAP_PX}px`})}
+function cardOf(e,a){if(!e)return null;
+const{node:g,label:N,model:B,holders,utilisation,memory,facts,reason:bq}=e;
+const ap=holders.map((j)=>h("div",{key:j.key},h("span",{class:`swatch c${j.colour}`}),h("strong",{},j.name)," ",[j.part,j.cell&&`cell ${j.cell}`,j.owner,j.age].filter(Boolean).join(" · ")));
+return h("div",{class:"hover",key:"hover",style:a.hover.style,"aria-hidden":"true"},h("strong",{},[g,N].filter(Boolean).join(" ")),` ${e.state}`,ap,h("div",{class:"quiet small"},[utilisation?.text,memory?.text,facts,between(e.lines?.utilisation),bq].filter(Boolean).join(" · ")||B))}
+function knownTile(e,place,V,a){const ai=e.key===a.device;
+const E=tileWords(e);
+const a9=[E,ai,place,e.holders.map((j)=>`${j.colour}/${j.fraction}`)].join("\n");
+const o=a.rows.get(`tile ${e.key}`);
+if(o?.content===a9&&o.of===e.lines)return o.shape;
+const shape=tile(e,E,ai,place?{"aria-posinset":place,"aria-setsize":V}:{});
+a.rows.set(`tile ${e.key}`,{content:a9,shape,of:e.lines});
 return shape}
-function tile(f,F,ad,cn){const n=f.label.replace(/^\S+ /,"");
-const aa=f.holders.map((k)=>h("span",{class:`part c${k.colour}`,style:`width:${100*k.fraction}%`}));
-return h("li",{key:f.key,...cn},h("button",{type:"button",class:"tile","data-act":"tile","data-device":f.key,"data-bar":f.key,"aria-expanded":String(ad),"aria-label":F},h("span",{class:"number"},n),f.utilisation&&h("span",{class:"load quiet"},f.utilisation.text),h("span",{class:"bar"},aa),f.lines&&spark(linesIn(f.lines))))}
+function tile(e,E,ai,cs){const l=e.label.replace(/^\S+ /,"");
+const _=e.holders.map((j)=>h("span",{class:`part c${j.colour}`,style:`width:${100*j.fraction}%`}));
+return h("li",{key:e.key,...cs},h("button",{type:"button",class:"tile","data-act":"tile","data-device":e.key,"data-bar":e.key,"aria-expanded":String(ai),"aria-label":E},h("span",{class:"number"},l),e.utilisation&&h("span",{class:"load quiet"},e.utilisation.text),h("span",{class:"bar"},_.length||!e.reason?_:h("span",{class:"part taken"})),e.lines&&spark(linesIn(e.lines))))}
 function linesIn({utilisation,memory,power}){return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}]}
-function tileWords(f){const holders=f.holders.map((k)=>[k.name,k.part,k.cell&&`cell ${k.cell}`,k.owner].filter(Boolean).join(" "));
-const facts=[f.utilisation?.text,f.memory?.text,f.facts,between(f.lines?.utilisation),f.reason].filter(Boolean);
-return`${[f.node,f.label].filter(Boolean).join(" ")}, ${f.state}${holders.length?`: ${holders.join("; ")}`:""}${facts.map((dq)=>`, ${dq}`).join("")}`}
-function heldWords(aJ){const au=aJ.length>GROUPS?[`and ${aJ.length-GROUPS} more`]:[];
-return aJ.length?`Held by ${[...aJ.slice(0,GROUPS),...au].join(", ")}`:"Nobody holds one."}
+function tileWords(e){const holders=e.holders.map((j)=>[j.name,j.part,j.cell&&`cell ${j.cell}`,j.owner].filter(Boolean).join(" "));
+const facts=[e.utilisation?.text,e.memory?.text,e.facts,between(e.lines?.utilisation),e.reason].filter(Boolean);
+return`${[e.node,e.label].filter(Boolean).join(" ")}, ${e.state}${holders.length?`: ${holders.join("; ")}`:""}${facts.map((dv)=>`, ${dv}`).join("")}`}
 const MOST_ROWS=8;
-function drawDevices(c,a){if(!c.deviceTotal){return[empty(["No accelerator.",...c.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")]}
-if(c.deviceTotal<=MOST_ROWS)return[models(c),rows(c.devices,c,a)];
-return[models(c),drawTiles(c,a),c.chosenDevice&&rows([c.chosenDevice],c,a)]}
-function models({sameModel:dP,deviceTotal:be,devices:ae}){if(!dP)return null;
-const[{model:A,mark:cP}]=ae;
-return h("p",{class:"quiet small models",key:"models"},`${be} × ${A} `,cP&&chip(cP))}
-function rows(ae,c,a){const bW=ae.some((f)=>f.utilisation||f.memory);
-const bn=ae.some((f)=>f.node);
-const ah=c.sameModel;
-const Z=["Device",...(bn?["Node"]:[]),c.ended?"State":"In use",...(bW?["Load, memory, power"]:[]),...(c.ended?[]:["Held by"])];
-return table("Devices",Z,ae.map((f)=>row(f,{several:bn,measured:bW,said:ah},c,a)))}
-function row(f,{several:bn,measured:bW,said:ah},c,a){return h("tr",{key:f.key,"data-device":f.label},h("th",{scope:"row",title:f.title||null},h("span",{class:"label"},f.label),!ah&&f.mark&&chip(f.mark),!ah&&h("span",{class:"quiet small model"},f.model)),bn&&h("td",{class:"quiet"},f.node),h("td",{class:"use"},!c.ended&&useBar(f),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},f.sign),` ${f.state}`)),bW&&h("td",{class:"load",title:f.facts},meter("utilisation",f,f.utilisation),meter("memory",f,f.memory),f.power&&meter("power",f,f.power)),!c.ended&&h("td",{class:"holders"},holders(f,c,a)))}
-function useBar(f){const aa=f.holders.map((k)=>h("span",{key:k.key,class:`part c${k.colour}`,style:`width:${100*k.fraction}%`}));
-return h("div",{class:"bar",role:"img","aria-label":`${f.label}: ${f.use}`,title:f.use},aa)}
-function meter(br,f,H){if(!H)return h("div",{class:"measure quiet small"},`${br} unknown`);
-const aR=Math.min(100,Math.max(0,Math.round(H.percent)));
-const i=`${f.label} ${br}`;
-const ag=f.lines?.[br];
-const ah={title:[br,between(ag)].filter(Boolean).join(": ")};
-const Y=ag?spark([{levels:ag,kind:"area"}]):h("span",{class:"part",style:`width:${aR}%`});
-const cq=br==="power"?{role:"img","aria-label":`${i} ${H.text}`}:{role:"meter","aria-label":i,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":aR,"aria-valuetext":H.text};
-return h("div",{class:"measure",...ah},br==="power"&&!ag?null:h("div",{class:ag?"trend":"bar",...cq},Y),h("span",{class:"small"},H.text))}
-function holders(f,c,a){const aY=f.holders.map((k)=>holderLine(k,f,c,a));
-return[aY.length>0&&h("ul",{},aY),f.reason&&h("span",{class:"quiet"},f.reason)]}
-function holderLine(k,f,c,a){const bM=[k.cell&&`cell ${k.cell}`,k.owner].filter(Boolean).join(" of ");
-const facts=[k.part,bM,k.age].filter(Boolean).join(" · ");
-return h("li",{key:k.key,title:k.pid},h("span",{class:`swatch c${k.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(k.name),h("span",{class:"quiet facts"},facts)),(k.taskId||k.actorId)&&stop(k,f,a))}
-function stop(k,f,a){const ac=k.taskId?"cancel":"kill";
-return endButton(ac,{id:k.taskId||k.actorId,name:k.name,owner:k.owner},`on ${f.label}`,a)}
-function cancelMany(V,x,C,ck,a){const bN=ck?` ${ck}`:"";
-const aN={key:x,"data-id":x,"data-name":V+bN,"data-function":ck,"data-state":C.state,"data-cell":C.cell,"data-text":C.text};
-if(a.doubted!==x)return button(`${V}…`,{...aN,"data-act":"sure","aria-label":`${V}${bN}…`});
-return h("span",{class:"ask nowrap",key:x},button("Keep",{...aN,key:"keep","data-act":"keep"})," ",button(V,{...aN,key:"do","data-act":"cancel-many",class:"urgent","aria-label":V+bN}))}
+function drawDevices(b,a){if(!b.deviceTotal){return[empty(["No accelerator.",...b.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")]}
+if(b.deviceTotal<=MOST_ROWS)return[models(b),rows(b.devices,b,a)];
+return[models(b),drawTiles(b,a),b.chosenDevice&&rows([b.chosenDevice],b,a)]}
+function models({sameModel:dY,deviceTotal:aj,devices:W}){if(!dY)return null;
+const[{model:B,mark:cV}]=W;
+return h("p",{class:"quiet small models",key:"models"},`${aj} × ${B} `,cV&&chip(cV))}
+function rows(W,b,a){const b$=W.some((e)=>e.utilisation||e.memory);
+const br=W.some((e)=>e.node);
+const af=b.sameModel;
+const ac=["Device",...(br?["Node"]:[]),b.ended?"State":"In use",...(b$?["Load, memory, power"]:[]),...(b.ended?[]:["Held by"])];
+return table("Devices",ac,W.map((e)=>row(e,{several:br,measured:b$,said:af},b,a)))}
+function row(e,{several:br,measured:b$,said:af},b,a){return h("tr",{key:e.key,"data-device":e.label},h("th",{scope:"row",title:e.title||null},h("span",{class:"label"},e.label),!af&&e.mark&&chip(e.mark),!af&&h("span",{class:"quiet small model"},e.model)),br&&h("td",{class:"quiet"},e.node),h("td",{class:"use"},!b.ended&&useBar(e),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},e.sign),` ${e.state}`)),b$&&h("td",{class:"load",title:e.facts},meter("utilisation",e,e.utilisation),meter("memory",e,e.memory),e.power&&meter("power",e,e.power)),!b.ended&&h("td",{class:"holders"},holders(e,b,a)))}
+function useBar(e){const _=e.holders.map((j)=>h("span",{key:j.key,class:`part c${j.colour}`,style:`width:${100*j.fraction}%`}));
+return h("div",{class:"bar",role:"img","aria-label":`${e.label}: ${e.use}`,title:e.use},_.length||!e.reason?_:h("span",{class:"part taken"}))}
+function meter(bv,e,J){if(!J)return h("div",{class:"measure quiet small"},`${bv} unknown`);
+const aT=Math.min(100,Math.max(0,Math.round(J.percent)));
+const f=`${e.label} ${bv}`;
+const al=e.lines?.[bv];
+const af={title:[bv,between(al)].filter(Boolean).join(": ")};
+const $=al?spark([{levels:al,kind:"area"}]):h("span",{class:"part",style:`width:${aT}%`});
+const cv=bv==="power"?{role:"img","aria-label":`${f} ${J.text}`}:{role:"meter","aria-label":f,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":aT,"aria-valuetext":J.text};
+return h("div",{class:"measure",...af},bv==="power"&&!al?null:h("div",{class:al?"trend":"bar",...cv},$),h("span",{class:"small"},J.text))}
+function holders(e,b,a){const a$=e.holders.map((j)=>holderLine(j,e,b,a));
+return[a$.length>0&&h("ul",{},a$),e.reason&&h("span",{class:"quiet"},e.reason)]}
+function holderLine(j,e,b,a){const bQ=[j.cell&&`cell ${j.cell}`,j.owner].filter(Boolean).join(" of ");
+const facts=[j.part,bQ,j.age].filter(Boolean).join(" · ");
+return h("li",{key:j.key,title:j.pid},h("span",{class:`swatch c${j.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(j.name),h("span",{class:"quiet facts"},facts)),(j.taskId||j.actorId)&&stop(j,e,a))}
+function stop(j,e,a){const ah=j.taskId?"cancel":"kill";
+return endButton(ah,{id:j.taskId||j.actorId,name:j.name,owner:j.owner},`on ${e.label}`,a)}
 const PALETTE={hues:[["#2f96e3","#288dd6","#1a83cc"],["#da7360","#ce6b59","#c46250"],["#05948b","#008a82","#269d94"],["#af80c0","#a578b5","#9b6fac"],["#899500","#808c00","#778200"],["#7672c9","#6e6abd","#7f7cd1"],["#317f40","#3d884a","#479153"],["#9d5599","#a35b9f","#a962a4"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
 const HUES=PALETTE.hues.length;
 const SHADES=PALETTE.hues[0].length;
-function numberOf(q){let bS=2166136261;
-for(let cc=0;cc<q.length;cc++)bS=Math.imul(bS^q.charCodeAt(cc),16777619);
-return(bS^(bS>>>15))>>>0}
-function colourOf(b,aT,x){const dw=b.hues?.[aT]??numberOf(aT)%HUES;
-return dw*SHADES+(x?numberOf(x)%SHADES:0)}
-function subjectOf(row){const aq=row.function||row.name;
-return(row.kind??"task")==="task"?aq:aq.split(".",1)[0]}
-function colourRules(dQ){return PALETTE.hues.flat().map((bc,n)=>`${dQ} .c${n}{background:${bc};fill:${bc};--c:${bc}}`).join("\n")}
+function numberOf(q){let bW=2166136261;
+for(let cg=0;cg<q.length;cg++)bW=Math.imul(bW^q.charCodeAt(cg),16777619);
+return(bW^(bW>>>15))>>>0}
+function colourOf(c,aV,z){const dE=c.hues?.[aV]??numberOf(aV)%HUES;
+return dE*SHADES+(z?numberOf(z)%SHADES:0)}
+function subjectOf(row){const aw=row.function||row.name;
+return(row.kind??"task")==="task"?aw:aw.split(".",1)[0]}
+function inkOn(an){const[dT,dy,K]=[1,3,5].map((u)=>parseInt(an.slice(u,u+2),16)/255).map((S)=>(S<=0.03928?S/12.92:((S+0.055)/1.055)**2.4));
+return 0.2126*dT+0.7152*dy+0.0722*K>0.179?"#000":"#fff"}
+function colourRules(dZ){return PALETTE.hues.flat().map((an,l)=>`${dZ} .c${l}{background:${an};fill:${an};--c:${an};--on:${inkOn(an)}}`).join("\n")}
 const STATES=["running","waiting","failed","cancelled","finished"];
-function taskCounts(b){const G=Object.fromEntries(STATES.map((a)=>[a,0]));
-for(const[a,n]of Object.entries(b.counts??{})){const O=stateWord(a);
-G[O]=(G[O]??0)+n}
-return G}
-function waitingViews(b,j){return(b.tasks??[]).filter((row)=>stateWord(row.state)==="waiting").sort((L,M)=>(L.submitted_at??0)-(M.submitted_at??0)).map((row)=>taskView(row,b,j))}
-function taskViews(b,C,j){const q=C.text.trim().toLowerCase();
-const rows=(b.tasks??[]).filter((row)=>passes(row,b,C,q));
-return rows.map((row)=>taskView(row,b,j))}
-function passes(row,b,C,q){if(C.state&&stateWord(row.state)!==C.state)return false;
-if(C.cell&&cellOf(row,b)!==C.cell)return false;
+function taskCounts(c){const F=Object.fromEntries(STATES.map((a)=>[a,0]));
+for(const[a,l]of Object.entries(c.counts??{})){const R=stateWord(a);
+F[R]=(F[R]??0)+l}
+return F}
+function waitingViews(c,k){return(c.tasks??[]).filter((row)=>stateWord(row.state)==="waiting").sort((O,K)=>(O.submitted_at??0)-(K.submitted_at??0)).map((row)=>taskView(row,c,k))}
+function taskViews(c,D,k){const q=D.text.trim().toLowerCase();
+const rows=(c.tasks??[]).filter((row)=>passes(row,c,D,q));
+return rows.map((row)=>taskView(row,c,k))}
+function passes(row,c,D,q){if(D.state&&stateWord(row.state)!==D.state)return false;
+if(D.cell&&cellOf(row,c)!==D.cell)return false;
 if(!q)return true;
-return[row.name,row.task_id,row.cell,whyOf(row,b),deviceWords(row.device_ids)].some((R)=>(R??"").toLowerCase().includes(q))}
-function cellOf(row,b){return row.cell?cellWords(b,{job:row.job,cell:row.cell.split(" ")[0]}):""}
-function cellsOf(b){const n=(cell)=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0);
-const b_=(cell)=>(cell.startsWith("[")?0:1);
-const df=new Set((b.tasks??[]).map((row)=>cellOf(row,b)).filter(Boolean));
-return[...df].sort((L,M)=>b_(L)-b_(M)||n(L)-n(M))}
-function whyOf(row,b){return row.reason==null?(row.why??""):(b.reasons?.[row.reason]??"")}
-function withoutSubject(bs,row){const i=plain(row.name).replace(/\.__init__$/,"");
+return[row.name,row.task_id,row.cell,whyOf(row,c),deviceWords(row.device_ids)].some((I)=>(I??"").toLowerCase().includes(q))}
+function cellOf(row,c){return row.cell?cellWords(c,{job:row.job,cell:row.cell.split(" ")[0]}):""}
+function cellsOf(c){const l=(cell)=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0);
+const b2=(cell)=>(cell.startsWith("[")?0:1);
+const dk=new Set((c.tasks??[]).map((row)=>cellOf(row,c)).filter(Boolean));
+return[...dk].sort((O,K)=>b2(O)-b2(K)||l(O)-l(K))}
+function whyOf(row,c){return row.reason==null?(row.why??""):(c.reasons?.[row.reason]??"")}
+function withoutSubject(aX,row){const f=plain(row.name).replace(/\.__init__$/,"");
 const cell=plain(row.cell);
-if(!bs.startsWith(i))return bs;
-let aE=bs.slice(i.length+1);
-if(cell&&aE.startsWith(`(cell ${cell}`))aE=aE.slice(aE.indexOf(") ")+2);
-if(aE.startsWith("waits for "))return aE.includes(". ")?aE.slice(aE.indexOf(". ")+2):aE;
-return aE.startsWith("asks ")?aE:bs}
-function taskView(row,b,j){const a=stateWord(row.state);
-const cZ=a==="waiting"?row.submitted_at:(row.started_at??row.submitted_at);
-const aD=ENDED.has(row.state);
-return{id:row.task_id,short:shortId(row.task_id),name:plain(row.name),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(b,row),owner:ownerOf(b,row),age:cZ==null?"":age((row.finished_at??j)-cZ),started:row.started_at==null?"":clock(row.started_at,j),took:tookWords(row,a,j),subject:plain(subjectOf(row)),colour:colourOf(b,subjectOf(row),row.actor_id||row.task_id),keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??j)-row.started_at},peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),why:[row.retry_of&&`retry of #${shortId(row.retry_of)}`,row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,b)),row)].filter(Boolean).join(": "),retryable:Boolean(row.retryable),asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",cancellable:!aD&&row.state!=="ENDED_WITH_IT"}}
-function tookWords(row,a,j){if(row.started_at==null)return a==="waiting"&&row.submitted_at!=null?`waits ${age(j-row.submitted_at)}`:"";
-const ap=(row.finished_at??j)-row.started_at;
-if(row.finished_at!=null)return duration(ap);
-const[_,W]=row.progress??[0,0];
-if(!W)return age(ap);
-const aA=_>0&&_<W?`${age((ap*(W-_))/_)} left`:"";
-return[age(ap),`${Math.round((100*_)/W)} %`,aA].filter(Boolean).join(" · ")}
-function actorViews(b,j){return(b.actors??[]).map((row)=>actorView(row,b,j))}
-function actorView(row,b,j){const a=row.state==="PENDING_CREATION"?"waiting":stateWord(row.state);
-return{id:row.actor_id,name:plain(row.class_name)+(row.name?` “${plain(row.name)}”`:""),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(b,row),owner:ownerOf(b,row),age:row.since==null?"":age(j-row.since),colour:colourOf(b,row.class_name,row.actor_id),calls:row.pending_calls?String(row.pending_calls):"",why:[row.restarts?`restarted ${row.restarts} ×`:"",plain(row.why)].filter(Boolean).join(" · "),alive:row.state!=="DEAD"}}
+if(!aX.startsWith(f))return aX;
+let aJ=aX.slice(f.length+1);
+if(cell&&aJ.startsWith(`(cell ${cell}`))aJ=aJ.slice(aJ.indexOf(") ")+2);
+if(aJ.startsWith("waits for "))return aJ.includes(". ")?aJ.slice(aJ.indexOf(". ")+2):aJ;
+return aJ.startsWith("asks ")?aJ:aX}
+function taskView(row,c,k){const a=stateWord(row.state);
+const c2=a==="waiting"?row.submitted_at:(row.started_at??row.submitted_at);
+const aI=ENDED.has(row.state);
+return{id:row.task_id,short:shortId(row.task_id),name:plain(row.name),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(c,row),owner:ownerOf(c,row),age:c2==null?"":age((row.finished_at??k)-c2),started:row.started_at==null?"":clock(row.started_at,k),took:tookWords(row,a,k),subject:plain(subjectOf(row)),colour:colourOf(c,subjectOf(row),row.actor_id||row.task_id),keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??k)-row.started_at},peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),why:[row.retry_of&&`retry of #${shortId(row.retry_of)}`,row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,c)),row)].filter(Boolean).join(": "),retryable:Boolean(row.retryable),asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",cancellable:!aI&&row.state!=="ENDED_WITH_IT"}}
+function tookWords(row,a,k){if(row.started_at==null)return a==="waiting"&&row.submitted_at!=null?`waits ${age(k-row.submitted_at)}`:"";
+const av=(row.finished_at??k)-row.started_at;
+if(row.finished_at!=null)return duration(av);
+const[ad,V]=row.progress??[0,0];
+if(!V)return age(av);
+const aD=ad>0&&ad<V?`${age((av*(V-ad))/ad)} left`:"";
+return[age(av),`${Math.round((100*ad)/V)} %`,aD].filter(Boolean).join(" · ")}
+function actorViews(c,k){return(c.actors??[]).map((row)=>actorView(row,c,k))}
+function actorView(row,c,k){const a=row.state==="PENDING_CREATION"?"waiting":stateWord(row.state);
+return{id:row.actor_id,name:plain(row.class_name)+(row.name?` “${plain(row.name)}”`:""),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(c,row),owner:ownerOf(c,row),age:row.since==null?"":age(k-row.since),colour:colourOf(c,row.class_name,row.actor_id),calls:row.pending_calls?String(row.pending_calls):"",why:[row.restarts?`restarted ${row.restarts} ×`:"",plain(row.why)].filter(Boolean).join(" · "),alive:row.state!=="DEAD"}}
 const MOST_OF_ONE=8;
 const ORDER=["running","failed","waiting","cancelled","finished"];
 const OVERSCAN=12;
 const KEYS={task:(d)=>`${d.name}\n${d.short}`,state:(d)=>place(d.state),devices:(d)=>d.devices||"~",started:(d)=>d.keys.started,took:(d)=>d.keys.took};
-function place(a){const D=ORDER.indexOf(a);
-return D<0?ORDER.length:D}
-function ordered(Q,bo,ay){const v=KEYS[bo.column];
-const c7=(L,M)=>place(L.state)-place(M.state)||M.keys.submitted-L.keys.submitted;
-const di=(L,M)=>{if(!v)return c7(L,M);
-const[cU,cW]=[v(L),v(M)];
-const bL=cU<cW?-1:cU>cW?1:0;
-return(bo.down?-bL:bL)||c7(L,M)};
-const bH=[...Q].sort(di);
-if(!ay)return bH;
-const y=new Map(ay.map((x,u)=>[x,u]));
-return bH.sort((L,M)=>(y.get(L.id)??ay.length)-(y.get(M.id)??ay.length))}
-function grouped(Q,aC){const b6=new Map();
-for(const d of Q){const I=b6.get(d.subject);
-if(I)I.push(d);
-else b6.set(d.subject,[d])}
+function place(a){const u=ORDER.indexOf(a);
+return u<0?ORDER.length:u}
+function ordered(U,bs,ap){const w=KEYS[bs.column];
+const dc=(O,K)=>place(O.state)-place(K.state)||K.keys.submitted-O.keys.submitted;
+const dn=(O,K)=>{if(!w)return dc(O,K);
+const[cZ,c$]=[w(O),w(K)];
+const bP=cZ<c$?-1:cZ>c$?1:0;
+return(bs.down?-bP:bP)||dc(O,K)};
+const bL=[...U].sort(dn);
+if(!ap)return bL;
+const y=new Map(ap.map((z,v)=>[z,v]));
+return bL.sort((O,K)=>(y.get(O.id)??ap.length)-(y.get(K.id)??ap.length))}
+function grouped(U,aG){const ca=new Map();
+for(const d of U){const L=ca.get(d.subject);
+if(L)L.push(d);
+else ca.set(d.subject,[d])}
 const rows=[];
-for(const d of Q){const I=b6.get(d.subject)??[];
-if(I.length<=MOST_OF_ONE)rows.push({task:d,inGroup:false});
-else if(I[0]===d)rows.push(...groupRows(I,aC.has(d.subject)))}
+for(const d of U){const L=ca.get(d.subject)??[];
+if(L.length<=MOST_OF_ONE)rows.push({task:d,inGroup:false});
+else if(L[0]===d)rows.push(...groupRows(L,aG.has(d.subject)))}
 return rows}
-function groupRows(Q,aC){const G=new Map();
-for(const d of Q)G.set(d.state,(G.get(d.state)??0)+1);
-const _=G.get("finished")??0;
-const bZ=STATES.filter((a)=>a!=="finished"&&G.get(a)).map((a)=>`${G.get(a)} ${a}`);
-const at={subject:Q[0].subject,tasks:Q,open:aC,done:_,words:[`${_} of ${Q.length}`,...bZ].join(" · ")};
-return[{group:at},...(aC?Q.map((d)=>({task:d,inGroup:true})):[])]}
-function alike(aH){const aV=new Map();
-for(const d of aH){const v=`${d.name}\n${d.why}\n${d.asks}`;
-const at=aV.get(v)??{task:d,number:0,ids:[]};
-at.number+=1;
-at.ids.push(d.id);
-aV.set(v,at)}
-return[...aV.values()].sort((L,M)=>M.number-L.number)}
-function inSight(n,aF){const bF=Math.ceil(aF.height/aF.row)+2*OVERSCAN;
-const $=Math.max(0,Math.min(Math.floor(aF.top/aF.row)-OVERSCAN,n-bF));
-return{first:$,last:Math.min(n,$+bF)}}
-function drawWaiting(c,a){if(!c.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
-const aV=alike(c.waiting);
-const rows=aV.map(({task:d,number:n})=>h("tr",{key:d.id,"data-task":d.id},nameCell(d,n),cell(d.asks,"nowrap"),whereCell(d.cell,a),cell(d.age,"short"),cell(d.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(n>1?showAll(d,n):cancel(d,c,a),"acts")));
-const au=c.counts.waiting-c.waiting.length;
-return[rows.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),au>0&&moreLine(`and ${au} more that wait`,a),c.counts.waiting>1&&!c.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}
-function showAll(d,n){return button(`Show all ${n}`,{"data-act":"count","data-state":"waiting","data-text":d.name,"aria-label":`Show all ${n} ${d.name} that wait`})}
-function nameCell(d,n){return h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},n>1?`× ${n}`:`#${d.short}`))}
-function cancel(d,c,a){if(!d.cancellable||c.ended)return null;
+function groupRows(U,aG){const F=new Map();
+for(const d of U)F.set(d.state,(F.get(d.state)??0)+1);
+const ad=F.get("finished")??0;
+const aH=STATES.filter((a)=>a!=="finished"&&F.get(a)).map((a)=>`${F.get(a)} ${a}`);
+const aA={subject:U[0].subject,tasks:U,open:aG,done:ad,failed:F.get("failed")??0,others:aH};
+return[{group:aA},...(aG?U.map((d)=>({task:d,inGroup:true})):[])]}
+function alike(bd){const bz=new Map();
+for(const d of bd){const w=`${d.name}\n${d.why}\n${d.asks}`;
+const aA=bz.get(w)??{task:d,number:0,ids:[]};
+aA.number+=1;
+aA.ids.push(d.id);
+bz.set(w,aA)}
+return[...bz.values()].sort((O,K)=>K.number-O.number)}
+function inSight(l,aK){const bJ=Math.ceil(aK.height/aK.row)+2*OVERSCAN;
+const Z=Math.max(0,Math.min(Math.floor(aK.top/aK.row)-OVERSCAN,l-bJ));
+return{first:Z,last:Math.min(l,Z+bJ)}}
+const MOST_CHIPS=8;
+const NAMED_IN_FULL=4;
+function drawCard(b,a){return[...(a.listed?drawDevices(b,a):[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(b))]),h("div",{key:"most",class:"one-line most"},mostUrgent(b,a))]}
+function strip(b){const{deviceTotal:aj,devices:W,ended:ae}=b;
+if(!aj)return h("span",{class:"has quiet",title:[...b.found,"nbaccel.init(num_gpus=2)"].join(" ")},["No accelerator.",...b.found,"This counts two logical ones: "].join(" "),h("code",{},"nbaccel.init(num_gpus=2)"));
+if(ae)return h("span",{class:"has quiet"},`It had ${aj} × ${b.sameModel||aj===1?[W[0].model,W[0].mark&&`(${W[0].mark})`].filter(Boolean).join(" "):"devices"}.`);
+if(aj>MOST_CHIPS)return[shareBar(b),h("span",{class:"has",title:b.heldBy.map(({name:f,number:l})=>`${f} × ${l}`).join(", ")},heldWords(b))];
+return W.map((e)=>deviceChip(e,aj))}
+function deviceChip(e,V){const{label:N,holders,state:a,reason:bq}=e;
+const af=holders.map(({name:f,part:S,cell,owner:ay,age})=>[f,...[S,[cell&&`cell ${cell}`,ay].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · "));
+const ap=holders.map((j,u)=>[u>0&&", ",h("span",{key:j.key,class:"name"},j.name),h("span",{class:"quiet"},af[u].slice(j.name.length))]).flat();
+return h("span",{key:e.key,class:V>NAMED_IN_FULL?"device many":"device","data-device":N,title:[N,...(holders.length?af:[bq||a])].join(", ")},h("span",{class:"label"},V>NAMED_IN_FULL?N.replace(/^\S+ /,""):N),h("span",{class:"bar","aria-hidden":"true"},holders.map((j)=>h("span",{class:`part c${j.colour}`,style:`width:${100*j.fraction}%`})),!holders.length&&bq&&h("span",{class:"part taken"})),h("span",{class:"has"},holders.length?ap:h("span",{class:"quiet"},bq?`${a}: ${bq}`:a)))}
+function mostUrgent(b,a){const{alerts:a6,nodes:dL,ended:ae}=b;
+const ab=a6.find(({kind:G})=>G==="failed")??a6[0];
+if(ab){const aF=a6.length>1&&button(`and ${a6.length-1} more`,{"data-act":"tab","data-tab":"alerts"});
+return[h("span",{class:"has alert",title:ab.message},h("strong",{},"⚠ Attention:"),` ${ab.message}`),aF]}
+const[aA]=ae?[]:alike(b.waiting);
+if(aA)return waits(aA,b.counts.waiting-aA.number);
+const c7=b.runs?.brief(a)??[];
+if(c7.length)return c7.slice(0,2);
+const bk=dL.find(({moves:dJ})=>dJ);
+if(bk)return h("span",{class:"has",title:bk.why},h("span",{class:"sign","aria-hidden":"true"},`${bk.sign} `),nameOf(bk.name),` ${bk.state} `,h("span",{class:"quiet"},bk.why));
+if(ae)return h("span",{class:"quiet"},b.endedAt);
+if(b.taskTotal)return h("span",{class:"quiet"},"Nothing waits, and nothing needs attention.");
+return h("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call makes one: ",h("code",{},"f.remote()"))}
+function waits({task:d,number:l},aH){const aX=d.why||d.asks;
+return[h("span",{class:"has",title:aX},h("span",{class:"sign","aria-hidden":"true"},"◌ "),l>1&&`× ${l} `,nameOf(d.name),` waits ${d.age}: `,h("span",{class:"quiet"},aX)),aH>0&&button(`and ${aH} more`,{"data-act":"tab","data-tab":"waiting"})]}
+function cancelMany(N,z,D,co,a){const bR=co?` ${co}`:"";
+const aP={key:z,"data-id":z,"data-name":N+bR,"data-function":co,"data-state":D.state,"data-cell":D.cell,"data-text":D.text};
+if(a.doubted!==z)return button(`${N}…`,{...aP,"data-act":"sure","aria-label":`${N}${bR}…`});
+return h("span",{class:"ask nowrap",key:z},button("Keep",{...aP,key:"keep","data-act":"keep"})," ",button(N,{...aP,key:"do","data-act":"cancel-many",class:"urgent","aria-label":N+bR}))}
+function drawWaiting(b,a){if(!b.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
+const bz=alike(b.waiting);
+const rows=bz.map(({task:d,number:l})=>h("tr",{key:d.id,"data-task":d.id},nameCell(d,l),cell(d.asks,"nowrap"),whereCell(d.cell,a),cell(d.age,"short"),cell(d.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(l>1?showAll(d,l):cancel(d,b,a),"acts")));
+const aF=b.counts.waiting-b.waiting.length;
+return[rows.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),aF>0&&moreLine(`and ${aF} more that wait`,a),b.counts.waiting>1&&!b.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}
+function showAll(d,l){return button(`Show all ${l}`,{"data-act":"count","data-state":"waiting","data-text":d.name,"aria-label":`Show all ${l} ${d.name} that wait`})}
+function nameCell(d,l){return h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},l>1?`× ${l}`:`#${d.short}`))}
+function cancel(d,b,a){if(!d.cancellable||b.ended)return null;
 return endButton("cancel",d,`#${d.short}`,a)}
-function moreLine(q,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${q} `),!a.wide&&button("Ask for more rows",{"data-act":"ask-more"}))}
-function drawActors(c,a){if(!c.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
-const rows=c.actors.map((S)=>h("tr",{key:S.id,"data-actor":S.id},h("th",{scope:"row"},nameOf(S.name),h("span",{class:"quiet small below"},[`#${S.id.slice(0,8)}`,S.pid&&`pid ${S.pid}`].filter(Boolean).join(" · "))),stateCell(S.sign,S.state,S.colour),cell(S.devices,"nowrap"),whereCell(S.cell,a),cell(S.age,"short"),h("td",{"data-head":"calls waiting"},S.calls),cell(S.why,"why"),cell(S.alive&&!c.ended&&endButton("kill",S,`#${S.id.slice(0,8)}`,a),"acts")));
-return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),c.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${c.actorsMore} more actors`)]}
-function drawAlerts(c){if(!c.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
-return[h("ul",{class:"alerts",key:"alerts"},c.alerts.map((X)=>h("li",{key:X.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),X.kind),` ${X.message}`,h("span",{class:"quiet"},` ${X.age} ago`))))]}
-function drawNodes(c){const rows=c.nodes.map((e)=>h("tr",{key:e.key},h("th",{scope:"row"},h("span",{class:"name"},e.name)),stateCell(e.sign,e.state),cell(e.role),cell(e.resources),cell(e.why,"why")));
+function moreLine(q,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${q} `),!a.wide&&button("Show more",{"data-act":"ask-more"}))}
+function drawActors(b,a){if(!b.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
+const rows=b.actors.map((X)=>h("tr",{key:X.id,"data-actor":X.id},h("th",{scope:"row"},nameOf(X.name),h("span",{class:"quiet small below"},[`#${X.id.slice(0,8)}`,X.pid&&`pid ${X.pid}`].filter(Boolean).join(" · "))),stateCell(X.sign,X.state,X.colour),cell(X.devices,"nowrap"),whereCell(X.cell,a),cell(X.age,"short"),h("td",{"data-head":"calls waiting"},X.calls),cell(X.why,"why"),cell(X.alive&&!b.ended&&endButton("kill",X,`#${X.id.slice(0,8)}`,a),"acts")));
+return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),b.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${b.actorsMore} more actors`)]}
+function drawAlerts(b){if(!b.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
+return[h("ul",{class:"alerts",key:"alerts"},b.alerts.map((ab)=>h("li",{key:ab.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),ab.kind),` ${ab.message}`,h("span",{class:"quiet"},` ${ab.age} ago`))))]}
+function drawNodes(b){const rows=b.nodes.map((g)=>h("tr",{key:g.key},h("th",{scope:"row"},h("span",{class:"name"},g.name)),stateCell(g.sign,g.state),cell(g.role),cell(g.resources),cell(g.why,"why")));
 return[table("Nodes",["Node","State","Role","Resources","Why"],rows)]}
-function drawTasks(c,a){const af={peak:c.tasks.some((d)=>d.peak),why:c.tasks.some((d)=>d.why)};
-a.order=c.tasks.map((d)=>d.id);
-const rows=a.sort.column?c.tasks.map((d)=>({task:d,inGroup:false})):grouped(c.tasks,a.open);
-const dv=c.tasksFound-c.tasks.length;
-const d1=c.foundInAll?dv:c.taskTotal-c.taskRows;
-return[filters(c,a),rows.length?tableOf(rows,af,c,a):nothingFound(c),d1>0&&moreLine(`${c.tasks.length} of ${c.foundInAll?c.tasksFound:c.taskTotal} tasks are here`,a)]}
-function tableOf(rows,af,c,a){const Z=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(af.peak?["Peak memory"]:[]),...(af.why?["Why"]:[]),""];
-const{first:$,last:N}=inSight(rows.length,a.scrolled);
-const Y=rows.slice($,N).flatMap((row)=>{if("group"in row)return[groupRow(row.group,Z.length,c,a)];
-const shape=knownRow(row.task,row.inGroup,af,c,a);
-return a.log?.id===row.task.id?[shape,logRow(a,Z.length)]:[shape]});
+function drawTasks(b,a){const ak={peak:b.tasks.some((d)=>d.peak),why:b.tasks.some((d)=>d.why)};
+a.order=b.tasks.map((d)=>d.id);
+const rows=a.sort.column?b.tasks.map((d)=>({task:d,inGroup:false})):grouped(b.tasks,a.open);
+const dD=b.tasksFound-b.tasks.length;
+const d9=b.foundInAll?dD:b.taskTotal-b.taskRows;
+return[filters(b,a),rows.length?tableOf(rows,ak,b,a):nothingFound(b),d9>0&&moreLine(`${b.tasks.length} of ${b.foundInAll?b.tasksFound:b.taskTotal} tasks are here`,a)]}
+function tableOf(rows,ak,b,a){const ac=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(ak.peak?["Peak memory"]:[]),...(ak.why?["Why"]:[]),""];
+const{first:Z,last:Q}=inSight(rows.length,a.scrolled);
+const $=rows.slice(Z,Q).flatMap((row)=>{if("group"in row)return[groupRow(row.group,ac.length,b,a)];
+const shape=knownRow(row.task,row.inGroup,ak,b,a);
+return a.log?.id===row.task.id?[shape,logRow(a,ac.length)]:[shape]});
 const{row}=a.scrolled;
-return table("Tasks",Z,[gap("above",$*row),...Y,gap("below",(rows.length-N)*row)].filter(Boolean),{rows:rows.length,sort:a.sort})}
-function gap(bM,ax){return ax>0&&h("tr",{key:bM,class:"gap","aria-hidden":"true",style:`height:${Math.round(ax)}px`})}
-function nothingFound(c){if(!c.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
-return empty(c.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}
-function groupRow(at,Z,c,a){const{subject:aT,tasks:Q,open:aC,done:_,words:F}=at;
-const dG=c.taskTotal>c.taskRows&&!c.foundInAll?` (of the ${c.taskRows} rows that are here)`:"";
-return h("tr",{key:`group/${aT}`,class:"group","data-function":aT},h("th",{scope:"row",colspan:Z},h("button",{type:"button",class:"opens","data-act":"group","data-function":aT,"aria-expanded":String(aC)},h("span",{"aria-hidden":"true"},aC?"▾ ":"▸ "),nameOf(aT)),h("span",{class:"bar","aria-hidden":"true"},h("span",{class:`part c${Q[0].colour}`,style:`width:${(100*_)/Q.length}%`})),h("span",{class:"quiet"},F+dG),!c.ended&&Q.some((d)=>d.cancellable)&&cancelMany("Cancel all",`group/${aT}`,a.filter,aT,a)))}
-function knownRow(d,bT,af,c,a){const a5=[...Object.values(d),bT,af.peak,af.why,c.ended,a.asked.has(d.id),a.doubted===d.id,a.log?.id===d.id].join("\n");
-const p=a.rows.get(d.id);
-if(p?.content===a5)return p.shape;
-const shape=taskRow(d,bT,af,c,a);
-a.rows.set(d.id,{content:a5,shape});
+return table("Tasks",ac,[gap("above",Z*row),...$,gap("below",(rows.length-Q)*row)].filter(Boolean),{rows:rows.length,sort:a.sort})}
+function gap(bQ,aB){return aB>0&&h("tr",{key:bQ,class:"gap","aria-hidden":"true",style:`height:${Math.round(aB)}px`})}
+function nothingFound(b){if(!b.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
+return empty(b.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}
+function groupRow(aA,ac,b,a){const{subject:aV,tasks:U,open:aG,done:ad,failed:dw,others:aH}=aA;
+const cq=b.taskTotal>b.taskRows&&!b.foundInAll;
+const S=(G,l)=>l>0&&h("span",{key:G,class:`part ${G}`,style:`width:${(100*l)/U.length}%`});
+const E=[...(cq?[]:[`${ad} of ${U.length}`]),...aH,...(cq?["others are not here"]:[])];
+return h("tr",{key:`group/${aV}`,class:"group","data-function":aV},h("th",{scope:"row",colspan:ac},h("button",{type:"button",class:"opens","data-act":"group","data-function":aV,"aria-expanded":String(aG)},h("span",{"aria-hidden":"true"},aG?"▾ ":"▸ "),nameOf(aV)),!cq&&h("span",{class:"bar","aria-hidden":"true"},S(`c${U[0].colour}`,ad),S("failed",dw)),h("span",{class:"quiet"},E.map((I,u)=>[u>0&&" · ",I.endsWith(" failed")?h("span",{key:I,class:"state failed"},I):I]).flat()),!b.ended&&U.some((d)=>d.cancellable)&&cancelMany("Cancel all",`group/${aV}`,a.filter,aV,a)))}
+function knownRow(d,bY,ak,b,a){const a9=[...Object.values(d),bY,ak.peak,ak.why,b.ended,a.asked.has(d.id),a.doubted===d.id,a.log?.id===d.id].join("\n");
+const o=a.rows.get(d.id);
+if(o?.content===a9)return o.shape;
+const shape=taskRow(d,bY,ak,b,a);
+a.rows.set(d.id,{content:a9,shape});
 return shape}
-function taskRow(d,bT,af,c,a){const b5=[`#${d.short}`,d.pid&&`pid ${d.pid}`].filter(Boolean).join(" · ");
-return h("tr",{key:d.id,"data-task":d.id,class:bT?"inner":null},h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},b5)),stateCell(d.sign,d.state,d.colour),cell(d.devices||d.asks,d.devices?"nowrap":"quiet nowrap"),whereCell(d.cell,a),cell(d.started,"nowrap"),tookCell(d.took),af.peak&&cell(d.peak,"nowrap"),af.why&&cell(d.why&&h("span",{class:"two-lines",title:d.why},d.why),d.why?"why":""),cell([cancel(d,c,a),d.retryable&&a.retries&&!c.ended&&endButton("retry",d,`#${d.short}`,a),logs(d,c,a)],"acts"))}
-function tookCell(d_){const[bI,...cH]=d_.split(" · ");
-return cell([bI,cH.length>0&&[" ",h("span",{class:"quiet small below"},cH.join(" · "))]].flat(),"short")}
-function logs(d,c,a){if(d.state==="waiting"||c.ended)return null;
+function taskRow(d,bY,ak,b,a){const b9=[`#${d.short}`,d.pid&&`pid ${d.pid}`].filter(Boolean).join(" · ");
+return h("tr",{key:d.id,"data-task":d.id,class:bY?"inner":null},h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},b9)),stateCell(d.sign,d.state,d.colour),cell(d.devices||d.asks,d.devices?"nowrap":"quiet nowrap"),whereCell(d.cell,a),cell(d.started,"nowrap"),tookCell(d.took),ak.peak&&cell(d.peak,"nowrap"),ak.why&&cell(d.why&&h("span",{class:"two-lines",title:d.why},d.why),d.why?"why":""),cell([cancel(d,b,a),d.retryable&&a.retries&&!b.ended&&endButton("retry",d,`#${d.short}`,a),logs(d,b,a)],"acts"))}
+function tookCell(d6){const[bM,...cN]=d6.split(" · ");
+return cell([bM,cN.length>0&&[" ",h("span",{class:"quiet small below"},cN.join(" · "))]].flat(),"short")}
+function logs(d,b,a){if(d.state==="waiting"||b.ended)return null;
 return button("Log",{"data-act":"logs","data-id":d.id,"data-name":d.name,"aria-expanded":String(a.log?.id===d.id),"aria-label":`Log of ${d.name} #${d.short}`})}
-function filters(c,a){const{filter:C}=a;
-const bY=(H,V,ad)=>h("option",{key:H||"all",value:H,selected:H===ad},V);
-return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:C.state},bY("","all",C.state),STATES.map((O)=>bY(O,`${O} (${c.counts[O]??0})`,C.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:C.cell},bY("","all",C.cell),c.cells.map((i)=>bY(i,i,C.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:C.text,placeholder:"name, id, reason"})),(C.state||C.cell||C.text)&&!c.ended&&c.tasks.some((d)=>d.cancellable)&&cancelMany("Cancel all of these","these",C,"",a),!c.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
-const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(c,a)=>c.pastViews?.drawTimeline(c,a)??loading(c),accounting:(c)=>c.pastViews?.drawAccounts(c)??loading(c),alerts:drawAlerts,nodes:drawNodes,runs:(c,a)=>c.runs?.draw(a)??[]};
-const WAITING_SHOWN=3;
-const ALERTS_SHOWN=2;
-function drawFrame(c,a){const bv=a.details?[tabs(c,a),panel(c,a)]:compact(c,a);
-return[header(c,a),...bv,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
-function drawOnly(c,a){const ab=c.runs?.only(a).flat()??[];
-return[...(ab.length?ab:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
-function drawEmpty(F){return[h("p",{class:"quiet",key:"none"},F)]}
-function loading(c){return[empty(c.ended?"This view was not opened before the end.":"Asking the kernel …")]}
-function header(c,a){return h("header",{key:"header"},h("div",{class:"line"},firstLine(c),c.ended&&h("span",{class:"chip"},c.ended),c.alerts.length>0&&h("span",{class:"chip urgent"},h("span",{"aria-hidden":"true"},"⚠ "),c.alerts.length===1?"1 alert":`${c.alerts.length} alerts`),button(a.details?"Less":"Details",{"data-act":"details","aria-expanded":String(a.details),class:"aside"})),c.resources.length>0&&h("div",{class:"line quiet"},c.resources.join(" · ")))}
-function firstLine(c){const G=Object.entries(c.counts).filter(([,n])=>n);
-const aa=[...c.busy.map((F)=>h("strong",{key:F},F)),...G.map(([O,n])=>button(`${n} ${O}`,{key:O,class:`count ${O}`,"data-act":"count","data-state":O,title:`Show the ${O} tasks`}))];
-const ah=aa.flatMap((a_,u)=>(u?[h("span",{key:`dot${u}`,class:"quiet"}," · "),a_]:[a_]));
-return h("span",{class:"first",title:c.title.join(" · ")},ah,!G.length&&h("span",{class:"quiet"},ah.length?" · no task yet":"no task yet"))}
-function compact(c,a){const aG=new Set(c.alerts.slice(0,ALERTS_SHOWN).map((X)=>X.never));
-const J=alike(c.waiting);
-const c6=J.filter(({ids:bh})=>!bh.some((x)=>aG.has(x)));
-const aV=c6.slice(0,WAITING_SHOWN);
-const aH=aV.map(({task:d,number:n})=>h("li",{key:d.id},h("span",{class:"sign","aria-hidden":"true"},"◌ "),n>1&&`× ${n} `,nameOf(d.name),` waits ${d.age}: `,h("span",{class:"quiet"},d.why||d.asks)));
-const ah=J.filter((at)=>!c6.includes(at)||aV.includes(at));
-const au=c.counts.waiting-ah.reduce((av,at)=>av+at.number,0);
-if(au>0)aH.push(h("li",{key:"more",class:"quiet"},`and ${au} more that wait`));
-const cQ=c.nodes.filter((e)=>e.moves).map((e)=>h("li",{key:e.key},h("span",{class:"sign","aria-hidden":"true"},`${e.sign} `),nameOf(e.name),` ${e.state} `,h("span",{class:"quiet"},e.why)));
-const bt=c.alerts.slice(0,ALERTS_SHOWN).map((X)=>h("li",{key:X.key},h("strong",{},"⚠ Attention:"),` ${X.message}`));
-return[...drawDevices(c,a),...(c.runs?.brief(a)??[]),cQ.length>0&&h("ul",{class:"lines",key:"nodes","aria-label":"Nodes that come and go"},cQ),aH.length>0&&h("ul",{class:"lines",key:"waiting","aria-label":"Waiting tasks"},aH),bt.length>0&&h("ul",{class:"alerts",key:"alerts","aria-label":"Alerts"},bt)]}
-function tabs(c,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},c.tabs.map((P)=>{const ad=P.id===a.tab;
-return h("button",{type:"button",key:P.id,role:"tab",id:`${a.id}-${P.id}`,"aria-selected":String(ad),"aria-controls":`${a.id}-panel`,tabindex:ad?"0":"-1","data-act":"tab","data-tab":P.id},P.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),P.label,P.badge>0&&h("span",{class:P.failed?"badge failed":"badge",title:P.failed?"failed":null},String(P.badge)))}))}
-function panel(c,a){const r=VIEWS[a.tab]??drawDevices;
-return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...r(c,a).flat())}
+function filters(b,a){const{filter:D}=a;
+const b1=(J,N,ai)=>h("option",{key:J||"all",value:J,selected:J===ai},N);
+return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:D.state},b1("","all",D.state),STATES.map((R)=>b1(R,`${R} (${b.counts[R]??0})`,D.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:D.cell},b1("","all",D.cell),b.cells.map((f)=>b1(f,f,D.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:D.text,placeholder:"name, id, reason"})),(D.state||D.cell||D.text)&&!b.ended&&b.tasks.some((d)=>d.cancellable)&&cancelMany("Cancel all of these","these",D,"",a),!b.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
+const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(b,a)=>b.pastViews?.drawTimeline(b,a)??loading(b),accounting:(b)=>(b.accounts?b.pastViews?.drawAccounts(b):null)??loading(b),alerts:drawAlerts,nodes:drawNodes,runs:(b,a)=>b.runs?.draw(a)??[]};
+function drawFrame(b,a){const bx=a.details?[tabs(b,a),panel(b,a)]:drawCard(b,a);
+return[header(b,a),...bx,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
+function drawOnly(b,a){const ag=b.runs?.only(a).flat()??[];
+return[...(ag.length?ag:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
+function drawEmpty(E){return[h("p",{class:"quiet",key:"none"},E)]}
+function loading(b){return[empty(b.ended?"This view was not opened before the end.":"Asking the kernel …")]}
+function header(b,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(b),b.ended&&h("span",{class:"chip"},b.ended),b.alerts.length>0&&h("button",{type:"button",class:"chip urgent","data-act":"tab","data-tab":"alerts"},h("span",{"aria-hidden":"true"},"⚠ "),count(b.alerts.length,"alert")),button(a.details?"Less":"Details",{"data-act":"details","aria-expanded":String(a.details),class:"aside"})),h("div",{class:"one-line quiet",title:b.title.join(" · ")},h("span",{class:"has"},(b.resources.length?b.resources:b.title).join(" · "))))}
+function firstLine(b){const F=Object.entries(b.counts).filter(([,l])=>l);
+const _=[...b.busy.map((E)=>h("strong",{key:E},E)),...F.map(([R,l])=>button(`${l} ${R}`,{key:R,class:`count ${R}`,"data-act":"count","data-state":R,title:`Show the ${R} tasks`}))];
+const af=_.flatMap((S,v)=>(v?[h("span",{key:`dot${v}`,class:"quiet dot"}," · "),S]:[S]));
+return h("span",{class:"first",title:b.title.join(" · ")},af,!F.length&&[af.length>0&&h("span",{class:"quiet dot"}," · "),h("span",{class:"quiet"},"no task yet")])}
+function tabs(b,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},b.tabs.map((T)=>{const ai=T.id===a.tab;
+return h("button",{type:"button",key:T.id,role:"tab",id:`${a.id}-${T.id}`,"aria-selected":String(ai),"aria-controls":`${a.id}-panel`,tabindex:ai?"0":"-1","data-act":"tab","data-tab":T.id},T.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),T.label,T.badge>0&&h("span",{class:T.failed?"badge failed":"badge",title:T.failed?"failed":null},String(T.badge)))}))}
+function panel(b,a){const r=VIEWS[a.tab]??drawDevices;
+return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...r(b,a).flat())}
 const LONG_ID=20;
-function deviceLabels(rows){const U=(row)=>`${row.node_id??""}/${row.resource}`;
-const aw=new Set(rows.filter((row)=>!row.parent).map((row)=>`${U(row)}/${row.id}`));
-const cA=new Map();
-const bx=new Map();
-for(const row of rows){if(!row.parent){bx.set(row,`${plain(row.resource)} ${short(row.id)}`);
+function deviceLabels(rows){const G=(row)=>`${row.node_id??""}/${row.resource}`;
+const az=new Set(rows.filter((row)=>!row.parent).map((row)=>`${G(row)}/${row.id}`));
+const cF=new Map();
+const bB=new Map();
+for(const row of rows){if(!row.parent){bB.set(row,`${plain(row.resource)} ${short(row.id)}`);
 continue}
-const v=`${U(row)}/${row.parent}`;
-const b7=cA.get(v)??{number:firstFree(U(row),aw),instances:0};
-cA.set(v,b7);
-const dJ=row.profile?` (${plain(row.profile)})`:"";
-bx.set(row,`${plain(row.resource)} ${b7.number} · MIG ${b7.instances++}${dJ}`)}
-return bx}
-function firstFree(U,aw){let n=0;
-while(aw.has(`${U}/${n}`))n+=1;
-aw.add(`${U}/${n}`);
-return n}
-function short(x){return plain(x).length>LONG_ID?`${plain(x).slice(0,12)}…`:plain(x)}
+const w=`${G(row)}/${row.parent}`;
+const cb=cF.get(w)??{number:firstFree(G(row),az),instances:0};
+cF.set(w,cb);
+const dS=row.profile?` (${plain(row.profile)})`:"";
+bB.set(row,`${plain(row.resource)} ${cb.number} · MIG ${cb.instances++}${dS}`)}
+return bB}
+function firstFree(G,az){let l=0;
+while(az.has(`${G}/${l}`))l+=1;
+az.add(`${G}/${l}`);
+return l}
+function short(z){return plain(z).length>LONG_ID?`${plain(z).slice(0,12)}…`:plain(z)}
 const MOST_TILES=128;
 const LINES_BEYOND=1;
-function devicesOf(b,j,z){const rows=(b.devices??[]).filter((row)=>row.offered!==false);
-const bn=new Set(rows.map((row)=>row.node_id)).size>1;
-const aJ=new Map((b.nodes??[]).map((e)=>[e.node_id,plain(e.name)]));
-const r=(row)=>({...deviceView(row,bx.get(row)??"",bn?(aJ.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",b,j),lines:row.metrics?linesOf(z?.past?.readings?.data,row):null});
-const{first:$,last:N}=tilesInSight(rows.length,z?.tiles);
-const Y=rows.slice($,N);
-const ad=z?.device?rows.find((row)=>deviceKey(row)===z.device):null;
-const bx=deviceLabels(rows.some((row)=>row.parent)?(b.devices??[]):ad?[...Y,ad]:Y);
-return{devices:z?Y.map(r):[],devicesBefore:$,deviceTotal:rows.length,sameModel:rows.length>1&&new Set(rows.map(modelOf)).size===1,chosenDevice:ad?r(ad):null,heldBy:heldBy(rows)}}
-function tilesInSight(W,dU={top:0,height:460,row:40,columns:20}){if(W<=MOST_TILES)return{first:0,last:W};
-const{top:bq,height:ax,row,columns:Z}=dU;
-const N=Math.min(W,Z*(Math.ceil((bq+ax)/row)+LINES_BEYOND));
-return{first:Math.max(0,Math.min(Math.floor(bq/row)-LINES_BEYOND,Math.floor(W/Z)))*Z,last:N}}
-function heldBy(rows){const cj=new Map();
-for(const row of rows)for(const{name:i}of row.holders??[])cj.set(i,(cj.get(i)??0)+1);
-return[...cj].sort((L,M)=>M[1]-L[1]).map(([i,n])=>plain(i)+(n>1?` × ${n}`:""))}
+function devicesOf(c,k,A){const rows=(c.devices??[]).filter((row)=>row.offered!==false);
+const br=new Set(rows.map((row)=>row.node_id)).size>1;
+const a1=new Map((c.nodes??[]).map((g)=>[g.node_id,plain(g.name)]));
+const r=(row)=>({...deviceView(row,bB.get(row)??"",br?(a1.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",c,k),lines:row.metrics?linesOf(A?.past?.readings?.data,row):null});
+const{first:Z,last:Q}=tilesInSight(rows.length,A?.tiles);
+const $=rows.slice(Z,Q);
+const ai=A?.device?rows.find((row)=>deviceKey(row)===A.device):null;
+const bB=deviceLabels(rows.some((row)=>row.parent)?(c.devices??[]):ai?[...$,ai]:$);
+return{devices:A?$.map(r):[],devicesBefore:Z,deviceTotal:rows.length,sameModel:rows.length>1&&new Set(rows.map(modelOf)).size===1,chosenDevice:ai?r(ai):null,heldBy:heldBy(rows,c),devicesFree:rows.filter((row)=>!row.holders?.length&&!row.free_reason).length,devicesTaken:rows.filter((row)=>!row.holders?.length&&row.free_reason).length}}
+function tilesInSight(V,d0={top:0,height:460,row:40,columns:20}){if(V<=MOST_TILES)return{first:0,last:V};
+const{top:bu,height:aB,row,columns:ac}=d0;
+const Q=Math.min(V,ac*(Math.ceil((bu+aB)/row)+LINES_BEYOND));
+return{first:Math.max(0,Math.min(Math.floor(bu/row)-LINES_BEYOND,Math.floor(V/ac)))*ac,last:Q}}
+function heldBy(rows,c){const cn=new Map();
+for(const row of rows){for(const j of row.holders??[]){const o=cn.get(j.name)??{number:0,share:0,first:j};
+o.number+=1;
+o.share+=Math.min(1,j.amount??1);
+cn.set(j.name,o)}}
+const P=[...cn].sort((O,K)=>K[1].number-O[1].number);
+return P.map(([f,{number:l,share:bb,first:Z}])=>({name:plain(f),number:l,share:bb,colour:colourOf(c,Z.function||f)}))}
 function deviceKey(row){return`${row.node_id??""}/${row.resource}/${row.id}`}
 function modelOf(row){return`${row.name||row.type||row.family}·${row.parent?"":(row.profile??"")}·${row.kind??"real"}`}
-function deviceView(row,V,e,b,j){const[cr,a]=deviceState(row);
-const holders=holderViews(row.holders??[],b,j);
-return{key:deviceKey(row),label:V,title:row.parent?plain(row.id):"",node:e,model:[plain(row.name||row.type||row.family),row.parent?"":plain(row.profile)].filter(Boolean).join(" · "),mark:(row.kind??"real")==="real"?"":(row.kind??""),sign:cr,state:a,use:useWords(holders),utilisation:utilisation(row),memory:memory(row),power:power(row),facts:facts(row),reason:plain(row.free_reason),holders}}
-function deviceState(row){const ay=row.holders?.length;
+function deviceView(row,N,g,c,k){const[cw,a]=deviceState(row);
+const holders=holderViews(row.holders??[],c,k);
+return{key:deviceKey(row),label:N,title:row.parent?plain(row.id):"",node:g,model:[plain(row.name||row.type||row.family),row.parent?"":plain(row.profile)].filter(Boolean).join(" · "),mark:(row.kind??"real")==="real"?"":(row.kind??""),sign:cw,state:a,use:useWords(holders),utilisation:utilisation(row),memory:memory(row),power:power(row),facts:facts(row),reason:plain(row.free_reason),holders}}
+function deviceState(row){const ap=row.holders?.length;
 if(row.over)return["–","given back"];
-if(row.free_reason&&!ay)return["✕","busy"];
-if(!ay)return["○","free"];
+if(row.free_reason&&!ap)return["◼","taken"];
+if(!ap)return["○","free"];
 return(row.free??1)>0?["◐","shared"]:["●","held"]}
-function holderViews(holders,b,j){const bh=holders.map((k)=>k.task_id??k.actor_id??k.name);
-return holders.map((k,u)=>({key:bh[u],name:plain(k.name),part:(k.amount??1)===1?"":amount(k.amount??1),cell:plain(k.cell),owner:ownerOf(b,k),age:k.since?age(j-k.since):"",pid:k.pid?`pid ${k.pid}`:"",colour:colourOf(b,k.function||k.name,k.actor_id??bh[u]),fraction:Math.min(1,Math.max(0,k.amount??1)),taskId:k.task_id??"",actorId:k.task_id?"":(k.actor_id??"")}))}
+function holderViews(holders,c,k){const bX=holders.map((j)=>j.task_id??j.actor_id??j.name);
+return holders.map((j,v)=>({key:bX[v],name:plain(j.name),part:(j.amount??1)===1?"":amount(j.amount??1),cell:plain(j.cell),owner:ownerOf(c,j),age:j.since?age(k-j.since):"",pid:j.pid?`pid ${j.pid}`:"",colour:colourOf(c,j.function||j.name,j.actor_id??bX[v]),fraction:Math.min(1,Math.max(0,j.amount??1)),taskId:j.task_id??"",actorId:j.task_id?"":(j.actor_id??"")}))}
 function useWords(holders){if(!holders.length)return"nobody holds it";
-return holders.map((k)=>`${k.name} ${k.part||"1"}`).join(", ")}
-function utilisation(row){const aR=row.metrics?.utilisation_percent;
-return aR==null?null:{percent:aR,text:`${Math.round(aR)} %`}}
-function memory(row){const cx=row.metrics?.memory_used_bytes;
-const W=row.metrics?.memory_total_bytes??row.memory_bytes;
-if(cx==null||!W)return null;
-return{percent:(100*cx)/W,text:`${size(cx)} of ${size(W)}`}}
-function power(row){const c9=row.metrics?.power_watts;
-return c9==null?null:{percent:0,text:`${Math.round(c9)} W`}}
-function facts(row){const aa=[];
-if(row.metrics?.temperature_celsius!=null)aa.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
-if(row.metrics?.power_watts!=null)aa.push(`${Math.round(row.metrics.power_watts)} W`);
-return aa.join(" · ")}
-function afterEnd(b){const{shared:b2}=b.runtime;
-const ce=(a)=>(ENDED.has(a)?a:"ENDED_WITH_IT");
-const Q=(b.tasks??[]).map((row)=>({...row,state:ce(row.state),reason:ENDED.has(row.state)?row.reason:null}));
-const G={};
-for(const[a,n]of Object.entries(b.counts??{}))G[ce(a)]=(G[ce(a)]??0)+n;
-if(b2)delete G.ENDED_WITH_IT;
-return{...b,devices:(b.devices??[]).map((row)=>({...row,holders:[],free_reason:"",metrics:null,over:true})),tasks:b2?Q.filter((row)=>ENDED.has(row.state)):Q,counts:G,actors:(b.actors??[]).map((row)=>({...row,state:"DEAD",pending_calls:0})),actor_counts:{}}}
+return holders.map((j)=>`${j.name} ${j.part||"1"}`).join(", ")}
+function utilisation(row){const aT=row.metrics?.utilisation_percent;
+return aT==null?null:{percent:aT,text:`${Math.round(aT)} %`}}
+function memory(row){const cC=row.metrics?.memory_used_bytes;
+const V=row.metrics?.memory_total_bytes??row.memory_bytes;
+if(cC==null||!V)return null;
+return{percent:(100*cC)/V,text:`${size(cC)} of ${size(V)}`}}
+function power(row){const de=row.metrics?.power_watts;
+return de==null?null:{percent:0,text:`${Math.round(de)} W`}}
+function facts(row){const _=[];
+if(row.metrics?.temperature_celsius!=null)_.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
+if(row.metrics?.power_watts!=null)_.push(`${Math.round(row.metrics.power_watts)} W`);
+return _.join(" · ")}
+function afterEnd(c){const{shared:b6}=c.runtime;
+const ci=(a)=>(ENDED.has(a)?a:"ENDED_WITH_IT");
+const U=(c.tasks??[]).map((row)=>({...row,state:ci(row.state),reason:ENDED.has(row.state)?row.reason:null}));
+const F={};
+for(const[a,l]of Object.entries(c.counts??{}))F[ci(a)]=(F[ci(a)]??0)+l;
+if(b6)delete F.ENDED_WITH_IT;
+return{...c,devices:(c.devices??[]).map((row)=>({...row,holders:[],free_reason:"",metrics:null,over:true})),tasks:b6?U.filter((row)=>ENDED.has(row.state)):U,counts:F,actors:(c.actors??[]).map((row)=>({...row,state:"DEAD",pending_calls:0})),actor_counts:{}}}
 const HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 const BY_STATE={column:"",down:false};
 const NO_FILTER={state:"",cell:"",text:""};
-function sceneOf(ak,z,j){const a6=ak.lost?"the kernel has gone":!ak.ended?"":ak.runtime.shared?"left":"shut down";
-const b=a6?afterEnd(ak):ak;
-const G=taskCounts(b);
-const P=z.tab;
-const a7=b.runs?.(j,a6!=="",b);
-const Q=P==="tasks"?tasksOf(b,z,j):[];
-return{title:titleOf(b),ended:a6,counts:G,busy:a6?[]:busyOf(b),resources:resourcesOf(b,a6!==""),tabs:tabsOf(b,G,a7),...devicesOf(b,j,P==="devices"?z:null),found:(b.found??[]).map(plain),waiting:waitingViews(b,j),tasks:Q,tasksFound:z.found?.total??Q.length,foundInAll:Boolean(z.found),taskRows:(b.tasks??[]).length,taskTotal:Object.values(G).reduce((av,n)=>av+n,0),cells:P==="tasks"?cellsOf(b):[],actors:P==="actors"?actorViews(b,j):[],actorsMore:actorsMore(b),runs:a7,pastViews:b.past,timeline:P==="timeline"&&b.past?b.past.timelineOf(b,z.window,j,z.range,z.past?.runs?.data):null,accounts:P==="accounting"&&b.past?b.past.accountsView(z.past?.accounting?.data,b,j):null,alerts:alertsOf(b,j),nodes:nodesOf(b,j)}}
-function tasksOf(b,z,j){const aj=z.found;
-const rows=aj?{...b,tasks:aj.tasks,reasons:aj.reasons}:b;
-return ordered(taskViews(rows,aj?NO_FILTER:z.filter,j),z.sort??BY_STATE,z.held??null)}
-function titleOf(b){const{engine:ca,version:d3,pid:bl,shared:b2}=b.runtime;
-const cy=(b.nodes??[]).filter((e)=>e.alive!==false).length;
-return["nbaccel "+plain(d3),`${plain(ca)} engine`,cy>1?count(cy,"node"):"",bl?`head pid ${bl}`:"",b2?"shared by several notebooks":""].filter(Boolean)}
-function busyOf(b){const bU=new Map();
-for(const row of b.devices??[]){if(row.offered===false)continue;
-const U=bU.get(row.resource)??{held:0,all:0};
-U.all+=1;
-if(row.holders?.length||row.free_reason)U.held+=1;
-bU.set(row.resource,U)}
-if(bU.size)return[...bU].map(([i,{held:ay,all:J}])=>`${ay} of ${count(J,plain(i))} busy`);
-const av=(of)=>(b.nodes??[]).reduce((J,e)=>J+(e.alive===false?0:(e[of]?.CPU??0)),0);
-return av("totals")?[`${amount(av("totals")-av("available"))} of ${amount(av("totals"))} CPUs busy`]:[]}
-function resourcesOf(b,a6){const ct=new Map();
-for(const e of b.nodes??[]){for(const[i,W]of e.alive===false?[]:Object.entries(e.totals??{})){if(HIDDEN_RESOURCES.test(i))continue;
-const[cb,J]=ct.get(i)??[0,0];
-ct.set(i,[cb+(e.available?.[i]??0),J+W])}}
-return[...ct].map(([i,[cb,J]])=>`${plain(i)} ${a6?amount(J):`${amount(cb)} of ${amount(J)} free`}`)}
-function tabsOf(b,G,a7){const bt=(b.alerts??[]).length;
-const dd=(b.actors??[]).filter((row)=>row.state!=="DEAD").length+actorsMore(b);
-const tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:G.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:G.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:dd,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:bt,urgent:bt>0}];
-if(a7)tabs.push({id:"runs",label:"Runs",badge:a7.active,urgent:false});
-if((b.nodes??[]).length>1||b.arrivals?.length)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
+function sceneOf(aa,A,k){const ae=aa.lost?"the kernel has gone":!aa.ended?"":aa.runtime.shared?"left":"shut down";
+const c=ae?afterEnd(aa):aa;
+const F=taskCounts(c);
+const T=A.tab;
+const ba=c.runs?.(k,ae!=="",c);
+const U=T==="tasks"?tasksOf(c,A,k):[];
+return{title:titleOf(c),ended:ae,endedAt:ae&&`${aa.lost?"This was known":aa.runtime.shared?"Left":"Shut down"} at ${clock(aa.time??k,k)}.`,counts:F,busy:ae?[]:busyOf(c),resources:resourcesOf(c,ae!==""),tabs:tabsOf(c,F,ba),...devicesOf(c,k,T==="devices"?A:null),found:(c.found??[]).map(plain),waiting:waitingViews(c,k),tasks:U,tasksFound:A.found?.total??U.length,foundInAll:Boolean(A.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(F).reduce((aN,l)=>aN+l,0),cells:T==="tasks"?cellsOf(c):[],actors:T==="actors"?actorViews(c,k):[],actorsMore:actorsMore(c),runs:ba,pastViews:c.past,timeline:T==="timeline"&&c.past?c.past.timelineOf(c,A.window,k,A.range,A.past?.runs?.data):null,accounts:T==="accounting"&&c.past?c.past.accountsView(A.past?.accounting?.data,c,k):null,alerts:alertsOf(c,k),nodes:nodesOf(c,k)}}
+function tasksOf(c,A,k){const ao=A.found;
+const rows=ao?{...c,tasks:ao.tasks,reasons:ao.reasons}:c;
+return ordered(taskViews(rows,ao?NO_FILTER:A.filter,k),A.sort??BY_STATE,A.held??null)}
+function titleOf(c){const{engine:ce,version:eb,pid:bo,shared:b6}=c.runtime;
+const cD=(c.nodes??[]).filter((g)=>g.alive!==false).length;
+return["nbaccel "+plain(eb),`${plain(ce)} engine`,cD>1?count(cD,"node"):"",bo?`head pid ${bo}`:"",b6?"shared by several notebooks":""].filter(Boolean)}
+function busyOf(c){const bZ=new Map();
+const dA=new Set((c.nodes??[]).filter((g)=>g.alive===false).map((g)=>g.node_id));
+for(const row of c.devices??[]){if(row.offered===false||dA.has(row.node_id??""))continue;
+const G=bZ.get(row.resource)??{held:0,all:0};
+G.all+=1;
+if(row.holders?.length||row.free_reason)G.held+=1;
+bZ.set(row.resource,G)}
+if(bZ.size)return[...bZ].map(([f,{held:ap,all:P}])=>`${ap} of ${count(P,plain(f))} busy`);
+const aN=(of)=>(c.nodes??[]).reduce((P,g)=>P+(g.alive===false?0:(g[of]?.CPU??0)),0);
+return aN("totals")?[`${amount(aN("totals")-aN("available"))} of ${amount(aN("totals"))} CPUs busy`]:[]}
+function resourcesOf(c,ae){const cy=new Map();
+for(const g of c.nodes??[]){for(const[f,V]of g.alive===false?[]:Object.entries(g.totals??{})){if(HIDDEN_RESOURCES.test(f))continue;
+const[cf,P]=cy.get(f)??[0,0];
+cy.set(f,[cf+(g.available?.[f]??0),P+V])}}
+return[...cy].map(([f,[cf,P]])=>`${plain(f)} ${ae?amount(P):`${amount(cf)} of ${amount(P)} free`}`)}
+function tabsOf(c,F,ba){const a6=(c.alerts??[]).length;
+const di=(c.actors??[]).filter((row)=>row.state!=="DEAD").length+actorsMore(c);
+const tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:F.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:F.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:di,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:a6,urgent:a6>0}];
+if(ba)tabs.push({id:"runs",label:"Runs",badge:ba.active,urgent:false});
+if((c.nodes??[]).length>1||c.arrivals?.length)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
 return tabs}
-function actorsMore(b){const ab=(b.actors??[]).filter((row)=>row.state!=="DEAD").length;
-const J=Object.entries(b.actor_counts??{}).filter(([a])=>a!=="DEAD");
-return Math.max(0,J.reduce((av,[,n])=>av+n,0)-ab)}
-function alertsOf(b,j){return(b.alerts??[]).map((X,u)=>({key:`${X.since}/${u}`,kind:plain(X.kind),message:plain(X.message),age:age(j-X.since),never:(X.kind==="infeasible"&&X.task_id)||"-"})).reverse()}
-function nodesOf(b,j){const du=(b.nodes??[]).map((e)=>({key:e.node_id,name:plain(e.name),sign:e.alive===false?"✕":"●",state:e.alive===false?"gone":"alive",role:e.is_head?"head":"",resources:resourcesOf({...b,nodes:[e]},Boolean(b.ended)).join(" · "),why:plain(e.why)||whyOfNode(e,j),moves:(e.leaves_at??0)>j}));
-const dh=(b.arrivals??[]).map((R)=>({key:R.id,name:plain(R.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(j-(R.since??j))}${R.usually_s?` (usually ${duration(R.usually_s)})`:""}${R.state?`: ${plain(R.state)}`:""}`}));
-return[...du,...dh]}
-function whyOfNode(e,j){if(e.kept_by)return`stays: ${plain(e.kept_by)}`;
-if(!e.leaves_at||!e.idle_since)return"";
-const aA=e.leaves_at-j;
-return`idle for ${duration(j-e.idle_since)}, ${aA>0?`leaves in ${duration(aA)}`:"kept for a request or its type's min"}`}
+function actorsMore(c){const ag=(c.actors??[]).filter((row)=>row.state!=="DEAD").length;
+const P=Object.entries(c.actor_counts??{}).filter(([a])=>a!=="DEAD");
+return Math.max(0,P.reduce((aN,[,l])=>aN+l,0)-ag)}
+function alertsOf(c,k){return(c.alerts??[]).map((ab,v)=>({key:`${ab.since}/${v}`,kind:plain(ab.kind),message:plain(ab.message),age:age(k-ab.since),never:(ab.kind==="infeasible"&&ab.task_id)||"-"})).reverse()}
+function nodesOf(c,k){const dC=(c.nodes??[]).map((g)=>({key:g.node_id,name:plain(g.name),sign:g.alive===false?"✕":"●",state:g.alive===false?"gone":"alive",role:g.is_head?"head":"",resources:resourcesOf({...c,nodes:[g]},Boolean(c.ended)).join(" · "),why:plain(g.why)||whyOfNode(g,k),moves:(g.leaves_at??0)>k}));
+const dm=(c.arrivals??[]).map((I)=>({key:I.id,name:plain(I.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(k-(I.since??k))}${I.usually_s?` (usually ${duration(I.usually_s)})`:""}${I.state?`: ${plain(I.state)}`:""}`}));
+return[...dC,...dm]}
+function whyOfNode(g,k){if(g.kept_by)return`stays: ${plain(g.kept_by)}`;
+if(!g.leaves_at||!g.idle_since)return"";
+const aD=g.leaves_at-k;
+return`idle for ${duration(k-g.idle_since)}, ${aD>0?`leaves in ${duration(aD)}`:"kept for a request or its type's min"}`}
 const STYLE=`
 &{
 --ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
@@ -901,6 +931,15 @@ font-variant-numeric:tabular-nums}
 & p{margin:6px 0}
 & .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
 & .aside{margin-left:auto}
+& .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0}
+& .one-line{display:flex;gap:4px 14px;align-items:center;min-height:24px;white-space:nowrap;overflow:hidden}
+& .one-line .has{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
+& .one-line button,& .one-line .line,& .one-line style+*{flex:none}
+& .one-line .sign{margin:0}& .one-line .cut{vertical-align:bottom}
+& .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}
+& .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}
+& .most .runs{flex:1;min-width:0;margin:0}& .most .runs li+li{display:none}& .most .runs .line{flex-wrap:nowrap}
+& .most .alert{border-left:4px solid var(--warn);padding-left:8px}
 & button,& select,& input{font:inherit;color:var(--ink);background:transparent;
 border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
 & select,& input{background:var(--ground);border-color:var(--edge)}
@@ -925,6 +964,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
 & .goes{border:0;padding:0;min-height:0;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
 & .opens{border:0;padding:0 4px 0 0}
+& .part.failed{background:${PALETTE.failure}}
 & tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
 & tr.inner th{padding-left:18px}
 & tr.gap{border:0}
@@ -963,6 +1003,7 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 & .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
 outline:1px solid var(--edge);outline-offset:-1px}
 & .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}
+& .part.taken{width:100%;background:repeating-linear-gradient(135deg,${PALETTE.waiting} 0 3px,transparent 3px 6px)}
 & .part+.part{border-left:2px solid var(--ground)}
 & td.use .bar{width:84px;margin-bottom:3px}
 & td.use{white-space:nowrap}
@@ -979,7 +1020,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & td.number{white-space:nowrap}
 & td.share .bar{width:100%;min-width:60px;max-width:220px;height:8px}
 & .bar.plain .part{background:var(--edge)}
-& .holders ul,& .lines,& .alerts{list-style:none;margin:0;padding:0}
+& .holders ul,& .alerts{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
 & .holders .who{min-width:0;overflow-wrap:anywhere}
 & .holders .name{margin-right:8px}
@@ -988,7 +1029,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .holders{padding-right:2px;min-width:230px}
 & .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
 &{position:relative}
-& .lines,& .alerts{margin-top:6px}
+& .alerts{margin-top:6px}
 & .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
 & .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
 & .filters label{color:var(--quiet)}
@@ -1008,7 +1049,7 @@ font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-ed
 & .timeline{display:block;width:100%;height:auto}
 & .timeline text{font-size:12px;fill:var(--ink)}
 & .timeline .tick-label{fill:var(--quiet);font-size:11px}
-& .timeline .bar-name{fill:#fff;font-size:11px;pointer-events:none}
+& .timeline .bar-name{background:none;fill:var(--on);font-size:11px;pointer-events:none}
 & .timeline .tick,& .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
 & .timeline .rule{stroke-dasharray:none;opacity:.6}
 & .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
@@ -1023,7 +1064,9 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 @container (max-width:960px){& th,& td{padding-right:10px}
 & td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
 & .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
-@container (max-width:700px){& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
+@container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}
+& td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
+& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
 & .model,& .measure .bar{display:none}
 & thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 & table,& tbody{display:block}
@@ -1042,171 +1085,171 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 @media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}
 & .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
 & .tile .bar{forced-color-adjust:none}
-& .bar .part{background:Highlight!important;border-right:1px solid CanvasText}
+& .bar .part{border-right:1px solid CanvasText}
 & .swatch{forced-color-adjust:none}
 & [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
-& .timeline .run{fill:Highlight;stroke:CanvasText}& .timeline .bar-name{fill:HighlightText}}
+& .timeline .run,& .timeline .bar-name{forced-color-adjust:none}}
 ${colourRules("&")}
 `.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
-function watchVisibility(K,T){const t=K.ownerDocument;
-const db=t.defaultView??window;
-let cT=false;
-let N=null;
-const aB=(aW=false)=>{const a2=cT&&!aW&&t.visibilityState!=="hidden";
-if(a2!==N){N=a2;
-T(a2,aW)}else if(aW)T(false,true)};
-const bA=new IntersectionObserver((cG)=>{cT=cG[cG.length-1].isIntersecting;
-aB()});
-const c2=()=>aB();
-const aW=()=>aB(true);
-bA.observe(K);
-t.addEventListener("visibilitychange",c2);
-db.addEventListener("pagehide",aW);
-return()=>{bA.disconnect();
-t.removeEventListener("visibilitychange",c2);
-db.removeEventListener("pagehide",aW);
-aB(true)}}
+function watchVisibility(M,Y){const t=M.ownerDocument;
+const dg=t.defaultView??window;
+let cY=false;
+let Q=null;
+const aE=(aZ=false)=>{const a5=cY&&!aZ&&t.visibilityState!=="hidden";
+if(a5!==Q){Q=a5;
+Y(a5,aZ)}else if(aZ)Y(false,true)};
+const bE=new IntersectionObserver((cM)=>{cY=cM[cM.length-1].isIntersecting;
+aE()});
+const c8=()=>aE();
+const aZ=()=>aE(true);
+bE.observe(M);
+t.addEventListener("visibilitychange",c8);
+dg.addEventListener("pagehide",aZ);
+return()=>{bE.disconnect();
+t.removeEventListener("visibilitychange",c8);
+dg.removeEventListener("pagehide",aZ);
+aE(true)}}
 const MORE_ROWS=1000;
-function mount(place,E,cV={}){const t=place.ownerDocument;
-const g=t.createElement("div");
-const bp=t.createElement("style");
-bp.textContent=STYLE;
-g.className="nbaccel-cockpit";
-g.dataset.lmSuppressShortcuts="true";
-place.append(bp,g);
-const a=cV.state??newState(cV.details??false);
-a.goes=(cell)=>Boolean(E.go)||isHere(g,cell);
-a.retries=Boolean(E.retries);
+function mount(place,H,c_={}){const t=place.ownerDocument;
+const i=t.createElement("div");
+const bt=t.createElement("style");
+bt.textContent=STYLE;
+i.className="nbaccel-cockpit";
+i.dataset.lmSuppressShortcuts="true";
+place.append(bt,i);
+const a=c_.state??newState(c_.details??false);
+a.goes=(cell)=>Boolean(H.go)||isHere(i,cell);
+a.retries=Boolean(H.retries);
 const clock=kernelClock();
-let a2=false;
-const bi={running:(new Set())};
-let aH=0;
-const ao=()=>{aH=0;
-const b=E.snapshot();
-const cJ=g.contains(t.activeElement)?t.activeElement:null;
-if(g.clientWidth)a.room=g.clientWidth-30;
-if(!b)draw(g,drawEmpty("Waiting for the first snapshot of the cluster …"));
-else drawSnapshot(g,b,a,b.ended?(b.time??0):clock.now());
-if(cJ&&!cJ.isConnected)refocus(g,a)};
-const bG=()=>{if(a2&&!aH)aH=requestAnimationFrame(ao)};
-const cz=()=>{const b=E.snapshot();
-if(b?.time)clock.heard(b.time);
-forget(a,b);
-if(a2&&!b?.ended)aB();
-const aG=b?endings(bi,b):[];
-if(a.notices)notify(t.defaultView,aG);
-bG()};
-const bF=(j,aW=false)=>{a2=j;
-const by=j||(a.notices&&!aW);
-E.send({say:by?"visible":"hidden",view:a.id,rows:j&&a.wide?MORE_ROWS:0});
-if(j)bw.look();
-else bw.end();
-bG()};
-const cI=finder(E,a);
-const bw=historian(E,a,clock.now);
-const aB=()=>{cI.find();
-bw.look()};
-const b9=[cI.end,bw.end,E.subscribe(cz),actions(g,E,a,{redraw:bG,more:()=>bF(a2),look:aB,recall:bw.heard,now:clock.now}),watchRows(g,a,bG),watchVisibility(g,bF)];
-const dY=setInterval(bG,1000);
-cz();
-ao();
-return()=>{clearInterval(dY);
-if(aH)cancelAnimationFrame(aH);
-for(const ar of b9)ar();
-bp.remove();
-g.remove()}}
-function drawSnapshot(g,b,a,j){const z={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),past:a.past,device:a.device,tiles:a.tiles};
-const c=sceneOf(b,z,j);
-if(c.timeline)a.shown={from:c.timeline.start,to:c.timeline.start+c.timeline.seconds};
-const Y=()=>((a.only?drawOnly(c,a):drawFrame(c,a)).filter(Boolean));
-draw(g,Y());
-if(measureTiles(g,a))return drawSnapshot(g,b,a,j);
-if(a.tab==="tasks"&&measure(g,a))draw(g,Y());
-if((a.tab==="runs"||a.only)&&measureRows(g,a))draw(g,Y());
-followLog(g,a)}
-function forget(a,b){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
-if(!a.asked.size||!b)return;
-const aZ=new Set((b.actors??[]).filter((row)=>row.state!=="DEAD").map((row)=>row.actor_id));
-for(const row of b.tasks??[])if(!ENDED.has(row.state))aZ.add(row.task_id);
-for(const x of a.asked)if(!aZ.has(x))a.asked.delete(x)}
-function refocus(g,a){const dB=g.querySelector('[data-act="keep"]')??g.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
-(dB)?.focus({preventScroll:true})}
-function unpacked(ak){return{...ak,devices:rowsOf(ak.devices),tasks:rowsOf(ak.tasks)}}
+let a5=false;
+const bl={running:(new Set())};
+let bd=0;
+const au=()=>{bd=0;
+const c=H.snapshot();
+const cP=i.contains(t.activeElement)?t.activeElement:null;
+if(i.clientWidth)a.room=i.clientWidth-30;
+if(!c)draw(i,drawEmpty("Waiting for the first snapshot of the cluster …"));
+else drawSnapshot(i,c,a,c.ended?(c.time??0):clock.now());
+if(cP&&!cP.isConnected)refocus(i,a)};
+const bK=()=>{if(a5&&!bd)bd=requestAnimationFrame(au)};
+const cE=()=>{const c=H.snapshot();
+if(c?.time)clock.heard(c.time);
+forget(a,c);
+if(a5&&!c?.ended)aE();
+const aW=c?endings(bl,c):[];
+if(a.notices)notify(t.defaultView,aW);
+bK()};
+const bJ=(k,aZ=false)=>{a5=k;
+const bC=k||(a.notices&&!aZ);
+H.send({say:bC?"visible":"hidden",view:a.id,rows:k&&a.wide?MORE_ROWS:0});
+if(k)bA.look();
+else bA.end();
+bK()};
+const cO=finder(H,a);
+const bA=historian(H,a,clock.now);
+const aE=()=>{cO.find();
+bA.look()};
+const cd=[cO.end,bA.end,H.subscribe(cE),actions(i,H,a,{redraw:bK,more:()=>bJ(a5),look:aE,recall:bA.heard,now:clock.now}),watchRows(i,a,bK),watchVisibility(i,bJ)];
+const d4=setInterval(bK,1000);
+cE();
+au();
+return()=>{clearInterval(d4);
+if(bd)cancelAnimationFrame(bd);
+for(const ax of cd)ax();
+bt.remove();
+i.remove()}}
+function drawSnapshot(i,c,a,k){const A={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),past:a.past,device:a.device,tiles:a.tiles};
+const b=sceneOf(c,A,k);
+if(b.timeline)a.shown={from:b.timeline.start,to:b.timeline.start+b.timeline.seconds};
+const $=()=>((a.only?drawOnly(b,a):drawFrame(b,a)).filter(Boolean));
+draw(i,$());
+if(measureTiles(i,a))return drawSnapshot(i,c,a,k);
+if(a.tab==="tasks"&&measure(i,a))draw(i,$());
+if((a.tab==="runs"||a.only)&&measureRows(i,a))draw(i,$());
+followLog(i,a)}
+function forget(a,c){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
+if(!a.asked.size||!c)return;
+const a0=new Set((c.actors??[]).filter((row)=>row.state!=="DEAD").map((row)=>row.actor_id));
+for(const row of c.tasks??[])if(!ENDED.has(row.state))a0.add(row.task_id);
+for(const z of a.asked)if(!a0.has(z))a.asked.delete(z)}
+function refocus(i,a){const dK=i.querySelector('[data-act="keep"]')??i.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
+(dK)?.focus({preventScroll:true})}
+function unpacked(aa){return{...aa,devices:rowsOf(aa.devices),tasks:rowsOf(aa.tasks)}}
 function rowsOf(table){if(!table||Array.isArray(table))return table??[];
 const rows=Array.from({length:table.rows},()=>({...(table.same)}));
-const bf=(i,d2)=>rows.forEach((row,u)=>{const H=d2(u);
-if(H!=null)row[i]=H});
-for(const[i,bJ]of Object.entries(table.each??{}))bf(i,(u)=>bJ[u]);
-for(const[i,[dm,cn]]of Object.entries(table.of??{}))bf(i,(u)=>dm[cn[u]]);
-for(const[i,cd]of Object.entries(table.within??{})){const bJ=rowsOf(cd);
-bf(i,(u)=>bJ[u])}
-for(const[i,{sizes:dV,rows:cd}]of Object.entries(table.lists??{})){const bJ=rowsOf(cd);
-bf(i,(u)=>bJ.splice(0,dV[u]))}
+const bi=(f,ea)=>rows.forEach((row,v)=>{const J=ea(v);
+if(J!=null)row[f]=J});
+for(const[f,bN]of Object.entries(table.each??{}))bi(f,(v)=>bN[v]);
+for(const[f,[ds,cs]]of Object.entries(table.of??{}))bi(f,(v)=>ds[cs[v]]);
+for(const[f,ch]of Object.entries(table.within??{})){const bN=rowsOf(ch);
+bi(f,(v)=>bN[v])}
+for(const[f,{sizes:d1,rows:ch}]of Object.entries(table.lists??{})){const bN=rowsOf(ch);
+bi(f,(v)=>bN.splice(0,d1[v]))}
 return rows}
-function takePlaces(t,i,dS){const aw=new Map();
-const c0=(place)=>{if(!aw.has((place)))aw.set((place),dS((place)))};
-const c1=(e)=>{if(e.nodeType!==1)return;
-const K=(e);
-if(K.classList.contains(i))c0(K);
-for(const place of K.getElementsByClassName(i))c0(place)};
-const bA=new MutationObserver((dN)=>{for(const[place,cf]of aw){if(place.isConnected)continue;
-aw.delete(place);
-cf()}
-for(const bD of dN)for(const e of bD.addedNodes)if(e.isConnected)c1(e)});
-bA.observe(t,{childList:true,subtree:true});
-c1(t.documentElement);
-return()=>{bA.disconnect();
-for(const cf of aw.values())cf()}}
-function cover(place,bf){const cY=([...place.children]);
-const aZ=place.ownerDocument.createElement("div");
-for(const R of cY)R.style.display="none";
-place.append(aZ);
-const ar=bf(aZ);
-return()=>{ar();
-aZ.remove();
-for(const R of cY)R.style.display=""}}
-const PARTS={h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,plain,stateWord,colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN,inSight};
-function loadedFrom(A,d$,T){let z=false;
-let cO=null;
-return()=>{const bb=A.get(d$);
-if(bb&&!z){z=true;
-import(URL.createObjectURL(new Blob([bb],{type:"text/javascript"}))).then((ch)=>{cO=ch.default(PARTS);
-T()})}
-return cO}}
-function pastOf(A,T){return loadedFrom(A,"past_code",T)}
-function runsOf(A,T){const ch=loadedFrom(A,"runs_code",T);
+function takePlaces(t,f,d_){const az=new Map();
+const c5=(place)=>{if(!az.has((place)))az.set((place),d_((place)))};
+const c6=(g)=>{if(g.nodeType!==1)return;
+const M=(g);
+if(M.classList.contains(f))c5(M);
+for(const place of M.getElementsByClassName(f))c5(place)};
+const bE=new MutationObserver((dW)=>{for(const[place,cj]of az){if(place.isConnected)continue;
+az.delete(place);
+cj()}
+for(const bH of dW)for(const g of bH.addedNodes)if(g.isConnected)c6(g)});
+bE.observe(t,{childList:true,subtree:true});
+c6(t.documentElement);
+return()=>{bE.disconnect();
+for(const cj of az.values())cj()}}
+function cover(place,bi){const c1=([...place.children]);
+const a0=place.ownerDocument.createElement("div");
+for(const I of c1)I.style.display="none";
+place.append(a0);
+const ax=bi(a0);
+return()=>{ax();
+a0.remove();
+for(const I of c1)I.style.display=""}}
+const PARTS={h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,hostWords,plain,stateWord,colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN,inSight};
+function loadedFrom(B,d7,Y){let A=false;
+let cU=null;
+return()=>{const bg=B.get(d7);
+if(bg&&!A){A=true;
+import(URL.createObjectURL(new Blob([bg],{type:"text/javascript"}))).then((cl)=>{cU=cl.default(PARTS);
+Y()})}
+return cU}}
+function pastOf(B,Y){return loadedFrom(B,"past_code",Y)}
+function runsOf(B,Y){const cl=loadedFrom(B,"runs_code",Y);
 let q="";
 let r=null;
-return()=>{const[cE,j]=[ch(),A.get("runs")];
-if(cE&&j!==q)r=cE(JSON.parse((q=j)));
+return()=>{const[cK,k]=[cl(),B.get("runs")];
+if(cK&&k!==q)r=cK(JSON.parse((q=k)));
 return r}}
 const OF="nbaccel-of-";
-function sourceOf(A){let q="";
-let cl=null;
-let cg=false;
-let cu=()=>{};
-const a7=runsOf(A,()=>cu());
-const bk=pastOf(A,()=>cu());
-return{snapshot(){const j=A.get("snapshot");
-if(j!==q){q=j;
-cl=j?unpacked(JSON.parse(j)):null}
-const ab=cl&&{...cl,runs:a7(),past:bk()};
-return cg&&ab?{...ab,ended:true,lost:cg}:ab},subscribe(T){const c5=()=>{cg=true;
-T()};
-cu=T;
-A.on("change:snapshot",T);
-A.on("change:runs",T);
-A.on("change:past_code",T);
-A.on("comm_live_update",c5);
-return()=>{A.off("change:snapshot",T);
-A.off("change:runs",T);
-A.off("change:past_code",T);
-A.off("comm_live_update",c5)}},listen(bg){A.on("msg:custom",bg);
-return()=>A.off("msg:custom",bg)},send:(B)=>A.send(B),retries:true}}
-function render({model:A,el:dn}){return mount(dn,sourceOf(A),{state:newState(Boolean(A.get("details")))})}
-function initialize({model:A}){const c_=new WeakMap();
-return takePlaces(document,A.get("place"),(place)=>{const a=c_.get(place)??newState(place.classList.contains("nbaccel-details"));
-a.only=[...place.classList].find((i)=>i.startsWith(OF))?.slice(OF.length)??"";
-c_.set(place,a);
-return cover(place,(aZ)=>mount(aZ,sourceOf(A),{state:a}))})}
+function sourceOf(B){let q="";
+let cp=null;
+let ck=false;
+let cz=()=>{};
+const ba=runsOf(B,()=>cz());
+const bn=pastOf(B,()=>cz());
+return{snapshot(){const k=B.get("snapshot");
+if(k!==q){q=k;
+cp=k?unpacked(JSON.parse(k)):null}
+const ag=cp&&{...cp,runs:ba(),past:bn()};
+return ck&&ag?{...ag,ended:true,lost:ck}:ag},subscribe(Y){const db=()=>{ck=true;
+Y()};
+cz=Y;
+B.on("change:snapshot",Y);
+B.on("change:runs",Y);
+B.on("change:past_code",Y);
+B.on("comm_live_update",db);
+return()=>{B.off("change:snapshot",Y);
+B.off("change:runs",Y);
+B.off("change:past_code",Y);
+B.off("comm_live_update",db)}},listen(bj){B.on("msg:custom",bj);
+return()=>B.off("msg:custom",bj)},send:(C)=>B.send(C),retries:true}}
+function render({model:B,el:dt}){return mount(dt,sourceOf(B),{state:newState(Boolean(B.get("details")))})}
+function initialize({model:B}){const c3=new WeakMap();
+return takePlaces(document,B.get("place"),(place)=>{const a=c3.get(place)??newState(place.classList.contains("nbaccel-details"));
+a.only=[...place.classList].find((f)=>f.startsWith(OF))?.slice(OF.length)??"";
+c3.set(place,a);
+return cover(place,(a0)=>mount(a0,sourceOf(B),{state:a}))})}
 export default{initialize,render};

@@ -1,210 +1,226 @@
 // A part of nbaccel's cockpit, joined from nbaccel/notebook/past/ by tools/join_cockpit.py. Change it there.
-export default function(bc){const{LAST_MINUTE,WHOLE_RUN,age,button,cell,cellWords,clock,colourOf,count,deviceLabels,duration,empty,h,laneName,nameOf,plain,stateWord,subjectOf,table}=bc;
+export default function(bf){const{LAST_MINUTE,WHOLE_RUN,age,button,cell,cellWords,clock,colourOf,count,deviceLabels,duration,empty,h,hostWords,laneName,nameOf,plain,stateWord,subjectOf,table}=bf;
+const ABOUT=20;
 const MOST_ACCOUNTS=50;
-function withAccounts(d,e){const D=e.time;
-const aw=(a9,f,a3)=>new Map([...(a9??[]),...f.map((row)=>([a3(row),{...row,at:D}]))]);
-return{since:e.seq,functions:aw(d?.functions,e.functions,(row)=>row.name),cells:aw(d?.cells,e.cells,(row)=>`${row.job} ${row.name}`),devices:aw(d?.devices,e.devices,(row)=>row.device),known:e.known_seconds,held:e.held_seconds,at:D,leftOut:d?d.leftOut:e.left_out,hues:{...d?.hues,...e.hues}}}
-function accountsView(n,c,a){if(!n)return null;
-const used=(row)=>row.device_seconds+row.devices*Math.max(0,a-row.at);
-const f=(a7)=>[...a7].sort(([,z],[,A])=>used(A)-used(z)||A.seconds-z.seconds);
-const[J,E]=[f(n.functions),f(n.cells).filter(([,row])=>row.name)];
-const I=J.reduce((ac,[,row])=>ac+used(row),0);
-const aO=([K,row],aH)=>({key:K,name:aH?cellWords(c,{job:row.job,cell:row.name}):plain(row.name),runs:String(row.runs),failed:row.failed?String(row.failed):"",took:duration(row.seconds+row.running*Math.max(0,a-row.at)),used:seconds(used(row)),share:I>0?used(row)/I:0,colour:aH?-1:colourOf({...c,hues:n.hues},row.name)});
-const a$=[...n.devices.values()].reduce((ac,row)=>ac+row.devices,0);
-const aL=Math.max(0,a-n.at);
-const B=n.known+aL*n.devices.size;
-const a0=B>0?`, devices idle ${percent(1-(n.held+aL*a$)/B)} of the time`:"";
-return{total:`${seconds(I)} device-seconds in all${a0}`,functions:J.slice(0,MOST_ACCOUNTS).map((row)=>aO(row,false)),cells:E.slice(0,MOST_ACCOUNTS).map((row)=>aO(row,true)),devices:heldViews(n,c,a),more:n.leftOut+Math.max(0,J.length-MOST_ACCOUNTS)+Math.max(0,E.length-MOST_ACCOUNTS)}}
-function heldViews(n,c,a){const aa=new Map([...deviceLabels(c.devices??[])].map(([row,g])=>[laneName(row),g]));
-const an=(c.nodes??[]).length>1;
-const bj=[...n.devices.values()].map((row)=>{const aF=row.held_seconds+row.devices*Math.max(0,a-row.at);
-const[al,T,...R]=row.device.split("/");
-const g=aa.get(an?row.device:`/${T}/${R.join("/")}`)??plain(`${T} ${R.join("/")}`);
-const q=(c.nodes??[]).find((F)=>an&&F.node_id.startsWith(al))?.name;
-const share=a>row.since?Math.min(1,aF/(a-row.since)):0;
-return{key:row.device,label:[plain(q),g].filter(Boolean).join(" "),held:duration(aF),share,idle:a>row.since?percent(1-share):"unknown"}});
-return bj.sort((z,A)=>z.share-A.share)}
+function withAccounts(d,f){const z=f.time;
+const ay=(bc,e,a5)=>new Map([...(bc??[]),...e.map((row)=>([a5(row),{...row,at:z}]))]);
+return{since:f.seq,functions:ay(d?.functions,f.functions,(row)=>row.name),cells:ay(d?.cells,f.cells,(row)=>`${row.job} ${row.name}`),devices:ay(d?.devices,f.devices,(row)=>row.device),known:f.known_seconds,held:f.held_seconds,at:z,leftOut:d?d.leftOut:f.left_out,hues:{...d?.hues,...f.hues}}}
+function accountsView(o,c,b){if(!o)return null;
+const used=(row)=>row.device_seconds+row.devices*Math.max(0,b-row.at);
+const e=(a9)=>[...a9].sort(([,u],[,v])=>used(v)-used(u)||v.seconds-u.seconds);
+const[O,H]=[e(o.functions),e(o.cells).filter(([,row])=>row.name)];
+const G=O.reduce((af,[,row])=>af+used(row),0);
+const aa=([J,row],aK)=>({key:J,name:aK?cellWords(c,{job:row.job,cell:row.name}):plain(row.name),runs:String(row.runs),failed:row.failed?String(row.failed):"",took:duration(row.seconds+row.running*Math.max(0,b-row.at)),used:seconds(used(row)),share:G>0?used(row)/G:0,colour:aK?-1:colourOf({...c,hues:o.hues},row.name)});
+const a1=[...o.devices.values()].reduce((af,row)=>af+row.devices,0);
+const aO=Math.max(0,b-o.at);
+const D=o.known+aO*o.devices.size;
+const a2=D>0?`, devices idle ${percent(1-(o.held+aO*a1)/D)} of the time`:"";
+return{total:`${seconds(G)} device-seconds in all${a2}`,functions:O.slice(0,MOST_ACCOUNTS).map((row)=>aa(row,false)),cells:H.slice(0,MOST_ACCOUNTS).map((row)=>aa(row,true)),devices:heldViews(o,c,b),more:o.leftOut+Math.max(0,O.length-MOST_ACCOUNTS)+Math.max(0,H.length-MOST_ACCOUNTS)}}
+function heldViews(o,c,b){const Y=new Map([...deviceLabels(c.devices??[])].map(([row,i])=>[laneName(row),i]));
+const ap=(c.nodes??[]).length>1;
+const bm=[...o.devices.values()].map((row)=>{const aI=row.held_seconds+row.devices*Math.max(0,b-row.at);
+const[C,_,...X]=row.device.split("/");
+const i=Y.get(ap?row.device:`/${_}/${X.join("/")}`)??plain(`${_} ${X.join("/")}`);
+const l=(c.nodes??[]).find((I)=>ap&&I.node_id.startsWith(C))?.name;
+const share=b>row.since?Math.min(1,aI/(b-row.since)):0;
+return{key:row.device,label:[hostWords(plain(l)),i].filter(Boolean).join(" "),held:duration(aI),share,idle:b>row.since?percent(1-share):"unknown"}});
+const aN=new Map([...Y.keys()].map((J,z)=>[J,z]));
+const aP=(aa)=>aN.get(aa.key)??aN.get(aa.key.slice(aa.key.indexOf("/")))??0;
+return bm.sort((u,v)=>Math.round(ABOUT*u.share)-Math.round(ABOUT*v.share)||aP(u)-aP(v))}
 function percent(share){return`${Math.round(100*Math.max(0,share))} %`}
-function seconds(ad){return ad<100?String(Math.round(ad*10)/10):String(Math.round(ad))}
-function drawAccounts({accounts:n}){if(!n)return[empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After","f.remote()")];
-const{functions:J,cells:E,devices:_,more:aK}=n;
-const a8=!J.length&&empty("Nothing has run yet. A remote function that is called is counted here:","f.remote()");
-return[a8||h("p",{key:"total"},h("strong",{},n.total)),J.length>0&&used("By function","Function",J),E.length>0&&used("By cell","Cell",E),_.length>0&&table("By device",["Device","Held","Held share","Idle"],_.map(heldRow)),aK>0&&h("p",{class:"quiet more",key:"more"},`and ${aK} more rows`)]}
-function used(bh,bk,f){const aC=f.some((row)=>row.failed);
-return table(bh,[bk,"Runs",...(aC?["Failed"]:[]),"Took in all","Device-seconds","Share"],f.map((row)=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),aC&&number("failed",row.failed),number("took",row.took),number("device-s",row.used),cell(share(row.share,row.colour),"share"))))}
+function seconds(ag){return ag<100?String(Math.round(ag*10)/10):String(Math.round(ag))}
+function drawAccounts({accounts:o}){if(!o)return null;
+const{functions:O,cells:H,devices:ae,more:aM}=o;
+const bb=!O.length&&empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After","f.remote()");
+return[bb||h("p",{key:"total"},h("strong",{},o.total)),O.length>0&&used("By function","Function",O),H.length>0&&used("By cell","Cell",H),ae.length>0&&table("By device",["Device","Held","Held share","Idle"],ae.map(heldRow)),aM>0&&h("p",{class:"quiet more",key:"more"},`and ${aM} more rows`)]}
+function used(bk,bn,e){const aG=e.some((row)=>row.failed);
+return table(bk,[bn,"Runs",...(aG?["Failed"]:[]),"Took in all","Device-seconds","Share"],e.map((row)=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),aG&&number("failed",row.failed),number("took",row.took),number("device-s",row.used),cell(share(row.share,row.colour),"share"))))}
 function heldRow(row){return h("tr",{key:row.key},h("th",{scope:"row"},h("span",{class:"label"},row.label)),number("held",row.held),cell(share(row.share,-1),"share"),number("idle",row.idle))}
-function number(aZ,V){return h("td",{class:"number","data-head":aZ},V)}
-function share(bb,Y){return h("span",{class:Y<0?"bar plain":"bar","aria-hidden":"true"},h("span",{class:Y<0?"part":`part c${Y}`,style:`width:${Math.round(1000*bb)/10}%`}))}
+function number(a$,aB){return h("td",{class:"number","data-head":a$},aB)}
+function share(be,N){return h("span",{class:N<0?"bar plain":"bar","aria-hidden":"true"},h("span",{class:N<0?"part":`part c${N}`,style:`width:${Math.round(1000*be)/10}%`}))}
 const TRACK=20;
 const GAP=8;
 const DEPTH=28;
 const BAND=15;
 const AXIS=18;
+const MOST_NAMES=8;
 const NARROW=640;
-function drawTimeline({timeline:t,ended:aU},m){if(!t)return[];
-const aA=(af,g)=>button(g,{"data-act":"window","data-window":af,"aria-pressed":String(!m.range&&m.window===af)});
-const aQ=(bg,X,g)=>button(bg,{"data-act":"zoom","data-by":X,"aria-label":g,title:g});
-const bi=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},aA(LAST_MINUTE,"Last minute"),aA(WHOLE_RUN,"Whole run"),aQ("+",0.5,"Zoom in"),aQ("−",2,"Zoom out"),m.range&&button("Follow",{"data-act":"follow",title:"Show what happens now"}),button("Save as Chrome trace",{"data-act":"trace"}));
-const av=t.lanes.some((lane)=>lane.bars.length)||t.depth.most>0;
-if(!av&&!m.range&&(aU||m.window===WHOLE_RUN))return[empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:","f.remote()")];
-const a_=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
-const bd=!av&&h("p",{class:"quiet",key:"quiet"},"Nothing ran in this time. A call makes a bar here: ",h("code",{},"f.remote()"));
-return[bi,bd,...(av||m.range?[lanes(t,m),a_,hoverCard(t,m)]:[])]}
-function lanes(t,m){const v=m.room;
-const k=v<NARROW?84:116;
-m.lanes={width:v,left:k,right:v-10};
-const be=(v-10-k)/t.seconds;
-const p=(seconds)=>round(k+seconds*be);
-let u=4;
-const $=[];
-for(const lane of t.lanes){const r=u;
-const Q=lane.tracks*TRACK;
-u+=Q+GAP;
-$.push(h("g",{key:lane.key},laneLabel(lane.label,k,r+Q/2),h("line",{x1:k,x2:v-10,y1:r+Q+GAP/2,y2:r+Q+GAP/2,class:"rule"}),lane.bars.map((b)=>barShape(b,p,r))))}
-if(t.depth.most>0){$.push(strip(t,p,k,u));
-u+=DEPTH+GAP}
-const U=t.ticks.map((H)=>h("line",{key:H.label,x1:p(H.at),x2:p(H.at),y1:0,y2:u,class:"tick"}));
-return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},axis(t,p,k,v),h("svg",{viewBox:`0 0 ${v} ${u}`,role:"img","aria-label":t.words,class:"timeline"},U,$))}
-function axis({ticks:U,bands:ay},p,k,v){const ax=Math.max(0,...ay.map((s)=>s.track+1));
-const Q=AXIS+ax*BAND;
-const aa=U.map((H)=>h("text",{key:H.label,x:Math.min(p(H.at),v-10),y:12,class:"tick-label","text-anchor":H.label==="now"?"end":"middle"},H.label));
-const $=ay.map((s)=>{const[from,r]=[p(s.from),AXIS+s.track*BAND];
-const aP=Math.max(2,round(p(s.to)-from));
-return h("g",{key:s.label},h("rect",{x:from,y:r,width:aP,height:BAND-2,rx:2,class:"band"},h("title",{},`cell ${s.label}`)),aP>7*s.label.length+4&&h("text",{x:from+4,y:r+BAND/2-1,class:"tick-label","dominant-baseline":"central"},s.label))});
-return h("div",{class:"axis",key:"axis"},h("svg",{viewBox:`0 0 ${v} ${Q}`,class:"timeline","aria-hidden":"true"},ax>0&&laneLabel("cells",k,AXIS+(ax*BAND)/2-1),aa,$))}
-function laneLabel(g,k,r){const aj=Math.floor((k-12)/6.6);
-const aN=g.length>aj?`${g.slice(0,aj-1)}…`:g;
-return h("text",{x:k-10,y:r,class:"lane","text-anchor":"end","dominant-baseline":"central"},aN,aN!==g&&h("title",{},g))}
-function strip({depth:Z,seconds},p,k,u){const r=(N)=>round(u+DEPTH-(N/Z.most)*(DEPTH-4));
-const w=Z.steps.map(({at:D,waiting:N})=>`H${p(D)}V${r(N)}`).join("");
-const V=`at most ${Z.most} waited`;
-return h("g",{key:"depth"},laneLabel("waiting",k,u+DEPTH/2),h("path",{class:"depth",d:`M${p(0)} ${r(0)}${w}H${p(seconds)}V${r(0)}Z`},h("title",{},V)),h("text",{x:k+4,y:u+11,class:"tick-label"},V))}
-function barShape(b,p,r){const k=p(b.from);
-const v=Math.max(1.5,round(p(b.to)-k));
-const u=r+b.track*TRACK;
-const q=b.state==="failed"?`✕ ${b.name}`:b.name;
-const aX=v>8*q.length+8;
-return h("g",{key:b.key},h("rect",{x:k,y:u+1,width:v,height:TRACK-2,rx:2,class:`run c${b.colour} ${b.state}`,"data-bar":b.key}),aX&&h("text",{x:k+6,y:u+TRACK/2,class:"bar-name","dominant-baseline":"central"},q))}
-function hoverCard({lanes:I},{hover:ai}){const lane=ai.bar?I.find((F)=>F.bars.some((b)=>b.key===ai.bar)):null;
-const b=lane?.bars.find((F)=>F.key===ai.bar);
-if(!lane||!b)return null;
-return h("div",{class:"hover",key:"hover",style:ai.style},h("div",{},h("span",{class:`swatch c${b.colour}`,"aria-hidden":"true"}),h("span",{class:"name"},b.name)),[lane.label,...b.facts].map((aB)=>h("div",{key:aB,class:"quiet small"},aB)))}
-function round(ad){return Math.round(ad*10)/10}
+function drawTimeline({timeline:t,ended:aX},n){if(!t)return[];
+const aE=(ab,i)=>button(i,{"data-act":"window","data-window":ab,"aria-pressed":String(!n.range&&n.window===ab)});
+const aT=(bj,ad,i)=>button(bj,{"data-act":"zoom","data-by":ad,"aria-label":i,title:i});
+const bl=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},aE(LAST_MINUTE,"Last minute"),aE(WHOLE_RUN,"Whole run"),aT("+",0.5,"Zoom in"),aT("−",2,"Zoom out"),n.range&&button("Follow",{"data-act":"follow",title:"Show what happens now"}),button("Save as Chrome trace",{"data-act":"trace"}));
+const ax=t.lanes.some((lane)=>lane.bars.length)||t.depth.most>0;
+if(!ax&&!n.range&&(aX||n.window===WHOLE_RUN))return[empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:","f.remote()")];
+const a0=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
+const bg=!ax&&h("p",{class:"quiet",key:"quiet"},"Nothing ran in this time. A call makes a bar here: ",h("code",{},"f.remote()"));
+return[bl,bg,...(ax||n.range?[lanes(t,n),names(t),a0,hoverCard(t,n)]:[])]}
+function names({lanes:G}){const ao=new Map();
+for(const a of G.flatMap((lane)=>lane.bars)){ao.set(a.of,{runs:(ao.get(a.of)?.runs??0)+a.number,colour:ao.get(a.of)?.colour??a.colour})}
+const ba=[...ao].sort((u,v)=>v[1].runs-u[1].runs).slice(0,MOST_NAMES);
+return h("p",{class:"line small",key:"names"},ba.map(([l,{runs:number,colour:N}])=>h("span",{key:l,class:"nowrap"},h("span",{class:`swatch c${N}`,"aria-hidden":"true"})," ",nameOf(l),number>1&&` × ${number}`)))}
+function lanes(t,n){const x=n.room;
+const k=x<NARROW?84:116;
+n.lanes={width:x,left:k,right:x-10};
+const bh=(x-10-k)/t.seconds;
+const q=(seconds)=>round(k+seconds*bh);
+let r=4;
+const U=[];
+let C=("");
+for(const lane of t.lanes){if(lane.node&&lane.node!==C){U.push(h("text",{key:`node ${lane.node}`,x:4,y:r+BAND/2,class:"tick-label","dominant-baseline":"central"},lane.node));
+r+=BAND}
+C=lane.node;
+const s=r;
+const W=lane.tracks*TRACK;
+r+=W+GAP;
+U.push(h("g",{key:lane.key},laneLabel(lane.label,k,s+W/2),h("line",{x1:k,x2:x-10,y1:s+W+GAP/2,y2:s+W+GAP/2,class:"rule"}),lane.bars.map((a)=>barShape(a,q,s))))}
+if(t.depth.most>0){U.push(strip(t,q,k,r));
+r+=DEPTH+GAP}
+const $=t.ticks.map((M)=>h("line",{key:M.label,x1:q(M.at),x2:q(M.at),y1:0,y2:r,class:"tick"}));
+return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},axis(t,q,k,x),h("svg",{viewBox:`0 0 ${x} ${r}`,role:"img","aria-label":t.words,class:"timeline"},$,U))}
+function axis({ticks:$,bands:aC},q,k,x){const aA=Math.max(0,...aC.map((w)=>w.track+1));
+const W=AXIS+aA*BAND;
+const Y=$.map((M)=>h("text",{key:M.label,x:Math.min(q(M.at),x-10),y:12,class:"tick-label","text-anchor":M.label==="now"?"end":"middle"},M.label));
+const U=aC.map((w)=>{const[from,s]=[q(w.from),AXIS+w.track*BAND];
+const aS=Math.max(2,round(q(w.to)-from));
+return h("g",{key:w.label},h("rect",{x:from,y:s,width:aS,height:BAND-2,rx:2,class:"band"},h("title",{},`cell ${w.label}`)),aS>7*w.label.length+4&&h("text",{x:from+4,y:s+BAND/2-1,class:"tick-label","dominant-baseline":"central"},w.label))});
+return h("div",{class:"axis",key:"axis"},h("svg",{viewBox:`0 0 ${x} ${W}`,class:"timeline","aria-hidden":"true"},aA>0&&laneLabel("cells",k,AXIS+(aA*BAND)/2-1),Y,U))}
+function laneLabel(i,k,s){const E=Math.floor((k-12)/6.6);
+const aR=i.length>E?`${i.slice(0,E-1)}…`:i;
+return h("text",{x:k-10,y:s,class:"lane","text-anchor":"end","dominant-baseline":"central"},aR,aR!==i&&h("title",{},i))}
+function strip({depth:T,seconds},q,k,r){const s=(R)=>round(r+DEPTH-(R/T.most)*(DEPTH-4));
+const y=T.steps.map(({at:z,waiting:R})=>`H${q(z)}V${s(R)}`).join("");
+return h("g",{key:"depth"},laneLabel("waiting",k,r+DEPTH/2-6),h("text",{x:k-10,y:r+DEPTH/2+8,class:"tick-label","text-anchor":"end","dominant-baseline":"central"},T.words),h("path",{class:"depth",d:`M${q(0)} ${s(0)}${y}H${q(seconds)}V${s(0)}Z`},h("title",{},`${T.words} waited`)))}
+function barShape(a,q,s){const k=q(a.from);
+const x=Math.max(1.5,round(q(a.to)-k));
+const r=s+a.track*TRACK;
+const l=a.state==="failed"?`✕ ${a.name}`:a.name;
+const az=Math.floor((x-10)/7);
+const L=l.length<=az?l:az>4?`${l.slice(0,az-1)}…`:"";
+return h("g",{key:a.key},h("rect",{x:k,y:r+1,width:x,height:TRACK-2,rx:2,class:`run c${a.colour} ${a.state}`,"data-bar":a.key}),L&&h("text",{x:k+6,y:r+TRACK/2,class:`bar-name c${a.colour}`,"dominant-baseline":"central"},L))}
+function hoverCard({lanes:G},{hover:al}){const lane=al.bar?G.find((I)=>I.bars.some((a)=>a.key===al.bar)):null;
+const a=lane?.bars.find((I)=>I.key===al.bar);
+if(!lane||!a)return null;
+return h("div",{class:"hover",key:"hover",style:al.style},h("div",{},h("span",{class:`swatch c${a.colour}`,"aria-hidden":"true"}),h("span",{class:"name"},a.name)),[[lane.node,lane.label].filter(Boolean).join(" · "),...a.facts].map((aF)=>h("div",{key:aF,class:"quiet small"},aF)))}
+function round(ag){return Math.round(ag*10)/10}
 const COARSE=8;
-function withRuns(d,e){const aG={...d?.hues,...e.hues};
-if(e.whole||!d)return{since:e.seq,whole:e,later:null,hues:aG};
-const a2=e.grain_s>COARSE*d.whole.grain_s;
-return{...d,since:a2?0:d.whole.seq,later:e,hues:aG}}
-function pastRows(L,c,a){const{whole:ae,later:S}=L;
-const a5=S??ae;
-const aT={...c,hues:{...L.hues,...c.hues}};
-const f=(e,aD)=>{const a4=new Map(e.kinds.map((y)=>[y.index,y]));
-return(aD?e.running:e.ended).flatMap(({lane,bars:W})=>W.map((b)=>row(e,laneIn(e.lanes[lane],c),b,(a4.get(b[0])),aT,aD,a)))};
-return[...f(ae,false),...(S?f(S,false):[]),...f(a5,true)]}
-function row(e,lane,[,from,ao,number=1,aM=0,ap=0],y,c,aE,a){const i=e.origin+from/1000;
-const x=aE?(c.ended?a:null):i+ao/1000;
-const m=aE&&c.ended?"ENDED_WITH_IT":y.state==="DEAD"?"ENDED":y.state;
-return{task_id:`${lane} ${y.index} ${from} ${number} ${aM}`,lane,name:plain(y.function)+(number<0?" and others":""),state:number<0?"":m,number:Math.abs(number),submitted_at:i-ap/1000,started_at:i,finished_at:x,cell:cellWords(c,y),band:y.job?"":plain(y.cell).split(" ",1)[0],colour:colourOf(c,y.function)+aM}}
+function withRuns(d,f){const aJ={...d?.hues,...f.hues};
+if(f.whole||!d)return{since:f.seq,whole:f,later:null,hues:aJ};
+const a4=f.grain_s>COARSE*d.whole.grain_s;
+return{...d,since:a4?0:d.whole.seq,later:f,hues:aJ}}
+function pastRows(P,c,b){const{whole:ah,later:Z}=P;
+const a7=Z??ah;
+const aW={...c,hues:{...P.hues,...c.hues}};
+const e=(f,aH)=>{const a6=new Map(f.kinds.map((B)=>[B.index,B]));
+return(aH?f.running:f.ended).flatMap(({lane,bars:ac})=>ac.map((a)=>row(f,laneIn(f.lanes[lane],c),a,(a6.get(a[0])),aW,aH,b)))};
+return[...e(ah,false),...(Z?e(Z,false):[]),...e(a7,true)]}
+function row(f,lane,[,from,aq,number=1,aQ=0,ar=0],B,c,ak,b){const g=f.origin+from/1000;
+const A=ak?(c.ended?b:null):g+aq/1000;
+const n=ak&&c.ended?"ENDED_WITH_IT":B.state==="DEAD"?"ENDED":B.state;
+return{task_id:`${lane} ${B.index} ${from} ${number} ${aQ}`,lane,name:plain(B.function)+(number<0?" and others":""),state:number<0?"":n,number:Math.abs(number),submitted_at:g-ar/1000,started_at:g,finished_at:A,cell:cellWords(c,B),band:B.job?"":plain(B.cell).split(" ",1)[0],colour:colourOf(c,B.function)+aQ}}
 function laneIn(lane,c){return(c.nodes??[]).length>1||!lane.includes("/")?lane:lane.slice(lane.indexOf("/"))}
-function depthOf(f,i,j,a){const aq=new Map();
-const az=(D,X)=>aq.set(D,(aq.get(D)??0)+X);
-for(const row of f){const from=row.submitted_at;
-const M=row.started_at??row.finished_at??a;
-if(from==null||M<i||from>j||M-from<0.01)continue;
-az(Math.max(0,from-i),1);
-az(Math.min(j,M)-i,-1)}
-let N=0;
-const w=[...aq].sort((z,A)=>z[0]-A[0]).map(([D,X])=>({at:D,waiting:(N+=X)}));
-return{steps:w,most:Math.max(0,...w.map((o)=>o.waiting))}}
-function depthOfMeans({whole:ae,later:S},i,j){let w=[];
-for(const e of S?[ae,S]:[ae]){w=w.filter((o)=>o.at<e.waiting_from-i);
-e.waiting.forEach((N,a1)=>w.push({at:e.waiting_from+a1*e.waiting_step_s-i,waiting:N}))}
-const d=w.filter((o)=>o.at<=0).pop();
-const ab=w.filter((o)=>o.at>0&&o.at<j-i);
-if(d)ab.unshift({at:0,waiting:d.waiting});
-return{steps:ab,most:Math.round(10*Math.max(0,...ab.map((o)=>o.waiting)))/10}}
+function depthOf(e,g,j,b){const at=new Map();
+const aD=(z,ad)=>at.set(z,(at.get(z)??0)+ad);
+for(const row of e){const from=row.submitted_at;
+const Q=row.started_at??row.finished_at??b;
+if(from==null||Q<g||from>j||Q-from<0.01)continue;
+aD(Math.max(0,from-g),1);
+aD(Math.min(j,Q)-g,-1)}
+let R=0;
+const y=[...at].sort((u,v)=>u[0]-v[0]).map(([z,ad])=>({at:z,waiting:(R+=ad)}));
+const E=Math.max(0,...y.map((p)=>p.waiting));
+return{steps:y,most:E,words:`most ${E}`}}
+function depthOfMeans({whole:ah,later:Z},g,j){let y=[];
+for(const f of Z?[ah,Z]:[ah]){y=y.filter((p)=>p.at<f.waiting_from-g);
+f.waiting.forEach((R,a3)=>y.push({at:f.waiting_from+a3*f.waiting_step_s-g,waiting:R}))}
+const d=y.filter((p)=>p.at<=0).pop();
+const L=y.filter((p)=>p.at>0&&p.at<j-g);
+if(d)L.unshift({at:0,waiting:d.waiting});
+const E=Math.max(0,...L.map((p)=>p.waiting));
+return{steps:L,most:E,words:`about ${Math.max(1,Math.round(E))}`}}
 const PIXELS=900;
 const MOST_TRACKS=6;
 const MOST_BANDS=3;
-function timelineOf(c,af,a,l=null,L=null){const f=L?pastRows(L,c,a):[...(c.tasks??[]),...holdingActors(c)].map((row)=>rowOf(row,c));
-const aW=f.reduce((a6,row)=>Math.min(a6,row.submitted_at??row.started_at??a),a-1);
-const i=l?.from??(af===WHOLE_RUN?aW:a-af);
-const j=l?.to??a;
-const lanes=lanesOf(c,f).map(({key:K,label:g,rows:f})=>lane(K,g,f,{from:i,to:j},a));
-const ab=lanes.reduce((ac,F)=>ac+F.bars.reduce((I,b)=>I+b.number,0),0);
-const V=`${count(ab,"task run")} on ${count(lanes.length,"lane")} in ${age(j-i)}`;
-const Z=L?depthOfMeans(L,i,j):depthOf(f,i,j,a);
-return{start:i,seconds:j-i,lanes,ticks:ticksOf(i,j,a),bands:bandsOf(f,{from:i,to:j},a),depth:Z,words:V}}
-function rowOf(row,c){const Y=colourOf(c,subjectOf(row),row.actor_id||row.task_id);
-return{...row,name:plain(row.name),cell:cellWords(c,row),colour:Y,band:row.job?"":plain(row.cell).split(" ",1)[0]}}
+function timelineOf(c,ab,b,m=null,P=null){const e=P?pastRows(P,c,b):[...(c.tasks??[]),...holdingActors(c)].map((row)=>rowOf(row,c));
+const aZ=e.reduce((a8,row)=>Math.min(a8,row.submitted_at??row.started_at??b),b-1);
+const g=m?.from??(ab===WHOLE_RUN?aZ:b-ab);
+const j=m?.to??(ab===WHOLE_RUN?endOf(e,b):b);
+const lanes=lanesOf(c,e).map(({key:J,label:i,node:C,rows:e})=>({...lane(J,i,e,{from:g,to:j},b),node:C}));
+const L=lanes.reduce((af,I)=>af+I.bars.reduce((G,a)=>G+a.number,0),0);
+const aB=`${count(L,"task run")} on ${count(lanes.length,"lane")} in ${age(j-g)}`;
+const T=P?depthOfMeans(P,g,j):depthOf(e,g,j,b);
+return{start:g,seconds:j-g,lanes,ticks:ticksOf(g,j,b),bands:bandsOf(e,{from:g,to:j},b),depth:T,words:aB}}
+function endOf(e,b){const ak=!e.length||e.some((row)=>row.finished_at==null);
+return ak?b:Math.min(b,1+e.reduce((am,row)=>Math.max(am,row.finished_at??0),0))}
+function rowOf(row,c){const N=colourOf(c,subjectOf(row),row.actor_id||row.task_id);
+return{...row,name:plain(row.name),cell:cellWords(c,row),colour:N,band:row.job?"":plain(row.cell).split(" ",1)[0]}}
 function holdingActors(c){return(c.actors??[]).filter((row)=>row.state==="ALIVE"&&row.since!=null&&Object.keys(row.device_ids??{}).length).map((row)=>({task_id:row.actor_id,actor_id:row.actor_id,name:row.class_name,state:"ALIVE",started_at:row.since,device_ids:row.device_ids,cell:row.cell,job:row.job}))}
-function lanesOf(c,f){const _=(c.devices??[]).filter((row)=>row.offered!==false);
-const aa=deviceLabels(c.devices??[]);
-const an=new Set(_.map((row)=>row.node_id)).size>1;
-const ak=new Map((c.nodes??[]).map((al)=>[al.node_id,plain(al.name)]));
-const lanes=new Map(_.map((ag)=>{const g=(an?`${ak.get(ag.node_id??"")??""} `:"")+aa.get(ag);
-return[laneName(ag),{key:laneName(ag),label:g,rows:[]}]}));
-const am={key:"cpu",label:"CPU",rows:([])};
-for(const row of f){if(row.started_at==null||row.kind==="actor creation")continue;
-for(const q of lanesFor(row,lanes)){const B=lanes.get(q);
-if(q===am.key)am.rows.push(row);
-else if(B)B.rows.push(row);
-else lanes.set(q,{key:q,label:plain(q.split("/").slice(1).join(" ")),rows:[row]})}}
-return[...lanes.values(),...(am.rows.length?[am]:[])]}
+function lanesOf(c,e){const ae=(c.devices??[]).filter((row)=>row.offered!==false);
+const Y=deviceLabels(c.devices??[]);
+const ap=new Set(ae.map((row)=>row.node_id)).size>1;
+const names=new Map((c.nodes??[]).map((C)=>[C.node_id,plain(C.name)]));
+const lanes=new Map(ae.map((ai)=>{const C=ap?hostWords(names.get(ai.node_id??"")??""):"";
+return[laneName(ai),{key:laneName(ai),label:Y.get(ai)??"",node:C,rows:[]}]}));
+const an={key:"cpu",label:"CPU",node:"",rows:([])};
+for(const row of e){if(row.started_at==null||row.kind==="actor creation")continue;
+for(const l of lanesFor(row,lanes)){const D=lanes.get(l);
+if(l===an.key)an.rows.push(row);
+else if(D)D.rows.push(row);
+else lanes.set(l,{key:l,label:plain(l.split("/").slice(1).join(" ")),node:"",rows:[row]})}}
+return[...lanes.values(),...(an.rows.length?[an]:[])]}
 function lanesFor(row,lanes){if(row.lane)return[row.lane];
-const ak=Object.entries(row.device_ids??{}).flatMap(([T,at])=>at.map((R)=>laneName({node_id:row.node_id,resource:T,id:R})));
-const B=(q)=>(row.node_id||lanes.has(q)?q:([...lanes.keys()].find((K)=>K.endsWith(q))??q));
-return ak.length?ak.map(B):["cpu"]}
-function bandsOf(f,l,a){const E=new Map();
-for(const{band:s,started_at:from,finished_at:C}of f){if(!s||from==null)continue;
-const B=E.get(s)??{from,to:from};
-E.set(s,{from:Math.min(B.from,from),to:Math.max(B.to,C??a)})}
-const x=[];
-const bf=[...E].filter(([,{from,to:C}])=>from<l.to&&C>=l.from).sort((z,A)=>z[1].from-A[1].from);
-return bf.map(([g,{from,to:C}])=>{const G=freeTrack(x,from,C,MOST_BANDS);
-return{label:g,track:G,from:Math.max(from,l.from)-l.from,to:Math.min(C,l.to)-l.from}})}
-function freeTrack(x,from,C,aj){let G=x.findIndex((j)=>j<=from+1e-6);
-if(G<0)G=Math.min(x.length,aj-1);
-x[G]=Math.max(x[G]??0,C);
-return G}
-function lane(K,g,f,l,a){const ba=f.filter((row)=>row.started_at!=null&&row.started_at<l.to&&(row.finished_at??a)>=l.from).sort((z,A)=>(z.started_at??0)-(A.started_at??0));
-const x=[];
-const W=merged(ba.map((row)=>barOf(row,freeTrack(x,row.started_at??a,row.finished_at??a,MOST_TRACKS),l,a)),(l.to-l.from)/PIXELS);
-return{key:K,label:g,tracks:Math.max(1,Math.min(x.length,MOST_TRACKS)),bars:W}}
-function barOf(row,G,l,a){const m=stateWord(row.state);
-const[from,M,number]=[row.started_at??a,row.finished_at??a,row.number??1];
-const ap=from-(row.submitted_at??from);
-const ao=row.finished_at==null?age(M-from):duration(M-from);
-const aV=[number>1?`${number} runs ${m&&`${m} `}within ${ao}`:`${m} ${ao}`.trim(),row.cell?`cell ${row.cell}`:"",ap>=1?`waited ${age(ap)} before`:"",`started ${clock(from,a)}`];
-return{key:row.task_id,track:G,number,colour:row.colour,state:m,name:number>1?`${number} × ${row.name}`:row.name,of:row.name,facts:aV.filter(Boolean),from:Math.max(0,from-l.from),to:Math.min(l.to,M)-l.from}}
-function merged(W,au){const aI=[];
-const aJ=new Map();
-for(const b of W){const d=aJ.get(b.track);
-const aR=d?.of===b.of&&d.state===b.state&&b.to-b.from<au&&d.narrow&&b.from-d.to<au;
-const ar=d&&b.track===MOST_TRACKS-1&&b.from<d.to-1e-6;
-if(aR||ar){d.number+=b.number;
-d.to=Math.max(d.to,b.to);
-d.name=ar?`${d.number} runs side by side`:`${d.number} × ${b.of}`;
-d.facts=[ar?`the first of ${d.of}`:`${d.number} runs ${b.state}`];
+const names=Object.entries(row.device_ids??{}).flatMap(([_,av])=>av.map((X)=>laneName({node_id:row.node_id,resource:_,id:X})));
+const D=(l)=>(row.node_id||lanes.has(l)?l:([...lanes.keys()].find((J)=>J.endsWith(l))??l));
+return names.length?names.map(D):["cpu"]}
+function bandsOf(e,m,b){const H=new Map();
+for(const{band:w,started_at:from,finished_at:F}of e){if(!w||from==null)continue;
+const D=H.get(w)??{from,to:from};
+H.set(w,{from:Math.min(D.from,from),to:Math.max(D.to,F??b)})}
+const A=[];
+const bi=[...H].filter(([,{from,to:F}])=>from<m.to&&F>=m.from).sort((u,v)=>u[1].from-v[1].from);
+return bi.map(([i,{from,to:F}])=>{const K=freeTrack(A,from,F,MOST_BANDS);
+return{label:i,track:K,from:Math.max(from,m.from)-m.from,to:Math.min(F,m.to)-m.from}})}
+function freeTrack(A,from,F,E){let K=A.findIndex((j)=>j<=from+1e-6);
+if(K<0)K=Math.min(A.length,E-1);
+A[K]=Math.max(A[K]??0,F);
+return K}
+function lane(J,i,e,m,b){const bd=e.filter((row)=>row.started_at!=null&&row.started_at<m.to&&(row.finished_at??b)>=m.from).sort((u,v)=>(u.started_at??0)-(v.started_at??0));
+const A=[];
+const ac=merged(bd.map((row)=>barOf(row,freeTrack(A,row.started_at??b,row.finished_at??b,MOST_TRACKS),m,b)),(m.to-m.from)/PIXELS);
+return{key:J,label:i,tracks:Math.max(1,Math.min(A.length,MOST_TRACKS)),bars:ac}}
+function barOf(row,K,m,b){const n=stateWord(row.state);
+const[from,Q,number]=[row.started_at??b,row.finished_at??b,row.number??1];
+const ar=from-(row.submitted_at??from);
+const aq=row.finished_at==null?age(Q-from):duration(Q-from);
+const aY=[number>1?`${number} runs ${n&&`${n} `}within ${aq}`:`${n} ${aq}`.trim(),row.cell?`cell ${row.cell}`:"",ar>=1?`waited ${age(ar)} before`:"",`started ${clock(from,b)}`];
+return{key:row.task_id,track:K,number,colour:row.colour,state:n,name:number>1?`${number} × ${row.name}`:row.name,of:row.name,facts:aY.filter(Boolean),from:Math.max(0,from-m.from),to:Math.min(m.to,Q)-m.from}}
+function merged(ac,aw){const aL=[];
+const am=new Map();
+for(const a of ac){const d=am.get(a.track);
+const aU=d?.of===a.of&&d.state===a.state&&a.to-a.from<aw&&d.narrow&&a.from-d.to<aw;
+const au=d&&a.track===MOST_TRACKS-1&&a.from<d.to-1e-6;
+if(aU||au){d.number+=a.number;
+d.to=Math.max(d.to,a.to);
+d.name=au?`${d.number} runs side by side`:`${d.number} × ${a.of}`;
+d.facts=[au?`the first of ${d.of}`:`${d.number} runs ${a.state}`];
 continue}
-aJ.set(b.track,Object.assign(b,{narrow:b.to-b.from<au}));
-aI.push(b)}
-return aI}
-function ticksOf(i,j,a){const w=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400];
-const o=w.find((F)=>(j-i)/F<=6)??86400;
-const U=[];
-for(let O=Math.ceil((a-j)/o-1e-6)*o;O<=a-i+1e-6;O+=o){const g=O<o/2?"now":`−${o<1?duration(O):age(O+1e-6).replace(/ 00 (s|min)$/,"")}`;
-U.push({at:a-O-i,label:g})}
-return U}
-function traceOf(c,a){return(c.tasks??[]).flatMap((row)=>eventsOf(row,a))}
-function eventsOf(row,a){const P=[];
-const aS={task_id:row.task_id,cell:row.cell??"",state:row.state};
-const ah=(aY,lane,from,C)=>({cat:row.kind??"task",name:plain(row.name),ph:"X",pid:aY,tid:lane,ts:from*1e6,dur:Math.max(0,C-from)*1e6,args:aS});
-if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){P.push(ah("waiting","waiting",row.submitted_at,a))}else if(row.submitted_at!=null&&row.started_at!=null){P.push(ah("waiting","waiting",row.submitted_at,row.started_at))}
-if(row.started_at==null)return P;
-const j=row.finished_at??a;
-if(row.pid)P.push(ah("workers",`worker ${row.pid}`,row.started_at,j));
-for(const[T,at]of Object.entries(row.device_ids??{})){for(const R of at)P.push(ah("devices",`${T} ${R}`,row.started_at,j))}
-return P}
+am.set(a.track,Object.assign(a,{narrow:a.to-a.from<aw}));
+aL.push(a)}
+return aL}
+function ticksOf(g,j,b){const y=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400];
+const p=y.find((I)=>(j-g)/I<=6)??86400;
+const $=[];
+for(let S=Math.ceil((b-j)/p-1e-6)*p;S<=b-g+1e-6;S+=p){const i=S<p/2?"now":`−${p<1?duration(S):age(S+1e-6).replace(/ 00 (s|min)$/,"")}`;
+$.push({at:b-S-g,label:i})}
+return $}
+function traceOf(c,b){return(c.tasks??[]).flatMap((row)=>eventsOf(row,b))}
+function eventsOf(row,b){const V=[];
+const aV={task_id:row.task_id,cell:row.cell??"",state:row.state};
+const aj=(a_,lane,from,F)=>({cat:row.kind??"task",name:plain(row.name),ph:"X",pid:a_,tid:lane,ts:from*1e6,dur:Math.max(0,F-from)*1e6,args:aV});
+if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){V.push(aj("waiting","waiting",row.submitted_at,b))}else if(row.submitted_at!=null&&row.started_at!=null){V.push(aj("waiting","waiting",row.submitted_at,row.started_at))}
+if(row.started_at==null)return V;
+const j=row.finished_at??b;
+if(row.pid)V.push(aj("workers",`worker ${row.pid}`,row.started_at,j));
+for(const[_,av]of Object.entries(row.device_ids??{})){for(const X of av)V.push(aj("devices",`${_} ${X}`,row.started_at,j))}
+return V}
 const viewOfPast={accountsView,drawAccounts,drawTimeline,timelineOf,traceOf,told:{accounting:withAccounts,runs:withRuns}};
 return viewOfPast}

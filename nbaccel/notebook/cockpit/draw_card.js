@@ -1,0 +1,73 @@
+// The compact form, which is the cluster's card: four lines. Below the first two, which all views have, who holds the
+// devices, and the one thing that is most worth knowing.
+
+import { h } from "./dom.js";
+import { drawDevices } from "./draw_devices.js";
+import { button, nameOf } from "./draw_parts.js";
+import { heldWords, shareBar } from "./draw_held.js";
+import { alike } from "./task_rows.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./devices.js").DeviceView} DeviceView */
+
+const MOST_CHIPS = 8; // devices that are told one by one
+const NAMED_IN_FULL = 4; // of more chips the kind of device is said by the first line
+
+/** @param {Scene} scene @param {State} state */
+export function drawCard(scene, state) {
+  return [
+    ...(state.listed ? drawDevices(scene, state) : [h("div", { key: "strip", class: "one-line strip", role: "group", "aria-label": "Devices" }, strip(scene))]),
+    h("div", { key: "most", class: "one-line most" }, mostUrgent(scene, state)),
+  ];
+}
+
+/** @param {Scene} scene @returns {any} */
+function strip(scene) {
+  const { deviceTotal, devices, ended } = scene;
+  if (!deviceTotal) return h("span", { class: "has quiet", title: [...scene.found, "nbaccel.init(num_gpus=2)"].join(" ") }, ["No accelerator.", ...scene.found, "This counts two logical ones: "].join(" "), h("code", {}, "nbaccel.init(num_gpus=2)"));
+  if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal} × ${scene.sameModel || deviceTotal === 1 ? [devices[0].model, devices[0].mark && `(${devices[0].mark})`].filter(Boolean).join(" ") : "devices"}.`);
+  if (deviceTotal > MOST_CHIPS) return [shareBar(scene), h("span", { class: "has", title: scene.heldBy.map(({ name, number }) => `${name} × ${number}`).join(", ") }, heldWords(scene))];
+  return devices.map((device) => deviceChip(device, deviceTotal));
+}
+
+/** "GPU 0 ▆ train". @param {DeviceView} device @param {number} total */
+function deviceChip(device, total) {
+  const { label, holders, state, reason } = device;
+  const said = holders.map(({ name, part, cell, owner, age }) => [name, ...[part, [cell && `cell ${cell}`, owner].filter(Boolean).join(" of "), age].filter(Boolean)].join(" · "));
+  const held = holders.map((holder, at) => [at > 0 && ", ", h("span", { key: holder.key, class: "name" }, holder.name),
+    h("span", { class: "quiet" }, said[at].slice(holder.name.length))]).flat();
+  return h("span", { key: device.key, class: total > NAMED_IN_FULL ? "device many" : "device", "data-device": label, title: [label, ...(holders.length ? said : [reason || state])].join(", ") },
+    h("span", { class: "label" }, total > NAMED_IN_FULL ? label.replace(/^\S+ /, "") : label),
+    h("span", { class: "bar", "aria-hidden": "true" }, holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` })), !holders.length && reason && h("span", { class: "part taken" })),
+    h("span", { class: "has" }, holders.length ? held : h("span", { class: "quiet" }, reason ? `${state}: ${reason}` : state)));
+}
+
+/** An alert, why a task waits, how far training is, a node that comes or goes; else that there is no such thing.
+ * @param {Scene} scene @param {State} state @returns {any} */
+function mostUrgent(scene, state) {
+  const { alerts, nodes, ended } = scene;
+  const alert = alerts.find(({ kind }) => kind === "failed") ?? alerts[0];
+  if (alert) {
+    const more = alerts.length > 1 && button(`and ${alerts.length - 1} more`, { "data-act": "tab", "data-tab": "alerts" });
+    return [h("span", { class: "has alert", title: alert.message }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`), more];
+  }
+  const [group] = ended ? [] : alike(scene.waiting);
+  if (group) return waits(group, scene.counts.waiting - group.number);
+  const training = scene.runs?.brief(state) ?? [];
+  if (training.length) return training.slice(0, 2); // its style and the first line
+  const moving = nodes.find(({ moves }) => moves);
+  if (moving) return h("span", { class: "has", title: moving.why }, h("span", { class: "sign", "aria-hidden": "true" }, `${moving.sign} `), nameOf(moving.name), ` ${moving.state} `, h("span", { class: "quiet" }, moving.why));
+  if (ended) return h("span", { class: "quiet" }, scene.endedAt);
+  if (scene.taskTotal) return h("span", { class: "quiet" }, "Nothing waits, and nothing needs attention.");
+  return h("span", { class: "has quiet", title: "f.remote()" }, "No task yet. A call makes one: ", h("code", {}, "f.remote()"));
+}
+
+/** @param {ReturnType<typeof alike>[number]} group @param {number} others that wait for other reasons */
+function waits({ task, number }, others) {
+  const why = task.why || task.asks;
+  return [
+    h("span", { class: "has", title: why }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), number > 1 && `× ${number} `, nameOf(task.name), ` waits ${task.age}: `, h("span", { class: "quiet" }, why)),
+    others > 0 && button(`and ${others} more`, { "data-act": "tab", "data-tab": "waiting" }),
+  ];
+}

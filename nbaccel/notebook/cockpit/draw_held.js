@@ -1,0 +1,23 @@
+// Who holds many devices: a bar in the holders' colours, and their names beside these colours.
+
+import { h } from "./dom.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+
+const GROUPS = 8; // names of holders that are told
+
+/** "Held by ■ shard × 128, ■ Model × 2". @param {Scene} scene */
+export function heldWords({ heldBy, devicesFree, devicesTaken, ended }) {
+  if (ended) return [];
+  const names = heldBy.slice(0, GROUPS).map(({ name, number, colour }, at) => [
+    at > 0 && ", ", h("span", { key: name, class: "nowrap" }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), ` ${name}${number > 1 ? ` × ${number}` : ""}`)]).flat();
+  const more = heldBy.length > GROUPS && ` and ${heldBy.length - GROUPS} more`;
+  const others = [devicesFree && `${devicesFree} free`, devicesTaken && `${devicesTaken} taken by others`].filter(Boolean).map((words) => ` · ${words}`).join("");
+  return [names.length ? "Held by " : "Nobody holds one", ...names, more, others];
+}
+
+/** @param {Scene} scene */
+export function shareBar({ heldBy, deviceTotal, devicesTaken }) {
+  const part = (/** @type {string} */ kind, /** @type {number} */ share) => h("span", { key: kind, class: `part ${kind}`, style: `width:${Math.round(1000 * share / deviceTotal) / 10}%` });
+  return h("span", { class: "bar", "aria-hidden": "true" }, heldBy.map(({ colour, share }) => part(`c${colour}`, share)), devicesTaken > 0 && part("taken", devicesTaken));
+}
