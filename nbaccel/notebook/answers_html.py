@@ -11,6 +11,7 @@ from nbaccel.views import tables, wording
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 
 NOTHING_WAITS = "No task waits."
+WAITS = "train.options(num_gpus=1).remote()"
 VERDICTS = {
     Verdict.NOW: "Now",
     Verdict.COMING: "Coming",
@@ -25,11 +26,13 @@ VERDICTS = {
 def explanations(answers: Sequence[Explanation]) -> Html:
     """A row for each explanation; equal names with equal reasons share a row, with their number."""
     if not answers:
-        return parts.empty(NOTHING_WAITS)
+        return parts.empty(f"{NOTHING_WAITS} One that finds no free device would be here, with the reason:", WAITS)
     numbers = Counter(_alike(answer) for answer in answers)
     first = {_alike(answer): answer for answer in reversed(answers)}
     rows = [_row(first[key], number) for key, number in numbers.items()]
-    return parts.table("Why", ["Task", "State", "Asks for", "Why"], rows)
+    if any(row[3] for row in rows):
+        return parts.table("Why", ["Task", "State", "Asks for", "Cell", "Why"], rows)
+    return parts.table("Why", ["Task", "State", "Asks for", "Why"], [[*row[:3], row[4]] for row in rows])
 
 
 def sentences(answers: Sequence[Explanation]) -> list[str]:
@@ -45,9 +48,10 @@ def _alike(answer: Explanation) -> tuple[str, str, str]:
 def _row(answer: Explanation, number: int) -> list[Html]:
     name = wording.plain(answer.name) or "task"
     below = f"× {number}" if number > 1 else f"#{wording.short_id(answer.id)}"
-    sentence = parts.words(wording.plain(answer.sentence))
+    why, cell = tables.without_subject(wording.plain(answer.sentence), name, "")
+    why = why if cell or tables.state_word(answer.state) == "waiting" else wording.plain(answer.sentence)
     state = parts.pill(tables.state_word(answer.state))
-    return [parts.name_cell(name, below), state, parts.words(wording.plain(answer.asks)), sentence]
+    return [parts.name_cell(name, below), state, *map(parts.words, (wording.plain(answer.asks), cell, why))]
 
 
 def probe(answer: Probe) -> Html:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -33,12 +34,15 @@ def last_mimebundle(
     `past` has what views have asked about the past: it is drawn below; `used` is its line of text.
     """
     head, devices = _last_lines(snapshot, left), _last_devices(snapshot)
-    alerts = [alert.message for alert in snapshot.alerts]
+    alerts = [
+        alert.message for alert in snapshot.alerts if left or alert.kind != "infeasible"
+    ]  # nothing waits any more
     lines = [*head, "", tables.as_text(devices)] if devices.rows else head
     lines += [used] if used else []
     lines += [f"attention: {wording.plain(alert)}" for alert in alerts]
     first, *rest = head
-    shown = [parts.paragraph(parts.words(first, strong=True), kind="header"), *map(parts.line, rest)]
+    facts = [parts.words(words, strong=not at) for at, words in enumerate(first.split(" · "))]
+    shown = [parts.first_line(facts, tables.headline(snapshot)), *map(parts.line, rest)]
     shown += [static_tables.of_table(devices)] if devices.rows else []
     shown += past
     return {"text/plain": "\n".join(lines), "text/html": parts.box([*shown, *map(parts.attention, alerts)])}
@@ -46,20 +50,24 @@ def last_mimebundle(
 
 def _last_lines(snapshot: Snapshot, left: bool) -> list[str]:
     at = wording.moment(snapshot.time)
-    words = f"left at {at}; the shared cluster runs on" if left else f"shut down at {at}"
+    words = f"Left at {at}; the shared cluster runs on" if left else f"Shut down at {at}"
     over = {state: number for state, number in snapshot.counts.items() if state in tables.ENDED}
     under_way = 0 if left else sum(snapshot.counts.values()) - sum(over.values())  # the tasks of other notebooks go on
     done = tables.task_counts(msgspec.structs.replace(snapshot, counts=over))
-    tasks = wording.sentence([done, f"{under_way} ended with it" if under_way else ""])
-    return [line for line in (f"{tables.headline(snapshot)} · {words}", _had(snapshot), tasks) if line]
+    first = wording.sentence([words, done, f"{under_way} ended with it" if under_way else ""])
+    return [line for line in (first, _had(snapshot)) if line]
 
 
 def _had(snapshot: Snapshot) -> str:
-    return f"It had {tables.resources(snapshot, ended=True)}." if snapshot.nodes else ""
+    models = Counter(tables.device_model(row) for row in snapshot.devices)
+    alike = [f"{number} × {model}" for model, number in models.items()] if len(models) == 1 else []
+    return f"It had {wording.sentence([tables.resources(snapshot, ended=True), *alike])}." if snapshot.nodes else ""
 
 
 def _last_devices(snapshot: Snapshot) -> tables.Table:
-    """The devices that there were, without holders."""
+    """The devices that there were, without holders; none if they are all alike, because a line says so."""
+    if len({tables.device_model(row) for row in snapshot.devices}) == 1:
+        return tables.Table("Devices", ())
     free = [msgspec.structs.replace(row, holders=[], free_reason="", metrics=None) for row in snapshot.devices]
     table = tables.devices(msgspec.structs.replace(snapshot, devices=free))
     return tables.without_columns(table, {"State", "In use", "Held by", "Memory"})

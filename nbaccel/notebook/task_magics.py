@@ -71,7 +71,7 @@ class TaskMagics(Magics):
         snapshot = views.seen()
         ids = [task_names.explained_id(word, snapshot, self.shell.user_ns, _having) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
-        view.show(View("\n".join(answers_html.sentences(answers)), parts.box([answers_html.explanations(answers)])))
+        view.show(view.boxed(snapshot, "\n".join(answers_html.sentences(answers)), answers_html.explanations(answers)))
 
     @line_magic
     @no_var_expand

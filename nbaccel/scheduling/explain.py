@@ -76,17 +76,23 @@ class Explainer:
 
     def _call_waits(self, record: TaskRecord, actor: ActorRecord) -> str:
         if actor.state.name != "ALIVE":
-            creation = actor.creation
-            inner = f" {self.explain(creation).sentence}" if creation.state in (ARGS, WAITING) else ""
-            return f"{_subject(record)} waits for its actor, which is {actor.state.name}.{inner}"
+            name = actor.task.name.removesuffix(CONSTRUCTOR)
+            return f"{_subject(record)} waits for its actor {name}, which {self._not_there(actor.creation)}."
         return f"{_subject(record)} waits for an earlier call of the same caller, whose arguments are not ready yet."
+
+    def _not_there(self, creation: TaskRecord) -> str:
+        """What an actor lacks that is not alive; its own reason says who holds it."""
+        if creation.state == ARGS:
+            return "waits for its arguments"
+        lacks = self.explain(creation).resources if creation.state == WAITING else []
+        return f"has no {listed(lacks)} yet" if lacks else "is starting"
 
     def _resources(self, record: TaskRecord, answer: TaskExplanation, now: float | None) -> None:
         choice = record.task.terms.choices[record.task.skipped]
         group = self._groups.get(choice.placement.group_id or b"")
         may = self._judge(choice, answer, now)
         if group is not None and group.state is not GroupState.CREATED:
-            answer.sentence = f"{_subject(record)} waits for {group}, which is {group.state.name}."
+            answer.sentence = f"{_subject(record)} waits for {group}, which is not placed yet."
             return
         answer.deadlock, answer.kept = self._stuck(answer.holders, answer.elsewhere)
         start = f"{_subject(record)} asks for {answer.asks}"

@@ -183,12 +183,20 @@ def why_words(row: TaskRow) -> str:
 
 
 def _reason(row: TaskRow) -> str:
-    why, name, cell = wording.plain(row.why), _subject(row), wording.plain(row.cell)
-    if not why.startswith(name):
-        return why
-    rest = why[len(name) + 1 :]
-    if cell and rest.startswith(f"(cell {cell}"):
-        rest = rest[rest.find(") ") + 2 :]
+    return without_subject(wording.plain(row.why), _subject(row), wording.plain(row.cell))[0]
+
+
+def without_subject(why: str, name: str, cell: str) -> tuple[str, str]:
+    """A reason without name, cell and demand, and the cell that it names, which starts with `cell`."""
+    if not why.startswith(f"{name} "):
+        return why, ""
+    rest, where = why[len(name) + 1 :], ""
+    if rest.startswith(f"(cell {cell or '['}"):
+        where, _, rest = rest.removeprefix("(cell ").partition(") ")
+    return _without_demand(rest, why), where
+
+
+def _without_demand(rest: str, why: str) -> str:
     if rest.startswith("waits for "):
         return rest.partition(". ")[2] or rest
     return rest if rest.startswith("asks ") else why

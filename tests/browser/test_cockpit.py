@@ -286,7 +286,7 @@ def test_a_shut_down_cluster_leaves_its_last_card_and_a_new_one_has_its_own(open
     page.cockpit().get_by_text("GPU 3 of 3 free").wait_for()
     page.until(lambda: page.page.locator(".nbaccel-cockpit").count() == 1)
     last = page.page.locator(".jp-CodeCell").nth(0).locator(".nbaccel")
-    last.get_by_text("shut down at").first.wait_for()
+    last.get_by_text("Shut down at").first.wait_for()
     assert "3 ended with it" in last.inner_text()
     assert "running" not in last.inner_text() and last.locator("button").count() == 0
 
@@ -296,7 +296,7 @@ def test_a_cluster_that_ends_while_its_card_is_out_of_sight_is_not_shown_alive(o
     page = opened(START, HOLD + "refs = held('far')", far, "import nbaccel\nnbaccel.shutdown()\nprint('it is', 'over')")
     page.run_all().output("it is over")
     last = page.page.locator(".jp-CodeCell").nth(0).locator(".nbaccel")
-    last.get_by_text("shut down at").first.wait_for(state="attached")
+    last.get_by_text("Shut down at").first.wait_for(state="attached")
     last.scroll_into_view_if_needed()
     assert "1 ended with it" in last.inner_text()
     page.until(lambda: page.page.locator(".nbaccel-cockpit").count() == 0)

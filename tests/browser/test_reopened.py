@@ -84,18 +84,18 @@ def test_a_card_of_another_kernel_stays_beside_a_live_one(opened: Callable[..., 
 def test_after_a_shutdown_the_file_has_the_last_snapshot(opened: Callable[..., Any]) -> None:
     page = opened(START, BUSY + ALL_RUN, "%accel_shutdown").run_all()
     page.output("nbaccel has shut down.")
-    text = page.save("shut down at")
+    text = page.save("Shut down at")
     assert WIDGET not in text and "nbaccel-place" not in text
     for given in (text, untrusted(text)):
         again = opened(text=given)
-        assert "shut down at" in shown(again) and "2 ended with it" in shown(again)
+        assert "Shut down at" in shown(again) and "2 ended with it" in shown(again)
         assert_no_error(again)
 
 
 def test_a_kernel_that_ends_by_itself_leaves_the_last_snapshot(opened: Callable[..., Any]) -> None:
     page = opened(START, BUSY + ALL_RUN, "print('about to', 'exit')\nexit()").run_all()
     page.output("about to exit")
-    page.until(lambda: "shut down at" in shown(page))
+    page.until(lambda: "Shut down at" in shown(page))
     assert "2 ended with it" in shown(page)
 
 

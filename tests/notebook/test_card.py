@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from nbaccel.notebook import card
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import Alert, Snapshot
+from tests.notebook.levels import Reading
 
 
 class _Words(HTMLParser):
@@ -103,16 +104,34 @@ def test_a_device_table_can_be_read_by_a_screen_reader(busy_snapshot: Snapshot) 
 def test_the_last_card_says_what_came_of_the_tasks_and_that_nobody_holds_a_device(busy_snapshot: Snapshot) -> None:
     busy_snapshot.counts = {"RUNNING": 2, "PENDING_NODE_ASSIGNMENT": 1, "FINISHED": 40, "CANCELLED": 1}
     for form in card.last_mimebundle(busy_snapshot).values():
-        assert "shut down at 20" in form and "It had CPU 2 · GPU 2." in form
+        assert "Shut down at 20" in form and "It had CPU 2 · GPU 2." in form
         assert "1 cancelled · 40 finished · 3 ended with it" in form
         assert "GPU 1" in form and "NVIDIA A100" in form
         assert "running" not in form and "● held" not in form and "train" not in form
         assert "GPU 1 keeps 9 GiB" in form
 
 
+def test_after_the_end_nothing_waits_and_what_ran_it_is_a_title(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.alerts.append(Alert("infeasible", "big asks for 9 GPUs. It waits in case a node joins.", 1.0))
+    busy_snapshot.counts["FAILED"] = 2
+    last = card.last_mimebundle(busy_snapshot)
+    assert not any("It waits" in form for form in last.values())
+    assert "It waits" in card.last_mimebundle(busy_snapshot, left=True)["text/html"]
+    said = last["text/plain"].splitlines()[0]
+    assert said.startswith("Shut down at 20") and said.endswith(" · 2 failed · 40 finished · 3 ended with it")
+    assert Reading(last["text/html"]).words.startswith("Shut down at 20")
+    assert "head pid" not in Reading(last["text/html"]).words and 'title="nbaccel 0.1.0' in last["text/html"]
+
+
+def test_after_the_end_equal_models_are_said_once(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices = [busy_snapshot.devices[0]] * 4
+    for form in card.last_mimebundle(busy_snapshot).values():
+        assert form.count("NVIDIA GPU") == 1 and "4 × NVIDIA GPU (logical)" in form
+
+
 def test_of_a_shared_cluster_that_was_left_the_others_tasks_are_not_counted(busy_snapshot: Snapshot) -> None:
     text = card.last_mimebundle(busy_snapshot, left=True)["text/plain"]
-    assert "left at 20" in text and "the shared cluster runs on" in text
+    assert "Left at 20" in text and "the shared cluster runs on" in text
     assert "40 finished" in text and "ended with it" not in text
 
 

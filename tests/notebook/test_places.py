@@ -44,14 +44,14 @@ def test_a_live_card_is_the_last_snapshot_after_the_end(kernel: Kernel, front_en
     assert (WIDGET in live, "nbaccel-place" in live["text/html"]) == (has_widget, not has_widget)
     assert "GPU 0" in live["text/html"] and "as of 20" in live["text/html"]
     kernel.run("import nbaccel\nnbaccel.shutdown()")
-    kernel.until(lambda: "shut down at" in outputs(cell)[0]["text/html"])
+    kernel.until(lambda: "Shut down at" in outputs(cell)[0]["text/html"])
     assert [set(output) for output in outputs(cell)] == [{"text/plain", "text/html"}]
 
 
 def test_a_kernel_that_ends_leaves_the_last_snapshot(kernel: Kernel) -> None:
     cell = kernel.finish(kernel.submit(START, LAB))
     kernel.submit("exit()")
-    kernel.until(lambda: "shut down at" in outputs(cell)[0]["text/html"])
+    kernel.until(lambda: "Shut down at" in outputs(cell)[0]["text/html"])
 
 
 def test_a_bar_over_items_is_kept_as_it_was_last(kernel: Kernel) -> None:

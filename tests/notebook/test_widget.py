@@ -153,7 +153,7 @@ def test_at_the_end_every_output_is_the_last_card_also_where_nobody_looks(
     cockpit.engine_ends(engine)  # type: ignore[arg-type]
     for output in displays.outputs:
         assert set(output) == {"text/plain", "text/html"}
-        assert "shut down at" in output["text/html"] and "43 finished" in output["text/html"]
+        assert "Shut down at" in output["text/html"] and "43 finished" in output["text/html"]
         assert "GPUActor" not in output["text/html"], "nobody holds a device any more"
     assert '"ended":true' in cockpit.snapshot
     cockpit.kernel_ends()
@@ -165,7 +165,7 @@ def test_a_cluster_whose_head_died_is_drawn_as_it_was_known(cockpit: Cockpit, en
     cockpit._ipython_display_()
     assert engine.callback is not None
     engine.callback(None)
-    assert "shut down at" in displays.outputs[0]["text/plain"]
+    assert "Shut down at" in displays.outputs[0]["text/plain"]
 
 
 def test_what_a_page_asks_to_end_is_queued_and_taken(cockpit: Cockpit, engine: Engine) -> None:

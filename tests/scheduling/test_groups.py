@@ -211,7 +211,9 @@ def test_work_for_a_group_that_is_not_placed_yet_waits_without_a_warning() -> No
     task = w.submit("f", inside(GPU=1), fresh=True, max_calls=1)
     assert not w.warnings
     explanation = w.scheduler.explain(task.task_id)
-    assert explanation is not None and "waits for placement group group, which is PENDING" in explanation.sentence
+    assert (
+        explanation is not None and "waits for placement group group, which is not placed yet" in explanation.sentence
+    )
     w.returns(fill[0])
     w.dies(w.stopping()[0])
     w.ready()
