@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 
@@ -70,6 +70,15 @@ def test_eight_hues_are_told_apart(seen_by: str) -> None:
     assert len(firsts) == 8
     for one, other in combinations(firsts, 2):
         assert _apart(one, other, seen_by) >= _LEAST_APART, (one, other)
+
+
+@pytest.mark.parametrize("seen_by", _SEEN_BY)
+def test_no_shade_is_taken_for_a_shade_of_another_hue(seen_by: str) -> None:
+    """By colour-blind people at least where two bars touch; names beside the bars tell them apart too."""
+    least = _LEAST_APART if seen_by == "everyone else" else 0.025
+    for one, other in combinations(palette.COLOURS, 2):
+        for pair in product(one, other):
+            assert _apart(*pair, seen_by) >= least, pair
 
 
 def test_red_of_failures_is_no_functions_hue() -> None:

@@ -593,7 +593,7 @@ const facts=[j.part,bQ,j.age].filter(Boolean).join(" · ");
 return h("li",{key:j.key,title:j.pid},h("span",{class:`swatch c${j.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(j.name),h("span",{class:"quiet facts"},facts)),(j.taskId||j.actorId)&&stop(j,e,a))}
 function stop(j,e,a){const ah=j.taskId?"cancel":"kill";
 return endButton(ah,{id:j.taskId||j.actorId,name:j.name,owner:j.owner},`on ${e.label}`,a)}
-const PALETTE={hues:[["#2f96e3","#288dd6","#1a83cc"],["#da7360","#ce6b59","#c46250"],["#05948b","#008a82","#269d94"],["#af80c0","#a578b5","#9b6fac"],["#899500","#808c00","#778200"],["#7672c9","#6e6abd","#7f7cd1"],["#317f40","#3d884a","#479153"],["#9d5599","#a35b9f","#a962a4"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
+const PALETTE={hues:[["#6868fe","#6160f6","#5a56eb"],["#c68470","#be7d69","#b67662"],["#2f989c","#1e8c91","#39a0a4"],["#b280c6","#aa78be","#a06fb4"],["#8e8928","#86801c","#7e780e"],["#867be4","#7d71d9","#9187f1"],["#43793c","#4a8143","#538a4b"],["#97586f","#9f5f77","#a7667e"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
 const HUES=PALETTE.hues.length;
 const SHADES=PALETTE.hues[0].length;
 function numberOf(q){let bW=2166136261;
