@@ -23,10 +23,19 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 IDLE_S = 6.0
 HEAD_TYPE = "ray.head.default"  # what Ray's fake provider calls the first node
 HEAD_ID = "f" * 51 + "00000"
-TYPES = {
-    HEAD_TYPE: {"resources": {"CPU": 1}, "node_config": {}, "max_workers": 0},
-    "gpu": {"resources": {"CPU": 1, "GPU": 1, "object_store_memory": 80_000_000}, "node_config": {}, "max_workers": 2},
-}
+FAKE = "ray.autoscaler._private.fake_multi_node.node_provider.FakeMultiNodeProvider"
+
+
+def node_type(most: int, least: int = 0, **resources: float) -> dict[str, Any]:
+    """A type in the file for Ray's autoscaler."""
+    memory = {"object_store_memory": 80_000_000}
+    return {"resources": {"CPU": 1, **resources, **memory}, "node_config": {}} | {
+        "min_workers": least,
+        "max_workers": most,
+    }
+
+
+TWO_GPUS = {"gpu": node_type(2, GPU=1)}
 # Ray asks for all of these to be there.
 UNUSED: dict[str, object] = {name: {} for name in ("auth", "docker", "file_mounts")} | {
     name: []
@@ -46,11 +55,11 @@ class ScalingRay:
     """The head, and programs that join it."""
 
     def __init__(self, folder: Path, environ: dict[str, str], record: NodeRecord) -> None:
-        self._folder, self.environ, self.record = folder, environ, record
+        self.folder, self.environ, self.record = folder, environ, record
 
     def start(self, code: str, name: str = "program.py") -> subprocess.Popen[str]:
         """Start a program whose `init()` joins the cluster; its lines can be read, and it reads lines."""
-        script = self._folder / name
+        script = self.folder / name
         script.write_text(code)
         return subprocess.Popen(
             [sys.executable, "-u", str(script)],
@@ -79,10 +88,11 @@ class ScalingRay:
         return {"NBACCEL_ADDRESS": self.record.address, **shown}
 
 
-def _scaling(folder: Path, port: int) -> Path:
+def _scaling(folder: Path, port: int, types: dict[str, Any], module: str) -> Path:
     provider = {
         "type": "external",
-        "module": "ray.autoscaler._private.fake_multi_node.node_provider.FakeMultiNodeProvider",
+        "module": module,
+        "folder": str(folder),
         "gcs_address": f"127.0.0.1:{port}",
         "head_node_id": HEAD_ID,
         "launch_multiple": True,
@@ -91,12 +101,13 @@ def _scaling(folder: Path, port: int) -> Path:
         "disable_launch_config_check": True,
     }
     limits = {
-        "max_workers": 2,
+        "max_workers": sum(each["max_workers"] for each in types.values()),
         "upscaling_speed": 1.0,
         "idle_timeout_minutes": IDLE_S / 60,
         "file_mounts_sync_continuously": False,
     }
-    names = {"cluster_name": "fake", "head_node_type": HEAD_TYPE, "available_node_types": TYPES}
+    head = {"resources": {"CPU": 1}, "node_config": {}, "max_workers": 0}
+    names = {"cluster_name": "fake", "head_node_type": HEAD_TYPE, "available_node_types": {HEAD_TYPE: head, **types}}
     path = folder / "scaling.json"
     path.write_text(json.dumps({**UNUSED, **limits, **names, "provider": provider}))
     return path
@@ -148,8 +159,8 @@ class Watcher:
 
 
 @contextmanager
-def scaling_ray() -> Iterator[ScalingRay]:
-    """A cluster that grows from nothing to two GPUs; all of its processes end with the block."""
+def scaling_ray(types: dict[str, Any] = TWO_GPUS, module: str = FAKE) -> Iterator[ScalingRay]:
+    """A cluster that grows from nothing to nodes of these types; all of its processes end with the block."""
     # Short: Ray's sockets lie in it, and a socket's path has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="nb-", dir="/tmp", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -161,7 +172,7 @@ def scaling_ray() -> Iterator[ScalingRay]:
             port=port,
             offered={"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80_000_000},
             node_type=HEAD_TYPE,
-            autoscaling_config=_scaling(folder, port),
+            autoscaling_config=_scaling(folder, port, types, module),
             instance_id=HEAD_ID,
             variables=OF_THE_FAKE_PROVIDER,
         )
