@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,22 @@ def test_the_quickstart_gives_the_same_on_ray(tmp_path: Path) -> None:
     shows.source = f"{REPORTED}\n{shows.source}"  # Ray's processes report within seconds
     execute(notebook, path, tmp_path, timeout_s=300)  # what it must give is asserted in its cells
     assert "GPUActor" in "".join(output.data["text/plain"] for output in shows.outputs if "data" in output)
+
+
+@pytest.mark.real
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_the_rehearsal_of_a_cluster_runs_if_it_is_switched_on(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    pytest.importorskip("yaml")
+    (path,) = [path for path in TUTORIALS if "from_laptop" in path.name]
+    notebook = read(path)
+    (switch,) = [cell for cell in notebook.cells if cell.source == "REHEARSE = False"]
+    switch.source = "REHEARSE = True"
+    execute(notebook, path, tmp_path, timeout_s=300)  # what it must give is asserted in its cells
+    told = "".join(output.text for cell in notebook.cells for output in cell.get("outputs", []) if "text" in output)
+    assert "PATCH gpu: replicas 0 -> " in told and "is here: 1 CPU, 1 GPU, 1 GiB, A100" in told
 
 
 def read(path: Path) -> Any:
