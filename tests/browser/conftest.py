@@ -58,15 +58,23 @@ def servers(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
     running: dict[tuple[bool, ...], Server] = {}
 
-    def server(*, classic: bool = False, dark: bool = False, panel: bool = False, machine: bool = False) -> Server:
+    def server(
+        *,
+        classic: bool = False,
+        dark: bool = False,
+        panel: bool = False,
+        machine: bool = False,
+        looks_only: bool = False,
+    ) -> Server:
         if classic:
             pytest.importorskip("notebook", reason="notebook is not installed")
         if panel:
             pytest.importorskip("nbaccel_lab", reason="nbaccel-lab is not installed: make extension")
-        kind = (classic, dark, panel, machine)
+        kind = (classic, dark, panel, machine, looks_only)
         if kind not in running:
             folder = tmp_path_factory.mktemp("server")
-            running[kind] = Server(folder, classic=classic, dark=dark, panel=panel, machine=machine)
+            given = {"classic": classic, "dark": dark, "panel": panel, "machine": machine, "looks_only": looks_only}
+            running[kind] = Server(folder, **given)
         return running[kind]
 
     yield server
@@ -87,9 +95,10 @@ def opened(browser: Any, servers: Callable[..., Any]) -> Iterator[Callable[..., 
         dark: bool = False,
         panel: bool = False,
         machine: bool = False,
+        looks_only: bool = False,
         **options: Any,
     ) -> NotebookPage:
-        server = servers(classic=classic, dark=dark, panel=panel, machine=machine)
+        server = servers(classic=classic, dark=dark, panel=panel, machine=machine, looks_only=looks_only)
         pages.append(NotebookPage(browser, server, cells, dark=dark, **options))
         return pages[-1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import urllib.error
 import urllib.request
@@ -25,14 +26,15 @@ PAGES = [
     ROOT / "docs" / f"{name}.md" for name in ("cockpit", "design", "extension", "training", "tuning")
 ]  # that show them
 _numbers = iter(range(1, 10_000))
-PROMPTS = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
-ALL_HAVE_BEGUN = f"!{PROMPTS}.some(each => each.innerText.includes('[ ]'))"
+BEGUN = re.compile(r"\[(\*|\d+)\]")  # the prompt of a cell that runs or has run; one that is not drawn yet says nothing
+CELLS = "[...document.querySelectorAll('.jp-Notebook .jp-CodeCell')]"
+IS_LEFT = f"(cell => !/{BEGUN.pattern}/.test(cell.querySelector('.jp-InputPrompt')?.textContent))"
+ALL_HAVE_BEGUN = f"{CELLS}.length > 0 && !{CELLS}.some({IS_LEFT})"
 # The selected cell is the last one, and the others have begun: a page that is laid out may have moved the selection.
-ONLY_THE_LAST_IS_LEFT = """() => {
-    const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')], last = cells.pop();
-    const isLeft = cell => cell.querySelector('.jp-InputPrompt')?.innerText.includes('[ ]');
-    return last?.classList.contains('jp-mod-active') && isLeft(last) && !cells.some(isLeft);
-}"""
+ONLY_THE_LAST_IS_LEFT = f"""() => {{
+    const cells = {CELLS}, last = cells.pop();
+    return last?.classList.contains('jp-mod-active') && {IS_LEFT}(last) && !cells.some({IS_LEFT});
+}}"""
 
 
 class NotebookPage:
@@ -114,7 +116,7 @@ class NotebookPage:
 
     def run_all(self) -> NotebookPage:
         """Run every cell. A kernel that shows as idle may still not take the first requests: then it is asked again."""
-        left = self.page.locator(".jp-CodeCell", has=self.page.locator(".jp-InputPrompt", has_text="[ ]"))
+        left = self.page.locator(".jp-CodeCell", has_not=self.page.locator(".jp-InputPrompt", has_text=BEGUN))
         was_asked = False
         end = time.monotonic() + 2 * PATIENCE_S
         while time.monotonic() < end:
@@ -141,21 +143,29 @@ class NotebookPage:
         """The panel of nbaccel-lab, opened by its command."""
         panel = self.page.locator(".nbaccel-panel")
         end = time.monotonic() + 2 * PATIENCE_S
-        while not panel.is_visible():  # a page that is being laid out may close the palette
+        while not panel.is_visible():
             assert time.monotonic() < end, "The panel does not open."
+            self.command("Show Accelerators")
             with suppress(playwright.TimeoutError):
-                self._command("Show Accelerators")
                 panel.wait_for(timeout=5000)
         return panel
 
-    def _command(self, label: str) -> None:
+    def command(self, label: str) -> None:
         """Choose a command from the palette."""
-        self.page.keyboard.press("Control+Shift+C")
+        end = time.monotonic() + 2 * PATIENCE_S
+        while not self._command(label):
+            assert time.monotonic() < end, f"The palette does not offer {label!r}."
+
+    def _command(self, label: str) -> bool:
+        """Whether the command could be chosen. A page that is being laid out may close the palette."""
         field = self.page.locator(".lm-CommandPalette-input")
-        field.fill(label, timeout=5000)
         chosen = self.page.locator(".lm-CommandPalette-item.lm-mod-active", has_text=label)
-        chosen.wait_for(timeout=5000)
-        field.press("Enter", timeout=5000)
+        with suppress(playwright.TimeoutError):
+            self.page.keyboard.press("Control+Shift+C")
+            field.fill(label, timeout=5000)
+            chosen.click(timeout=5000)
+            return True
+        return False
 
     def menu(self, menu: str, item: str) -> None:
         """Choose an item."""

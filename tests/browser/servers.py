@@ -30,16 +30,24 @@ class Server:
 
     With `panel` nbaccel-lab is in use. Then the server has a prefix, a token and XSRF checks, and Jupyter's files are
     in a folder of its own. Without it, the server has none of this. With `machine` its machine seems to have the
-    devices that `have_devices` says.
+    devices that `have_devices` says. With `looks_only` its user may look at what nbaccel shows, and not change it.
     """
 
     def __init__(
-        self, folder: Path, *, classic: bool = False, dark: bool = False, panel: bool = False, machine: bool = False
+        self,
+        folder: Path,
+        *,
+        classic: bool = False,
+        dark: bool = False,
+        panel: bool = False,
+        machine: bool = False,
+        looks_only: bool = False,
     ) -> None:
         self.folder = folder
         self.classic = classic
         self.panel = panel
         self.machine = machine
+        self.looks_only = looks_only
         self.port = free_port()
         self.base = PREFIX if panel else "/"
         self.runtime = Path(tempfile.mkdtemp(prefix="nb")) if panel else None  # sockets in it want a short path
@@ -61,6 +69,8 @@ class Server:
             "--KernelManager.transport=ipc",
             f"--ServerApp.disable_check_xsrf={not self.panel}",
         ]
+        if self.looks_only:
+            command.append("--ServerApp.authorizer_class=tests.browser.authorizer.LooksOnly")
         environment = {
             **os.environ,
             "JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings"),

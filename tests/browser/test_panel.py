@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
@@ -120,9 +122,29 @@ def test_the_panel_runs_a_failed_task_again(opened: Callable[..., Any]) -> None:
     runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
     runtime.get_by_role("button", name="Details").click()
     runtime.get_by_role("tab", name="Tasks").click()
+    runtime.get_by_role("button", name="Log of fails_once").click()
+    runtime.get_by_role("region", name="Log of fails_once").get_by_text("not yet").first.wait_for()
     runtime.get_by_role("button", name="Retry fails_once").click()
     runtime.locator("tr[data-task]", has_text="retry of #").filter(has_text="finished").wait_for()
     assert runtime.locator("tr[data-task]", has_text="failed").count() == 1, "the old task stays as it was"
+
+
+def test_who_may_only_look_is_offered_no_start_and_no_end_and_told_so_when_they_cancel(
+    opened: Callable[..., Any],
+) -> None:
+    page = opened(START, holding("solo"), panel=True, looks_only=True).run_all()
+    panel = page.open_panel()
+    runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
+    page.until(lambda: holders(runtime) == ["solo"])
+    panel.get_by_role("button", name="Only my notebook").wait_for()
+    runtime.get_by_role("button", name=f"Timeline of {page.name}").wait_for()
+    assert not panel.get_by_role("button", name="Start a shared head").count()
+    assert not runtime.get_by_role("button", name="Shut down").count()
+
+    runtime.get_by_role("button", name="Cancel solo").click()
+    runtime.get_by_role("status").get_by_text("Your login on this Jupyter server may not change anything").wait_for()
+    assert holders(runtime) == ["solo"] and is_alive(pid_of(page, "solo"))
+    assert not page.refused
 
 
 def test_two_kernels_are_listed_and_one_is_shut_down_with_the_keyboard_alone(opened: Callable[..., Any]) -> None:
@@ -181,6 +203,39 @@ def test_the_panel_and_a_timeline_are_where_they_were_after_the_page_is_loaded_a
     page.until(lambda: sorted(holders(runtime)) == ["again", "once"])
     assert timeline.count() == 1 and tab.count() == 1
     assert not page.refused
+
+
+def set_status_bar(page: Any, shown: bool) -> None:
+    """What the settings editor writes."""
+    address = page.server.url("lab/api/settings/@nbaccel/lab:panel")
+    body = json.dumps({"raw": json.dumps({"statusBar": shown})}).encode()
+    headers = {**page.server.headers, "Content-Type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(address, body, headers, method="PUT")) as answer:
+        assert answer.status == 204
+
+
+def test_the_palette_has_the_panels_commands_and_the_status_bars_item_is_a_setting(opened: Callable[..., Any]) -> None:
+    page = opened(START, holding("solo"), panel=True).run_all()
+    runtime = page.open_panel().locator(".nbaccel-runtime", has_text=page.name)
+    page.until(lambda: holders(runtime) == ["solo"])
+    item = page.page.locator(".nbaccel-status")
+    page.until(lambda: "GPU 1/2" in item.inner_text())
+    page.command("Timeline of This Notebook's Devices")
+    page.page.locator(".nbaccel-page").get_by_role("tab", name="Timeline", selected=True).wait_for()
+    page.page.locator(".lm-TabBar-tab", has_text=page.name).first.click()
+    page.command("Shut Down This Notebook's nbaccel")
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
+    runtime.wait_for(state="detached")
+    page.command("Insert %accel_init")
+    page.page.locator(".jp-CodeCell", has_text="%load_ext nbaccel").nth(1).wait_for()
+
+    set_status_bar(page, False)
+    try:
+        page.page.reload()
+        page.open_panel().get_by_text("does not use nbaccel yet").wait_for()  # by now the server has answered
+        page.until(lambda: not item.count())
+    finally:
+        set_status_bar(page, True)
 
 
 def test_a_runtime_of_another_version_and_ignored_files_are_told_as_text(
