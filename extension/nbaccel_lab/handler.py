@@ -17,6 +17,10 @@ from nbaccel_lab.runtimes import RuntimeRecord
 from nbaccel_lab.watching import Watching
 
 RESOURCE = "nbaccel"
+REFUSED = {
+    "read": "Your login on this Jupyter server may not look at nbaccel.",
+    "execute": "Your login on this Jupyter server may not change anything of nbaccel.",
+}
 H = TypeVar("H", bound="NbaccelHandler")
 Method = Callable[[H], Awaitable[dict[str, Any]]]
 
@@ -91,7 +95,7 @@ def orders(method: Method[H]) -> Callable[[H], Awaitable[None]]:
 
 def _served(method: Method[H], action: str) -> Callable[[H], Awaitable[None]]:
     @authenticated
-    @authorized(action=action, resource=RESOURCE)
+    @authorized(action=action, resource=RESOURCE, message=REFUSED[action])
     @wraps(method)
     async def served(self: H) -> None:
         try:

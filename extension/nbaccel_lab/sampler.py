@@ -6,6 +6,7 @@ answer. It reads NVIDIA's devices by NVML; devices of other vendors are shown by
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
@@ -22,7 +23,7 @@ OTHERS = "Start a head to see devices of other vendors."
 
 
 def main() -> int:
-    nvml, reason = _nvml()
+    nvml, reason = library()
     psutil.cpu_percent()  # the next call measures from here
     while True:
         try:
@@ -34,17 +35,19 @@ def main() -> int:
             return 0
 
 
-def _nvml() -> tuple[Any, str]:
-    """(NVIDIA's library, or None; why there is none)."""
+def library(name: str = "pynvml") -> tuple[Any, str]:
+    """(NVIDIA's library in the module of this name, or None; why there is none)."""
     try:
-        import pynvml
+        nvml = importlib.import_module(name)
     except ImportError:
         return None, "nvidia-ml-py is not installed beside JupyterLab."
     try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        if getattr(error, "value", None) == nvml.NVML_ERROR_LIBRARY_NOT_FOUND:
+            return None, "This machine has no NVIDIA driver."  # as most laptops: nothing is wrong
         return None, f"NVIDIA's library says: {error}."
-    return pynvml, ""
+    return nvml, ""
 
 
 def machine(nvml: Any, reason: str) -> dict[str, Any]:

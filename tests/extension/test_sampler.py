@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,6 +68,31 @@ def test_devices_have_their_processes_and_say_why_a_value_is_unknown() -> None:
     assert ours["own"] and ours["name"] and ours["memory_bytes"] == 1 << 30
     assert nobodys == {"pid": 2**22 + 1, "name": "", "user": "", "own": False, "memory_bytes": None}
     assert machine["reason"] == "" and "Start a head" in machine["others"]
+
+
+class ErrorWithNumber(NVMLError):
+    """As pynvml's own: it has the number of what went wrong."""
+
+    def __init__(self, value: int) -> None:
+        super().__init__({12: "NVML Shared Library Not Found", 9: "Driver Not Loaded"}[value])
+        self.value = value
+
+
+@pytest.mark.parametrize(
+    "number, said",
+    [(12, "This machine has no NVIDIA driver."), (9, "NVIDIA's library says: Driver Not Loaded.")],
+    ids=["no driver", "a driver that does not work"],
+)
+def test_a_machine_without_a_driver_is_no_fault(monkeypatch: pytest.MonkeyPatch, number: int, said: str) -> None:
+    class Module(ModuleType):
+        NVMLError = NVMLError
+        NVML_ERROR_LIBRARY_NOT_FOUND = 12
+
+        def nvmlInit(self) -> None:
+            raise ErrorWithNumber(number)
+
+    monkeypatch.setitem(sys.modules, "a_library", Module("a_library"))
+    assert sampler.library("a_library") == (None, said)
 
 
 def test_a_machine_without_a_library_says_so() -> None:

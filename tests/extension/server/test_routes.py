@@ -57,10 +57,16 @@ async def test_without_permission_no_address_answers(jp_fetch: Fetch, jp_ws_fetc
 
 
 @pytest.mark.parametrize("jp_server_config", [{"authorizer_class": ReadOnly}], indirect=True)
-async def test_who_may_only_look_cannot_cancel(jp_fetch: Fetch, jp_ws_fetch: Fetch, head: FakeHead, get: Fetch) -> None:
+async def test_who_may_only_look_cannot_cancel(
+    jp_fetch: Fetch, jp_ws_fetch: Fetch, head: FakeHead, get: Fetch, post: Fetch
+) -> None:
     assert (await get("tasks", runtime=head.session))[0] == 200
     codes = await _codes(jp_fetch)
     assert {name for name, code in codes.items() if code == 403} == ORDERS
+    assert await post("cancel", runtime=head.session) == (
+        403,
+        {"message": "Your login on this Jupyter server may not change anything of nbaccel.", "reason": None},
+    )
     assert (await get("version"))[1]["may_execute"] is False
     tab = await jp_ws_fetch("nbaccel", "api", "v1", "watch")
     assert json.loads(await tab.read_message())["may_execute"] is False
