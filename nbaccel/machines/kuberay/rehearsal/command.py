@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import signal
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +22,10 @@ _SHORT = "/tmp"  # Ray's sockets lie below, and the path of a socket has at most
 @click.option("--logs", type=click.Path(file_okay=False, path_type=Path), help="A folder in which the logs are kept.")
 def rehearse(file: Any, name: str, logs: Path | None) -> None:
     """Play the RayCluster in FILE (- for stdin) on this machine, by Ray's own autoscaler, until Ctrl-C."""
-    from nbaccel.machines.kuberay.rehearsal.play import (
-        Ended,
-        Rehearsal,
-    )  # ssl and an HTTP server, which others need not
+    import shutil  # here and below: what the other commands of Kubernetes would import for nothing
+    import tempfile
+
+    from nbaccel.machines.kuberay.rehearsal.play import Ended, Rehearsal
     from nbaccel.machines.kuberay.yaml_files import read_documents
 
     cluster = chosen_cluster(read_documents(file.read()), name)
@@ -89,6 +87,8 @@ def _cluster_of(document: Any) -> dict[str, Any] | None:
 
 
 def _keep_logs(folder: Path, logs: Path) -> None:
+    import shutil
+
     logs.mkdir(parents=True, exist_ok=True)
     for log in folder.glob("*.log"):
         shutil.copy(log, logs / log.name)
