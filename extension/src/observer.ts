@@ -404,6 +404,7 @@ export interface NodeTypeRow {
   next_try_at?: number | null;
   given_up?: boolean;
   used_s?: number;
+  failed_at?: number | null;
 }
 
 /** A node that was asked for and is not here yet. */

@@ -14,7 +14,10 @@ _COUNTED = ("CPU", "GPU", "TPU", "HPU", "NPU", "neuron_cores")
 
 
 def nodes(snapshot: Snapshot) -> Table:
-    """One row for each node that is here or asked for, and for each type whose last node did not come."""
+    """One row for each node that is here or asked for, and for each type whose last node did not come.
+
+    A type that is asked for again has both: Ray's autoscaler asks at once.
+    """
     rows = [
         (wording.plain(node.name), wording.plain(node.node_type), _state(node, snapshot.time), _has(node.totals))
         for node in snapshot.nodes
@@ -31,7 +34,7 @@ def nodes(snapshot: Snapshot) -> Table:
     rows += [
         ("", wording.plain(kind.name), _not_coming(kind, snapshot.time), _has(kind.resources))
         for kind in snapshot.node_types
-        if kind.failures and not kind.arriving
+        if kind.failures
     ]
     return Table("Nodes", ("Node", "Type", "State", "Has"), rows)
 
@@ -130,9 +133,17 @@ def _state(node: NodeRow, now: float) -> str:
 
 def _not_coming(kind: NodeTypeRow, now: float) -> str:
     if kind.given_up:
-        return f"not coming: {kind.why}; stopped trying after {kind.failures} failures"
+        return f"not coming: {wording.plain(kind.why)}; stopped trying after {kind.failures} failures"
     again = f"; next try in {wording.duration(max(kind.next_try_at - now, 0))}" if kind.next_try_at else ""
-    return f"not coming: {kind.why}{again}"
+    begins = "the last one did not come" if kind.arriving else "not coming"
+    return f"{begins}: {wording.plain(kind.why)}{_how_often(kind, now)}{again}"
+
+
+def _how_often(kind: NodeTypeRow, now: float) -> str:
+    last = f"{wording.duration(max(now - kind.failed_at, 0))} ago" if kind.failed_at is not None else ""
+    often = f"{kind.failures} failures" if kind.failures > 1 else ""
+    words = f"{often}, the last {last}" if often and last else often or last
+    return f" ({words})" if words else ""
 
 
 def _has(resources: dict[str, float]) -> str:

@@ -93,11 +93,12 @@ class NodeTypeRow(msgspec.Struct):
     here: int = 0
     arriving: int = 0
     idle_s: float | None = None
-    failures: int = 0  # in a row
+    failures: int = 0  # in a row; with Ray's autoscaler all since the head's start
     why: str = ""  # of the last failure
     next_try_at: float | None = None
     given_up: bool = False  # no more are asked for
     used_s: float = 0.0  # how long all nodes of this type together have been here so far
+    failed_at: float | None = None  # when the last failure was
 
 
 class ArrivalRow(msgspec.Struct):

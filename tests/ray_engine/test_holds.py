@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,7 @@ from nbaccel.ray_engine.reports import growth_rows, planning
 from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.views import node_tables, tables
-from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot
+from nbaccel.views.snapshot import NodeRow, NodeTypeRow, Runtime, Snapshot
 
 import_shipped()
 from nbaccel_in_ray import cluster_request, growth  # noqa: E402
@@ -223,7 +224,7 @@ def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:
     ]  # fmt: skip
     gpu, big = snapshot.node_types
     assert (gpu.max, gpu.here, gpu.arriving, gpu.idle_s) == (5, 1, 3, 60.0)
-    assert (big.name, big.failures, big.why, big.max) == ("big", 1, "no quota", 0)
+    assert (big.name, big.failures, big.why, big.failed_at, big.max) == ("big", 1, "no quota", 80, 0)
     request, mine = snapshot.requests
     assert (request.kind, request.resources, request.bundles) == ("request", {"CPU": 2.0}, 2)
     assert (mine.kind, mine.by, mine.job) == ("held", "02000000.ipynb", 2)
@@ -259,7 +260,7 @@ def test_a_job_that_waits_in_slurm_and_a_refused_key_are_told_in_every_view() ->
     growth_rows.add(snapshot, {**facts, "request": [], "held": [], "left_out": [], "types": None})  # type: ignore[typeddict-item]
     text = tables.as_text(node_tables.nodes(snapshot))
     assert "arriving for 12 s: Slurm: job 12 waits in the queue: (Priority)" in text
-    assert "not coming: ssh: big1: the key was refused; next try in 30 s" in text
+    assert "not coming: ssh: big1: the key was refused (2 failures); next try in 30 s" in text
     assert [(row.name, row.source, row.failures) for row in snapshot.node_types] == [
         ("gpu", "slurm", 0),
         ("big", "ssh", 2),
@@ -267,7 +268,59 @@ def test_a_job_that_waits_in_slurm_and_a_refused_key_are_told_in_every_view() ->
     kinds = [{"name": name, "resources": {name: 1.0}, "labels": {}, "max_count": 2} for name in ("gpu", "big")]
     known: Any = {"scales": True, "groups": kinds, **facts}
     assert "(Slurm: job 12 waits in the queue: (Priority))" in planning.addable(known, {"gpu": 1})[1]
-    assert "the last one did not come: ssh: big1: the key was refused" in planning.addable(known, {"big": 1})[1]
+    assert (
+        "the last one did not come (2 have failed): ssh: big1: the key was refused"
+        in planning.addable(known, {"big": 1})[1]
+    )
+
+
+def reasons(tmp_path: Path, *failed: str) -> list[tuple[str, int, float]]:
+    """What is told of nodes of the type "big" that failed one second after the other."""
+    rows = "".join(
+        f'failed_instance_requests {{ ray_node_type_name: "big" count: 1 reason: "{why}" failed_ts: {80 + number} }}'
+        for number, why in enumerate(failed)
+    )
+    facts = growth.with_logged_reasons(growth.of_status(message(f"autoscaling_state {{ {rows} }}")), str(tmp_path))
+    return [(row["why"], row["count"], row["at"]) for row in facts["failed"]]
+
+
+def launch_failed(details: str = "") -> str:
+    """What Ray's autoscaler keeps of a launch that failed; only the provider of KubeRay gives it details."""
+    from ray.autoscaler.v2.instance_manager.node_provider import LaunchNodeError
+    from ray.autoscaler.v2.instance_manager.reconciler import Reconciler
+    from ray.core.generated.instance_manager_pb2 import Instance
+
+    error = LaunchNodeError("big", 1, "r-1", 0, details=details, cause=RuntimeError("no quota"))
+    asked = Instance(instance_id="a03b", instance_type="big", launch_request_id="r-1")
+    return str(
+        Reconciler._try_resolve_pending_allocation(asked, {}, {("r-1", "big"): error}, {("r-1", "big"): 1}).details
+    )
+
+
+def test_the_reason_of_a_launch_that_failed_is_the_provider_s_own_words(tmp_path: Path) -> None:
+    assert reasons(tmp_path, launch_failed("too early"), launch_failed("no quota")) == [("no quota", 2, 81)]
+    assert reasons(tmp_path, "failed to allocate after 4 attempts") == [("failed to allocate after 4 attempts", 1, 80)]
+
+
+def test_a_reason_that_ray_only_logs_is_read_in_its_log_and_where_there_is_none_the_file_is_named(
+    tmp_path: Path,
+) -> None:
+    assert reasons(tmp_path, launch_failed()) == [(growth.NOT_TOLD, 1, 80)]
+    line = "2026-11-23 09:00:00,000 INFO node_provider.py:491 -- Failed to launch 1 nodes of type {}: {}\n"
+    said = (("big", "no quota"), ("big", "no \ufffd quota in zone a"), ("bigger", "another reason"))
+    (tmp_path / "monitor.log").write_text("".join(line.format(*each) for each in said))
+    assert reasons(tmp_path, launch_failed()) == [("no \ufffd quota in zone a", 1, 80)]
+    (tmp_path / "monitor.log").write_text(line.format("big", "long ago") + "another line\n" * growth.LOG_BYTES)
+    assert reasons(tmp_path, launch_failed()) == [(growth.NOT_TOLD, 1, 80)]
+
+
+def test_how_often_nodes_failed_and_when_the_last_one_did_is_told_with_the_reason() -> None:
+    rows = [NodeTypeRow("big", failures=3, why="no quota", failed_at=86.0), NodeTypeRow("one", failures=1, why="no")]
+    text = tables.as_text(node_tables.nodes(Snapshot(Runtime("ray", "", ""), time=100.0, node_types=rows)))
+    assert "not coming: no quota (3 failures, the last 14 s ago)" in text and "not coming: no " in text
+    rows[0].arriving = 1
+    text = tables.as_text(node_tables.nodes(Snapshot(Runtime("ray", "", ""), time=100.0, node_types=rows)))
+    assert "the last one did not come: no quota (3 failures" in text
 
 
 def test_an_idle_node_that_a_notebook_holds_says_who_and_not_when_it_leaves() -> None:

@@ -61,14 +61,17 @@ def test_what_the_autoscaler_brings_and_what_did_not_come_are_told(monkeypatch: 
     monkeypatch.setattr(planning, "time", SimpleNamespace(time=lambda: 100.0))
     big = {**POOL, "name": "big", "resources": {"CPU": 1.0, "GPU": 2.0}, "labels": {}}
     known: dict[str, Any] = {"scales": True, "groups": [POOL, big]}
-    known["failed"] = [{"type": "big", "why": "no quota", "at": 90}, {"type": "big", "why": "too early", "at": 80}]
+    known["failed"] = [{"type": "big", "why": "no quota", "at": 90, "count": 3}]
     assert planning.addable(known, {"GPU": 2.0}) == (
         "addable",
         "the cluster's autoscaler could add a node of the kind big, of which it may start 3; "
-        "the last one did not come: no quota",
+        "the last one did not come (10 s ago, 3 have failed): no quota",
     )
     known["arriving"] = [{"type": "big", "since": 86}, {"type": "big", "since": 90}, {"type": "pool", "why": "pulled"}]
-    assert planning.addable(known, {"GPU": 2.0}) == ("coming", "a node of the kind big was asked for 14 s ago")
+    assert planning.addable(known, {"GPU": 2.0}) == (
+        "coming",
+        "a node of the kind big was asked for 14 s ago; the last one did not come (10 s ago, 3 have failed): no quota",
+    )
     assert planning.addable(known, {"CPU": 8.0}) == ("coming", "a node of the kind pool was asked for (pulled)")
     word, why = planning.addable(known, {"GPU": 4.0})
     assert (word, why) == ("", "no kind of node that can be added has it (pool: 64 CPUs; big: 1 CPU and 2 GPUs)")

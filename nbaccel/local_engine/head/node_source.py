@@ -122,6 +122,7 @@ class NodeSource:
                     spec.idle_s, record.failures, record.why if record.failures else "",
                     _clock(record.try_at, now) if record.failures and not record.given_up else None, record.given_up,
                     self._used_s[spec.name] + sum(now - self._came_at[place.node_id] for place in record.here),
+                    _clock(record.failed_at, now) if record.failures else None,
                 )
             )  # fmt: skip
         return rows

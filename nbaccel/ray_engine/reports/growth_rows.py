@@ -75,7 +75,7 @@ def _say_who_needs(nodes: list[NodeRow], facts: GrowthFacts, requests: list[Requ
 def _types(types: dict[str, dict[str, Any]], facts: GrowthFacts, here: Counter[str]) -> list[NodeTypeRow]:
     """The types that are told, and those of nodes that come or have failed; of these only the name is known."""
     arriving = Counter(each["type"] for each in facts["arriving"])
-    failed = {each["type"]: each for each in sorted(facts["failed"], key=lambda each: each["at"])}
+    failed = {each["type"]: each for each in facts["failed"]}
     sources = facts.get("sources", {})
     rows = []
     for name in dict.fromkeys([*types, *arriving, *failed]):
@@ -85,6 +85,7 @@ def _types(types: dict[str, dict[str, Any]], facts: GrowthFacts, here: Counter[s
                 name, sources.get(name, SOURCE), told.get("resources", {}), told.get("labels", {}),
                 told.get("min_workers", 0), told.get("max_workers", 0), here[name], arriving[name], told.get("idle_s"),
                 failure.get("count", 0), failure.get("why", ""), failure.get("next_try_at"),
+                failed_at=failure.get("at") or None,
             )
         )  # fmt: skip
     return rows

@@ -292,23 +292,34 @@ def _beside(autoscaler: AutoscalerFacts, demand: dict[str, float], labels: dict[
 
 def _of_kind(autoscaler: AutoscalerFacts, group: NodeKind) -> tuple[str, str]:
     name = group["name"]
+    failed = _failure(autoscaler, name)
     coming = [each for each in autoscaler.get("arriving", []) if each["type"] == name]
     if coming:
         since = min((each["since"] for each in coming if each.get("since")), default=0)
         ago = f" {max(time.time() - since, 0):.0f} s ago" if since else ""
         why = next((f" ({each['why']})" for each in coming if each.get("why")), "")
-        return "coming", f"a node of the kind {name} was asked for{ago}{why}"
+        return "coming", f"a node of the kind {name} was asked for{ago}{why}{failed}"
     here, limit = autoscaler.get("here", {}).get(name, 0), group["max_count"]
     if 0 < limit <= here:
         return "full", f"{here} of at most {limit} {name} nodes are here"
     most = f", of which it may start {limit}" if limit > 0 else ""
-    last = max((each for each in autoscaler.get("failed", []) if each["type"] == name), key=_failed_at, default=None)
-    failed = f"; the last one did not come: {last['why']}" if last is not None else ""
     return "addable", f"the cluster's autoscaler could add a node of the kind {name}{most}{failed}"
+
+
+def _failure(autoscaler: AutoscalerFacts, name: str) -> str:
+    """What became of the last node of this kind that did not come; Ray asks for the next one at once."""
+    last = max((each for each in autoscaler.get("failed", []) if each["type"] == name), key=_failed_at, default=None)
+    return f"; the last one did not come{_when(last)}: {last['why']}" if last is not None else ""
 
 
 def _failed_at(failure: dict[str, Any]) -> float:
     return float(failure["at"])
+
+
+def _when(failure: dict[str, Any]) -> str:
+    ago = f"{max(time.time() - failure['at'], 0):.0f} s ago" if failure["at"] else ""
+    often = f"{failure['count']} have failed" if failure["count"] > 1 else ""
+    return f" ({', '.join(filter(None, (ago, often)))})" if ago or often else ""
 
 
 def _has(group: NodeKind) -> str:

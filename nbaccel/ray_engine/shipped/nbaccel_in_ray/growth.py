@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import time
+from collections.abc import Iterable
 from typing import Any
 
+import ray
 from ray.experimental import internal_kv
 
 from nbaccel_in_ray import cluster_request, holds
@@ -16,6 +21,13 @@ NODE_TYPES = "nbaccel_node_types"  # where the command that started the head has
 MACHINES, MACHINES_NAMESPACE = b"nbaccel:machines", b"nbaccel"  # where the provider of machines tells how far they are
 _ALLOCATED = "allocated unassigned cloud instance "  # Ray's autoscaler says so of a node that its provider has made
 _SOURCES = {"slurm": "Slurm"}  # as sentences write them
+_LAUNCH_FAILED = re.compile(
+    r"launch failed with Failed to launch \d+ nodes of type .* with request id \S+: ?(.*)", re.S
+)
+_IN_LOG = r"Failed to launch \d+ nodes of type {}: (.*\S)"  # in the log of Ray's autoscaler
+LOG_BYTES = 1 << 18  # so much of its end is read
+FORGOTTEN_S = 1800  # a failure that is older is told no more, as by `ray status`
+NOT_TOLD = "its launch failed; Ray tells the reason only in monitor.log on the head"
 
 
 def growth() -> Row:
@@ -25,7 +37,7 @@ def growth() -> Row:
     types       the types of nodes that can be asked for, as the head's file for the autoscaler has them; None: not told
     nodes       node -> its type, and for how many seconds it has been idle
     arriving    nodes that were asked for: type, id, and since when or why they are not here
-    failed      nodes that did not come: type, why, at
+    failed      types whose nodes did not come: type, why and when (at) the last one did not, how many (count)
     sources     type -> where its nodes come from, as far as that is told
     infeasible  requested bundles that no node and no type can meet together
     left_out    of what notebooks hold: what would be too much beside the rest
@@ -43,7 +55,10 @@ def growth() -> Row:
 
 def news(reply: Any) -> Row:
     """The nodes in the second autoscaler's message, with what their provider tells where it is nbaccel's."""
-    return with_machines(of_status(reply), published_machines())
+    facts = with_machines(of_status(reply), published_machines())
+    facts["failed"] = [row for row in facts["failed"] if not row["at"] or time.time() - row["at"] < FORGOTTEN_S]
+    context = ray.get_runtime_context()
+    return with_logged_reasons(facts, os.path.join(context.get_temp_dir(), context.get_session_name(), "logs"))
 
 
 def of_status(reply: Any) -> Row:
@@ -72,12 +87,47 @@ def of_status(reply: Any) -> Row:
             if node.status != _DEAD
         },
         "arriving": arriving,
-        "failed": [
-            {"type": each.ray_node_type_name, "why": each.reason, "at": each.failed_ts, "count": each.count}
-            for each in state.failed_instance_requests
-        ],
+        "failed": _failed(state.failed_instance_requests),
         "infeasible": [bundle["resources"] for bundle in cluster_request.infeasible(reply)],
     }
+
+
+def _failed(requests: Iterable[Any]) -> list[Row]:
+    """A row for each type whose nodes did not come. Ray forgets none of them while the head lives."""
+    rows: dict[str, Row] = {}
+    for each in sorted(requests, key=lambda each: float(each.failed_ts)):
+        name = each.ray_node_type_name
+        launch = _LAUNCH_FAILED.fullmatch(each.reason)
+        why = launch[1].strip() if launch is not None else each.reason
+        count = rows.get(name, {"count": 0})["count"] + each.count
+        rows[name] = {"type": name, "why": why, "at": each.failed_ts, "count": count}
+    return list(rows.values())
+
+
+def with_logged_reasons(facts: Row, folder: str) -> Row:
+    """These facts with a reason for each failure.
+
+    Of what a provider raises Ray's autoscaler keeps nothing but a line in its log, which lies on the head.
+    """
+    if all(row["why"] for row in facts["failed"]):
+        return facts
+    log = _end_of(os.path.join(folder, "monitor.log"))
+    return {**facts, "failed": [{**row, "why": row["why"] or _logged(log, row["type"])} for row in facts["failed"]]}
+
+
+def _logged(log: str, name: str) -> str:
+    reasons = re.findall(_IN_LOG.format(re.escape(name)), log)
+    return str(reasons[-1]) if reasons else NOT_TOLD
+
+
+def _end_of(path: str) -> str:
+    """The end of a text; "" where there is none, as on all nodes but the head."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - LOG_BYTES, 0))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _provider_id(details: str) -> str:
