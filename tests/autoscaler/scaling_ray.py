@@ -118,6 +118,7 @@ _ANSWERS = """
 import sys
 import nbaccel
 from nbaccel import autoscaler
+from nbaccel.views import node_tables, tables
 
 nbaccel.init(log_to_driver=False)
 
