@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+import math
+from itertools import combinations, pairwise, product
 
 import pytest
 
@@ -81,9 +82,23 @@ def test_no_shade_is_taken_for_a_shade_of_another_hue(seen_by: str) -> None:
             assert _apart(*pair, seen_by) >= least, pair
 
 
+def test_hues_are_spread_over_the_colour_wheel() -> None:
+    """Two hues with one name, such as two violets, are mixed up in talk although they differ side by side."""
+    labs = [_oklab(shades[0], "everyone else") for shades in palette.COLOURS]
+    angles = sorted(math.degrees(math.atan2(b, a)) % 360 for _, a, b in labs)
+    gaps = [(other - one) % 360 for one, other in pairwise([*angles, angles[0]])]
+    assert min(gaps) >= 30, angles
+
+
 def test_red_of_failures_is_no_functions_hue() -> None:
     for shade in (shade for shades in palette.COLOURS for shade in shades):
         assert _apart(shade, palette.FAILURE, "everyone else") >= 2 * _LEAST_APART, shade
+
+
+@pytest.mark.parametrize("state", [palette.ATTENTION, palette.WAITING])
+def test_amber_and_grey_are_no_functions_hues(state: str) -> None:
+    for shade in (shade for shades in palette.COLOURS for shade in shades):
+        assert _apart(shade, state, "everyone else") >= 0.06, shade
 
 
 def test_shades_of_one_hue_differ_and_stay_nearest_to_their_own() -> None:

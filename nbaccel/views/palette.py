@@ -6,7 +6,7 @@ and the dark ground, and the eight hues can be told apart with each of the three
 
 Example::
 
-    palette.colour(palette.HUES.of("train"), "9b9f…")     # "#2489d3"
+    palette.colour(palette.HUES.of("train"), "9b9f…")     # "#b74977"
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def shade_of(id: str) -> int:
 
 
 def colour(hue: int, id: str = "") -> str:
-    """The colour of an instance, or of the function itself: "#2f96e3"."""
+    """The colour of an instance, or of the function itself: "#1575c3"."""
     return COLOURS[hue][shade_of(id) if id else 0]
 
 

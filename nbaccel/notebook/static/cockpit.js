@@ -593,7 +593,7 @@ const facts=[j.part,bQ,j.age].filter(Boolean).join(" · ");
 return h("li",{key:j.key,title:j.pid},h("span",{class:`swatch c${j.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(j.name),h("span",{class:"quiet facts"},facts)),(j.taskId||j.actorId)&&stop(j,e,a))}
 function stop(j,e,a){const ah=j.taskId?"cancel":"kill";
 return endButton(ah,{id:j.taskId||j.actorId,name:j.name,owner:j.owner},`on ${e.label}`,a)}
-const PALETTE={hues:[["#6868fe","#6160f6","#5a56eb"],["#c68470","#be7d69","#b67662"],["#2f989c","#1e8c91","#39a0a4"],["#b280c6","#aa78be","#a06fb4"],["#8e8928","#86801c","#7e780e"],["#867be4","#7d71d9","#9187f1"],["#43793c","#4a8143","#538a4b"],["#97586f","#9f5f77","#a7667e"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
+const PALETTE={hues:[["#1575c3","#207cca","#056ebb"],["#99612a","#a06731","#a76e38"],["#149599","#229da0","#2da4a7"],["#b74977","#be507e","#c65785"],["#978d17","#9e9423","#908606"],["#9082f1","#897be9","#8274e1"],["#6aa173","#639a6d","#5c9366"],["#c27bc6","#bb74bf","#b36db8"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
 const HUES=PALETTE.hues.length;
 const SHADES=PALETTE.hues[0].length;
 function numberOf(q){let bW=2166136261;
