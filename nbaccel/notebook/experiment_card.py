@@ -56,7 +56,9 @@ def html(experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = N
         [
             parts.paragraph(parts.join(head, " · "), kind="header"),
             (parts.attention(why) if experiment.state == "failed" else parts.line(why)) if why else parts.NOTHING,
-            parts.line(f"best: {best} (trial {experiment.best.id})") if experiment.best else parts.NOTHING,
+            parts.line(f"best: {best} (trial {experiment_snapshot.short_trial(experiment.best.id)})")
+            if experiment.best
+            else parts.NOTHING,
             parts.note(wording.plain(experiment.path)),
             *map(parts.note, _last_lines(experiment, now)),
             *(trials(experiment.name, seen) if seen is not None else []),

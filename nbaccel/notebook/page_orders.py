@@ -50,7 +50,13 @@ def stop_run(engine: engines.Engine | None, order: str, snapshot: Snapshot | Non
     id, _, rest = order.partition("/")
     before, _, trial = rest.partition("/")
     run = _run(id, snapshot)
-    name = f"trial {wording.plain(trial)}" if trial else wording.plain(run.name) if run is not None else id
+    name = (
+        f"trial {experiment_snapshot.short_trial(trial)}"
+        if trial
+        else wording.plain(run.name)
+        if run is not None
+        else id
+    )
     what = f"stop-trial {before} {trial}" if trial else f"stop {before}" if before else "stop"
     if run is not None and not trial and not run_snapshot.asks_to_stop(what, run.stops):
         return f"{name} has been asked to stop since this button was drawn. Press it again to go one step further."

@@ -19,6 +19,7 @@ from nbaccel.notebook import curves, parts, trial_axes
 from nbaccel.notebook.parts import Html
 from nbaccel.notebook.trial_axes import Axis, Value
 from nbaccel.views import palette, wording
+from nbaccel.views.experiment_snapshot import short_trial
 from nbaccel.views.seen_trials import SeenTrial, SeenTrials
 
 MOST_LINES = 100  # of a drawing: a hundred curves are some 30 KB in the saved notebook
@@ -50,7 +51,7 @@ def _overlaid(seen: SeenTrials, colour: str) -> Html:
     lines = [_path([(_x(across, x, _WIDE), _y(up, y, _WIDE)) for x, y in points]) for _, points in drawn]
     of = wording.count(len(several), "trial") + (f", {MOST_LINES} of them drawn" if len(several) > MOST_LINES else "")
     said = f"{wording.plain(seen.metric)} over reports of {of}"
-    table = [curves.Series(each.id, points, colour) for each, points in drawn[:CURVES_IN_TABLE]]
+    table = [curves.Series(short_trial(each.id), points, colour) for each, points in drawn[:CURVES_IN_TABLE]]
     return Html(
         _headed(said, seen)
         + _svg(said, _WIDE, _grid(up, _WIDE) + _below(across, _WIDE) + _layers(lines, seen, colour))

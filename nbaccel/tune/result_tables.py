@@ -13,7 +13,7 @@ from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_facts import metric_of
 from nbaccel.tune.trial_session import ADDED
 from nbaccel.views import tables, thinning, wording
-from nbaccel.views.experiment_snapshot import TRIAL_SIGNS
+from nbaccel.views.experiment_snapshot import INTERRUPTED, TRIAL_SIGNS, short_trial
 from nbaccel.views.seen_trials import SeenTrial, SeenTrials
 
 MOST_ROWS = 20
@@ -65,7 +65,11 @@ def of_trials(trials: Sequence[Trial], metric: str | None, mode: str | None) -> 
     failed = by_error(trials)
     if failed:
         errors = [
-            (wording.plain(words), str(len(ids)), ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else ""))
+            (
+                wording.plain(words),
+                str(len(ids)),
+                ", ".join(map(short_trial, ids[:_IDS])) + (", …" if len(ids) > _IDS else ""),
+            )
             for words, ids in failed.items()
         ]
         found.append(tables.Table("Failures", ("Error", "Trials", "Which"), errors))
@@ -101,11 +105,13 @@ def _metrics(trials: Sequence[Trial]) -> list[str]:
 
 def _row(trial: Trial, names: Sequence[str], metrics: Sequence[str]) -> tuple[str, ...]:
     state = f"{TRIAL_SIGNS[trial.state.value]} {trial.state.value}"
+    if trial.started_at and not trial.has_ended:
+        state = INTERRUPTED
     cells = []
     for held, wanted in ((comparing.flat(trial.config), names), (comparing.flat(trial.last), metrics)):
         cells += [wording.plain(comparing.said(held[name], _MOST_WORDS)) if name in held else "" for name in wanted]
     took = wording.duration(trial.ended_at - trial.started_at) if trial.ended_at and trial.started_at else ""
-    return (trial.id, state, *cells, str(len(trial.reports)), took)
+    return (short_trial(trial.id), state, *cells, str(len(trial.reports)), took)
 
 
 def plain_html(shown: Sequence[tables.Table]) -> str:

@@ -340,6 +340,7 @@ class Runner:
         attempt = self._attempts.pop(trial.id, None)
         if attempt is not None:
             attempt.launched.close()
+        trial.ended_at = time.time()  # of this attempt; an interrupted trial is not told again
         state = self.experiment.on_ended(trial, how)
         if state is TrialState.PENDING:
             if how is End.FAILED:

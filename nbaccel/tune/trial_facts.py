@@ -73,7 +73,7 @@ def row_of(trial: Trial, metric: str) -> TrialRow:
         devices=trial.devices,
         pid=trial.pid or None,
         started_at=trial.started_at or None,
-        ended_at=(trial.ended_at or None) if trial.has_ended else None,
+        ended_at=None if runs else trial.ended_at or None,
         error=trial.error_words[:MOST_TEXT] if trial.state is TrialState.ERROR else "",
         attempts=trial.attempts,
         stops=trial.stops,

@@ -15,6 +15,7 @@ KIND = "experiment"
 UNDER_WAY = ("running", "stopping")
 EXPERIMENT_SIGNS = {"running": "●", "stopping": "●", "finished": "✓", "stopped": "⊘", "failed": "✕"}
 TRIAL_SIGNS = {"pending": "◌", "running": "●", "done": "✓", "stopped": "⊘", "error": "✕"}
+INTERRUPTED = "⊘ interrupted"  # a trial that had begun when its experiment ended
 _ENDED = ("done", "stopped", "error")
 
 
@@ -104,6 +105,11 @@ def best_words(experiment: ExperimentSnapshot, most: int = 4) -> str:
     more = ", …" if len(params) > most else ""
     with_what = f" with {', '.join(params[:most])}{more}" if params else ""
     return f"{wording.plain(experiment.metric)} {wording.number(best.value)}{with_what}"
+
+
+def short_trial(id: str) -> str:
+    """A trial's id as people read it: the trials of an experiment share what stands before the number."""
+    return wording.plain(id.rpartition("_")[2])
 
 
 def time_words(experiment: ExperimentSnapshot, now: float) -> str:

@@ -66,6 +66,19 @@ test("a row says the trial's state, parameters, last value, device, time and why
   assert.match(words(html), /1 trial failed: ValueError: &lt;odd&gt; 00001/);
 });
 
+test("a trial that had begun when its search was stopped was interrupted: without a device, with the time that it took", () => {
+  const over = search({ state: "stopped", ended_at: NOW });
+  const given = { ab_00002: { ...rows().ab_00002, state: "pending" }, ab_00004: { ...rows().ab_00002, state: "pending", ended_at: NOW - 5 }, ab_00005: { number: 5 } };
+  const html = words(drawn(over, given));
+  assert.match(html, /00002 ⊘ interrupted 0\.01 deep 7 0\.1 40 s/);
+  assert.match(html, /00004 ⊘ interrupted 0\.01 deep 7 0\.1 35 s/);
+  assert.match(html, /\(trial 00002\)/, "one form of a trial's id");
+  assert.match(html, /00005 ◌ pending/, "it had not begun");
+  assert.doesNotMatch(html, /Device/);
+  assert.match(words(drawn(search(), given)), /00002 ◌ pending/, "it goes on");
+  assert.match(words(drawn(search(), rows(), { ended: true })), /00002 ⊘ interrupted/, "the cluster has ended");
+});
+
 test("each trial that goes on has its Stop, whose steps are its own", () => {
   const html = drawn(search(), rows());
   assert.match(html, /data-id="experiment-1\/1\/ab_00002"[^>]*data-act="cancel-run"[^>]*>Interrupt</);

@@ -41,7 +41,7 @@ def test_a_press_is_one_step_of_the_ladder_that_the_button_showed(
 
 def test_a_trial_is_stopped_by_itself(busy_snapshot: Snapshot) -> None:
     engine: Any = Noting()
-    assert page_orders.stop_run(engine, "experiment-1/0/a1b2_00003", busy_snapshot) == "Asked trial a1b2_00003 to stop."
+    assert page_orders.stop_run(engine, "experiment-1/0/a1b2_00003", busy_snapshot) == "Asked trial 00003 to stop."
     assert engine.asked == [("experiment-1", "stop-trial 0 a1b2_00003")]
 
 

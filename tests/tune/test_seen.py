@@ -156,18 +156,25 @@ def test_results_are_a_table_with_the_best_first_and_errors_grouped() -> None:
     rows, errors = result_tables.of_trials(trials(), "loss", "min")
     assert rows.columns == ("Trial", "State", "lr", "loss", "Reports", "Took")  # `fixed` does not vary
     assert [row[:4] for row in rows.rows] == [
-        ("a_3", "✓ done", "1", "1.5"),
-        ("a_0", "✓ done", "0", "3"),
-        ("a_4", "✕ error", "1.333", "9"),
-        ("a_1", "⊘ stopped", "0.3333", "nan"),
-        ("a_2", "✕ error", "0.6667", ""),
+        ("3", "✓ done", "1", "1.5"),
+        ("0", "✓ done", "0", "3"),
+        ("4", "✕ error", "1.333", "9"),
+        ("1", "⊘ stopped", "0.3333", "nan"),
+        ("2", "✕ error", "0.6667", ""),
     ]
-    assert errors.rows == [("ValueError: <odd>", "2", "a_2, a_4")]
+    assert errors.rows == [("ValueError: <odd>", "2", "2, 4")]
+
+
+def test_a_trial_that_had_begun_when_the_search_ended_is_interrupted() -> None:
+    cut, not_begun = trial(0, 3, TrialState.PENDING), trial(1, None, TrialState.PENDING)
+    cut.started_at, cut.ended_at = 100.0, 136.0
+    (rows,) = result_tables.of_trials([cut, not_begun], "loss", "min")
+    assert [row[:2] + row[-1:] for row in rows.rows] == [("0", "⊘ interrupted", "36 s"), ("1", "◌ pending", "")]
 
 
 def test_results_without_a_metric_keep_their_order_and_a_thousand_are_cut() -> None:
     (rows,) = result_tables.of_trials([trial(number, number) for number in range(1000)], None, None)
-    assert len(rows.rows) == result_tables.MOST_ROWS and rows.rows[0][0] == "a_0" and "loss" in rows.columns
+    assert len(rows.rows) == result_tables.MOST_ROWS and rows.rows[0][0] == "0" and "loss" in rows.columns
     assert rows.title.startswith("1000 trials, 20 of them here")
     assert result_tables.of_trials([], "loss", "min")[0].rows == []
 
@@ -176,7 +183,7 @@ def test_results_have_html_with_everything_escaped(tmp_path: Path) -> None:
     grid = tune.ResultGrid(str(tmp_path), trials(), "loss", "min")
     analysis = tune.ExperimentAnalysis(str(tmp_path), default_metric="loss", default_mode="min", trials=trials())
     for page in (grid._repr_html_(), analysis._repr_html_(), reprs.results_html(grid), reprs.results_html(analysis)):
-        assert page.index("a_3") < page.index("a_0") and "✕ error" in page
+        assert page.index(">3<") < page.index(">0<") and "✕ error" in page
         assert "ValueError: &lt;odd&gt;" in page and "<odd>" not in page
 
 
@@ -226,7 +233,7 @@ def test_results_and_the_card_of_an_end_draw_curves_parallel_coordinates_and_eac
 
 def test_without_drawings_their_rows_are_left() -> None:
     rows = Reading(bare(experiment_card.html(experiment(), NOW, seen_of(drawn_trials())))).rows
-    assert ["report", "a_0", "a_1", "a_2", "a_3"] in rows and ["3", "0.25", "0.5", "0.75", "1"] in rows
+    assert ["report", "0", "1", "2", "3"] in rows and ["3", "0.25", "0.5", "0.75", "1"] in rows
     assert ["Parameter", "Values", "Trials", "Lowest loss", "Median", "Highest"] in rows
     assert ["lr", "0.0001", "3", "0.2", "1", "1.8"] in rows and ["kind", "<wide>", "6", "0.4", "1.4", "2.4"] in rows
     assert not any("Parallel" in cell for row in rows for cell in row), "a heading of a drawing that is gone"
@@ -247,7 +254,7 @@ def test_hundreds_of_trials_are_a_small_drawing_and_no_trial_is_best_without_a_m
 @pytest.mark.parametrize("loss", [None, float("nan"), float("inf")])
 def test_trials_without_a_finite_value_have_a_table_and_no_drawing(loss: float | None) -> None:
     page = experiment_card.html(experiment(), NOW, seen_of([trial(number, loss) for number in range(3)]))
-    assert "a_2" in page and "<svg" not in page
+    assert ">2<" in page and "<svg" not in page
 
 
 def test_the_card_of_an_experiment_that_ends_is_sent_with_its_trials() -> None:

@@ -6,6 +6,7 @@ import { plain } from "../cockpit/words.js";
 import { drawTrials } from "./draw_trials.js";
 import { experimentView, goesOn } from "./experiment_views.js";
 import { head } from "./run_head.js";
+import { shortTrial } from "./trials.js";
 
 /** @typedef {import("./types.js").Given} Given */
 /** @typedef {import("./types.js").Experiment} Experiment */
@@ -48,7 +49,7 @@ function trialDetails(about) {
   const failed = view.state === "failed";
   return [
     view.why && h("p", { key: "why", class: failed ? "attention" : "" }, failed && h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), "Attention: "), view.why),
-    view.best && h("p", { key: "best" }, `best: ${view.best} (trial ${plain(about.experiment.best?.id)})`),
+    view.best && h("p", { key: "best" }, `best: ${view.best} (trial ${shortTrial(about.experiment.best?.id ?? "")})`),
     ...drawTrials(about, state.past[`rows/${view.id}`]?.data ?? null),
     h("p", { key: "path", class: "quiet path" }, view.path),
     view.goOn && empty("Go on:", view.goOn),

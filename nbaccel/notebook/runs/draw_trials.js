@@ -18,7 +18,7 @@ import { paramWords, pythonOf, trialsOf } from "./trials.js";
 /** @typedef {{view: View, experiment: Experiment, state: State, now: number, whys: Map<string, string>}} About */
 
 /** @type {Record<string, string>} */
-const TRIAL_SIGNS = { pending: "◌", running: "●", done: "✓", stopped: "⊘", error: "✕" };
+const TRIAL_SIGNS = { pending: "◌", running: "●", done: "✓", stopped: "⊘", error: "✕", interrupted: "⊘" };
 const MOST_COLUMNS = 5; // of parameters
 const MOST_NAMED = 3; // trials of one error
 /** @type {Map<string, Trial[]>} */
@@ -63,7 +63,7 @@ function tableOf(found, metric, about) {
   const { id, name } = about.view;
   const names = found.names.slice(0, MOST_COLUMNS);
   const trials = inOrder(found.trials, about);
-  const filled = { device: trials.some(({ row }) => deviceWords(row.devices)), why: trials.some(({ row }) => row.waits) };
+  const filled = { device: trials.some((trial) => deviceOf(trial, about)), why: trials.some(({ row }) => row.waits) };
   const columns = ["Trial", "State", ...names.map(plain), ...(metric ? [plain(metric), "Curve"] : []), ...(filled.device ? ["Device"] : []), "Took", ...(filled.why ? ["Why"] : []), ""];
   const sight = about.state.sights.get(id) ?? { top: 0, height: 460, row: 33 };
   const { first, last } = inSight(trials.length, sight);
@@ -88,11 +88,12 @@ function inOrder(trials, { view, state }) {
 
 /** @param {Trial} trial @param {string[]} names @param {string} metric @param {{device: boolean, why: boolean}} filled @param {About} about */
 function drawRow(trial, names, metric, filled, about) {
-  const { row, state } = trial;
+  const { row } = trial;
+  const state = trialState(trial, about);
   const own = state === "running" ? ` ink c${about.view.colour}` : "";
   const said = trial.value != null ? reading(trial.value) : plain(row.value == null ? "" : String(row.value));
   const line = sparkPath(trial);
-  const device = deviceWords(row.devices);
+  const device = deviceOf(trial, about);
   return h("tr", { key: trial.id, "data-trial": trial.id },
     h("th", { scope: "row", title: plain(trial.id) }, h("span", { class: "name" }, trial.short)),
     h("td", { class: `nowrap state ${state === "error" ? "failed" : state === "pending" ? "waiting" : state}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, TRIAL_SIGNS[state] ?? "◌"), ` ${row.waits && about.view.underWay ? "waiting" : state}`),
@@ -105,10 +106,21 @@ function drawRow(trial, names, metric, filled, about) {
     cell([stopButton(stoppable(trial, about), about.state), copyButton(trial)], "acts"));
 }
 
+/** Of a search that is over, a trial that had begun and not ended was interrupted. @param {Trial} trial @param {About} about */
+function trialState({ row, state }, { view }) {
+  return !view.underWay && row.started_at && ["running", "pending"].includes(state) ? "interrupted" : state;
+}
+
 /** @param {Trial} trial @param {About} about */
-function tookWords({ row, state }, { view, now }) {
+function deviceOf(trial, about) {
+  return trialState(trial, about) === "interrupted" ? "" : deviceWords(trial.row.devices);
+}
+
+/** @param {Trial} trial @param {About} about */
+function tookWords({ row, state }, { view, experiment, now }) {
   if (!row.started_at) return "";
-  if (row.ended_at) return duration(row.ended_at - row.started_at);
+  const end = row.ended_at ?? (view.underWay ? null : experiment.ended_at);
+  if (end) return duration(end - row.started_at);
   return state === "running" && view.underWay ? age(now - row.started_at) : "";
 }
 

@@ -40,11 +40,16 @@ export function trialsOf(experiment, given) {
   return made;
 }
 
+/** A trial's id as people read it: those of one experiment share what stands before the number. @param {string} id */
+export function shortTrial(id) {
+  return plain(id.split("_").at(-1));
+}
+
 /** @param {string} id @param {TrialRow} row @returns {Trial} */
 function trialOf(id, row) {
   return {
     id,
-    short: plain(id.split("_").at(-1) ?? id),
+    short: shortTrial(id),
     row,
     state: row.state ?? "pending",
     params: flat(row.config ?? {}),
