@@ -38,3 +38,11 @@ def test_a_task_is_found_by_what_it_is(wanted: TaskFilter, names: str) -> None:
 def test_a_limit_keeps_the_newest_and_counts_all() -> None:
     found = find(ROWS, TaskFilter(limit=2))
     assert [row.task_id[0] for row in found.rows] == ["d", "c"] and found.total == 4
+
+
+def test_an_actor_that_is_made_is_found_by_the_words_of_its_row() -> None:
+    made, other = (
+        TaskRow("e" * 48, "Model.__init__", "actor", "RUNNING", 1),
+        TaskRow("f" * 48, "Model", "task", "RUNNING", 1),
+    )
+    assert find([made, other], TaskFilter(text="model (starting)")).rows == [made]

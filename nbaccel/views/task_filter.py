@@ -41,7 +41,15 @@ class TaskFilter(msgspec.Struct, frozen=True):
     def has_text(self, row: TaskRow) -> bool:
         wanted = self.text.strip().lower()
         devices = wording.device_ids(row.device_ids)
-        texts = (row.name, row.task_id, wording.short_id(row.task_id), row.cell, devices, row.why)
+        texts = (
+            row.name,
+            wording.task_name(row.name),
+            row.task_id,
+            wording.short_id(row.task_id),
+            row.cell,
+            devices,
+            row.why,
+        )
         return not wanted or any(wanted in text.lower() for text in texts)
 
 

@@ -31,13 +31,14 @@ def number(value: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """A duration as a person says it: "8 s", "3 min 12 s", "2 h 05 min"."""
+    """A duration as a person says it: "8 s", "2 min", "3 min 12 s", "2 h 05 min"."""
     whole = max(0, int(seconds))
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        return f"{whole // 60} min" + (f" {whole % 60:02d} s" if whole % 60 else "")
+    minutes = whole % 3600 // 60
+    return f"{whole // 3600} h" + (f" {minutes:02d} min" if minutes else "")
 
 
 def duration(seconds: float) -> str:

@@ -143,7 +143,7 @@ test("MIG instances are called by their card and their place on it", () => {
 test("a task says how far it is and how long the rest takes", () => {
   const running = { ...busy().tasks[0], started_at: NOW - 60, progress: [25, 100] };
   const [view] = sceneOf({ ...busy(), tasks: [running] }, ASKED, NOW).tasks;
-  assert.equal(view.took, "1 min 00 s · 25 % · 3 min 00 s left");
+  assert.equal(view.took, "1 min · 25 % · 3 min left");
   const [ended] = sceneOf({ ...busy(), tasks: [{ ...running, state: "FINISHED", finished_at: NOW - 59.6 }] }, ASKED, NOW).tasks;
   assert.equal(ended.took, "0.4 s");
 });
@@ -169,7 +169,7 @@ test("a node that was asked for has a line while it comes and before it goes", (
     ["box", "", false],
     ["lent", "idle for 40 s, leaves in 20 s", true],
     ["kept", "stays: it has the only copy of an object", false],
-    ["large", "for 30 s (usually 2 min 00 s): Slurm: job 12 waits", true],
+    ["large", "for 30 s (usually 2 min): Slurm: job 12 waits", true],
   ]);
   const alone = sceneOf({ ...busy(), arrivals: [{ id: "a1", node_type: "large", since: NOW - 30 }] }, ASKED, NOW);
   assert.ok(alone.tabs.some((tab) => tab.id === "nodes"), "the first node that comes has a view");

@@ -17,7 +17,7 @@ const scene = (changes = {}, asked = {}) => {
 test("a device says which, how full, whose task and which cell", () => {
   const [first, second] = scene().devices;
   assert.equal(first.label, "GPU 0");
-  assert.equal(first.mark, "logical");
+  assert.deepEqual([first.model, first.mark], ["NVIDIA GPU", "logical"], "said once");
   assert.deepEqual([first.sign, first.state], ["●", "held"]);
   const [holder] = first.holders;
   assert.deepEqual([holder.name, holder.cell, holder.age, holder.pid, holder.part], ["train", "[7] line 3", "3 min 12 s", "pid 52", ""]);
@@ -198,6 +198,22 @@ test("a cell of the filter is the reader's own unless it names another notebook"
 test("a whole snapshot names the jobs by number, and the reader's own is not named", () => {
   const runtime = { ...SHARED.runtime, job: 2 };
   assert.equal(scene({ ...SHARED, runtime, tasks: [{ ...busy().tasks[0], job: 2 }] }).tasks[0].owner, "");
+});
+
+test("a task that is tried again waits, whenever it had started, and one that never started took no time", () => {
+  const again = { ...busy().tasks[2], started_at: NOW - 60 };
+  const never = { ...busy().tasks[0], started_at: null };
+  assert.deepEqual(scene({ tasks: [again, never] }).tasks.map(({ took }) => took), ["", "waits 5 s"]);
+});
+
+test("an actor's constructor is the actor that starts, and is found by these words", () => {
+  const tasks = [{ ...busy().tasks[2], name: "Model.__init__", reason: null, why: "Model waits for 1 GPU. It is busy." }];
+  assert.deepEqual(scene({ tasks }, { filter: { text: "model (starting)", state: "", cell: "" } }).tasks.map(({ name, why }) => [name, why]), [["Model (starting)", "It is busy."]]);
+});
+
+test("alerts say in words what they are about", () => {
+  const alerts = ["failed", "infeasible", "leak", "node lost"].map((kind) => ({ kind, message: "m", since: NOW - 9 }));
+  assert.deepEqual(scene({ alerts }).alerts.map(({ title }) => title), ["Node lost", "Memory leak", "Can never start", "Failed"]);
 });
 
 test("a reason that starts with the task and its cell says only the rest, also with a notebook", () => {

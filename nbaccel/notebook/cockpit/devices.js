@@ -119,7 +119,7 @@ function deviceView(row, label, node, snapshot, now) {
     label,
     title: row.parent ? plain(row.id) : "",
     node,
-    model: [plain(row.name || row.type || row.family), row.parent ? "" : plain(row.profile)].filter(Boolean).join(" · "),
+    model: [unmarked(plain(row.name || row.type || row.family), row), row.parent ? "" : plain(row.profile)].filter(Boolean).join(" · "),
     mark: (row.kind ?? "real") === "real" ? "" : (row.kind ?? ""),
     sign,
     state,
@@ -131,6 +131,11 @@ function deviceView(row, label, node, snapshot, now) {
     reason: plain(row.free_reason),
     holders,
   };
+}
+
+/** The name of a device's model without the mark that a chip says. @param {string} model @param {DeviceRow} row */
+function unmarked(model, row) {
+  return model.startsWith(`${row.kind} `) ? model.slice(`${row.kind} `.length) : model;
 }
 
 /** @param {DeviceRow} row @returns {[string, string]} */

@@ -2,7 +2,7 @@
 
 import { cellWords, ownerOf } from "./owners.js";
 import { colourOf, subjectOf } from "./colours.js";
-import { ENDED, age, clock, demandWords, deviceWords, duration, plain, shortId, size, stateSign, stateWord } from "./words.js";
+import { ENDED, age, clock, demandWords, deviceWords, duration, plain, shortId, size, stateSign, stateWord, taskName } from "./words.js";
 
 /** @typedef {import("./types.js").TaskRow} TaskRow */
 /** @typedef {import("./types.js").ActorRow} ActorRow */
@@ -82,7 +82,7 @@ function passes(row, snapshot, filter, text) {
   if (filter.state && stateWord(row.state) !== filter.state) return false;
   if (filter.cell && cellOf(row, snapshot) !== filter.cell) return false;
   if (!text) return true;
-  return [row.name, row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
+  return [row.name, taskName(row.name), row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
     (each ?? "").toLowerCase().includes(text),
   );
 }
@@ -125,7 +125,7 @@ function taskView(row, snapshot, now) {
   return {
     id: row.task_id,
     short: shortId(row.task_id),
-    name: plain(row.name),
+    name: taskName(row.name),
     sign: stateSign(state),
     state,
     devices: deviceWords(row.device_ids),
@@ -149,7 +149,8 @@ function taskView(row, snapshot, now) {
 /** How long it runs or ran, how far it is, and how long the rest takes at that pace; of one that waits, how long it has.
  * @param {TaskRow} row @param {string} state @param {number} now */
 function tookWords(row, state, now) {
-  if (row.started_at == null) return state === "waiting" && row.submitted_at != null ? `waits ${age(now - row.submitted_at)}` : "";
+  if (state === "waiting") return row.submitted_at == null ? "" : `waits ${age(now - row.submitted_at)}`;
+  if (row.started_at == null) return "";
   const seconds = (row.finished_at ?? now) - row.started_at;
   if (row.finished_at != null) return duration(seconds);
   const [done, total] = row.progress ?? [0, 0];

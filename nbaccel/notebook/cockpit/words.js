@@ -26,13 +26,12 @@ export function size(bytes) {
   return `${bytes} B`;
 }
 
-/** "8 s", "3 min 12 s", "2 h 05 min". @param {number} seconds */
+/** "8 s", "2 min", "3 min 12 s", "2 h 05 min". @param {number} seconds */
 export function age(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
-  const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
   if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+  const [unit, length, rest, less] = whole < 3600 ? ["min", 60, whole % 60, "s"] : ["h", 3600, Math.floor((whole % 3600) / 60), "min"];
+  return `${Math.floor(whole / Number(length))} ${unit}${rest ? ` ${String(rest).padStart(2, "0")} ${less}` : ""}`;
 }
 
 /** How long something ran: tenths of a second where that says more. @param {number} seconds */
@@ -87,6 +86,11 @@ export function shortId(id) {
   const numbered = id.length === 48 && id.startsWith("000000", 24);
   if (numbered) return `${id.slice(0, 4)}-${parseInt(id.slice(30, 40), 16)}`;
   return id.startsWith("f".repeat(16)) ? id.slice(16, 28) : id.slice(0, 12); // what makes an actor on Ray is named by the actor
+}
+
+/** An actor's constructor is the actor that starts: "Model (starting)". @param {string} name */
+export function taskName(name) {
+  return plain(name).replace(/\.__init__$/, " (starting)");
 }
 
 /** A state as a person says it. @param {string} state */
