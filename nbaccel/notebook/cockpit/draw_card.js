@@ -2,7 +2,6 @@
 // devices, and the one thing that is most worth knowing.
 
 import { h } from "./dom.js";
-import { drawDevices } from "./draw_devices.js";
 import { button, nameOf } from "./draw_parts.js";
 import { heldWords, shareBar } from "./draw_held.js";
 import { alike } from "./task_rows.js";
@@ -17,7 +16,7 @@ const NAMED_IN_FULL = 4; // of more chips the kind of device is said by the firs
 /** @param {Scene} scene @param {State} state */
 export function drawCard(scene, state) {
   return [
-    ...(state.listed ? drawDevices(scene, state) : [h("div", { key: "strip", class: "one-line strip", role: "group", "aria-label": "Devices" }, strip(scene))]),
+    h("div", { key: "strip", class: "one-line strip", role: "group", "aria-label": "Devices" }, strip(scene)),
     h("div", { key: "most", class: "one-line most" }, mostUrgent(scene, state)),
   ];
 }

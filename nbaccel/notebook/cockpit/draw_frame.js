@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { drawCard } from "./draw_card.js";
+import { drawListed } from "./draw_listed.js";
 import { drawDevices } from "./draw_devices.js";
 import { button, empty } from "./draw_parts.js";
 import { drawActors, drawAlerts, drawNodes, drawWaiting } from "./draw_tables.js";
@@ -27,7 +28,7 @@ const VIEWS = {
 
 /** Everything inside the root. @param {Scene} scene @param {State} state */
 export function drawFrame(scene, state) {
-  const body = state.details ? [tabs(scene, state), panel(scene, state)] : drawCard(scene, state);
+  const body = state.details ? [tabs(scene, state), panel(scene, state)] : state.listed ? drawListed(scene, state) : drawCard(scene, state);
   return [header(scene, state), ...body, h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
 }
 

@@ -115,7 +115,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & td.number{white-space:nowrap}
 & td.share .bar{width:100%;min-width:60px;max-width:220px;height:8px}
 & .bar.plain .part{background:var(--edge)}
-& .holders ul,& .alerts{list-style:none;margin:0;padding:0}
+& .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
 & .holders .who{min-width:0;overflow-wrap:anywhere}
 & .holders .name{margin-right:8px}
@@ -124,7 +124,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .holders{padding-right:2px;min-width:230px}
 & .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
 &{position:relative}
-& .alerts{margin-top:6px}
+& .alerts,& .lines{margin-top:6px}& .lines li{margin:4px 0}
 & .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
 & .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
 & .filters label{color:var(--quiet)}

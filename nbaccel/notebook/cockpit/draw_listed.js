@@ -1,0 +1,55 @@
+// Where there is room for more than the card's four lines, as in a panel: a row for each device, then the runs, the nodes
+// that come and go, what waits, and the alerts.
+
+import { h } from "./dom.js";
+import { drawDevices } from "./draw_devices.js";
+import { button, nameOf } from "./draw_parts.js";
+import { alike } from "./task_rows.js";
+
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./state.js").State} State */
+
+const WAITING_SHOWN = 3;
+const ALERTS_SHOWN = 2;
+
+/** @param {Scene} scene @param {State} state */
+export function drawListed(scene, state) {
+  const alerts = [...scene.alerts].sort((a, b) => Number(b.kind === "failed") - Number(a.kind === "failed")).slice(0, ALERTS_SHOWN);
+  const told = new Set(alerts.map((alert) => alert.never));
+  const moving = scene.nodes.filter((node) => node.moves).map((node) =>
+    h("li", { key: node.key }, sign(node.sign), nameOf(node.name), ` ${node.state} `, h("span", { class: "quiet" }, node.why)));
+  const said = alerts.map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
+  return [
+    ...drawDevices(scene, state),
+    ...(scene.runs?.brief(state) ?? []),
+    list("lines", "Nodes that come and go", moving),
+    list("lines", "Waiting tasks", scene.ended ? [] : waiting(scene, told)),
+    list("alerts", "Alerts", [...said, ...more(scene.alerts.length - said.length, "alerts")]),
+  ];
+}
+
+/** The groups that no alert tells of. @param {Scene} scene @param {Set<any>} told */
+function waiting(scene, told) {
+  const all = alike(scene.waiting);
+  const untold = all.filter(({ ids }) => !ids.some((id) => told.has(id)));
+  const shown = untold.slice(0, WAITING_SHOWN);
+  const lines = shown.map(({ task, number }) => h("li", { key: task.id }, sign("◌"), number > 1 && `× ${number} `, nameOf(task.name),
+    ` waits ${task.age}: `, h("span", { class: "quiet" }, task.why || task.asks)));
+  const known = all.filter((group) => !untold.includes(group) || shown.includes(group));
+  return [...lines, ...more(scene.counts.waiting - known.reduce((sum, { number }) => sum + number, 0), "waiting")];
+}
+
+/** @param {string} mark */
+function sign(mark) {
+  return h("span", { class: "sign", "aria-hidden": "true" }, `${mark} `);
+}
+
+/** @param {number} number @param {string} tab that has them */
+function more(number, tab) {
+  return number > 0 ? [h("li", { key: "more" }, button(`and ${number} more`, { "data-act": "tab", "data-tab": tab }))] : [];
+}
+
+/** @param {string} kind @param {string} label @param {any[]} lines */
+function list(kind, label, lines) {
+  return lines.length > 0 && h("ul", { class: kind, key: label, "aria-label": label }, lines);
+}
