@@ -1,4 +1,8 @@
-"""The cluster card that `init()` and `%accel_status` show, as text and as HTML, drawn from a snapshot alone."""
+"""The card of a cluster that `init()` shows, as text and as HTML, drawn from a snapshot alone: four lines.
+
+They say what the live card says (`cockpit/draw_card.js`): what is busy, what is free, who holds the devices, and the
+one thing that is most worth knowing. `status_card.py` has all rows.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nbaccel.notebook import experiment_card, parts, run_card, static_tables
+from nbaccel.notebook import card_lines, parts
 from nbaccel.notebook.parts import Html
-from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
+from nbaccel.views import tables, wording
 from nbaccel.views.snapshot import Snapshot
-
-WAITING_SHOWN = 5  # reasons on the card; further ones are only counted, because thousands of tasks may wait
 
 
 def mimebundle(snapshot: Snapshot) -> dict[str, str]:
@@ -29,23 +31,19 @@ def mimebundle_at(snapshot: Snapshot) -> dict[str, str]:
 def last_mimebundle(
     snapshot: Snapshot, *, left: bool = False, past: Sequence[Html] = (), used: str = ""
 ) -> dict[str, str]:
-    """The card of a cluster that has ended, or that this notebook has `left`: its devices and the ends of its tasks.
+    """The card of a cluster that has ended, or that this notebook has `left`: what it had, and the ends of its tasks.
 
     `past` has what views have asked about the past: it is drawn below; `used` is its line of text.
     """
-    head, devices = _last_lines(snapshot, left), _last_devices(snapshot)
-    alerts = [
-        alert.message for alert in snapshot.alerts if left or alert.kind != "infeasible"
-    ]  # nothing waits any more
-    lines = [*head, "", tables.as_text(devices)] if devices.rows else head
-    lines += [used] if used else []
-    lines += [f"attention: {wording.plain(alert)}" for alert in alerts]
+    head = _last_lines(snapshot, left)
+    alerts = [each for each in snapshot.alerts if left or each.kind != "infeasible"]  # nothing waits any more
+    said = card_lines.alert_words(alerts)
+    lines = [*head, used, f"attention: {said}" if said else ""]
     first, *rest = head
     facts = [parts.words(words, strong=not at) for at, words in enumerate(first.split(" · "))]
-    shown = [parts.first_line(facts, tables.headline(snapshot)), *map(parts.line, rest)]
-    shown += [static_tables.of_table(devices)] if devices.rows else []
-    shown += past
-    return {"text/plain": "\n".join(lines), "text/html": parts.box([*shown, *map(parts.attention, alerts)])}
+    shown = [parts.first_line(facts, tables.headline(snapshot)), *map(parts.line, rest), *past]
+    shown += [parts.attention(said)] if said else []
+    return {"text/plain": "\n".join(line for line in lines if line), "text/html": parts.box(shown)}
 
 
 def _last_lines(snapshot: Snapshot, left: bool) -> list[str]:
@@ -59,18 +57,10 @@ def _last_lines(snapshot: Snapshot, left: bool) -> list[str]:
 
 
 def _had(snapshot: Snapshot) -> str:
+    """ "It had CPU 2 · GPU 2 · 2 × NVIDIA A100.": its resources, and the models of its devices."""
     models = Counter(tables.device_model(row) for row in snapshot.devices)
-    alike = [f"{number} × {model}" for model, number in models.items()] if len(models) == 1 else []
-    return f"It had {wording.sentence([tables.resources(snapshot, ended=True), *alike])}." if snapshot.nodes else ""
-
-
-def _last_devices(snapshot: Snapshot) -> tables.Table:
-    """The devices that there were, without holders; none if they are all alike, because a line says so."""
-    if len({tables.device_model(row) for row in snapshot.devices}) == 1:
-        return tables.Table("Devices", ())
-    free = [msgspec.structs.replace(row, holders=[], free_reason="", metrics=None) for row in snapshot.devices]
-    table = tables.devices(msgspec.structs.replace(snapshot, devices=free))
-    return tables.without_columns(table, {"State", "In use", "Held by", "Memory"})
+    told = [f"{number} × {model}" for model, number in models.items()]
+    return f"It had {wording.sentence([tables.resources(snapshot, ended=True), *told])}." if snapshot.nodes else ""
 
 
 def text(snapshot: Snapshot) -> str:
@@ -80,42 +70,22 @@ def text(snapshot: Snapshot) -> str:
 
         1 of 2 GPUs busy · 1 running
         CPU 1 of 2 free · GPU 1 of 2 free
-
-        Device  Model                 State   In use  Held by
-        GPU 0   NVIDIA GPU (logical)  ● held  1       GPUActor (pid 52420, cell [3] line 14)
-
-        nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711
+        GPU 0 ● train · cell [3] line 14 · 8 s; GPU 1 ○ free
+        Nothing waits, and nothing needs attention.
     """
-    lines = [line for line in (tables.first_line(snapshot), tables.resources(snapshot)) if line]
-    lines += ["", tables.as_text(tables.devices(snapshot))]
-    for shown in (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot)):
-        lines += ["", tables.as_text(shown)] if shown.rows else []
-    lines += [f"◌ {line}" for line in _waiting_lines(snapshot)]
-    lines += [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
-    return "\n".join([*lines, "", tables.headline(snapshot)])
+    first, has = tables.first_line(snapshot), tables.resources(snapshot) or tables.headline(snapshot)
+    lines = [first, has, card_lines.devices_text(snapshot), card_lines.most_text(snapshot)]
+    return "\n".join(line for line in lines if line)
 
 
 def html(snapshot: Snapshot, at: str = "") -> str:
     """The card as HTML; `at` says when it was so. It needs no script and stays correct when it is saved."""
+    title = tables.headline(snapshot)
     return parts.box(
         [
-            parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot), at),
-            parts.note(tables.resources(snapshot)),
-            static_tables.devices(snapshot, tiled=True),
-            run_card.table(snapshot),
-            experiment_card.table(snapshot),
-            *(parts.line(f"◌ {line}") for line in _waiting_lines(snapshot)),
-            *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
+            parts.header(tables.busy(snapshot), tables.counted(snapshot), title, at),
+            parts.note(tables.resources(snapshot) or title),
+            card_lines.devices_html(snapshot),
+            card_lines.most_html(snapshot),
         ]
     )
-
-
-def _waiting_lines(snapshot: Snapshot) -> list[str]:
-    """Why tasks wait: one line for alike tasks, and how many more tasks wait."""
-    untold = tables.waiting_untold(snapshot, snapshot.alerts)
-    told = sum(number for _, number in tables.waiting_alike(snapshot)) - sum(number for _, number in untold)
-    groups = untold[:WAITING_SHOWN]
-    lines = [tables.waiting_line(row, number) for row, number in groups]
-    waiting = tables.counted(snapshot).get("waiting", 0)
-    more = max(waiting, len(tables.waiting(snapshot))) - told - sum(number for _, number in groups)
-    return [*lines, f"and {wording.count(more, 'more task')}"] if more > 0 else lines

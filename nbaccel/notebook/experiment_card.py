@@ -48,7 +48,7 @@ def html(experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = N
     best = experiment_snapshot.best_words(experiment, most=len(experiment.best.config) if experiment.best else 0)
     why = wording.plain(experiment.why)
     head = [
-        Html(f"{_state(experiment)} {parts.words(experiment.name, strong=True)}"),
+        Html(f"{state(experiment)} {parts.words(experiment.name, strong=True)}"),
         parts.words(experiment_snapshot.time_words(experiment, now)),
         parts.words(experiment_snapshot.trial_words(experiment)),
     ]
@@ -71,7 +71,8 @@ def trials(name: str, seen: SeenTrials) -> list[Html]:
     return [*map(static_tables.of_table, seen.tables), trial_drawings.drawings(name, seen)]
 
 
-def _state(experiment: ExperimentSnapshot) -> Html:
+def state(experiment: ExperimentSnapshot) -> Html:
+    """Its shape and its word; one that runs has its colour."""
     known = {"failed": palette.FAILURE, "running": palette.colour(palette.HUES.of(experiment.name))}
     shape = parts.sign(EXPERIMENT_SIGNS.get(experiment.state, "◌"), known.get(experiment.state, palette.WAITING))
     return Html(f'<span class="nbaccel-pill">{shape} {parts.words(experiment.state)}</span>')
@@ -92,5 +93,5 @@ def table(snapshot: Snapshot) -> Html:
     experiments = experiment_snapshot.of_snapshot(snapshot)
     if not experiments:
         return parts.NOTHING
-    heads = [[parts.name_cell(each.name), _state(each)] for each in experiments]
+    heads = [[parts.name_cell(each.name), state(each)] for each in experiments]
     return parts.table_with(heads, experiment_snapshot.table(snapshot))

@@ -183,6 +183,13 @@ def tiles(title: str, shown: Iterable[Html]) -> Html:
     return Html(f'<ul class="nbaccel-tiles" aria-label="{escape(title)}">{"".join(shown)}</ul>')
 
 
+def strip(chips: Iterable[tuple[Html, str]]) -> Html:
+    """Parts side by side on one line, each (content, title): one that has no room ends in an ellipsis."""
+    *others, last = [f'<span title="{escape(title)}">{content}</span>' for content, title in chips]
+    between = '<i class="nbaccel-between">; </i>'
+    return paragraph(Html("".join(f"{each}{between}" for each in others) + last), kind="strip")
+
+
 def paragraph(content: Html, *, kind: str = "") -> Html:
     """One line; an empty line gives nothing."""
     if not content:

@@ -37,7 +37,7 @@ def _shown(run: RunSnapshot, now: float) -> list[Html]:
         parts.paragraph(
             parts.join(
                 [
-                    Html(f"{_state(run)} {parts.words(run.name, strong=True)}"),
+                    Html(f"{state(run)} {parts.words(run.name, strong=True)}"),
                     parts.words(run_snapshot.time_words(run, now)),
                     parts.words(run_snapshot.progress_words(run)),
                 ],
@@ -57,7 +57,8 @@ def _shown(run: RunSnapshot, now: float) -> list[Html]:
     ]
 
 
-def _state(run: RunSnapshot) -> Html:
+def state(run: RunSnapshot) -> Html:
+    """Its shape and its word; one that runs has its colour."""
     return _dot(run.state, run.name)
 
 
@@ -131,5 +132,5 @@ def table(snapshot: Snapshot) -> Html:
     runs = run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     if not runs:
         return parts.NOTHING
-    heads = [[parts.name_cell(run.name), _state(run)] for run in runs]
+    heads = [[parts.name_cell(run.name), state(run)] for run in runs]
     return parts.table_with(heads, run_snapshot.table(snapshot))

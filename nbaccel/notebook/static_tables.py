@@ -60,7 +60,7 @@ def _label(row: DeviceRow, named: Labels) -> Html:
 
 
 def _use(row: DeviceRow, snapshot: Snapshot) -> Html:
-    return parts.join([parts.bar(_shares(row, snapshot)), parts.words(tables.device_state(row))])
+    return parts.join([parts.bar(shares(row, snapshot)), parts.words(tables.device_state(row))])
 
 
 def _load(row: DeviceRow) -> tuple[float, str] | None:
@@ -84,9 +84,10 @@ def _measures(row: DeviceRow) -> Html:
     return Html("<br>".join([*known, *([parts.words(f"{watts:.0f} W")] if watts is not None else [])]))
 
 
-def _shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
-    shares = [(holder.amount, holder_colour(holder, snapshot)) for holder in row.holders]
-    return shares or ([(1.0, palette.WAITING)] if row.offered and row.free_reason else [])
+def shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
+    """What a bar shows of a device: each holder's part in its colour, or grey if others have taken it."""
+    held = [(holder.amount, holder_colour(holder, snapshot)) for holder in row.holders]
+    return held or ([(1.0, palette.WAITING)] if row.offered and row.free_reason else [])
 
 
 def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
@@ -97,19 +98,24 @@ def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
 
 def _holder(holder: Holder, snapshot: Snapshot) -> Html:
     """The name beside its colour, and below it the part that it holds, the cell and the age; the pid is its title."""
+    name = parts.name_cell(wording.plain(holder.name), wording.sentence(holder_facts(holder, snapshot)))
+    drawn = parts.join([parts.swatch(holder_colour(holder, snapshot)), name])
+    return parts.titled(drawn, f"pid {holder.pid}" if holder.pid else "")
+
+
+def holder_facts(holder: Holder, snapshot: Snapshot) -> list[str]:
+    """The part of a device that it holds, if not all of it, its cell, and since when: ["0.5", "cell [3]", "8 s"]."""
     part = "" if holder.amount == 1 else wording.amount(holder.amount)
     cell = wording.cell(holder.cell) if holder.cell else ""
     where = " of ".join(words for words in (cell, tables.owner(snapshot, holder.job)) if words)
     since = wording.age(snapshot.time - holder.since) if holder.since and snapshot.time else ""
-    name = parts.name_cell(wording.plain(holder.name), wording.sentence([part, where, since]))
-    drawn = parts.join([parts.swatch(holder_colour(holder, snapshot)), name])
-    return parts.titled(drawn, f"pid {holder.pid}" if holder.pid else "")
+    return [fact for fact in (part, where, since) if fact]
 
 
 def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Html:
     """Many devices: the models once, a tile each, and the holders that are alike on one line."""
     drawn = [
-        parts.tile(named[row.node_id, row.resource, row.id], _tile_words(row), _shares(row, snapshot)) for row in shown
+        parts.tile(named[row.node_id, row.resource, row.id], _tile_words(row), shares(row, snapshot)) for row in shown
     ]
     held = Counter(wording.plain(holder.name) for row in shown for holder in row.holders)
     names = [name if number == 1 else f"{name} × {number}" for name, number in held.most_common(GROUPS_SHOWN)]

@@ -53,6 +53,9 @@ margin:6px 0;padding:0}
 .nbaccel .nbaccel-tiles li>strong{display:block;font-weight:400;white-space:nowrap}
 .nbaccel .nbaccel-tiles li>span:last-child{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;
 color:var(--quiet);font-size:.92em}
+.nbaccel .nbaccel-strip{display:flex;gap:0 14px;white-space:nowrap}
+.nbaccel .nbaccel-strip>span{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
+.nbaccel .nbaccel-between{display:none}
 .nbaccel .nbaccel-attention{padding-left:8px;border-left:4px solid ATTENTION}
 .nbaccel code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));padding:0 3px;
 background:var(--raised);color:var(--ink);border-radius:3px}
@@ -60,6 +63,7 @@ background:var(--raised);color:var(--ink);border-radius:3px}
 .nbaccel .nbaccel-plot text{font-size:11px;fill:var(--quiet)}
 @container (max-width:960px){.nbaccel :is(th,td){padding-right:10px}.nbaccel td{min-width:6em}}
 @container (max-width:700px){
+.nbaccel .nbaccel-strip{flex-wrap:wrap;white-space:normal}
 .nbaccel thead{position:absolute;clip-path:inset(50%)}
 .nbaccel :is(table,tbody,caption){display:block}
 .nbaccel tbody tr{display:flex;flex-wrap:wrap;gap:0 12px;padding:4px 0}

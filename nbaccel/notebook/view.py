@@ -7,7 +7,7 @@ from typing import Any
 
 from IPython.display import display
 
-from nbaccel.notebook import card, parts, static_tables
+from nbaccel.notebook import parts, static_tables, status_card
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
 from nbaccel.views.snapshot import Snapshot
@@ -28,8 +28,8 @@ class View:
 
 
 def of_cluster(snapshot: Snapshot) -> View:
-    """The view of the cluster card."""
-    shown = card.mimebundle_at(snapshot)
+    """The view of all that is known of the cluster."""
+    shown = status_card.mimebundle_at(snapshot)
     return View(shown["text/plain"], shown["text/html"])
 
 

@@ -19,7 +19,7 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, drawn, drawn_runs, live_place, page_history, page_orders, views
+from nbaccel.notebook import card, drawn, drawn_runs, live_place, page_history, page_orders, status_card, views
 from nbaccel.notebook.kept_history import KeptHistory
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
@@ -90,14 +90,18 @@ class Cockpit(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **given: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """The widget, with the card as text and HTML for programs that cannot run it: nbconvert, GitHub, e-mail."""
         bundle, metadata = super()._repr_mimebundle_(**given) or ({}, {})
-        return ({**bundle, **card.mimebundle_at(self._static)} if self._static is not None else bundle), metadata
+        return ({**bundle, **self._kept(self._static)} if self._static is not None else bundle), metadata
+
+    def _kept(self, snapshot: Snapshot) -> dict[str, str]:
+        """What a notebook keeps of a view that is displayed now: the card's four lines, or all of it."""
+        return status_card.mimebundle_at(snapshot) if self.details else card.mimebundle_at(snapshot)
 
     def _ipython_display_(self, **given: Any) -> None:
         """Display the cockpit; called by `display` and for the last line of a cell."""
         if self._displays is None or self._static is None:
             publish_display_data(*self._repr_mimebundle_())  # type: ignore[no-untyped-call]
         elif self.in_places:
-            shown = live_place.bundle(self.place, card.mimebundle_at(self._static), details=self.details)
+            shown = live_place.bundle(self.place, self._kept(self._static), details=self.details)
             self._displays.show(shown, {})
         else:
             self._displays.show(*self._repr_mimebundle_())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from nbaccel.views import wording
 from nbaccel.views.expected_growth import ExpectedGrowth
-from nbaccel.views.snapshot import NodeRow, NodeTypeRow, Snapshot
+from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, Snapshot
 from nbaccel.views.tables import Table
 
 NO_TYPE = "No type of node can be added. This makes one: nbaccel.init(node_types={'gpu': {'num_gpus': 1, 'max': 2}})"
@@ -25,10 +25,7 @@ def nodes(snapshot: Snapshot) -> Table:
     ]
     kinds = {kind.name: kind for kind in snapshot.node_types}
     for arrival in snapshot.arrivals:
-        usually = f" (usually {wording.duration(arrival.usually_s)})" if arrival.usually_s is not None else ""
-        since = max(snapshot.time - arrival.since, 0)
-        why = "" if arrival.state == "arriving" else f": {wording.plain(arrival.state)}"
-        state = f"arriving for {wording.duration(since)}{usually}{why}"
+        state = _arriving(arrival, snapshot.time)
         has = _has(kinds[arrival.node_type].resources) if arrival.node_type in kinds else ""
         rows.append(("", wording.plain(arrival.node_type), state, has))
     rows += [
@@ -37,6 +34,16 @@ def nodes(snapshot: Snapshot) -> Table:
         if kind.failures
     ]
     return Table("Nodes", ("Node", "Type", "State", "Has"), rows)
+
+
+def moving(snapshot: Snapshot) -> str:
+    """The first node that is about to leave, or that was asked for: "● node-2 alive idle for 50 s, leaves in 10 s"."""
+    for node in snapshot.nodes:
+        if node.leaves_at is not None and node.leaves_at > snapshot.time:
+            why = wording.plain(node.why) or _state(node, snapshot.time)
+            return f"{'● %s alive' if node.alive else '✕ %s gone'} {why}" % wording.plain(node.name)
+    arrival = next(iter(snapshot.arrivals), None)
+    return f"◌ {wording.plain(arrival.node_type)} {_arriving(arrival, snapshot.time)}" if arrival else ""
 
 
 def node_types(snapshot: Snapshot) -> Table:
@@ -117,6 +124,12 @@ def requests(snapshot: Snapshot) -> list[str]:
     ]
     never = [wording.demand(bundle) for bundle in snapshot.infeasible_requests]
     return said + [f"No node and no type of node can meet {each}." for each in never]
+
+
+def _arriving(arrival: ArrivalRow, now: float) -> str:
+    usually = f" (usually {wording.duration(arrival.usually_s)})" if arrival.usually_s is not None else ""
+    why = "" if arrival.state == "arriving" else f": {wording.plain(arrival.state)}"
+    return f"arriving for {wording.duration(max(now - arrival.since, 0))}{usually}{why}"
 
 
 def _state(node: NodeRow, now: float) -> str:

@@ -146,8 +146,9 @@ def counted(snapshot: Snapshot) -> dict[str, int]:
 
 
 def waiting(snapshot: Snapshot) -> list[TaskRow]:
-    """The tasks that wait, each with its reason."""
-    return [row for row in snapshot.tasks if row.state not in RUNNING and row.state not in ENDED]
+    """The tasks that wait, each with its reason, the longest wait first."""
+    rows = [row for row in snapshot.tasks if row.state not in RUNNING and row.state not in ENDED]
+    return sorted(rows, key=lambda row: row.submitted_at or 0)
 
 
 def waiting_alike(snapshot: Snapshot) -> list[tuple[TaskRow, int]]:

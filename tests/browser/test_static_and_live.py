@@ -12,6 +12,7 @@ import pytest
 
 from nbaccel.notebook import accounting, card, drawn, parts, past_timeline, static_tables, timeline
 from nbaccel.notebook.kept_readings import KeptReadings
+from nbaccel.views import palette, task_lines
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
 from nbaccel.views.snapshot import Snapshot
 from tests.browser import sights
@@ -108,7 +109,7 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_tables_of_devices_tasks_and_actors_have_the_same_rows_and_colours(page: LoosePage, shown: Snapshot) -> None:
     static = {
         "Devices": static_tables.devices(shown, tiled=True),
-        "Tasks": static_tables.tasks(shown, shown.tasks),
+        "Tasks": static_tables.tasks(shown, task_lines.each(shown.tasks)),
         "Actors": static_tables.actors(shown),
     }
     for name, html in static.items():
@@ -120,12 +121,54 @@ def test_tables_of_devices_tasks_and_actors_have_the_same_rows_and_colours(page:
         assert Counter(live["signs"]) == Counter(saved["signs"]), name
 
 
-def test_the_cards_first_lines_say_the_same(page: LoosePage, shown: Snapshot) -> None:
-    saved = read_static(page, card.html(shown))["words"]
-    live = read_live(page)["words"]
-    for line in (static_tables.tables.first_line(shown), static_tables.tables.resources(shown)):
-        words = " ".join(line.replace("·", " ").split())
-        assert words in live.replace("✕ ", "") and words in saved.replace("✕ ", ""), line
+LINES = """
+root => {
+  const parts = ".bar > *, .nbaccel-bar > *, .swatch, .nbaccel-swatch";
+  const colour = part => part.matches(".taken") ? "WAITING" : getComputedStyle(part).backgroundColor;
+  const colours = node => [...node.querySelectorAll(parts)].map(colour);
+  const words = node => {
+    const copy = node.cloneNode(true);
+    for (const each of copy.querySelectorAll("style, .aside, .chip, .nbaccel-between, .nbaccel-at")) each.remove();
+    for (const each of copy.querySelectorAll(".device")) each.querySelector(".label").textContent = each.dataset.device;
+    for (const each of copy.querySelectorAll("span")) each.append(" ");
+    return copy.textContent.replace(/[·✕\\s]+/g, " ").replace(/ ?([,:])/g, "$1").trim();
+  };
+  const lines = [...root.querySelectorAll(".top, .one-line, p")].filter(line => line.className !== "said");
+  return lines.map(line => [words(line), colours(line)]);
+}
+"""
+
+
+def _as_rgb(colour: str) -> str:
+    """A colour as a browser computes it."""
+    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
+
+
+def as_card(browser: Any, shown: Snapshot) -> LoosePage:
+    """The page with the compact form."""
+    given = json.loads(drawn.to_json(drawn.of_snapshot(shown)))
+    size = {"width": 1400, "height": 900}
+    return LoosePage(browser, given, details=False, clock=sights.NOW, viewport=size, timezone_id="UTC")
+
+
+@pytest.mark.parametrize("alerts", [True, False], ids=["with alerts", "without alerts"])
+@pytest.mark.parametrize("condition", ["empty", "busy", "failing"])
+@pytest.mark.parametrize("devices", [2, 8, 64])
+def test_the_four_lines_of_the_card_say_the_same(browser: Any, devices: int, condition: str, alerts: bool) -> None:
+    shown = sights.snapshot(devices, condition)
+    shown.alerts = shown.alerts if alerts else []
+    page = as_card(browser, shown)
+    try:
+        other = page.page.context.new_page()
+        other.set_content(f"<!doctype html><title>saved</title><body>{card.html(shown)}</body>")
+        taken = _as_rgb(palette.WAITING)
+        live, saved = (each.evaluate(LINES.replace("WAITING", taken)) for each in (page.root, other.locator("body")))
+        heights = [round(each.bounding_box()["height"]) for each in other.locator("p").all()]
+    finally:
+        page.close()
+    assert len(live) == len(saved) == len(card.text(shown).splitlines()) == 4
+    assert live == saved
+    assert max(heights) <= 48, "the last line may be long, and is not cut"
 
 
 def _opened(page: LoosePage, name: str) -> None:
@@ -182,7 +225,9 @@ def test_the_last_two_minutes_are_lines_in_both(page: LoosePage, shown: Snapshot
 
 
 def test_each_level_keeps_the_words_that_the_page_shows(page: LoosePage, shown: Snapshot) -> None:
-    html = parts.box([static_tables.devices(shown, tiled=True), static_tables.tasks(shown, shown.tasks)])
+    html = parts.box(
+        [static_tables.devices(shown, tiled=True), static_tables.tasks(shown, task_lines.each(shown.tasks))]
+    )
     full, *others = (read_static(page, level(html)) for level in LEVELS.values())
     for other in others:
         assert [table["rows"] for table in other["tables"]] == [table["rows"] for table in full["tables"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, timeline, view
+from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, status_card, timeline, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.curves import Series
 from nbaccel.views import palette, tables, task_lines
@@ -64,7 +64,7 @@ def _many(snapshot: Snapshot) -> Snapshot:
 def test_all_words_and_rows_are_left_at_every_level_in_the_same_order(busy_snapshot: Snapshot) -> None:
     for name, html in _shown(busy_snapshot).items():
         full, *others = (Reading(level(html)) for level in LEVELS.values())
-        assert full.words and (full.rows or name in ("tiles", "probe")), name
+        assert full.words and (full.rows or name in ("card", "tiles", "probe")), name
         for other in others:
             assert (other.words, other.rows) == (full.words, full.rows), name
 
@@ -73,12 +73,12 @@ def test_a_bare_page_has_no_looks_left_and_a_mail_keeps_the_colours(busy_snapsho
     for name, html in _shown(busy_snapshot).items():
         page = Reading(bare(html))
         assert not {"style", "svg", "script"} & set(page.tags) and not {"style", "class"} & set(page.attributes), name
-    mail = without_style_sheets(_shown(busy_snapshot)["card"])
+    mail = without_style_sheets(_shown(busy_snapshot)["status"])
     assert "background:#" in mail and "text-align:left" in mail
 
 
-def test_the_bare_card_reads_as_a_person_would_tell_it(busy_snapshot: Snapshot) -> None:
-    page = Reading(bare(card.html(busy_snapshot)))
+def test_the_bare_status_reads_as_a_person_would_tell_it(busy_snapshot: Snapshot) -> None:
+    page = Reading(bare(status_card.html(busy_snapshot)))
     assert page.words.startswith("2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished")
     assert page.rows[0] == ["Device", "In use", "Load, memory, power", "Held by"]
     unknown, held_by = "utilisation unknown memory unknown", "GPUActor cell [3] line 14 · 8 s"
@@ -102,7 +102,7 @@ def test_sixty_four_devices_are_tiles_and_holders_that_are_alike_one_line(busy_s
 
 def test_what_all_devices_have_in_common_is_said_once(busy_snapshot: Snapshot) -> None:
     busy_snapshot.devices[1] = busy_snapshot.devices[0]
-    page = Reading(bare(card.html(busy_snapshot)))
+    page = Reading(bare(status_card.html(busy_snapshot)))
     assert [row[0] for row in page.rows[1:]] == ["GPU 0", "GPU 0"]
     assert page.words.count("NVIDIA GPU (logical)") == 1 and "2 × NVIDIA GPU (logical)" in page.words
 
@@ -143,7 +143,7 @@ def test_equal_waits_are_one_line(busy_snapshot: Snapshot) -> None:
 
     busy_snapshot.tasks += [msgspec.structs.replace(busy_snapshot.tasks[1], task_id=f"t{n}") for n in range(3, 5)]
     busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 3
-    lines = [line for line in card.text(busy_snapshot).splitlines() if line.startswith("◌")]
+    lines = [line for line in status_card.text(busy_snapshot).splitlines() if line.startswith("◌")]
     assert lines == ["◌ × 3 infer: waits for 1 GPU; both held"]
 
 
