@@ -65,7 +65,7 @@ def test_explanations_that_are_alike_are_one_row() -> None:
         Explanation(f"t{n}", "infer", "PENDING_NODE_ASSIGNMENT", "infer asks for 1 GPU", "1 GPU") for n in range(3)
     ]
     rows = Reading(reprs.list_html(list(waits)) or "").rows
-    assert rows[1:] == [["infer × 3", "◌ waiting", "1 GPU", "infer asks for 1 GPU"]]
+    assert rows[1:] == [["infer × 3", "◌ waiting", "1 GPU", "asks for 1 GPU"]]
 
 
 def test_bundles_that_are_alike_are_counted() -> None:

@@ -35,7 +35,7 @@ function tableOf(rows, filled, scene, state) {
   const columns = [
     { name: "Task", sort: "task" }, { name: "State", sort: "state" }, { name: "Devices", sort: "devices" }, "Cell",
     { name: "Started", sort: "started" }, { name: "Took", sort: "took" },
-    ...(filled.peak ? ["Peak memory"] : []), ...(filled.why ? ["Why"] : []), "",
+    ...(filled.peak ? ["Peak"] : []), ...(filled.why ? ["Why"] : []), "",
   ];
   const { first, last } = inSight(rows.length, state.scrolled);
   const drawn = rows.slice(first, last).flatMap((row) => {

@@ -758,7 +758,7 @@ const rows=a.sort.column?b.tasks.map((d)=>({task:d,inGroup:false})):grouped(b.ta
 const dA=b.tasksFound-b.tasks.length;
 const d7=b.foundInAll?dA:b.taskTotal-b.taskRows;
 return[filters(b,a),rows.length?tableOf(rows,al,b,a):nothingFound(b),d7>0&&moreLine(`${b.tasks.length} of ${b.foundInAll?b.tasksFound:b.taskTotal} tasks are here`,a)]}
-function tableOf(rows,al,b,a){const af=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(al.peak?["Peak memory"]:[]),...(al.why?["Why"]:[]),""];
+function tableOf(rows,al,b,a){const af=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(al.peak?["Peak"]:[]),...(al.why?["Why"]:[]),""];
 const{first:ab,last:S}=inSight(rows.length,a.scrolled);
 const ad=rows.slice(ab,S).flatMap((row)=>{if("group"in row)return[groupRow(row.group,af.length,b,a)];
 const shape=knownRow(row.task,row.inGroup,al,b,a);
