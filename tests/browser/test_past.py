@@ -50,7 +50,7 @@ def test_many_devices_have_their_lines_on_their_tiles(loose: Callable[..., Loose
 def test_accounting_says_who_used_the_devices(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(2, 2))
     page.root.get_by_role("tab", name="Accounting").click()
-    page.root.get_by_text("f.remote()").wait_for()
+    page.root.get_by_text("Asking the kernel …").wait_for()
     devices = [{"device": f"n/GPU/{number}", "since": 0.0, "held_seconds": 0.0, "devices": 0} for number in (0, 1)]
     functions = [account("train", 40), account("infer", 2, failed=1)]
     page.recall("accounting", {"seq": 4, "pause_s": 1, "time": NOW, "functions": functions,
