@@ -69,12 +69,16 @@ def text(snapshot: Snapshot) -> str:
     Example::
 
         1 of 2 GPUs busy · 1 running
-        CPU 1 of 2 free · GPU 1 of 2 free
+        CPU 1 of 2 free · GPU 1 of 2 free · 2 logical devices
         GPU 0 ● train · cell [3] line 14 · 8 s; GPU 1 ○ free
         Nothing waits, and nothing needs attention.
     """
-    first, has = tables.first_line(snapshot), tables.resources(snapshot) or tables.headline(snapshot)
-    lines = [first, has, card_lines.devices_text(snapshot), card_lines.most_text(snapshot)]
+    lines = [
+        tables.first_line(snapshot),
+        _second_line(snapshot),
+        card_lines.devices_text(snapshot),
+        card_lines.most_text(snapshot),
+    ]
     return "\n".join(line for line in lines if line)
 
 
@@ -84,8 +88,16 @@ def html(snapshot: Snapshot, at: str = "") -> str:
     return parts.box(
         [
             parts.header(tables.busy(snapshot), tables.counted(snapshot), title, at),
-            parts.note(tables.resources(snapshot) or title),
+            parts.note(_second_line(snapshot)),
             card_lines.devices_html(snapshot),
             card_lines.most_html(snapshot),
         ]
     )
+
+
+def _second_line(snapshot: Snapshot) -> str:
+    """What is free, and how many devices there is no such hardware for: no line of the card names a model."""
+    kinds = Counter(row.kind for row in snapshot.devices if row.offered)
+    unreal = [wording.count(kinds[kind], f"{kind} device") for kind in ("logical", "simulated") if kinds[kind]]
+    has = tables.resources(snapshot)
+    return wording.sentence([has, *unreal]) if has else tables.headline(snapshot)

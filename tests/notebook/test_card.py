@@ -33,7 +33,7 @@ class _Words(HTMLParser):
 def test_the_card_has_four_lines(busy_snapshot: Snapshot) -> None:
     assert card.text(busy_snapshot).splitlines() == [
         "2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished",
-        "CPU 1 of 2 free · GPU 0.5 of 2 free",
+        "CPU 1 of 2 free · GPU 0.5 of 2 free · 1 logical device",
         "GPU 0 ● GPUActor · cell [3] line 14 · 8 s; GPU 1 ◐ train · 0.25 · 3 min 12 s, evaluate · 0.25",
         "attention: GPU 1 keeps 9 GiB that no task holds",
     ]

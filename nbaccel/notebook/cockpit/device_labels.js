@@ -1,6 +1,6 @@
-// What a device is called: "GPU 0", and of a MIG instance "GPU 0 · MIG 3 (1g.5gb)", as in Python.
+// What a device is called: "GPU 0", and of a MIG instance "GPU 0 · MIG 3 (1g.5gb)", as in Python; and which are no hardware.
 
-import { plain } from "./words.js";
+import { count, plain } from "./words.js";
 
 /** @typedef {import("./types.js").DeviceRow} DeviceRow */
 
@@ -38,4 +38,12 @@ function firstFree(kind, taken) {
 /** @param {string} id */
 function short(id) {
   return plain(id).length > LONG_ID ? `${plain(id).slice(0, 12)}…` : plain(id);
+}
+
+/** How many devices there is no such hardware for: ["2 logical devices"]. @param {DeviceRow[]} rows */
+export function unrealDevices(rows) {
+  return ["logical", "simulated"].flatMap((kind) => {
+    const number = rows.filter((row) => row.kind === kind).length;
+    return number ? [count(number, `${kind} device`)] : [];
+  });
 }

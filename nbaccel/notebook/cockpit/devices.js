@@ -1,7 +1,7 @@
 // Devices as a person reads them: which, how full, whose task, which cell.
 
 import { colourOf } from "./colours.js";
-import { deviceLabels } from "./device_labels.js";
+import { deviceLabels, unrealDevices } from "./device_labels.js";
 import { ownerOf } from "./owners.js";
 import { linesOf } from "./readings.js";
 import { age, amount, plain, size } from "./words.js";
@@ -67,7 +67,7 @@ export function devicesOf(snapshot, now, asked) {
   return {
     devices: asked ? drawn.map(view) : [],
     devicesBefore: first,
-    deviceTotal: rows.length,
+    deviceTotal: rows.length, unrealDevices: unrealDevices(rows),
     sameModel: rows.length > 1 && new Set(rows.map(modelOf)).size === 1,
     chosenDevice: chosen ? view(chosen) : null,
     heldBy: heldBy(rows, snapshot),

@@ -56,7 +56,13 @@ function header(scene, state) {
       scene.ended && h("span", { class: "chip" }, scene.ended),
       scene.alerts.length > 0 && h("button", { type: "button", class: "chip urgent", "data-act": "tab", "data-tab": "alerts" }, h("span", { "aria-hidden": "true" }, "⚠ "), count(scene.alerts.length, "alert")),
       button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
-    h("div", { class: "one-line quiet", title: scene.title.join(" · ") }, h("span", { class: "has" }, (scene.resources.length ? scene.resources : scene.title).join(" · "))));
+    h("div", { class: "one-line quiet", title: scene.title.join(" · ") }, h("span", { class: "has" }, secondLine(scene, state).join(" · "))));
+}
+
+/** What is free; the card, which names no models, also says where there is no such hardware. @param {Scene} scene @param {State} state */
+function secondLine(scene, state) {
+  if (!scene.resources.length) return scene.title;
+  return state.details || state.listed ? scene.resources : [...scene.resources, ...scene.unrealDevices];
 }
 
 /** "2 of 2 GPUs busy · 3 running · 1 failed": what one wants to know. A count shows its tasks. @param {Scene} scene */

@@ -85,8 +85,8 @@ function notify(t,ay){const bA=(t)?.Notification;
 if(!bA)return;
 for(const{id:z,title:cz,body:bu}of ay)new bA(cz,{body:bu,tag:`nbaccel-${z}`})}
 const OFFERED="nbaccel-order";
-function secondWay(i,J,C,aC){const bl=J.snapshot()?.runtime.pid;
-const dM=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:C,pid:bl,taken:aC}});
+function secondWay(i,J,D,aC){const bl=J.snapshot()?.runtime.pid;
+const dM=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:D,pid:bl,taken:aC}});
 return!i.dispatchEvent(dM)}
 const TILES=".scroll.of-tiles";
 const REGIONS=".scroll[data-sight]";
@@ -217,11 +217,11 @@ return{key:w,end:az}}
 const TAKEN_WITHIN_MS=1500;
 function actions(i,J,a,r){const bM=new Map();
 const ap=speaker(a,r);
-const bC=(C,g)=>{a.doubted="";
-J.send(C);
-a.asked.add(C.id);
-clearTimeout(bM.get(C.id));
-bM.set(C.id,setTimeout(()=>{if(C.say!=="retry"&&secondWay(i,J,C,ap))return;
+const bC=(D,g)=>{a.doubted="";
+J.send(D);
+a.asked.add(D.id);
+clearTimeout(bM.get(D.id));
+bM.set(D.id,setTimeout(()=>{if(D.say!=="retry"&&secondWay(i,J,D,ap))return;
 ap(`The kernel is busy and takes messages only between cells: ${g} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
 r.redraw()};
 const bb={cancel:(n)=>bC({say:"cancel",id:n.id},`${n.name}`),retry:(n)=>bC({say:"retry",id:n.id},`${n.name}`),kill:(n)=>bC({say:"kill",id:n.id},`${n.name}`),"cancel-run":(n)=>bC({say:"stop",id:n.id},`${n.name}`),doubt(n){a.doubted=n.id??"";
@@ -264,9 +264,9 @@ r.redraw()});
 const w=(o)=>{if(!i.contains((o.target)))return;
 de.key(o);
 pressed(o,i,bb,r)};
-const bg=J.listen((C)=>{if(C.say==="taken"){clearTimeout(bM.get(C.id));
-bM.delete(C.id);
-ap(C.words??"")}else if(C.say==="found"&&C.id===a.id){a.found=C.found}else if(C.say==="history"&&C.id===a.id){r.recall(C)}
+const bg=J.listen((D)=>{if(D.say==="taken"){clearTimeout(bM.get(D.id));
+bM.delete(D.id);
+ap(D.words??"")}else if(D.say==="found"&&D.id===a.id){a.found=D.found}else if(D.say==="history"&&D.id===a.id){r.recall(D)}
 r.redraw()});
 const cd=[watchSight(i,a,r.redraw),de.end];
 i.addEventListener("click",cF);
@@ -375,7 +375,7 @@ return h("td",{class:`nowrap state ${T}`},h("span",{class:`sign${b1}`,"aria-hidd
 function whereCell(F,a){const aA=F.startsWith("[")?"":F.replace(/ \[\d+\].*/,"");
 const _=aA.length>24?[h("span",{class:"cut",title:aA},aA),F.slice(aA.length)]:[F];
 return cell(F&&a.goes(F)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":F,title:"Show the cell"},_):_,"nowrap where")}
-function cell(a7,E){return h("td",E?{class:E}:{},a7)}
+function cell(a7,C){return h("td",C?{class:C}:{},a7)}
 const MOST_CHARACTERS=200_000;
 const MOST_LINES=2_000;
 function withLog(A,s){const Z=[{text:s.out.text,err:false},{text:s.err.text,err:true}].filter((dO)=>dO.text);
@@ -414,7 +414,7 @@ if(y)y.scrollTop=y.scrollHeight}
 const FIND_EVERY_MS=1000;
 const FOUND_AT_FIRST=200;
 const MOST_FOUND=1000;
-function findKey({filter:D,wide:ea}){return D.state||D.cell||D.text.trim()?JSON.stringify([D,ea]):""}
+function findKey({filter:E,wide:ea}){return E.state||E.cell||E.text.trim()?JSON.stringify([E,ea]):""}
 function foundNow(a){const w=findKey(a);
 return w&&a.found?.key===w?a.found:null}
 function finder(J,a){let S=0;
@@ -504,13 +504,13 @@ S=Date.now();
 const n=P||aV.ask==="runs"?(m?.data??null):null;
 a.past[place]={key:aV.key,start:aV.start,due:S+LATE_MS,data:n};
 J.send({say:"history",id:a.id,...aV,since:P?(n?.since??0):0})};
-const bg=(C)=>{const bk=a.past[placeOf(C)];
-if(bk?.key!==C.key)return;
-const s=JSON.parse(C.answer);
-const ay={readings:withReadings,task_log:withLog,rows:withRows}[(C.ask)]??J.snapshot()?.past?.told[C.ask];
+const bg=(D)=>{const bk=a.past[placeOf(D)];
+if(bk?.key!==D.key)return;
+const s=JSON.parse(D.answer);
+const ay={readings:withReadings,task_log:withLog,rows:withRows}[(D.ask)]??J.snapshot()?.past?.told[D.ask];
 if(ay)bk.data=ay(bk.data,s);
 bk.due=Date.now()+1000*s.pause_s;
-const dw=C.ask==="task_log"||(C.ask==="rows"&&!s.pause_s);
+const dw=D.ask==="task_log"||(D.ask==="rows"&&!s.pause_s);
 if(dw&&bz)aH()};
 const az=()=>{bz=false;
 clearTimeout(aF)};
@@ -521,7 +521,7 @@ const a1=heldBy.slice(0,GROUPS).map(({name:g,number:l,colour:aq},u)=>[u>0&&", ",
 const more=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`;
 const aJ=[cI&&`${cI} free`,bv&&`${bv} taken by others`].filter(Boolean).map((F)=>` · ${F}`).join("");
 return[a1.length?"Held by ":"Nobody holds one",...a1,more,aJ]}
-function shareBar({heldBy,deviceTotal:ak,devicesTaken:bv}){const U=(E,a9)=>h("span",{key:E,class:`part ${E}`,style:`width:${Math.round(1000*a9/ak)/10}%`});
+function shareBar({heldBy,deviceTotal:ak,devicesTaken:bv}){const U=(C,a9)=>h("span",{key:C,class:`part ${C}`,style:`width:${Math.round(1000*a9/ak)/10}%`});
 return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:aq,share:a9})=>U(`c${aq}`,a9)),bv>0&&U("taken",bv))}
 const PALETTE={hues:[["#1575c3","#207cca","#056ebb"],["#99612a","#a06731","#a76e38"],["#149599","#229da0","#2da4a7"],["#b74977","#be507e","#c65785"],["#978d17","#9e9423","#908606"],["#9082f1","#897be9","#8274e1"],["#6aa173","#639a6d","#5c9366"],["#c27bc6","#bb74bf","#b36db8"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
 const HUES=PALETTE.hues.length;
@@ -542,11 +542,11 @@ for(const[a,l]of Object.entries(c.counts??{})){const T=stateWord(a);
 H[T]=(H[T]??0)+l}
 return H}
 function waitingViews(c,k){return(c.tasks??[]).filter((row)=>stateWord(row.state)==="waiting").sort((N,G)=>(N.submitted_at??0)-(G.submitted_at??0)).map((row)=>taskView(row,c,k))}
-function taskViews(c,D,k){const q=D.text.trim().toLowerCase();
-const rows=(c.tasks??[]).filter((row)=>passes(row,c,D,q));
+function taskViews(c,E,k){const q=E.text.trim().toLowerCase();
+const rows=(c.tasks??[]).filter((row)=>passes(row,c,E,q));
 return rows.map((row)=>taskView(row,c,k))}
-function passes(row,c,D,q){if(D.state&&stateWord(row.state)!==D.state)return false;
-if(D.cell&&cellOf(row,c)!==D.cell)return false;
+function passes(row,c,E,q){if(E.state&&stateWord(row.state)!==E.state)return false;
+if(E.cell&&cellOf(row,c)!==E.cell)return false;
 if(!q)return true;
 return[row.name,taskName(row.name),row.task_id,row.cell,whyOf(row,c),deviceWords(row.device_ids)].some((L)=>(L??"").toLowerCase().includes(q))}
 function cellOf(row,c){return row.cell?cellWords(c,{job:row.job,cell:row.cell.split(" ")[0]}):""}
@@ -631,7 +631,7 @@ const Z=holders.map(({name:g,part:U,cell,owner:aA,age})=>[g,...[U,[cell&&`cell $
 const at=holders.map((j,u)=>[u>0&&", ",h("span",{key:j.key,class:"name"},j.name),h("span",{class:"quiet"},Z[u].slice(j.name.length))]).flat();
 return h("span",{key:f.key,class:W>NAMED_IN_FULL?"device many":"device","data-device":I,title:[I,...(holders.length?Z:[bn||a])].join(", ")},h("span",{class:"label"},W>NAMED_IN_FULL?I.replace(/^\S+ /,""):I),h("span",{class:"bar","aria-hidden":"true"},holders.map((j)=>h("span",{class:`part c${j.colour}`,style:`width:${100*j.fraction}%`})),!holders.length&&bn&&h("span",{class:"part taken"})),h("span",{class:"has"},holders.length?at:h("span",{class:"quiet"},bn?`${a}: ${bn}`:a)))}
 function mostUrgent(b,a){const{alerts:aM,nodes:dJ,ended:ah}=b;
-const O=aM.find(({kind:E})=>E==="failed")??aM[0];
+const O=aM.find(({kind:C})=>C==="failed")??aM[0];
 if(O){const more=aM.length>1&&button(`and ${aM.length-1} more`,{"data-act":"tab","data-tab":"alerts"});
 return[h("span",{class:"has alert",title:O.message},h("strong",{},"⚠ Attention:"),` ${O.message}`),more]}
 const[am]=ah?[]:alike(b.waiting);
@@ -654,7 +654,7 @@ if(b2!=null&&b3[u-1]==null)aR=u;
 if(b2!=null&&b3[u+1]==null&&al)cr+=`L${u} ${HEIGHT}L${aR} ${HEIGHT}Z`});
 return cr}
 function spark(Y,bm={}){const d0=Math.max(2,...Y.map(({levels:an})=>an.length));
-return h("svg",{class:"spark",viewBox:`0 0 ${d0-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bm},Y.map(({levels:an,kind:E})=>[E==="area"&&h("path",{key:"under",class:"under",d:shape(an,true)}),h("path",{key:E,class:E,d:shape(an)})]).flat())}
+return h("svg",{class:"spark",viewBox:`0 0 ${d0-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bm},Y.map(({levels:an,kind:C})=>[C==="area"&&h("path",{key:"under",class:"under",d:shape(an,true)}),h("path",{key:C,class:C,d:shape(an)})]).flat())}
 function between(an){const m=(an??[]).filter((aT)=>aT!=null);
 const aU=(aT)=>`${Math.round(100*aT)} %`;
 return m.length>1?`between ${aU(Math.min(...m))} and ${aU(Math.max(...m))} in the last two minutes`:""}
@@ -730,9 +730,9 @@ const m=K.filter((am)=>!c8.includes(am)||_.includes(am));
 return[...Y,...more(b.counts.waiting-m.reduce((aB,{number:l})=>aB+l,0),"waiting")]}
 function sign(bZ){return h("span",{class:"sign","aria-hidden":"true"},`${bZ} `)}
 function more(l,R){return l>0?[h("li",{key:"more"},button(`and ${l} more`,{"data-act":"tab","data-tab":R}))]:[]}
-function list(E,I,Y){return Y.length>0&&h("ul",{class:E,key:I,"aria-label":I},Y)}
-function cancelMany(I,z,D,co,a){const bP=co?` ${co}`:"";
-const aQ={key:z,"data-id":z,"data-name":I+bP,"data-function":co,"data-state":D.state,"data-cell":D.cell,"data-text":D.text};
+function list(C,I,Y){return Y.length>0&&h("ul",{class:C,key:I,"aria-label":I},Y)}
+function cancelMany(I,z,E,co,a){const bP=co?` ${co}`:"";
+const aQ={key:z,"data-id":z,"data-name":I+bP,"data-function":co,"data-state":E.state,"data-cell":E.cell,"data-text":E.text};
 if(a.doubted!==z)return button(`${I}…`,{...aQ,"data-act":"sure","aria-label":`${I}${bP}…`});
 return h("span",{class:"ask nowrap",key:z},button("Keep",{...aQ,key:"keep","data-act":"keep"})," ",button(I,{...aQ,key:"do","data-act":"cancel-many",class:"urgent","aria-label":I+bP}))}
 function drawWaiting(b,a){if(!b.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
@@ -770,7 +770,7 @@ function nothingFound(b){if(!b.taskTotal)return empty("No task yet. A remote fun
 return empty(b.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}
 function groupRow(am,af,b,a){const{subject:aW,tasks:V,open:aI,done:ag,failed:dt,others:aJ}=am;
 const cq=b.taskTotal>b.taskRows&&!b.foundInAll;
-const U=(E,l)=>l>0&&h("span",{key:E,class:`part ${E}`,style:`width:${(100*l)/V.length}%`});
+const U=(C,l)=>l>0&&h("span",{key:C,class:`part ${C}`,style:`width:${(100*l)/V.length}%`});
 const F=[...(cq?[]:[`${ag} of ${V.length}`]),...aJ,...(cq?["others are not here"]:[])];
 return h("tr",{key:`group/${aW}`,class:"group","data-function":aW},h("th",{scope:"row",colspan:af},h("button",{type:"button",class:"opens","data-act":"group","data-function":aW,"aria-expanded":String(aI)},h("span",{"aria-hidden":"true"},aI?"▾ ":"▸ "),nameOf(aW)),!cq&&h("span",{class:"bar","aria-hidden":"true"},U(`c${V[0].colour}`,ag),U("failed",dt)),h("span",{class:"quiet"},F.map((L,u)=>[u>0&&" · ",L.endsWith(" failed")?h("span",{key:L,class:"state failed"},L):L]).flat()),!b.ended&&V.some((d)=>d.cancellable)&&cancelMany("Cancel all",`group/${aW}`,a.filter,aW,a)))}
 function knownRow(d,bV,al,b,a){const a7=[...Object.values(d),bV,al.peak,al.why,b.ended,a.asked.has(d.id),a.doubted===d.id,a.log?.id===d.id].join("\n");
@@ -785,9 +785,9 @@ function tookCell(d4){const[bJ,...cM]=d4.split(" · ");
 return cell([bJ,cM.length>0&&[" ",h("span",{class:"quiet small below"},cM.join(" · "))]].flat(),"short")}
 function logs(d,b,a){if(d.state==="waiting"||b.ended)return null;
 return button("Log",{"data-act":"logs","data-id":d.id,"data-name":d.name,"aria-expanded":String(a.log?.id===d.id),"aria-label":`Log of ${d.name} #${d.short}`})}
-function filters(b,a){const{filter:D}=a;
+function filters(b,a){const{filter:E}=a;
 const b0=(M,I,aj)=>h("option",{key:M||"all",value:M,selected:M===aj},I);
-return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:D.state},b0("","all",D.state),STATES.map((T)=>b0(T,`${T} (${b.counts[T]??0})`,D.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:D.cell},b0("","all",D.cell),b.cells.map((g)=>b0(g,g,D.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:D.text,placeholder:"name, id, reason"})),(D.state||D.cell||D.text)&&!b.ended&&b.tasks.some((d)=>d.cancellable)&&cancelMany("Cancel all of these","these",D,"",a),!b.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
+return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:E.state},b0("","all",E.state),STATES.map((T)=>b0(T,`${T} (${b.counts[T]??0})`,E.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:E.cell},b0("","all",E.cell),b.cells.map((g)=>b0(g,g,E.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:E.text,placeholder:"name, id, reason"})),(E.state||E.cell||E.text)&&!b.ended&&b.tasks.some((d)=>d.cancellable)&&cancelMany("Cancel all of these","these",E,"",a),!b.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
 const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(b,a)=>b.pastViews?.drawTimeline(b,a)??loading(b),accounting:(b)=>(b.accounts?b.pastViews?.drawAccounts(b):null)??loading(b),alerts:drawAlerts,nodes:drawNodes,runs:(b,a)=>b.runs?.draw(a)??[]};
 function drawFrame(b,a){const bu=a.details?[tabs(b,a),panel(b,a)]:a.listed?drawListed(b,a):drawCard(b,a);
 return[header(b,a),...bu,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
@@ -795,7 +795,9 @@ function drawOnly(b,a){const _=b.runs?.only(a).flat()??[];
 return[...(_.length?_:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
 function drawEmpty(F){return[h("p",{class:"quiet",key:"none"},F)]}
 function loading(b){return[empty(b.ended?"This view was not opened before the end.":"Asking the kernel …")]}
-function header(b,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(b),b.ended&&h("span",{class:"chip"},b.ended),b.alerts.length>0&&h("button",{type:"button",class:"chip urgent","data-act":"tab","data-tab":"alerts"},h("span",{"aria-hidden":"true"},"⚠ "),count(b.alerts.length,"alert")),button(a.details?"Less":"Details",{"data-act":"details","aria-expanded":String(a.details),class:"aside"})),h("div",{class:"one-line quiet",title:b.title.join(" · ")},h("span",{class:"has"},(b.resources.length?b.resources:b.title).join(" · "))))}
+function header(b,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(b),b.ended&&h("span",{class:"chip"},b.ended),b.alerts.length>0&&h("button",{type:"button",class:"chip urgent","data-act":"tab","data-tab":"alerts"},h("span",{"aria-hidden":"true"},"⚠ "),count(b.alerts.length,"alert")),button(a.details?"Less":"Details",{"data-act":"details","aria-expanded":String(a.details),class:"aside"})),h("div",{class:"one-line quiet",title:b.title.join(" · ")},h("span",{class:"has"},secondLine(b,a).join(" · "))))}
+function secondLine(b,a){if(!b.resources.length)return b.title;
+return a.details||a.listed?b.resources:[...b.resources,...b.unrealDevices]}
 function firstLine(b){const H=Object.entries(b.counts).filter(([,l])=>l);
 const ac=[...b.busy.map((F)=>h("strong",{key:F},F)),...H.map(([T,l])=>button(`${l} ${T}`,{key:T,class:`count ${T}`,"data-act":"count","data-state":T,title:`Show the ${T} tasks`}))];
 const Z=ac.flatMap((U,v)=>(v?[h("span",{key:`dot${v}`,class:"quiet dot"}," · "),U]:[U]));
@@ -805,23 +807,25 @@ return h("button",{type:"button",key:R.id,role:"tab",id:`${a.id}-${R.id}`,"aria-
 function panel(b,a){const r=VIEWS[a.tab]??drawDevices;
 return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...r(b,a).flat())}
 const LONG_ID=20;
-function deviceLabels(rows){const E=(row)=>`${row.node_id??""}/${row.resource}`;
-const aC=new Set(rows.filter((row)=>!row.parent).map((row)=>`${E(row)}/${row.id}`));
+function deviceLabels(rows){const C=(row)=>`${row.node_id??""}/${row.resource}`;
+const aC=new Set(rows.filter((row)=>!row.parent).map((row)=>`${C(row)}/${row.id}`));
 const cE=new Map();
 const by=new Map();
 for(const row of rows){if(!row.parent){by.set(row,`${plain(row.resource)} ${short(row.id)}`);
 continue}
-const w=`${E(row)}/${row.parent}`;
-const cb=cE.get(w)??{number:firstFree(E(row),aC),instances:0};
+const w=`${C(row)}/${row.parent}`;
+const cb=cE.get(w)??{number:firstFree(C(row),aC),instances:0};
 cE.set(w,cb);
 const dQ=row.profile?` (${plain(row.profile)})`:"";
 by.set(row,`${plain(row.resource)} ${cb.number} · MIG ${cb.instances++}${dQ}`)}
 return by}
-function firstFree(E,aC){let l=0;
-while(aC.has(`${E}/${l}`))l+=1;
-aC.add(`${E}/${l}`);
+function firstFree(C,aC){let l=0;
+while(aC.has(`${C}/${l}`))l+=1;
+aC.add(`${C}/${l}`);
 return l}
 function short(z){return plain(z).length>LONG_ID?`${plain(z).slice(0,12)}…`:plain(z)}
+function unrealDevices(rows){return["logical","simulated"].flatMap((C)=>{const l=rows.filter((row)=>row.kind===C).length;
+return l?[count(l,`${C} device`)]:[]})}
 const MOST_TILES=128;
 const LINES_BEYOND=1;
 function devicesOf(c,k,B){const rows=(c.devices??[]).filter((row)=>row.offered!==false);
@@ -832,7 +836,7 @@ const{first:ab,last:S}=tilesInSight(rows.length,B?.tiles);
 const ad=rows.slice(ab,S);
 const aj=B?.device?rows.find((row)=>deviceKey(row)===B.device):null;
 const by=deviceLabels(rows.some((row)=>row.parent)?(c.devices??[]):aj?[...ad,aj]:ad);
-return{devices:B?ad.map(r):[],devicesBefore:ab,deviceTotal:rows.length,sameModel:rows.length>1&&new Set(rows.map(modelOf)).size===1,chosenDevice:aj?r(aj):null,heldBy:heldBy(rows,c),devicesFree:rows.filter((row)=>!row.holders?.length&&!row.free_reason).length,devicesTaken:rows.filter((row)=>!row.holders?.length&&row.free_reason).length}}
+return{devices:B?ad.map(r):[],devicesBefore:ab,deviceTotal:rows.length,unrealDevices:unrealDevices(rows),sameModel:rows.length>1&&new Set(rows.map(modelOf)).size===1,chosenDevice:aj?r(aj):null,heldBy:heldBy(rows,c),devicesFree:rows.filter((row)=>!row.holders?.length&&!row.free_reason).length,devicesTaken:rows.filter((row)=>!row.holders?.length&&row.free_reason).length}}
 function tilesInSight(W,d_={top:0,height:460,row:40,columns:20}){if(W<=MOST_TILES)return{first:0,last:W};
 const{top:br,height:aE,row,columns:af}=d_;
 const S=Math.min(W,af*(Math.ceil((br+aE)/row)+LINES_BEYOND));
@@ -898,10 +902,10 @@ return["nbaccel "+plain(d9),`${plain(ce)} engine`,cC>1?count(cC,"node"):"",bl?`h
 function busyOf(c){const bW=new Map();
 const dx=new Set((c.nodes??[]).filter((e)=>e.alive===false).map((e)=>e.node_id));
 for(const row of c.devices??[]){if(row.offered===false||dx.has(row.node_id??""))continue;
-const E=bW.get(row.resource)??{held:0,all:0};
-E.all+=1;
-if(row.holders?.length||row.free_reason)E.held+=1;
-bW.set(row.resource,E)}
+const C=bW.get(row.resource)??{held:0,all:0};
+C.all+=1;
+if(row.holders?.length||row.free_reason)C.held+=1;
+bW.set(row.resource,C)}
 if(bW.size)return[...bW].map(([g,{held:at,all:K}])=>`${at} of ${count(K,plain(g))} busy`);
 const aB=(of)=>(c.nodes??[]).reduce((K,e)=>K+(e.alive===false?0:(e[of]?.CPU??0)),0);
 return aB("totals")?[`${amount(aB("totals")-aB("available"))} of ${amount(aB("totals"))} CPUs busy`]:[]}
@@ -1264,7 +1268,7 @@ return()=>{x.off("change:snapshot",aa);
 x.off("change:runs",aa);
 x.off("change:past_code",aa);
 x.off("comm_live_update",c7)}},listen(bg){x.on("msg:custom",bg);
-return()=>x.off("msg:custom",bg)},send:(C)=>x.send(C),retries:true}}
+return()=>x.off("msg:custom",bg)},send:(D)=>x.send(D),retries:true}}
 function render({model:x,el:dq}){return mount(dq,sourceOf(x),{state:newState(Boolean(x.get("details")))})}
 function initialize({model:x}){const c0=new WeakMap();
 return takePlaces(document,x.get("place"),(place)=>{const a=c0.get(place)??newState(place.classList.contains("nbaccel-details"));
