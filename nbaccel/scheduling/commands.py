@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from nbaccel.scheduling.terms import Task, Terms, WorkerPool
+from nbaccel.scheduling.terms import Task, WorkerPool
 
 
 class Failure(Enum):
@@ -47,21 +47,6 @@ class RecallTasks(msgspec.Struct):
     """Ask the worker for the tasks that it has not begun. It answers with TasksGivenBack."""
 
     worker_id: bytes
-
-
-class Lend(msgspec.Struct):
-    """Connect the worker with the driver that asked for this loan. Should that fail, answer with LoanEnded."""
-
-    loan_id: bytes
-    worker_id: bytes
-    terms: Terms
-
-
-class RecallLoan(msgspec.Struct):
-    """Ask the worker to end the loan after the task that it runs. It answers with LoanEnded."""
-
-    worker_id: bytes
-    loan_id: bytes
 
 
 class InterruptTask(msgspec.Struct):
@@ -153,5 +138,5 @@ class WakeAt(msgspec.Struct):
 
 Command = (
     StartWorker | SendTask | RecallTasks | InterruptTask | StopWorker | ReleaseDevices | FailTask | FinishTask
-    | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt | Lend | RecallLoan
+    | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
 )  # fmt: skip
