@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape, unescape
 from typing import NewType
 
-from nbaccel.notebook.theme import STYLE
+from nbaccel.notebook.theme import style_of
 from nbaccel.views import palette
 from nbaccel.views.tables import Table
 
@@ -267,4 +267,5 @@ def details(summary: str, content: Html) -> Html:
 
 def box(shown: Iterable[Html]) -> str:
     """The frame around what one display shows, with the style it needs: a saved notebook has nothing else."""
-    return f'<style>{STYLE}</style><div class="nbaccel">{"".join(shown)}</div>'
+    body = "".join(shown)
+    return f'<style>{style_of(body)}</style><div class="nbaccel">{body}</div>'

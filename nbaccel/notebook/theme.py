@@ -8,6 +8,8 @@ outweighs JupyterLab's own rules for HTML outputs, which set tables to the right
 
 from __future__ import annotations
 
+import re
+
 from nbaccel.views import palette
 
 _RULES = """
@@ -84,3 +86,9 @@ STYLE = (
     .replace(".nbaccel ", ".nbaccel.nbaccel ")
     .replace(".nbaccel,", ".nbaccel.nbaccel,")
 )
+_OF_TILES = re.compile(r"\.nbaccel\.nbaccel \.nbaccel-tiles[^{]*\{[^}]*\}")
+
+
+def style_of(shown: str) -> str:
+    """The style sheet for this HTML: the rules of tiles are left out where it has none."""
+    return STYLE if "nbaccel-tiles" in shown else _OF_TILES.sub("", STYLE)
