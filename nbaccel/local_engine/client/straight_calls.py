@@ -329,6 +329,8 @@ class StraightCalls:
 
     def _answered(self, done: wire.Done) -> None:
         id = return_id(done.task_id, 0)
+        if not done.results:  # before the book forgets the call, or what the head sends now would seem to be old
+            self._holdings.publish(id)
         call = self.book.returned(done, lambda value: self._values.know(id, value))
         if call is None:
             return
@@ -337,7 +339,6 @@ class StraightCalls:
             if not self._holdings.holds(id):
                 self._values.forget(id)
             return
-        self._holdings.publish(id)
         if call.failure is not None:
             self._value_came(call.failure)
 
