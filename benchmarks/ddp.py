@@ -95,7 +95,7 @@ def torchrun_figures(steps: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
         command += [__file__, "--steps", str(steps), "--rank-of", folder]
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         found: dict[str, float] = json.loads(Path(folder, "figures").read_text())
         return found
 

@@ -71,6 +71,10 @@ def test_a_program_that_was_written_for_torchrun_runs_unprepared(kept: Kept) -> 
     assert fit(torch_loops.plain_torch_distributed, kept(), torch_config=config).return_value == 3
 
 
+def test_a_rank_that_closes_its_group_keeps_no_other_waiting(kept: Kept) -> None:
+    assert fit(torch_loops.one_closes_its_group, kept()).return_value == [0, 2]
+
+
 def test_a_loader_keeps_its_options_and_shuffles_each_pass(kept: Kept) -> None:
     passes, changes, options, batches = fit(torch_loops.epochs_of_a_loader, kept()).return_value
     assert all(len(each) == 4 for each in passes) and changes

@@ -96,6 +96,15 @@ def plain_torch_distributed() -> int:
     return int(total)
 
 
+def one_closes_its_group() -> list[int]:
+    """Programs for torchrun end so, though not always in every rank."""
+    ranks = [torch.distributed.get_rank(), torch.distributed.get_world_size()]
+    torch.distributed.barrier()
+    if ranks[0] == 0:
+        torch.distributed.destroy_process_group()
+    return ranks
+
+
 def seeded() -> list[float]:
     enable_reproducibility(7)
     return torch.rand(3).tolist()

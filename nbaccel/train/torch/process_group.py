@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -76,16 +76,21 @@ def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str
         world_size=seat.world_size,
         timeout=timedelta(seconds=timeout_s),
     )
-    _give_way_to_the_programs_own(torch.distributed)
+    all_have_joined = meeting_point.joined(own, seat, here.restarts, patience)
+    give_way_to_the_programs_own(torch.distributed, all_have_joined)
     return store
 
 
-def _give_way_to_the_programs_own(distributed: Any) -> None:
-    """Let the function's own first init_process_group() replace our group: torch refuses a second one."""
+def give_way_to_the_programs_own(distributed: Any, all_have_joined: Callable[[], None]) -> None:
+    """Let the function's own first init_process_group() replace our group: torch refuses a second one.
+
+    A rank may have joined while another still connects to it, and to close our group then would end that connection.
+    """
     begin = distributed.init_process_group
 
     @functools.wraps(begin)
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        all_have_joined()
         distributed.init_process_group = begin
         distributed.destroy_process_group()
         return begin(*args, **kwargs)
@@ -127,8 +132,9 @@ def _prepare_backend(backend: str) -> None:
 
 
 def _leave(torch: Any, here: session.Session, choice: WorkerDevices) -> None:
+    # Who leaves first would cut off those who still compute. The function may have closed its group in one rank only.
+    here.meet("end of the process group", None)
     if torch.distributed.is_initialized():
-        here.meet("end of the process group", None)  # who leaves first would cut off those who still compute
         torch.distributed.destroy_process_group()
     if choice.devices[0].startswith("cuda"):
         torch.cuda.empty_cache()
