@@ -54,7 +54,9 @@ def test_our_group_is_closed_for_the_programs_own_when_every_rank_has_joined_our
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=PATIENTLY)
     closed = []
     distributed = SimpleNamespace(
-        init_process_group=lambda backend: f"its own, by {backend}", destroy_process_group=lambda: closed.append("ours")
+        init_process_group=lambda backend: f"its own, by {backend}",
+        is_initialized=lambda: not closed,
+        destroy_process_group=lambda: closed.append("ours"),
     )
     all_have_joined = meeting_point.joined(store, seat(0, 2), 0, SOON)
     process_group.give_way_to_the_programs_own(distributed, all_have_joined)

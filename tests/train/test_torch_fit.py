@@ -71,6 +71,10 @@ def test_a_program_that_was_written_for_torchrun_runs_unprepared(kept: Kept) -> 
     assert fit(torch_loops.plain_torch_distributed, kept(), torch_config=config).return_value == 3
 
 
+def test_a_function_may_close_our_group_before_it_begins_its_own(kept: Kept) -> None:
+    assert fit(torch_loops.closes_the_group_first, kept()).return_value == 3
+
+
 def test_a_rank_that_closes_its_group_keeps_no_other_waiting(kept: Kept) -> None:
     assert fit(torch_loops.one_closes_its_group, kept()).return_value == [0, 2]
 

@@ -96,6 +96,11 @@ def plain_torch_distributed() -> int:
     return int(total)
 
 
+def closes_the_group_first() -> int:
+    torch.distributed.destroy_process_group()
+    return plain_torch_distributed()
+
+
 def one_closes_its_group() -> list[int]:
     """Programs for torchrun end so, though not always in every rank."""
     ranks = [torch.distributed.get_rank(), torch.distributed.get_world_size()]

@@ -92,7 +92,8 @@ def give_way_to_the_programs_own(distributed: Any, all_have_joined: Callable[[],
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
         all_have_joined()
         distributed.init_process_group = begin
-        distributed.destroy_process_group()
+        if distributed.is_initialized():  # the function has not closed it itself
+            distributed.destroy_process_group()
         return begin(*args, **kwargs)
 
     distributed.init_process_group = init_process_group
