@@ -25,7 +25,7 @@ from nbaccel.tune.search.sample import (
     sample_from,
     uniform,
 )
-from nbaccel.tune.search.variants import check
+from nbaccel.tune.search.variants import check, copied
 
 
 def drawn(domain: Any, size: int = 500) -> list[Any]:
@@ -130,6 +130,13 @@ def test_dicts_lists_and_tuples_are_walked() -> None:
         {"model": {"layers": [1, 8]}, "pair": ("x", 1)},
     ]
     assert "grid_search" in space["model"]["layers"][1]  # the space itself stays as it is
+
+
+def test_a_long_grid_is_not_copied_for_each_of_its_values() -> None:
+    space = {"number": grid_search(list(range(1_000))), "layers": [{"width": 4}]}
+    again = copied(space)
+    assert again == space and again["layers"][0] is not space["layers"][0]
+    assert again["number"]["grid_search"] is space["number"]["grid_search"]
 
 
 def test_random_values_are_drawn_for_each_combination_unless_they_are_kept() -> None:

@@ -88,11 +88,11 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def copied(value: Any) -> Any:
-    """The same dicts, lists and tuples anew; the values in them are the same objects."""
-    if type(value) is dict or (isinstance(value, Mapping) and not is_grid(value)):
-        return {key: copied(inner) for key, inner in value.items()}
+    """The same dicts, lists and tuples anew; the values in them are the same objects. A grid is one value."""
     if type(value) in (list, tuple):
         return type(value)(copied(inner) for inner in value)
+    if isinstance(value, Mapping) and not is_grid(value):
+        return {key: copied(inner) for key, inner in value.items()}
     return value
 
 
