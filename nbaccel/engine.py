@@ -246,6 +246,10 @@ class ViewPromise(Protocol):
 
     def logs(self, task_id: str | None, *, tail: int) -> str: ...
 
+    def await_output(self, timeout_s: float) -> None:
+        """Wait, at most so long, until what tasks have printed so far has been shown; an engine that cannot tell when
+        this is so returns at once."""
+
     def history(self, asked: Question[A]) -> A:
         """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings`, `ReadRows` or `ReadTaskLog`."""
 

@@ -95,7 +95,7 @@ class DebugHead:
             node_of=lambda client_id: self.nodes.node_id, clock=time.monotonic,
         )  # fmt: skip
         self.delivery = self._room.delivery
-        self.questions = QuestionTable(self._send, freshen=lambda then: then())
+        self.questions = QuestionTable(self._send)
         self.actors = Actors(
             self.scheduler, self.objects, self.tell, unpin=self._arguments.unpin, free_unheld=self.collect,
             settled=self.questions.ask_again, lived=lambda actor: self._history.lived(actor),
@@ -148,7 +148,6 @@ class DebugHead:
                 None, self.scheduler.task_record, self._history.tracebacks, lambda worker_id: os.getpid(), PRINTED
             ).answers(),
             [
-                asks.Synchronise.answered_by(lambda peer, asked: None),
                 observer_lines.Recycle.answered_by(lambda peer, asked: 0),
                 asks.ExpectImports.answered_by(lambda peer, asked: None),
                 asks.RequestResources.answered_by(lambda peer, asked: False),

@@ -28,6 +28,7 @@ from nbaccel.views.observer_lines import ReadAccounting
 from nbaccel.views.snapshot import TaskRow
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"  # not sent: the widget's model is in the task's process
+_OUTPUT_S = 3.0  # what the tasks have printed comes first; a flood of it cannot hold the cell longer
 _OWN = frozenset(option.name for option in options.CELL)
 
 
@@ -160,10 +161,22 @@ def _let_it_travel() -> None:
 
 
 def _wait(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
-    """Wait for the outcomes. After the timeout the tasks are cancelled, because nobody waits for them any more.
+    """Wait for the outcomes, and until what the tasks have printed is shown: it stands above results and errors.
 
     Raises the error of the task that failed, or CellTasksFailed for several.
     """
+    shows = engine.current()
+    try:
+        outcomes = _outcomes(refs, timeout_s)
+    except Exception:
+        shows.await_output(_OUTPUT_S)
+        raise
+    shows.await_output(_OUTPUT_S)
+    return outcomes
+
+
+def _outcomes(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
+    """After the timeout the tasks are cancelled, because nobody waits for them any more."""
     try:
         if len(refs) == 1:
             return [api.get(refs[0], timeout=timeout_s)]

@@ -150,6 +150,7 @@ class RayEngine:
         self.cancel_by_id, self.kill_by_id = answers.cancel_by_id, answers.kill_by_id
         self.retry, self.ref_of = answers.retry, answers.ref_of
         self.logs, self.timeline, self.state = answers.logs, answers.timeline, answers.state
+        self.await_output = answers.await_output
 
     def begin_telling(self) -> None:
         """Of a driver: show what workers print, and say what waits."""

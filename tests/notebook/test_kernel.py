@@ -139,6 +139,29 @@ def test_a_cell_runs_as_a_task_and_its_result_comes_back(kernel: Kernel) -> None
     assert kernel.run("out.product").shown[0]["text/plain"] == "6"
 
 
+LATE_LINES = """
+import threading
+from nbaccel import engine
+from nbaccel.views import sinks
+cluster, shown = engine.current(), sinks.installed
+say, wait, asked = shown.lines, cluster.await_output, threading.Event()
+shown.lines = lambda message: (asked.wait(60), say(message))  # on their way until the cell waits for them, or has ended
+cluster.await_output = lambda timeout_s: (asked.set(), wait(60))
+get_ipython().events.register("pre_run_cell", lambda info: asked.clear())
+get_ipython().events.register("post_run_cell", lambda result: asked.set())
+"""
+
+
+@pytest.mark.parametrize(("end", "last"), [("1 / 0", "error"), ("6 * 7", "display_data")])
+def test_what_a_cells_task_printed_stands_above_its_error_or_result(kernel: Kernel, end: str, last: str) -> None:
+    kernel.run(START)
+    kernel.run(LATE_LINES)
+    cell = kernel.run(f"%%accel\nfor number in range(3):\n    print(number)\n{end}")
+    kernel.until(lambda: re.findall(r"\) (\d)$", cell.stdout, re.M) == ["0", "1", "2"])
+    kinds = [kind for kind, _ in cell.outputs if kind in ("stream", "display_data", "error")]
+    assert kinds.index(last) == len(kinds) - 1
+
+
 def test_one_task_for_each_item(kernel: Kernel) -> None:
     kernel.run(START + "\nitems = [1, 2, 3]")
     kernel.run("%%accel --each=items -o out\nsquare = item * item")

@@ -61,7 +61,7 @@ class Client(ObjectClient):
         self.publish, self.ask, self.history = cluster.publish, cluster.ask, cluster.history
         self.logs, self.timeline, self.state = cluster.logs, cluster.timeline, cluster.state
         self.object_locations, self.only_in_history = cluster.object_locations, cluster.only_in_history
-        self.expect_imports = cluster.expect_imports
+        self.expect_imports, self.await_output = cluster.expect_imports, cluster.await_output
 
     def submit(
         self, function: RemoteFunction, options: TaskOptions, args: tuple[Any, ...], kwargs: dict[str, Any]

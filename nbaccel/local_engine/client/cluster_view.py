@@ -100,6 +100,9 @@ class ClusterView:
     def logs(self, task_id: str | None, *, tail: int) -> str:
         return self._link.ask(ReadLogs(task_id, tail))
 
+    def await_output(self, timeout_s: float) -> None:
+        """Do nothing: only a driver shows output."""
+
     def history(self, asked: Question[A]) -> A:
         return self._link.ask(asked)
 

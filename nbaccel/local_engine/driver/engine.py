@@ -57,6 +57,7 @@ class Driver(Client):
         self.welcome = welcome
         self.options = options
         self.news: News | None = None
+        self.await_output = self._await_output
         self._is_shut_out = False  # the head has ended our connection and lives on
         self._head_process = head
         self._pid = os.getpid()
@@ -97,6 +98,10 @@ class Driver(Client):
     def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0, reader: str = "view") -> None:
         assert self.news is not None
         self.news.watch(callback, metrics=metrics, rows=rows, reader=reader)
+
+    def _await_output(self, timeout_s: float) -> None:
+        if self.news is not None:
+            self.news.await_lines(timeout_s)
 
     # ---- the end
 

@@ -118,6 +118,15 @@ class News:
         with suppress(exceptions.RayError):
             self.link.ask(asks.Synchronise(), timeout_s=timeout_s)
 
+    def await_lines(self, timeout_s: float) -> None:
+        """Wait, at most so long, until everything that has been printed so far has been shown.
+
+        The answer comes behind the lines, which a thread of this connection shows one after the other.
+        """
+        if self._show:
+            with suppress(exceptions.RayError):
+                self.link.ask(asks.AwaitOutput(), timeout_s=timeout_s)
+
     def drain(self, patience_s: float) -> None:
         """Wait until everything that was printed has been shown, or nothing more has been shown for `patience_s`."""
         quiet = Quiet(patience_s, time.monotonic(), lambda: self._shown)

@@ -98,7 +98,9 @@ class Parts:
         self.jobs = Jobs(self._job_began)
         self.environments = Environments()
         self.objects = Objects()
-        self.questions = QuestionTable(self.send, freshen=lambda then: self.devices.watch.freshen(then))
+        self.questions = QuestionTable(
+            self.send, lambda then: self.devices.watch.freshen(then), lambda then: self.outputs.drain(then)
+        )
         self.arguments = Arguments(self.objects, self.poll, self._config.arena_bytes // 10)
         self.actors = Actors(
             self.scheduler,
@@ -370,10 +372,7 @@ class Parts:
             self.history.answers(),
             task_logs.answers(),
             [
-                asks.GarbageCollected.answered_by(
-                    lambda peer, asked: self.garbage.answered(peer.client_id, asked.number)
-                ),
-                asks.Synchronise.answered_by(lambda peer, asked: None),
+                self.garbage.answer(),
                 observer_lines.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
                 asks.ExpectImports.answered_by(lambda peer, asked: self.zygotes.expect(asked.modules)),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: logs.tail(asked.task_id, asked.tail)),

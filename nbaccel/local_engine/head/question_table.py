@@ -12,17 +12,31 @@ from nbaccel.local_engine.head.refusal import Later, Refusal
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views import observer_lines
 from nbaccel.views.observer_lines import ErrorLine, ObserverLine, ObserverQuestion
-from nbaccel.views.question import Row, table_of
+from nbaccel.views.question import Question, Row, table_of
+
+_Then = Callable[[Callable[[], None]], None]
+
+
+def _at_once(then: Callable[[], None]) -> None:
+    then()
+
+
+def _nothing(peer: Peer, asked: Question[None]) -> None:
+    """The answer of those that are only waited for."""
 
 
 class QuestionTable:
-    """All questions with their answers. `freshen` checks the devices and then calls the given function."""
+    """All questions with their answers.
 
-    def __init__(self, send: Send, freshen: Callable[[Callable[[], None]], None]) -> None:
+    `freshen` checks the devices and then calls the given function, `drain` waits until all that was printed is sent.
+    """
+
+    def __init__(self, send: Send, freshen: _Then = _at_once, drain: _Then = _at_once) -> None:
         self._send = send
-        self._freshen = freshen
+        self._first = {observer_lines.TakeSnapshot.tag(): freshen, asks.AwaitOutput.tag(): drain}
         self._later: dict[bytes, list[tuple[Peer, wire.Ask]]] = {}  # by the actor that is awaited
-        self.table: dict[str, Row[Peer]] = {}
+        waited = (asks.Synchronise.answered_by(_nothing), asks.AwaitOutput.answered_by(_nothing))
+        self.table: dict[str, Row[Peer]] = table_of(*waited)
 
     def learn(self, *rows: Iterable[Row[Peer]]) -> None:
         """Add these rows to the table."""
@@ -30,11 +44,12 @@ class QuestionTable:
             self.table |= table_of(*some)
 
     def ask(self, peer: Peer, message: wire.Ask) -> None:
-        """Answer a client. A question about devices is answered after the devices have been checked."""
-        if message.what == observer_lines.TakeSnapshot.tag():
-            self._freshen(lambda: None if peer.closed else self._answer(peer, message))
-        else:
+        """Answer a client, some questions only after something else."""
+        first = self._first.get(message.what)
+        if first is None:
             self._answer(peer, message)
+        else:
+            first(lambda: None if peer.closed else self._answer(peer, message))
 
     def _answer(self, peer: Peer, message: wire.Ask) -> None:
         answer = wire.Answer(message.request)

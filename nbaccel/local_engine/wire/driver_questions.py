@@ -29,6 +29,10 @@ class Synchronise(Question[None], tag="sync"):
     """Ask for nothing: what the head had for the asker before this question arrives before its answer."""
 
 
+class AwaitOutput(Question[None], tag="await_output"):
+    """Ask for nothing: what has been printed until now, and has a driver, is sent to it before this answer."""
+
+
 # ---- objects
 
 

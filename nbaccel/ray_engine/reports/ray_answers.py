@@ -127,6 +127,9 @@ class RayAnswers:
         of_start = [] if task_id else [f"(Ray, at its start) {line}" for line in self._session.lines_of_start[-tail:]]
         return "\n".join([*of_start, *(text for text in ray.get(asked) if text)])
 
+    def await_output(self, timeout_s: float) -> None:
+        """Return at once: Ray does not tell when it has shown what a task has printed."""
+
     def timeline(self) -> list[dict[str, object]]:
         self._reports.learn(0)
         named = {each.task_id.hex(): each.about.name for each in self._submissions.all()}

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.wire import driver_questions
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import observer_lines
@@ -61,6 +66,19 @@ def test_answers_come_back_as_what_they_are() -> None:
     choice = Choice((("CPU", 10_000),))
     asked = driver_questions.ProbeChoice(choice)
     assert asked.read_answer(probe.encoded_answer(None, asked.body())) == Probe(Verdict.BUSY, "train waits.")
+
+
+def test_that_output_is_shown_is_answered_when_it_has_been_sent() -> None:
+    sent: list[Any] = []
+    printing: list[Callable[[], None]] = []
+    table = QuestionTable(lambda peer, message: sent.append(message), drain=printing.append)
+    (ours, theirs), asked = socket.socketpair(), driver_questions.AwaitOutput
+    with ours, theirs:
+        table.ask(Peer(ours, "news", 1), wire.Ask(7, asked.tag(), asked().body()))
+        assert sent == []
+        (drained,) = printing
+        drained()
+    assert [(answer.request, answer.error) for answer in sent] == [(7, "")]
 
 
 @pytest.mark.parametrize(

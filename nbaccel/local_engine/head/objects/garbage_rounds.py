@@ -16,6 +16,8 @@ from nbaccel.local_engine.head.connections import Send
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.views.question import Row
 
 FILLED = 0.7  # of the store; as in Ray
 PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second
@@ -70,6 +72,10 @@ class GarbageRounds:
         """
         if number == self._round:
             self.has_ended(client_id)
+
+    def answer(self) -> Row[Peer]:
+        """The row of what processes say when they have collected."""
+        return asks.GarbageCollected.answered_by(lambda peer, asked: self.answered(peer.client_id, asked.number))
 
     def has_ended(self, client_id: int) -> None:
         """Nothing more is to be waited for from this process."""
