@@ -19,6 +19,8 @@ SMALL_PUTS = 2_000
 LARGE_BYTES = 100_000_000
 LINE_LONG, LINE_SHORT, SHORT_LINES = 100_000, 1_000, 10
 SETTLE_S = 1.0  # after the first task, before the idle runtime is weighed
+READY_S = 2.0  # between two first puts: so long a store may take to have memory ready
+UNUSED_S = 10.0  # after the last use, before the runtime is weighed again
 
 Measured = Iterator[tuple[str, float]]
 
@@ -55,6 +57,13 @@ def echoed(contender: Any, argument: Any) -> None:
 def idle_memory(contender: Any) -> Measured:
     time.sleep(SETTLE_S)
     yield "idle_memory", census.pss_bytes(census.members())
+
+
+def used_memory(contender: Any) -> Measured:
+    """After what came before, with what workers have loaded meanwhile. nbaccel's store is no process's memory."""
+    time.sleep(UNUSED_S)
+    store = contender.store_bytes() if hasattr(contender, "store_bytes") else 0
+    yield "used_memory", census.pss_bytes(census.members()) + store
 
 
 def task(contender: Any) -> Measured:
@@ -140,7 +149,7 @@ def _on_device(contender: Any, function: Callable[..., Any], outcome: object, bu
 
 
 def large_objects(contender: Any) -> Measured:
-    """100 MB: into the store, out of it, to a task and from one. Each time the last one has been let go."""
+    """100 MB: into the store, out of it, and to a task. Each time the last one has been let go."""
     if not isinstance(contender, Objects):
         return
     import numpy
@@ -158,7 +167,7 @@ def large_objects(contender: Any) -> Measured:
         expect((back.nbytes, back[0], back[-1]) == ends, back[:3])
         return there - began
 
-    yield "put_first", put()
+    yield from _first_puts(contender, array, put)
     yield "put_large", typical_s(put, most=10)
     yield "get_large", median(get_s)
     kept = [contender.put(array)]
@@ -170,15 +179,54 @@ def large_objects(contender: Any) -> Measured:
     yield "take_large", typical_s(take, most=30)
     kept.clear()
 
+
+def large_results(contender: Any) -> Measured:
+    """100 MB from a task, whose process keeps them as well."""
+    if not isinstance(contender, Objects):
+        return
+    last = float(LARGE_BYTES // 8 - 1)
+
     def hand_over() -> float:
         began = time.perf_counter()
         back = contender.results([contender.submit(tasks.hand_over, LARGE_BYTES)])[0]
         elapsed = time.perf_counter() - began
-        expect(back.nbytes == LARGE_BYTES and back[0] != os.getpid() and back[-1] == ends[2], back[:3])
+        expect(back.nbytes == LARGE_BYTES and back[0] != os.getpid() and back[-1] == last, back[:3])
         return elapsed
 
     hand_over(), hand_over()  # both workers have made theirs, as a rule
     yield "return_large", typical_s(hand_over, most=10)
+
+
+def _first_puts(contender: Any, array: Any, put: Callable[[], float]) -> Measured:
+    """Into memory that nobody has used yet, beside what that costs without a store."""
+    target = bytearray(array.nbytes)
+    view, source = memoryview(target), memoryview(array).cast("B")
+
+    def copy() -> None:
+        view[:] = source
+
+    yield "copy", typical_s(copy, most=10)
+    yield "write_fresh", typical_s(lambda: _write_fresh(source), most=5)
+    yield "put_first", put()
+    held, ready_s = [contender.put(array)], []
+    for _ in range(3):
+        time.sleep(READY_S)
+        began = time.perf_counter()
+        held.append(contender.put(array))
+        ready_s.append(time.perf_counter() - began)
+    yield "put_ready", median(ready_s)
+
+
+def _write_fresh(source: memoryview) -> float:
+    fd = os.memfd_create("fresh")
+    try:
+        began = time.perf_counter()
+        done = os.pwrite(fd, source, 0)
+        elapsed = time.perf_counter() - began
+    finally:
+        os.close(fd)
+    expect(done == source.nbytes, done)
+    return elapsed
 
 
 def values(name: str) -> Callable[[Any], Measured]:
@@ -277,7 +325,9 @@ MEASURES: dict[str, list[tuple[tuple[str, ...], Callable[[Any], Measured]]]] = {
         (("actor",), starting_actors),
         (("device_task",), device_tasks),
         (("puts",), small_puts),
-        (("put_first", "put_large", "get_large", "take_large", "return_large"), large_objects),
+        (("copy", "write_fresh", "put_first", "put_ready", "put_large", "get_large", "take_large"), large_objects),
+        (("used_memory",), used_memory),
+        (("return_large",), large_results),
     ],
     "torch": [(("torch_task",), torch_tasks)],
     "values": [((f"put_{name}", f"get_{name}", f"return_{name}"), values(name)) for name in held.KINDS],

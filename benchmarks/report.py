@@ -54,7 +54,7 @@ def beside(figures: Figures, row: Row) -> float | None:
 def goal(row: Row) -> str:
     parts = []
     if row.by_row:
-        parts.append(f"≤ {row.times_as_long:g} × numpy's")
+        parts.append(f"≤ {row.times_as_long:g} × {row.by_words}")
     if row.times_better is not None:
         parts.append(f"≥ {row.times_better:g} × Ray")
     if row.limit is not None:
@@ -74,7 +74,7 @@ def verdict(figures: Figures, row: Row) -> str:
     missed = []
     longer = beside(figures, row)
     if longer is not None and longer > row.times_as_long:
-        missed.append(f"{longer:.3g} × numpy's")
+        missed.append(f"{longer:.3g} × {row.by_words}")
     if row.times_better is not None and better is not None and better < row.times_better:
         missed.append(f"{better / row.times_better:.0%} of the ratio")
     if row.limit is not None and ours > row.limit:

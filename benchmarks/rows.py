@@ -29,6 +29,7 @@ class Row:
     ahead_of: str = ""  # a contender that has to be beaten as well
     by_row: str = ""  # another row, of which this one is to be at most `times_as_long`
     times_as_long: float = 1.3
+    by_words: str = "numpy's"  # what that row is called in the goal
 
 
 S, PER_S, B, X = Unit.SECONDS, Unit.PER_SECOND, Unit.BYTES, Unit.TIMES
@@ -45,12 +46,18 @@ ROWS = (
     Row("calls", "actor calls per second, 5,000 in flight", PER_S, times_better=6),
     Row("actor", "starting an actor, to its first answer", S, times_better=30),
     Row("device_task", "num_gpus=1 task in a fresh process", S, times_better=40),
-    Row("put_first", "put 100 MB (array), the first", S),
+    Row("copy", "copy 100 MB, in the same process", S),
+    Row("write_fresh", "write 100 MB to fresh shared memory, in the same process", S),
+    Row(
+        "put_first", "put 100 MB (array), the first", S, by_row="write_fresh", times_as_long=1.1, by_words="the write's"
+    ),
+    Row("put_ready", "another, 2 s later, all being held", S, by_row="copy", times_as_long=1.5, by_words="the copy's"),
     Row("put_large", "put 100 MB, recycled", S, times_better=10),
     Row("get_large", "get it (no copy: a copy takes 7 ms)", S, limit=0.001),
     Row("take_large", "a task that takes it by ref", S, times_better=4),
     Row("return_large", "a task that returns it", S, times_better=1.5),
     Row("puts", "small puts per second", PER_S, times_better=8),
+    Row("used_memory", "memory 10 s after the last use (PSS and store)", B, limit=60 * MB),
     Row("shutdown", "shutdown, to the end of the last process", S, limit=0.2),
     Row("torch_task", "num_gpus=1 task: import torch, multiply", S, session="torch", times_better=50),
     Row("line_memory", "head with 100,000 tasks behind one CPU (PSS)", B, session="line", limit=300 * MB),

@@ -23,6 +23,13 @@ class NBAccel(RayCore):
                 return int(child)
         raise ProcessLookupError("This process has no child named nbaccel::head.")
 
+    def store_bytes(self) -> int:
+        """Memory behind the head's store, whoever has it."""
+        for entry in Path(f"/proc/{self.head_pid()}/fd").iterdir():
+            if "nbaccel-arena" in os.readlink(entry):
+                return entry.stat().st_blocks * 512
+        raise ProcessLookupError("The head has no store.")
+
     def cluster_knows(self) -> None:
         """One round trip: whatever was submitted before has been read by the head."""
         self.api.cluster_resources()

@@ -205,6 +205,8 @@ class DebugHead:
 class OneProcess:
     """What rooms would do that this head has not: no arena, no process that ends, no errors told that nobody reads."""
 
+    times_given_back = 0
+
     def filled(self, value: wire.Value, client: int) -> None: ...
     def give_up(self, offset: int, client: int, request: int) -> None: ...
     def allocate(self, client: int, request: int, size: int, answer: Grant) -> None:

@@ -23,6 +23,26 @@ _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 _array_types: dict[int, Any] = {}
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+_POPULATE_WRITE = 23  # MADV_POPULATE_WRITE, of Linux 5.14
+_PUNCH_HOLE = 0x02 | 0x01  # FALLOC_FL_PUNCH_HOLE, which needs FALLOC_FL_KEEP_SIZE
+
+
+def populate(mapping: mmap.mmap, offset: int, size: int) -> bool:
+    """Have these bytes of a writable mapping in memory and mapped, as if they had been written; their content stays.
+
+    False where the system cannot. Other threads run meanwhile.
+    """
+    first = ctypes.c_char.from_buffer(mapping, offset)
+    return _libc.madvise(ctypes.addressof(first), size, _POPULATE_WRITE) == 0  # type: ignore[no-any-return]
+
+
+def punch(fd: int, offset: int, size: int) -> None:
+    """Give the memory of these bytes of a file in memory back to the system; they read as zeros. Raises OSError."""
+    if _libc.fallocate(fd, _PUNCH_HOLE, offset, size) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def view_of(address: int, size: int, owner: Any) -> memoryview:

@@ -16,13 +16,14 @@ from nbaccel.local_engine.client.link import Link
 class ArenaRange:
     """A range that starts at `offset`. It belongs to this process until `used` is true."""
 
-    __slots__ = ("_link", "message", "offset", "request", "used")
+    __slots__ = ("_link", "message", "offset", "request", "times_given_back", "used")
 
     def __init__(self, link: Link, allocated: wire.Allocated) -> None:
         self._link = link
         self.request = allocated.request
         self.offset = allocated.offset
         self.message = allocated.message
+        self.times_given_back = allocated.times_given_back
         self.used = allocated.offset < 0
 
     def __del__(self) -> None:

@@ -122,7 +122,8 @@ class ObjectClient:
             return wire.Value(status, payload.joined()), None
         arena_range = self.ranges.take(payload.size)
         try:
-            self._writer.write(payload.pieces(), arena_range.offset, payload.size)
+            given_back = arena_range.times_given_back
+            self._writer.write(payload.pieces(), arena_range.offset, payload.size, given_back)
         except OSError as error:
             why = arena_trouble.why(error)
             raise exceptions.RaySystemError(

@@ -62,6 +62,7 @@ class Driver(Client):
         self._head_process = head
         self._pid = os.getpid()
         self._ended = False
+        link.receivers[wire.PagesReady] = self._writer.window.pages_ready
         if os.environ.get("NBACCEL_STRAIGHT_CALLS", STRAIGHT_CALLS) == "1":
             self.straight = StraightCalls(link, self.holdings, self.values)
         link.start("driver")

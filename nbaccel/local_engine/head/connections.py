@@ -58,6 +58,12 @@ class Connections:
         peer.out.append(message)
         self._touched.add(peer)
 
+    def tell_driver(self, client_id: int, message: Any) -> None:
+        """Send a message to this client if it is a driver that is still there."""
+        peer = self.peers.get(client_id)
+        if peer is not None and peer.role == "driver":
+            self.send(peer, message)
+
     def touch(self, peer: Peer) -> None:
         """Write to this peer with the next flush, because its buffers have new data."""
         self._touched.add(peer)

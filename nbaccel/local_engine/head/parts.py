@@ -1,7 +1,6 @@
 """Puts the components of one head together: which component gets which others, and which is told of what.
 
-Only this module knows all components. It passes on events that concern several of them (a driver leaves, a process
-ends, objects are released).
+Only this module knows all components. It passes on events that concern several of them: a driver leaves, say.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
 from nbaccel.local_engine.head.objects.ledger import Freed, Objects
+from nbaccel.local_engine.head.objects.machine_memory import MachineMemory
 from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.observers import Observers
@@ -181,6 +181,8 @@ class Parts:
             capacity=self._config.arena_bytes,
             directory=self._config.directory,
             let_go=self._let_go,
+            memory=MachineMemory(),
+            tell_driver=self.connections.tell_driver,
         )
         self.garbage.on_over = self.store.make_room
         self.object_room = ObjectRoom(
@@ -345,9 +347,7 @@ class Parts:
             **self.actors.handlers(),
             **ask,
         }
-        hello: dict[type, Handler] = {
-            wire.WorkerHello: lambda peer, m: self.workers.introduced(peer.worker, m.pid),
-        }
+        hello: dict[type, Handler] = {wire.WorkerHello: lambda peer, m: self.workers.introduced(peer.worker, m.pid)}
         return {
             "new": self.greetings.handlers(),
             "driver": {**both, wire.Bye: self._bye, **self.tasks.straight_calls.of_drivers()},

@@ -1,11 +1,17 @@
-"""The mover: the process that moves objects between the arena and the disk; the head never waits for the disk."""
+"""The mover: the process that moves objects between the arena and the disk; the head never waits for the disk.
+
+It also has the system provide memory for the arena, and gives memory back.
+"""
 
 from __future__ import annotations
 
+import mmap
 import os
 import socket
 
 import msgspec
+
+from nbaccel.local_engine import memory
 
 _CHUNK_BYTES = 8 << 20
 
@@ -28,6 +34,20 @@ class Restore(msgspec.Struct, array_like=True, tag=True):
     path: str
 
 
+class Populate(msgspec.Struct, array_like=True, tag=True):
+    """Have memory behind these bytes of the arena. What lies there stays: a value may be written meanwhile."""
+
+    offset: int
+    size: int
+
+
+class GiveBack(msgspec.Struct, array_like=True, tag=True):
+    """Give the memory of these bytes of the arena back to the system. What lies there is lost."""
+
+    offset: int
+    size: int
+
+
 class Moved(msgspec.Struct, array_like=True, tag=True):
     """A move is done, or has failed for this reason."""
 
@@ -38,8 +58,16 @@ class Moved(msgspec.Struct, array_like=True, tag=True):
     error: str = ""
 
 
-decode_order = msgspec.msgpack.Decoder(Spill | Restore).decode
-decode_report = msgspec.msgpack.Decoder(Moved).decode
+class PagesDone(msgspec.Struct, array_like=True, tag=True):
+    """A Populate or a GiveBack is done, or has failed for this reason."""
+
+    offset: int
+    size: int
+    error: str = ""
+
+
+decode_order = msgspec.msgpack.Decoder(Spill | Restore | Populate | GiveBack).decode
+decode_report = msgspec.msgpack.Decoder(Moved | PagesDone).decode
 encode = msgspec.msgpack.encode
 
 
@@ -50,15 +78,35 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
         if not body:
             os._exit(0)
         order = decode_order(body)
-        error = ""
-        try:
-            if type(order) is Spill:
-                _spill(arena_fd, order)
-            else:
-                _restore(arena_fd, order)
-        except OSError as problem:
-            error = f"{problem.strerror or problem} ({order.path})"
-        control.send(encode(Moved(order.object_id, order.path, type(order) is Restore, order.offset, error)))
+        if isinstance(order, Populate | GiveBack):
+            control.send(encode(_change_pages(arena_fd, order)))
+        else:
+            control.send(encode(_move(arena_fd, order)))
+
+
+def _change_pages(arena_fd: int, order: Populate | GiveBack) -> PagesDone:
+    try:
+        if isinstance(order, GiveBack):
+            memory.punch(arena_fd, order.offset, order.size)
+        else:
+            with mmap.mmap(arena_fd, order.size, flags=mmap.MAP_SHARED, offset=order.offset) as mapping:
+                if not memory.populate(mapping, 0, order.size):
+                    os.posix_fallocate(arena_fd, order.offset, order.size)
+    except OSError as problem:
+        return PagesDone(order.offset, order.size, problem.strerror or str(problem))
+    return PagesDone(order.offset, order.size)
+
+
+def _move(arena_fd: int, order: Spill | Restore) -> Moved:
+    error = ""
+    try:
+        if isinstance(order, Spill):
+            _spill(arena_fd, order)
+        else:
+            _restore(arena_fd, order)
+    except OSError as problem:
+        error = f"{problem.strerror or problem} ({order.path})"
+    return Moved(order.object_id, order.path, isinstance(order, Restore), order.offset, error)
 
 
 def _spill(arena_fd: int, order: Spill) -> None:

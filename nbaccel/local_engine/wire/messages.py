@@ -284,6 +284,14 @@ class Allocated(Message):
     request: int
     offset: int  # -1: the request was refused
     message: str = ""
+    times_given_back: int = 0  # how often memory of the arena was: mappings made at another time have lost pages
+
+
+class PagesReady(Message):
+    """These parts of the arena, (start, end), have memory and will be handed out next: to map them now saves time."""
+
+    stretches: list[tuple[int, int]]
+    times_given_back: int
 
 
 class Answer(Message):
@@ -422,7 +430,7 @@ ToHead = (
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | RunTask |
-    Interrupt | Recall | PublisherAsked
+    PagesReady | Interrupt | Recall | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
     | Consumed | Connected
 )  # fmt: skip

@@ -19,6 +19,8 @@ from nbaccel.views.question import Row
 class Granting(Protocol):
     """Who grants room for large values, and checks what is said to lie there."""
 
+    @property
+    def times_given_back(self) -> int: ...
     def allocate(self, client: int, request: int, size: int, answer: Grant) -> None: ...
     def give_up(self, offset: int, client: int, request: int) -> None: ...
     def filled(self, value: wire.Value, client: int) -> None: ...
@@ -88,7 +90,7 @@ class ObjectRequests:
 
     def _allocate(self, peer: Peer, message: wire.Allocate) -> None:
         def answer(offset: int, why: str) -> None:
-            self._send(peer, wire.Allocated(message.request, offset, why))
+            self._send(peer, wire.Allocated(message.request, offset, why, self._store.times_given_back))
 
         self._store.allocate(peer.client_id, message.request, message.size, answer)
 

@@ -1,4 +1,7 @@
-"""Room for large objects: hands out offsets of the arena, and sends objects to disk and back when it is full."""
+"""Room for large objects: hands out offsets of the arena, and sends objects to disk and back when it is full.
+
+`page_keeper` looks after the memory of what is free.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Protocol
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.arena import Arena
 from nbaccel.local_engine.head.objects.ledger import Freed, Objects
+from nbaccel.local_engine.head.objects.page_keeper import Memory, PageKeeper
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import mover
@@ -53,6 +57,8 @@ class Store:
         capacity: int,
         directory: str,
         let_go: Callable[[Freed], None],
+        memory: Memory,
+        tell_driver: Callable[[int, wire.PagesReady], None],
     ) -> None:
         self._timers = timers
         self._objects = objects
@@ -63,8 +69,16 @@ class Store:
         self._returning: dict[bytes, list[tuple[Callable[[], None], Refused]]] = {}
         self._directory = os.path.join(directory, "spilled")
         self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # moves that the mover has not reported
-        self._mover = helpers.make("mover", "", decode=mover.decode_report, on_report=self.moved)
+        self._mover = helpers.make("mover", "", decode=mover.decode_report, on_report=self._reported)
         self._mover.on_restart = self._move_again
+        self.pages = PageKeeper(
+            timers,
+            self.arena,
+            memory,
+            order=lambda order: self._mover.say(mover.encode(order)),
+            rest=self._rest,
+            tell_driver=tell_driver,
+        )
         self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
         self.spilled_bytes = 0
 
@@ -78,8 +92,18 @@ class Store:
 
         self._take(size, client, grant, for_new_value=True)
 
+    @property
+    def times_given_back(self) -> int:
+        """How often memory of the arena was given back to the system."""
+        return self.pages.times_given_back
+
     def close(self) -> None:
         self._mover.close()
+
+    def _rest(self) -> None:
+        """The mover ends while there is nothing for it to do; the next order starts another."""
+        if not self._moving:
+            self._mover.close()
 
     def _take(self, size: int, client: int, grant: Grant, *, for_new_value: bool = False) -> None:
         if size > self.arena.capacity:
@@ -93,6 +117,7 @@ class Store:
         self._looks.filled(self.arena.used + size, self.arena.capacity)
         offset = self.arena.take(size) if not self._waiting else None
         if offset is not None:
+            self.pages.taken(offset, client if for_new_value else None)
             grant(offset, "")
             return
         until = now + FULL_PATIENCE_S
@@ -118,6 +143,7 @@ class Store:
         if not 0 <= value.size <= self.arena.size_at(value.offset):
             raise ValueError(f"a value of {value.size} bytes at offset {value.offset}, where the range is smaller")
         del self.granted[value.offset]
+        self.pages.filled()
 
     def make_room(self) -> None:
         """Spill until the first in line fits; refuse it when nobody else could make room."""
@@ -127,9 +153,10 @@ class Store:
             offset = self.arena.take(first.size)
             if offset is not None:
                 del self._waiting[0]
+                self.pages.taken(offset, first.client if first.for_new_value else None)
                 first.grant(offset, "")
                 continue
-            if any(type(order) is mover.Spill for order in self._moving.values()):
+            if self.pages.is_giving_back or any(type(order) is mover.Spill for order in self._moving.values()):
                 return
             victims = self._objects.victims(first.size)
             for id in victims:
@@ -164,6 +191,7 @@ class Store:
         """The mover died: its successor begins anew what has not been reported."""
         for order in self._moving.values():
             self._mover.say(mover.encode(order))
+        self.pages.say_again()
 
     def _spill(self, id: bytes) -> None:
         record = self._objects.records[id]
@@ -171,7 +199,15 @@ class Store:
         record.spilling = True
         self._move(mover.Spill(id, record.value.offset, record.value.size, os.path.join(self._directory, id.hex())))
 
-    def moved(self, report: mover.Moved) -> None:
+    def _reported(self, report: mover.Moved | mover.PagesDone) -> None:
+        if isinstance(report, mover.Moved):
+            self._moved(report)
+            return
+        self.pages.done(report)
+        if self._waiting:
+            self.make_room()
+
+    def _moved(self, report: mover.Moved) -> None:
         """The mover has finished one object."""
         self._moving.pop(report.object_id, None)
         if report.restored:
@@ -194,7 +230,7 @@ class Store:
         else:
             record.spilled = report.path
             self._objects.stored.pop(record.value.offset)
-            self.arena.give(record.value.offset)
+            self._give(record.value.offset)
             self.spilled_bytes += record.value.size
             record.value = wire.Value(record.value.status, None, -1, record.value.size)
 
@@ -234,11 +270,11 @@ class Store:
     def _restored(self, report: mover.Moved) -> None:
         record = self._objects.records.get(report.object_id)
         if record is None or record.value is None:
-            self.arena.give(report.offset)
+            self._give(report.offset)
             self._refuse_return(report.object_id, f"Object {report.object_id.hex()} was released.")
             return
         if report.error:
-            self.arena.give(report.offset)
+            self._give(report.offset)
             self._refuse_return(
                 report.object_id,
                 f"Object {report.object_id.hex()} was moved to disk and cannot be read back: {report.error}",
@@ -267,10 +303,13 @@ class Store:
         if freed is None:
             return
         for offset in freed.offsets:
-            self.arena.give(offset)
+            self._give(offset)
         for path in freed.files:
             _remove(path)
         self._let_go(freed)
+
+    def _give(self, offset: int) -> None:
+        self.pages.given(offset, self.arena.give(offset))
 
     def client_gone(self, client_id: int) -> None:
         """What it was given and had not filled is free again; what it waited for is not given."""
@@ -278,7 +317,7 @@ class Store:
         for offset, (owner, _request) in list(self.granted.items()):
             if owner == client_id:
                 del self.granted[offset]
-                self.arena.give(offset)
+                self._give(offset)
 
 
 def _remove(path: str) -> None:

@@ -35,10 +35,31 @@ class Errors:
         self.are_gone += ids
 
 
+class MadeMemory:
+    """A machine with as much memory as a test says, where another head may keep some ready."""
+
+    def __init__(self) -> None:
+        self.room = 1 << 30
+        self.is_others_turn = False
+        self.has_turn = False
+
+    def room_bytes(self) -> int:
+        return self.room
+
+    def take_turn(self) -> bool:
+        self.has_turn = not self.is_others_turn
+        return self.has_turn
+
+    def end_turn(self) -> None:
+        self.has_turn = False
+
+
 class Room:
     """What clients say goes in by `hear`; what they are told comes out by `out.taken`."""
 
-    def __init__(self, out: Outbox, directory: Path) -> None:
+    def __init__(self, out: Outbox, directory: Path, capacity: int = CAPACITY) -> None:
+        self.memory = MadeMemory()
+        self.told: list[tuple[int, wire.PagesReady]] = []
         self.out, self.clock, self.helpers = out, Clock(), MadeHelpers()
         self.objects, self.errors = Objects(), Errors()
         self.freed: list[Freed] = []
@@ -46,7 +67,8 @@ class Room:
         self.garbage = GarbageRounds(self.clock, out.peers, out.send)
         self.store = Store(
             self.clock, self.objects, self.helpers, self.garbage,
-            capacity=CAPACITY, directory=str(directory), let_go=self.freed.append,
+            capacity=capacity, directory=str(directory), let_go=self.freed.append,
+            memory=self.memory, tell_driver=lambda client, message: self.told.append((client, message)),
         )  # fmt: skip
         self.garbage.on_over = self.store.make_room
         self.delivery = Delivery(
@@ -83,6 +105,9 @@ class Room:
 
     def mover_reports(self, order: Any, error: str = "") -> None:
         """The mover has carried out an order."""
+        if isinstance(order, mover.Populate | mover.GiveBack):
+            self.mover.report(mover.PagesDone(order.offset, order.size, error))
+            return
         restored = isinstance(order, mover.Restore)
         self.mover.report(mover.Moved(order.object_id, order.path, restored, order.offset, error))
 
