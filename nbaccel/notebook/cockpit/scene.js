@@ -167,7 +167,7 @@ function nodesOf(snapshot, now) {
   }));
   const coming = (snapshot.arrivals ?? []).map((each) => ({
     key: each.id, name: plain(each.node_type), sign: "◌", state: "arriving", role: "", resources: "", moves: true,
-    why: `for ${duration(now - (each.since ?? now))}${each.usually_s ? ` (usually ${duration(each.usually_s)})` : ""}${each.state ? `: ${plain(each.state)}` : ""}`,
+    why: `for ${duration(now - (each.since ?? now))}${each.usually_s ? ` (usually ${duration(each.usually_s)})` : ""}${["", "arriving"].includes(each.state ?? "") ? "" : `: ${plain(each.state)}`}`,
   }));
   return [...here, ...coming];
 }

@@ -925,7 +925,7 @@ const K=Object.entries(c.actor_counts??{}).filter(([a])=>a!=="DEAD");
 return Math.max(0,K.reduce((aB,[,l])=>aB+l,0)-_)}
 function alertsOf(c,k){return(c.alerts??[]).map((O,v)=>({key:`${O.since}/${v}`,kind:O.kind,title:ALERTS[O.kind]??plain(O.kind[0].toUpperCase()+O.kind.slice(1)),message:plain(O.message),age:age(k-O.since),never:(O.kind==="infeasible"&&O.task_id)||"-"})).reverse()}
 function nodesOf(c,k){const dz=(c.nodes??[]).map((e)=>({key:e.node_id,name:plain(e.name),sign:e.alive===false?"✕":"●",state:e.alive===false?"gone":"alive",role:e.is_head?"head":"",resources:resourcesOf({...c,nodes:[e]},Boolean(c.ended)).join(" · "),why:plain(e.why)||whyOfNode(e,k),moves:(e.leaves_at??0)>k}));
-const dj=(c.arrivals??[]).map((L)=>({key:L.id,name:plain(L.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(k-(L.since??k))}${L.usually_s?` (usually ${duration(L.usually_s)})`:""}${L.state?`: ${plain(L.state)}`:""}`}));
+const dj=(c.arrivals??[]).map((L)=>({key:L.id,name:plain(L.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(k-(L.since??k))}${L.usually_s?` (usually ${duration(L.usually_s)})`:""}${["","arriving"].includes(L.state??"")?"":`: ${plain(L.state)}`}`}));
 return[...dz,...dj]}
 function whyOfNode(e,k){if(e.kept_by)return`stays: ${plain(e.kept_by)}`;
 if(!e.leaves_at||!e.idle_since)return"";
