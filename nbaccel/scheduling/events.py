@@ -83,7 +83,7 @@ class TaskReturned(msgspec.Struct):
 
     `retry`: it raised one of its retry_exceptions and the head wants it again. `fall_back`: it raised this, which its
     next choice is to answer. `retire`: why the process must end before anybody gets its devices. `cancelled`: it failed
-    because it was asked to stop.
+    because it was asked to stop. `loaded`: its process has imported modules of the user's.
     """
 
     worker_id: bytes
@@ -93,6 +93,7 @@ class TaskReturned(msgspec.Struct):
     fall_back: str = ""
     retire: str = ""
     cancelled: bool = False
+    loaded: bool = False
 
 
 class CallsEnded(msgspec.Struct):

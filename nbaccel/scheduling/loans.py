@@ -58,6 +58,7 @@ class Loans:
         queue.popleft()
         task = record.task
         worker.used = True
+        worker.loaded = worker.loaded or event.loaded
         started_at = record.started_at
         average = self._learn(task.terms.function_key, now - started_at if started_at is not None else 0.0)
         self._conclude(record, event, now)

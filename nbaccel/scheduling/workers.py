@@ -60,6 +60,7 @@ class WorkerRecord(msgspec.Struct, eq=False):
     state: WorkerStatus = STARTING
     ready: bool = False
     used: bool = False
+    loaded: bool = False  # with what takes long: modules of the user's, or an interpreter of its own
     pid: int | None = None
     queue: deque[TaskRecord] = msgspec.field(default_factory=deque)
     hold: Hold | None = None
@@ -184,6 +185,7 @@ class WorkerTable:
 
     def _start(self, pool: PoolRecord | None, node_id: bytes, zygote: str = "") -> WorkerRecord:
         worker = WorkerRecord(self._new_id(), node_id, pool, pool.pool.zygote if pool else zygote)
+        worker.loaded = pool is not None and pool.pool.how != "fork"
         self.records[worker.worker_id] = worker
         self._out.append(StartWorker(worker.worker_id, node_id, pool.pool if pool else None, worker.zygote))
         return worker
@@ -230,7 +232,7 @@ class WorkerTable:
         worker.idle_since = now
         pool.idle.setdefault((worker.node_id, worker.bound), []).append(worker)
         self.idle[worker] = None
-        if len(self.idle) > self._keep() and not self._stop_armed:
+        if not self._stop_armed and (not worker.loaded or len(self.idle) > self._keep()):
             self._stop_armed = True
             self._timers.at(now + self._stop_after_s, self._stop_idle, None)
 
@@ -241,15 +243,20 @@ class WorkerTable:
         return not worker.used and worker.pool.pool.how == "fork" and len(zygote.spares) < self._spares + 2
 
     def _stop_idle(self, _: object, now: float) -> None:
+        """End what has been idle for long enough: what a fork replaces at once, and others beyond what is kept."""
         self._stop_armed = False
-        while len(self.idle) > self._keep():
-            worker = next(iter(self.idle))
+        surplus = sum(worker.loaded for worker in self.idle) - self._keep()
+        for worker in list(self.idle):
+            if worker.loaded and surplus <= 0:
+                continue
             due = worker.idle_since + self._stop_after_s
             if due > now:
                 self._stop_armed = True
                 self._timers.at(due, self._stop_idle, None)
                 return
-            self.stop(worker, f"it was idle for {self._stop_after_s:g} s and more are kept than needed", now)
+            surplus -= worker.loaded
+            others = "more are kept than needed" if worker.loaded else "has loaded nothing that a new one has not"
+            self.stop(worker, f"it was idle for {self._stop_after_s:g} s and {others}", now)
 
     def stop(self, worker: WorkerRecord, why: str, now: float, force: bool = False) -> None:
         """Ends the process. What it holds comes back when it is gone."""

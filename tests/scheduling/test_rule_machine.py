@@ -208,7 +208,8 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(data=st.data(), failed=st.booleans(), after_s=st.sampled_from([0.0001, 0.01, 1.0]), again=st.booleans())
     def task_returns(self, data: st.DataObject, failed: bool, after_s: float, again: bool) -> None:
         worker = data.draw(st.sampled_from(self._at_work()))
-        self._return_one(worker, after_s, failed=failed, retry=failed and again)
+        loaded = data.draw(st.booleans())
+        self._return_one(worker, after_s, failed=failed, retry=failed and again, loaded=loaded)
 
     @precondition(lambda self: self._with_another_choice())
     @rule(data=st.data())
@@ -240,10 +241,12 @@ class AnyOrder(RuleBasedStateMachine):
             for worker in self._at_work()[:1]:
                 self._return_one(worker, 0.0001)
 
-    def _return_one(self, worker: FakeWorker, after_s: float, failed: bool = False, retry: bool = False) -> None:
+    def _return_one(
+        self, worker: FakeWorker, after_s: float, failed: bool = False, retry: bool = False, loaded: bool = False
+    ) -> None:
         task = worker.queue[0] if worker.queue else next(iter(worker.calls.values()))
         retry = retry and task.retries_left != 0
-        self.world.returns(task, after_s, failed=failed and not retry, retry=retry)
+        self.world.returns(task, after_s, failed=failed and not retry, retry=retry, loaded=loaded)
 
     @precondition(lambda self: any(worker.recalled for worker in self._ready()))
     @rule()

@@ -370,7 +370,7 @@ def test_a_task_that_heeds_its_interrupt_keeps_its_worker() -> None:
     task = w.submit("f")
     w.ready()
     w.tell(ev.CancelAsked(task.task_id))
-    w.returns(task, failed=True)
+    w.returns(task, failed=True, loaded=True)
     w.time_passes(10)
     assert w.outcomes[task.task_id] == "finished"
     assert not w.stopping()
@@ -467,16 +467,60 @@ def test_a_thousand_cancelled_in_line_do_not_stop_the_line() -> None:
 # --- many --------------------------------------------------------------------------------------------------------
 
 
-def test_idle_workers_beyond_the_number_of_cpus_are_stopped_after_a_while() -> None:
+def test_idle_workers_with_the_users_modules_beyond_the_number_of_cpus_are_stopped_after_a_while() -> None:
     w = world(4, idle_worker_keep=1, idle_worker_stop_s=5.0)
     tasks = [w.submit("f") for _ in range(4)]
     w.ready()
+    last = w.worker_of(tasks[3])
     for task in tasks:
-        w.returns(task)
+        w.returns(task, loaded=True)
     w.time_passes(4)
     assert not w.stopping()
     w.time_passes(2)
+    assert len(w.stopping()) == 3 and last not in w.stopping()
+    w.time_passes(100)
     assert len(w.stopping()) == 3
+
+
+def test_idle_workers_that_have_loaded_nothing_are_all_stopped_after_a_while() -> None:
+    w = world(4, idle_worker_keep=4, idle_worker_stop_s=5.0)
+    tasks = [w.submit("f") for _ in range(4)]
+    w.ready()
+    bare = [w.worker_of(task) for task in tasks[:2]]
+    w.returns(tasks[0])
+    w.time_passes(3)
+    for task in tasks[1:]:
+        w.returns(task, loaded=task is not tasks[1])
+    w.time_passes(3)
+    assert w.stopping() == bare[:1]
+    w.time_passes(3)
+    assert w.stopping() == bare
+
+
+def test_a_worker_that_has_loaded_modules_once_stays_whatever_runs_in_it_later() -> None:
+    w = world(1, idle_worker_keep=1, idle_worker_stop_s=5.0)
+    first = w.submit("f")
+    w.ready()
+    used = w.worker_of(first)
+    w.returns(first, loaded=True)
+    second = w.submit("g")
+    assert w.worker_of(second) is used
+    w.returns(second)
+    w.time_passes(100)
+    assert not w.stopping()
+
+
+def test_a_worker_that_is_stopped_for_being_idle_is_given_no_task() -> None:
+    w = world(1, idle_worker_stop_s=5.0)
+    first = w.submit("f")
+    w.ready()
+    used = w.worker_of(first)
+    w.returns(first)
+    w.time_passes(6)
+    assert w.stopping() == [used]
+    second = w.submit("f")
+    w.ready()
+    assert w.worker_of(second) is not used
 
 
 def test_an_ended_job_takes_its_tasks_and_workers_with_it() -> None:

@@ -19,7 +19,7 @@ import msgspec
 from nbaccel.local_engine.wire.plain_values import plain
 from nbaccel.scheduling.terms import Terms
 
-VERSION = 4
+VERSION = 5
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
@@ -193,6 +193,7 @@ class Done(Message):
     fall_back: bool = False  # it raised an error after which the next choice is tried
     times: list[float] = []  # Unix seconds: where its phases begin and end; see Running.times
     traceback: str = ""  # of the error, for people who look at the task's log
+    loaded: bool = False  # a task in this process has imported modules of the user's
 
 
 class Item(Message):

@@ -35,6 +35,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
+from nbaccel.local_engine.worker.loaded_modules import LoadedModules
 from nbaccel.local_engine.worker.process_state import ProcessState
 from nbaccel.local_engine.worker.worker_link import WorkerLink
 from nbaccel.local_engine.worker.worker_output import WorkerOutput
@@ -178,6 +179,7 @@ class WorkerEngine(Client):
         link.start("worker")
         self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
         self._state.accept("/")
+        self._modules = LoadedModules()
         while True:
             if self._in_doubt and self._queue.empty():
                 self._put_back()
@@ -236,6 +238,7 @@ class WorkerEngine(Client):
         if running.run.devices and terms.kind is TaskKind.TASK:
             self._report_memory(done, terms)
         self.output.end()
+        done.loaded = self._modules.are_users()
         self.finish(done)
         self.execution.told(running)
         if terms.kind is TaskKind.TASK:

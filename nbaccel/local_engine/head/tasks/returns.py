@@ -126,7 +126,8 @@ class Returns:
         record = self._scheduler.task_record(message.task_id)
         again = message.retry and record is not None and record.task.retries_left != 0
         cancelled = message.failed and message.note == "cancelled"
-        self._tell(TaskReturned(worker.worker_id, message.task_id, message.failed, again, fall_back, retire, cancelled))
+        how = (message.failed, again, fall_back, retire, cancelled, message.loaded)
+        self._tell(TaskReturned(worker.worker_id, message.task_id, *how))
 
     def _progress(self, peer: Peer, message: wire.Progress) -> None:
         record = self._scheduler.task_record(message.task_id)

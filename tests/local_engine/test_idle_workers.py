@@ -1,0 +1,53 @@
+"""Which workers of a real cluster end when nobody uses them, and which stay."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import nbaccel
+from tests.rig import Gate, is_alive, wait_until
+
+CPUS = 3
+
+
+@pytest.fixture
+def cluster() -> Iterator[None]:
+    nbaccel.init(num_cpus=CPUS)
+    yield
+    nbaccel.shutdown()
+
+
+@nbaccel.remote
+def pid_at(gate: object, folder: str = "") -> int:
+    """The process, once all have come to the gate; it imports a module of the user's from this folder."""
+    if folder:
+        sys.path.insert(0, folder)
+        __import__("toolbox_of_a_test")
+        sys.path.remove(folder)
+    nbaccel.get(gate.wait.remote())  # type: ignore[attr-defined]
+    return os.getpid()
+
+
+def together(*folders: str) -> list[int]:
+    """A task for each folder, all at the same time: the processes that they ran in."""
+    gate = Gate.remote()
+    refs = [pid_at.remote(gate, folder) for folder in folders]
+    wait_until(lambda: nbaccel.get(gate.arrived.remote()) == len(folders), "the tasks to come to the gate")
+    nbaccel.get(gate.open.remote())
+    return nbaccel.get(refs)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_workers_with_the_users_modules_stay_and_others_end_when_they_are_idle(tmp_path: Path) -> None:
+    (tmp_path / "toolbox_of_a_test.py").write_text("")
+    folder = str(tmp_path)
+    first, second, third = together(folder, "", "")
+    assert len({first, second, third}) == CPUS
+    wait_until(lambda: not is_alive(second) and not is_alive(third), "the workers that have loaded nothing to end")
+    again = together("", "", "")
+    assert first in again and second not in again and third not in again
