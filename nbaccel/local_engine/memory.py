@@ -38,6 +38,14 @@ def populate(mapping: mmap.mmap, offset: int, size: int) -> bool:
     return _libc.madvise(ctypes.addressof(first), size, _POPULATE_WRITE) == 0  # type: ignore[no-any-return]
 
 
+def trim() -> None:
+    """Give memory that was freed back to the system, where the C library (glibc) keeps it."""
+    try:
+        _libc.malloc_trim(0)
+    except AttributeError:
+        pass  # another C library
+
+
 def punch(fd: int, offset: int, size: int) -> None:
     """Give the memory of these bytes of a file in memory back to the system; they read as zeros. Raises OSError."""
     if _libc.fallocate(fd, _PUNCH_HOLE, offset, size) != 0:

@@ -49,6 +49,12 @@ class RecallTasks(msgspec.Struct):
     worker_id: bytes
 
 
+class TrimWorker(msgspec.Struct):
+    """Have an idle worker give memory that it has freed back to the system. There is no answer."""
+
+    worker_id: bytes
+
+
 class InterruptTask(msgspec.Struct):
     """Raise KeyboardInterrupt in the task, if the worker runs it. Past the grace the scheduler says StopWorker."""
 
@@ -137,6 +143,6 @@ class WakeAt(msgspec.Struct):
 
 
 Command = (
-    StartWorker | SendTask | RecallTasks | InterruptTask | StopWorker | ReleaseDevices | FailTask | FinishTask
-    | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
+    StartWorker | SendTask | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices | FailTask
+    | FinishTask | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
 )  # fmt: skip

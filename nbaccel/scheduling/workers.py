@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nbaccel.scheduling.commands import Command, StartWorker, StopWorker
+from nbaccel.scheduling.commands import Command, StartWorker, StopWorker, TrimWorker
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ACTOR,
@@ -74,6 +74,7 @@ class WorkerRecord(msgspec.Struct, eq=False):
     recalled: bool = False
     began_at: float = 0.0
     idle_since: float = 0.0
+    trimmed: bool = False  # since it became idle
     why: str = ""  # why we stopped it
     killed: bool = False  # we stopped it at work
     story: Story = ()
@@ -110,7 +111,7 @@ class WorkerTable:
         self._short_of_spares: dict[str, Zygote] = {}
         self._gone: dict[bytes, None] = {}
         self._gone_order: deque[bytes] = deque()
-        self._stop_armed = False
+        self._looks_armed = False
         self._last_pool: PoolRecord | None = None
 
     # --- finding --------------------------------------------------------------------------------------------------
@@ -229,12 +230,12 @@ class WorkerTable:
         self.move(worker, IDLE, now)
         pool = worker.pool
         assert pool is not None
-        worker.idle_since = now
+        worker.idle_since, worker.trimmed = now, False
         pool.idle.setdefault((worker.node_id, worker.bound), []).append(worker)
         self.idle[worker] = None
-        if not self._stop_armed and (not worker.loaded or len(self.idle) > self._keep()):
-            self._stop_armed = True
-            self._timers.at(now + self._stop_after_s, self._stop_idle, None)
+        if not self._looks_armed:
+            self._looks_armed = True
+            self._timers.at(now + self._stop_after_s, self._look_at_idle, None)
 
     def _is_spare(self, worker: WorkerRecord, zygote: Zygote) -> bool:
         if worker.pool is None:
@@ -242,21 +243,32 @@ class WorkerTable:
         # A few more than asked for may come back unused, after cancels and refused leases.
         return not worker.used and worker.pool.pool.how == "fork" and len(zygote.spares) < self._spares + 2
 
-    def _stop_idle(self, _: object, now: float) -> None:
-        """End what has been idle for long enough: what a fork replaces at once, and others beyond what is kept."""
-        self._stop_armed = False
+    def _look_at_idle(self, _: object, now: float) -> None:
+        """Of what has been idle for long enough, end what a fork replaces at once, and the surplus of the rest.
+
+        Those that stay give back the memory that they have freed.
+        """
+        self._looks_armed = False
         surplus = sum(worker.loaded for worker in self.idle) - self._keep()
         for worker in list(self.idle):
-            if worker.loaded and surplus <= 0:
+            stays = worker.loaded and surplus <= 0
+            if stays and worker.trimmed:
                 continue
             due = worker.idle_since + self._stop_after_s
             if due > now:
-                self._stop_armed = True
-                self._timers.at(due, self._stop_idle, None)
+                self._looks_armed = True
+                self._timers.at(due, self._look_at_idle, None)
                 return
-            surplus -= worker.loaded
-            others = "more are kept than needed" if worker.loaded else "has loaded nothing that a new one has not"
-            self.stop(worker, f"it was idle for {self._stop_after_s:g} s and {others}", now)
+            if stays:
+                worker.trimmed = True
+                self._out.append(TrimWorker(worker.worker_id))
+            else:
+                surplus -= worker.loaded
+                self._stop_idle(worker, now)
+
+    def _stop_idle(self, worker: WorkerRecord, now: float) -> None:
+        others = "more are kept than needed" if worker.loaded else "has loaded nothing that a new one has not"
+        self.stop(worker, f"it was idle for {self._stop_after_s:g} s and {others}", now)
 
     def stop(self, worker: WorkerRecord, why: str, now: float, force: bool = False) -> None:
         """Ends the process. What it holds comes back when it is gone."""

@@ -51,3 +51,30 @@ def test_workers_with_the_users_modules_stay_and_others_end_when_they_are_idle(t
     wait_until(lambda: not is_alive(second) and not is_alive(third), "the workers that have loaded nothing to end")
     again = together("", "", "")
     assert first in again and second not in again and third not in again
+
+
+FREED_BYTES = 50_000_000
+
+
+@nbaccel.remote
+def fill_and_free() -> int:
+    """Free much that the C library keeps for the next request: behind it lies something that is still in use."""
+    import numpy
+
+    pieces = [bytearray(100_000) for _ in range(FREED_BYTES // 100_000)]
+    numpy.kept_by_a_test = bytearray(100_000)  # type: ignore[attr-defined]
+    del pieces
+    return os.getpid()
+
+
+def own_bytes(pid: int) -> int:
+    """Memory that no other process has."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Clean:", "Private_Dirty:")))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_idle_worker_gives_back_what_it_has_freed() -> None:
+    pid = nbaccel.get(fill_and_free.remote())
+    wait_until(lambda: own_bytes(pid) < FREED_BYTES, "the memory to be given back")
+    assert nbaccel.get(fill_and_free.remote()) == pid

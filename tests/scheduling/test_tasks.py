@@ -510,6 +510,21 @@ def test_a_worker_that_has_loaded_modules_once_stays_whatever_runs_in_it_later()
     assert not w.stopping()
 
 
+def test_idle_workers_that_stay_give_back_what_they_have_freed_once_in_a_rest() -> None:
+    w = world(1, idle_worker_keep=1, idle_worker_stop_s=5.0)
+    used = []
+    for _ in range(2):
+        task = w.submit("f")
+        w.ready()
+        used.append(w.worker_of(task).worker_id)
+        w.returns(task, loaded=True)
+        w.time_passes(4)
+        assert w.trimmed == used[:-1]
+        w.time_passes(100)
+        assert w.trimmed == used
+    assert used[0] == used[1]
+
+
 def test_a_worker_that_is_stopped_for_being_idle_is_given_no_task() -> None:
     w = world(1, idle_worker_stop_s=5.0)
     first = w.submit("f")

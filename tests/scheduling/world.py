@@ -72,6 +72,7 @@ class World:
         self.keeps: dict[bytes, str] = {}  # nodes that may not go, and why
         self.specs: dict[str, NodeSpec] = {}  # of the node types
         self._nodes_came = count(1)
+        self.trimmed: list[bytes] = []
         self.warnings: list[do.Warn] = []
         self.sent: list[do.SendTask] = []
         self.commands: list[do.Command] = []  # of the last event
@@ -269,6 +270,11 @@ class World:
 
     def _RecallTasks(self, command: do.RecallTasks) -> None:
         self.workers[command.worker_id].recalled = True
+
+    def _TrimWorker(self, command: do.TrimWorker) -> None:
+        worker = self.workers[command.worker_id]
+        self.trimmed.append(command.worker_id)
+        assert worker.state == "ready" and not worker.queue and worker.actor is None, "only idle workers are trimmed"
 
     def _InterruptTask(self, command: do.InterruptTask) -> None:
         assert command.worker_id in self.workers

@@ -328,6 +328,7 @@ class Parts:
             do.StartWorker: workers.start,
             do.StopWorker: lambda c: workers.stop(c.worker_id, c.why, force=c.force),
             do.RecallTasks: lambda c: workers.tell(c.worker_id, wire.Recall()),
+            do.TrimWorker: lambda c: workers.tell(c.worker_id, wire.Trim()),
             do.InterruptTask: lambda c: workers.tell(c.worker_id, wire.Interrupt(c.task_id)),
             do.ReleaseDevices: lambda c: self.devices.device_leases.release(c.worker_id),
             do.ActorChanged: self.actors.changed,

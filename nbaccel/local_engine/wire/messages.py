@@ -362,6 +362,10 @@ class Recall(Message):
     pass
 
 
+class Trim(Message):
+    """Give memory that this process has freed back to the system."""
+
+
 class Exit(Message):
     pass
 
@@ -431,7 +435,7 @@ ToHead = (
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | RunTask |
-    PagesReady | Interrupt | Recall | PublisherAsked
+    PagesReady | Interrupt | Recall | Trim | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
     | Consumed | Connected
 )  # fmt: skip

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import memory, wire
 from nbaccel.local_engine.client.link import Link, block_signals
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.worker.reading_turns import ReadingTurns
@@ -40,6 +40,7 @@ class WorkerLink(Link):
         lasts_s: float = LASTS_S,
     ) -> None:
         super().__init__(sock, on_lost=on_lost)
+        self.receivers[wire.Trim] = lambda message: memory.trim()
         self._inbox = inbox
         self._lasts_s = lasts_s
         self._frames = framing.FrameReader(self.far_end.decode)

@@ -20,6 +20,7 @@ ORDERS = [
     do.StartWorker,
     do.SendTask,
     do.RecallTasks,
+    do.TrimWorker,
     do.InterruptTask,
     do.StopWorker,
     do.ReleaseDevices,
