@@ -90,7 +90,7 @@ _HOMES = {
     "report": "session",
     "stop_requested": "session",
 }
-_ROOMS = ("backend", "collective", "data_parallel_trainer", "torch")
+_ROOMS = ("backend", "collective", "constants", "data_parallel_trainer", "torch")
 _ELSEWHERE = {
     "Trainer": "write nbaccel.train.torch.TorchTrainer(train_func, scaling_config=ScalingConfig(num_workers=2, "
     "use_gpu=True)).fit(), with report() inside of train_func.",

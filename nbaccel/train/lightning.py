@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nbaccel import hints
+from nbaccel import elsewhere, hints
 from nbaccel.train import session
 from nbaccel.train.checkpoint import Checkpoint, new_folder
 from nbaccel.train.torch.choosing import get_device
@@ -37,6 +37,25 @@ __all__ = [
     "RayTrainReportCallback",
     "prepare_trainer",
 ]
+_TRAINER = (
+    "write a function that makes your module and calls pl.Trainer(strategy=RayDDPStrategy(), "
+    "plugins=[RayLightningEnvironment()], callbacks=[RayTrainReportCallback()]).fit(module), and give it to "
+    "nbaccel.train.torch.TorchTrainer."
+)
+_ELSEWHERE = {
+    "LightningTrainer": _TRAINER,
+    "LightningConfigBuilder": _TRAINER,
+    "LightningCheckpoint": "MyModule.load_from_checkpoint(os.path.join(checkpoint.path, "
+    "RayTrainReportCallback.CHECKPOINT_NAME)) loads the module.",
+    "LightningPredictor": "load the module in an actor, an nbaccel.remote class, and call that.",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What Ray had here before version 2.7 says what to write."""
+    if name in _ELSEWHERE:
+        return globals().setdefault(name, elsewhere.refusing(__name__, name, _ELSEWHERE[name]))
+    raise elsewhere.no_attribute(__name__, name)
 
 
 class _OfThisRank:

@@ -27,6 +27,11 @@ def check(function: Any) -> None:
             f"train_loop_per_worker should take in 0 or 1 required arguments, but {name_of(function)} has "
             f"{len(wanted)}: {', '.join(wanted)}. Put them into train_loop_config, one dict."
         )
+    if by_name := required_by_name(function):
+        raise ValueError(
+            f"train_loop_per_worker takes one dict alone, but {name_of(function)} has a required argument that is "
+            f"given by name: {', '.join(by_name)}. Put it into train_loop_config."
+        )
 
 
 def refuse_what_a_call_does_not_run(function: Any, argument: str) -> None:
@@ -50,12 +55,21 @@ def call(function: Callable[..., Any], config: Any) -> Any:
 
 def required(function: Callable[..., Any]) -> list[str]:
     """The names of the arguments that a call has to give by position."""
+    return _without_default(function, _POSITIONAL)
+
+
+def required_by_name(function: Callable[..., Any]) -> list[str]:
+    """The names of the arguments that a call has to give by name."""
+    return _without_default(function, (inspect.Parameter.KEYWORD_ONLY,))
+
+
+def _without_default(function: Callable[..., Any], kinds: tuple[Any, ...]) -> list[str]:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C
         return []
     found = list(signature.parameters.values())
-    return [each.name for each in found if each.default is each.empty and each.kind in _POSITIONAL]
+    return [each.name for each in found if each.default is each.empty and each.kind in kinds]
 
 
 def name_of(function: Any) -> str:

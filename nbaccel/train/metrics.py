@@ -11,8 +11,11 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
+from nbaccel.train.saying import say
+
 Metrics = dict[str, Any]
 _LARGEST_TEXT = 10_000  # characters of one text; a metric is drawn and kept in memory
+_told: set[str] = set()  # the metrics of this process whose texts were cut
 
 
 def plain(metrics: Any) -> Metrics:
@@ -44,12 +47,24 @@ def _plain(path: str, value: Any) -> Any:
     if value is None or type(value) in (bool, int, float):
         return value
     if isinstance(value, str):
-        return value[:_LARGEST_TEXT]
+        return value if len(value) <= _LARGEST_TEXT else _cut(path, value)
     if isinstance(value, Mapping):
         return {_key(key): _plain(f"{path}/{key}", inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(f"{path}[{index}]", inner) for index, inner in enumerate(value)]
     return _number(path, value)
+
+
+def _cut(path: str, text: str) -> str:
+    """The text's beginning. Says so once for each metric: the same metric of the next report is as long."""
+    if path not in _told:
+        _told.add(path)
+        say(
+            "train",
+            f"train.report(): the metric {path!r} is a text of {len(text):,} characters, of which the first "
+            f"{_LARGEST_TEXT:,} are kept. Put longer texts into a file of a checkpoint.",
+        )
+    return text[:_LARGEST_TEXT]
 
 
 def _number(path: str, value: Any) -> Any:

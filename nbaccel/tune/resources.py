@@ -21,7 +21,7 @@ import nbaccel
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.train.trainer import DataParallelTrainer
-from nbaccel.tune.trainables import takes_config
+from nbaccel.tune.trainables import BoundTrainable, bound
 
 Resources = dict[str, float]
 
@@ -181,20 +181,6 @@ def _amount(name: str, value: Any) -> float:
 # ---- trainables with more than a config
 
 
-class BoundTrainable:
-    """A function with the resources of its trials, or with parameters that are stored once; made by `with_…`."""
-
-    def __init__(self, function: Any, resources: Any = None, parameters: Mapping[str, Any] | None = None) -> None:
-        self.function = function
-        self.resources = resources
-        self.parameters = dict(parameters or {})
-        self.__name__ = name_of(function)
-
-    def __call__(self, config: Any) -> Any:
-        values = {name: nbaccel.get(ref) for name, ref in self.parameters.items()}
-        return self.function(config, **values) if takes_config(self.function) else self.function(**values)
-
-
 def with_resources(trainable: Any, resources: Any) -> Any:
     """The trainable, with what each of its trials holds: a dict, a PlacementGroupFactory, or a function of the config.
 
@@ -204,7 +190,7 @@ def with_resources(trainable: Any, resources: Any) -> Any:
     _check_function(trainable)
     if not callable(resources):
         resources_of(resources, {})
-    return BoundTrainable(trainable, resources)
+    return bound(trainable, resources, {})
 
 
 def with_parameters(trainable: Any, **parameters: Any) -> Any:
@@ -214,7 +200,7 @@ def with_parameters(trainable: Any, **parameters: Any) -> Any:
     """
     _check_function(trainable)
     refs = {name: nbaccel.put(value) for name, value in parameters.items()}
-    return BoundTrainable(trainable, getattr(trainable, "resources", None), refs)
+    return bound(trainable, asked_by(trainable), refs)
 
 
 def _check_function(trainable: Any) -> None:
@@ -230,13 +216,6 @@ def _check_function(trainable: Any) -> None:
 def asked_by(trainable: Any) -> Any:
     """The resources that `with_resources` gave to a trainable; None without."""
     return getattr(trainable, "resources", None) if isinstance(trainable, BoundTrainable) else None
-
-
-def name_of(function: Any) -> str:
-    """The trainable's name, as a folder may have it."""
-    name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
-    text = str(name or type(function).__name__)
-    return "".join(each if each.isalnum() or each in "-_" else "_" for each in text).strip("_") or "trainable"
 
 
 Trainable = Callable[[dict[str, Any]], Any]

@@ -18,7 +18,7 @@ from nbaccel.tune.errors import could_not_write
 from nbaccel.tune.experiment import Experiment, Rules
 from nbaccel.tune.experiment_journal import ExperimentPast, UnknownValue, decoded, encoded
 from nbaccel.tune.opening import OpenExperiment
-from nbaccel.tune.resources import asked_by, name_of
+from nbaccel.tune.resources import asked_by
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.runner_plan import RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -27,6 +27,7 @@ from nbaccel.tune.search import variants
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 from nbaccel.tune.search.optuna import OptunaSearch
 from nbaccel.tune.search.optuna_study import StudySource
+from nbaccel.tune.trainables import name_of
 from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_source import fill_unknown

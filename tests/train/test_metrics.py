@@ -53,6 +53,17 @@ def test_a_tensor_of_several_values_is_refused_with_what_to_write() -> None:
         plain({"loss": torch.ones(3)})
 
 
+def test_a_text_that_is_too_long_is_cut_and_told_once_for_each_metric(capfd: pytest.CaptureFixture[str]) -> None:
+    long = "x" * 10_001
+    found = [plain({"eval": {"note": long}, "step": step, "other": "x" * 10_000}) for step in range(3)]
+    assert [each["eval"]["note"] for each in found] == [long[:10_000]] * 3
+    told = capfd.readouterr().err
+    assert told.count("the metric 'eval/note' is a text of 10,001 characters, of which the first 10,000 are kept") == 1
+    assert "other" not in told
+    plain({"other": long})
+    assert "the metric 'other'" in capfd.readouterr().err
+
+
 def test_packed_metrics_are_what_was_reported() -> None:
     metrics = plain(
         {"loss": math.nan, "high": math.inf, "step": 2**70, "name": "ü\ud800", "parts": {"a": [1, None, True]}}

@@ -67,6 +67,11 @@ def test_what_a_trainer_cannot_take_is_refused_when_it_is_made() -> None:
 
     with pytest.raises(ValueError, match="0 or 1 required arguments, but two has 2: a, b"):
         DataParallelTrainer(two)  # type: ignore[arg-type]
+
+    def one_by_name(config: dict[str, int], *, data: int) -> None: ...
+
+    with pytest.raises(ValueError, match="one_by_name has a required argument that is given by name: data"):
+        DataParallelTrainer(one_by_name)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="must be a function, not 3"):
         DataParallelTrainer(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"scaling_config takes nbaccel\.train\.ScalingConfig"):
@@ -119,6 +124,47 @@ def test_rooms_of_ray_train_that_are_not_here_say_what_instead(module: str, inst
 def test_functions_of_the_first_ray_train_say_what_to_write(name: str, instead: str) -> None:
     with pytest.raises(NotImplementedError, match=instead):
         getattr(train, name)()
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "words"),
+    [
+        ("huggingface", "TransformersTrainer", r"RayTrainReportCallback\(\).*give the function to .*TorchTrainer"),
+        ("huggingface", "HuggingFaceTrainer", "TorchTrainer"),
+        ("huggingface", "AccelerateTrainer", r"accelerate\.Accelerator\(\) in a function"),
+        ("huggingface", "TransformersCheckpoint", "from_pretrained"),
+        ("huggingface", "TransformersPredictor", "in an actor"),
+        ("lightning", "LightningTrainer", r"RayDDPStrategy\(\).*TorchTrainer"),
+        ("lightning", "LightningConfigBuilder", r"RayDDPStrategy\(\).*TorchTrainer"),
+        ("lightning", "LightningCheckpoint", "load_from_checkpoint"),
+    ],
+)
+def test_trainers_that_ray_had_before_2_7_import_and_say_what_to_write(module: str, name: str, words: str) -> None:
+    if module == "lightning":
+        pytest.importorskip("lightning", reason="lightning is not installed: pip install lightning")
+    home = importlib.import_module(f"nbaccel.train.{module}")
+    old = getattr(home, name)
+    with pytest.raises(NotImplementedError, match=rf"nbaccel\.train\.{module}\.{name} is not here: .*{words}"):
+        old(trainer_init_per_worker=print)
+    assert not hasattr(home, "something_else")
+
+
+def test_constants_of_ray_train_are_those_that_mean_the_same() -> None:
+    from nbaccel.train import constants
+
+    assert constants.TRAIN_DATASET_KEY == train.TRAIN_DATASET_KEY
+    assert train.RunConfig().storage_path == constants.DEFAULT_STORAGE_PATH
+    theirs = pytest.importorskip("ray.train.constants", reason="ray is not installed")
+    for name in ("TRAIN_DATASET_KEY", "EVALUATION_DATASET_KEY", "RAY_CHDIR_TO_TRIAL_DIR"):
+        assert getattr(constants, name) == getattr(theirs, name)
+
+
+def test_every_other_constant_of_ray_train_says_what_stands_instead() -> None:
+    with pytest.raises(ImportError, match=r'WORKER_SPREAD_ENV is not here: .*placement_strategy="SPREAD"'):
+        from nbaccel.train.constants import TRAIN_ENABLE_WORKER_SPREAD_ENV  # noqa: F401
+    with pytest.raises(ImportError, match="MODEL_KEY is not here: a checkpoint is a folder"):
+        from nbaccel.train.constants import MODEL_KEY  # noqa: F401
+    assert not hasattr(train.constants, "SOMETHING_ELSE")
 
 
 def test_a_name_of_the_room_is_looked_up_once() -> None:

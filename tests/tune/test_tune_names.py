@@ -13,6 +13,7 @@ import pytest
 import nbaccel
 from nbaccel import train, tune
 from nbaccel.tune import opening, search
+from tests.census import Place
 
 
 def test_importing_tune_loads_nothing_heavy() -> None:
@@ -102,6 +103,43 @@ def test_what_a_call_would_not_run_is_refused_when_the_tuner_is_made() -> None:
         ValueError, match=r"has 2 required arguments: config, data\..*with_parameters\(trainable, data="
     ):
         tune.Tuner(lambda config, data: data)
+
+
+def by_name(config: dict[str, Any], *, data: list[int]) -> float:
+    return float(len(data))
+
+
+async def coroutine(config: dict[str, Any]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("trainable", "words"),
+    [
+        (lambda: by_name, r"by_name has 2 required arguments: config, data\..*with_parameters\(trainable, data="),
+        (lambda: tune.with_resources(by_name, {"cpu": 1}), "by_name has 2 required arguments: config, data"),
+        (lambda: tune.with_resources(coroutine, {"cpu": 1}), "coroutine is an async one"),
+        (lambda: tune.with_parameters(by_name, dat=[1]), "by_name has 2 required arguments: config, data"),
+        (lambda: tune.with_parameters(by_name, data=[1], dta=[1]), "no argument 'dta'. Did you mean data"),
+        (
+            lambda: tune.with_parameters(lambda data: 1, data=[1]),
+            "the first argument of lambda is the config. Let it take two: config, data",
+        ),
+    ],
+)
+def test_arguments_that_no_trial_would_get_are_refused_when_the_tuner_is_made(
+    cluster: Place, trainable: Any, words: str
+) -> None:
+    given = trainable()
+    with pytest.raises(ValueError, match=words):
+        tune.Tuner(given)
+
+
+def test_resources_and_parameters_are_bound_in_either_order(cluster: Place) -> None:
+    first = tune.with_parameters(tune.with_resources(by_name, {"cpu": 2}), data=[1])
+    second = tune.with_resources(tune.with_parameters(by_name, data=[1]), {"cpu": 2})
+    for bound in (first, second):
+        tune.Tuner(bound)
+        assert bound({}) == 1.0 and bound.resources == {"cpu": 2} and bound.__name__ == "by_name"
 
 
 def test_a_misspelt_argument_is_told_with_a_suggestion() -> None:
