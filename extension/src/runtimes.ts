@@ -85,7 +85,7 @@ function headOf(runtime: Runtime, { trans, mayExecute, isMine }: Shown): Shape[]
   const title = titleOf(runtime);
   const facts = [
     trans.__('%1 engine', plain(runtime.engine)),
-    runtime.started_at ? trans.__('for %1', age(Date.now() / 1000 - runtime.started_at).replaceAll(' ', '\u00a0')) : ''
+    runtime.started_at ? trans.__('for %1', age(Date.now() / 1000 - runtime.started_at)) : ''
   ];
   const about = { 'data-runtime': runtime.id, 'data-title': title };
   const path = plain(runtime.notebook || runtime.title);

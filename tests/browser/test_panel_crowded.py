@@ -137,3 +137,65 @@ def test_a_crowded_panel_holds_all_that_is_in_it(
     theirs.get_by_text("this notebook").wait_for()
     page.file("run.may_end").touch()
     assert not page.refused
+
+
+SEARCH = """
+from nbaccel import tune
+
+@ray.remote(num_cpus=0, max_retries=0)
+def broken():
+    raise ValueError("no data")
+
+bad = broken.remote()
+
+def objective(config):
+    for step in range(8):
+        tune.report({"loss": config["learning_rate"] / (step + 1)})
+
+space = {"learning_rate": tune.grid_search([0.0001, 0.001, 0.01]), "width_of_the_hidden_layers": tune.choice([64, 128])}
+found = tune.Tuner(
+    tune.with_resources(objective, {"cpu": 1}),
+    param_space=space,
+    tune_config=tune.TuneConfig(metric="loss", mode="min"),
+    run_config=tune.RunConfig(name="search", storage_path=os.path.abspath("runs")),
+).fit()
+"""
+# Texts that are drawn over each other; and the lowest of the letters, in pixels.
+OVERLAP = """panel => {
+    const texts = [...panel.querySelectorAll('.curve figcaption > *, .curve text:not(.star), .axis text')];
+    const boxes = texts.filter(each => each.textContent).map(each => [each, each.getBoundingClientRect()]);
+    return boxes.flatMap(([one, a], index) => boxes.slice(index + 1).filter(([other, b]) =>
+        a.width && b.width && one.ownerSVGElement === other.ownerSVGElement
+        && a.left + 1 < b.right && b.left + 1 < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
+        .map(([other]) => `${one.textContent} | ${other.textContent}`));
+}"""
+LOWEST = (
+    "panel => Math.min(...[...panel.querySelectorAll('.curve text')].map(each => each.getBoundingClientRect().height))"
+)
+TOPS = "counts => counts.map(each => each.getBoundingClientRect().top)"
+
+
+def test_a_narrow_panel_can_be_read(opened: Callable[..., Any]) -> None:
+    page = opened(
+        "%load_ext nbaccel\n%accel_init num_cpus=3 num_gpus=2", holding("one", "two", "three"), SEARCH, panel=True
+    )
+    panel = page.open_panel()
+    page.run_all()
+    runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
+    for words in ("1 waiting", "1 failed", "1 alert"):
+        runtime.get_by_text(words).first.wait_for()
+    runtime.locator(".count", has_text="finished").wait_for()
+    assert panel.bounding_box()["width"] == 320
+    running, waiting = runtime.locator(".first .count").evaluate_all(TOPS)[:2]
+    assert running == waiting, "they stand beside each other"
+    runtime.get_by_role("button", name="Details").click()
+    runtime.get_by_role("tab", name="Timeline").click()
+    runtime.locator(".axis text").first.wait_for()
+    assert panel.evaluate(OVERLAP) == []
+    runtime.get_by_role("tab", name="Runs").click()
+    runtime.get_by_text("Parameters", exact=True).wait_for()
+    assert panel.evaluate(OVERLAP) == [] and panel.evaluate(LOWEST) >= 9
+    value = runtime.locator("tr[data-trial] td[data-head=loss]").first
+    assert "loss" in value.evaluate("cell => getComputedStyle(cell, '::before').content")
+    assert not panel.evaluate(STICKS_OUT)
+    assert not page.refused

@@ -39,3 +39,17 @@ test("an attribute that is gone is removed", () => {
   draw(root, [h("button", { disabled: false }, "x")]);
   assert.equal(root.html(), "<button>x</button>");
 });
+
+test("a number and its unit stay on one line; code and printed lines stay as they are", () => {
+  const root = new Element("div");
+  const words = ["waits 2 s, took 1 min 05 s", "34 % of 80 GiB", "4 GPUs and 1 CPU", "3 sets", "2 shards"];
+  draw(root, words.map((each) => h("p", {}, each)));
+  assert.deepEqual(root.childNodes.map((each) => each.html().replace(/<\/?p>/g, "")), [
+    "waits 2\u00a0s, took 1\u00a0min 05\u00a0s", "34\u00a0% of 80\u00a0GiB", "4\u00a0GPUs and 1\u00a0CPU", "3 sets", "2 shards",
+  ]);
+  draw(root, [h("pre", {}, h("span", {}, "it took 2 s\n")), h("pre", {}, "for 3 h"), h("code", {}, "x = 2 % s")]);
+  assert.match(root.html(), /it took 2 s\n.*for 3 h.*x = 2 % s/s);
+  const before = Element.changes;
+  draw(root, [h("pre", {}, h("span", {}, "it took 2 s\n")), h("pre", {}, "for 3 h"), h("code", {}, "x = 2 % s")]);
+  assert.equal(Element.changes, before);
+});

@@ -126,6 +126,27 @@ test("after the end parallel coordinates and each parameter against the metric a
   assert.match(html, /aria-label="loss against lr of 2 trials, the best at 0\.01"/);
 });
 
+test("on a narrow page the drawings are as wide as there is room, with as many axes as have room for their numbers", () => {
+  const many = Object.fromEntries(Array.from({ length: 9 }, (_, number) => [`t_${number}`, { number, state: "done", value: number, config: { learning_rate_of_the_head: number / 7, b: number, c: number, d: number }, curve: curve("AZaz09+/") }]));
+  const { trials, names } = trialsOf(search(), answered(many));
+  for (const wide of [260, 560]) {
+    assert.equal(overlaidShape(trials, "loss", wide).wide, wide);
+    const { axes } = parallelShape(trials, names, "loss", wide);
+    assert.equal(axes.length, wide === 260 ? 3 : 5);
+    assert.ok(Math.max(...axes.map(({ x }) => x)) < wide);
+    assert.match(axes.find(({ name }) => name.startsWith("l")).name, /^learning_r?.*…$/);
+  }
+  const state = newState(true);
+  state.room = 280;
+  assert.match(drawn(search(), rows(), { state }), /viewBox="0 0 256 200"/);
+});
+
+test("on a narrow page a trial's numbers say what they are", () => {
+  const html = drawn(search(), rows());
+  assert.match(html, /<td[^>]*data-head="lr"[^>]*>/);
+  assert.match(html, /<td[^>]*data-head="loss"[^>]*>/);
+});
+
 test("a parameter with too many words has no axis, and one value makes no drawing of its parameters", () => {
   const texts = Object.fromEntries(Array.from({ length: 20 }, (_, number) => [`t_${number}`, { number, value: number, config: { text: `word ${number}` } }]));
   const { trials } = trialsOf(search(), answered(texts));

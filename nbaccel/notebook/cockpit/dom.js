@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const DRAWN = Symbol("drawn");
+const UNIT = /(\d) (?=(?:s|min|h|%|°C|W|B|[KMGT]iB|[CGT]PUs?)(?!\w))/g;
 
 /**
  * @typedef {{tag: string, key: string, props: Record<string, any>, children: Child[]}} Shape
@@ -28,7 +29,7 @@ export function draw(parent, children) {
   if (!fits(parent, children)) return arrange(parent, children);
   let node = parent.firstChild;
   for (const child of children) {
-    if (node) update(node, child);
+    if (node) update(node, child, parent);
     node = node?.nextSibling ?? null;
   }
 }
@@ -53,7 +54,7 @@ function arrange(parent, children) {
   for (const child of children) {
     const node = matching(child, keyed, plainOnes) ?? created(child, parent);
     kept.add(node);
-    update(node, child);
+    update(node, child, parent);
     if (node === place) place = place.nextSibling;
     else parent.insertBefore(node, place);
   }
@@ -92,10 +93,12 @@ function created(child, parent) {
   return element;
 }
 
-/** @param {Node} node @param {Child} child */
-function update(node, child) {
+/** @param {Node} node @param {Child} child @param {Element} parent */
+function update(node, child, parent) {
   if (typeof child === "string") {
-    if (node.nodeValue !== child) node.nodeValue = child;
+    if (/** @type {any} */ (node)[DRAWN]?.text === child) return;
+    /** @type {any} */ (node)[DRAWN] = { text: child };
+    node.nodeValue = unbroken(child, parent);
     return;
   }
   const element = /** @type {Element} */ (node);
@@ -109,6 +112,12 @@ function update(node, child) {
   drawn.props = child.props;
   drawn.shape = child;
   if (child.children.length || element.firstChild) draw(element, child.children);
+}
+
+/** A number and its unit stay on one line; code, and lines that a program has printed, stay as they are.
+ * @param {string} text @param {Element} parent */
+function unbroken(text, parent) {
+  return text.endsWith("\n") || ["pre", "code"].includes(/** @type {any} */ (parent)[DRAWN]?.tag) ? text : text.replace(UNIT, "$1\u00a0");
 }
 
 /** @param {Element} element @param {string} name @param {any} value */

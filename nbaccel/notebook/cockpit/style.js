@@ -175,6 +175,8 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr td{overflow-wrap:anywhere}
 & td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
 & tr.gap{padding:0;border:0!important}}
+@container (max-width:340px){& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1 1 calc(100% - 90px)}
+& .first>:not(strong),& .top>.chip{order:1}}
 @container (max-width:320px){& .holders{min-width:0}}
 @media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
 @media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}

@@ -86,7 +86,7 @@ function lanes(timeline, state) {
 function axis({ ticks, bands }, x, left, width) {
   const tracks = Math.max(0, ...bands.map((band) => band.track + 1));
   const height = AXIS + tracks * BAND;
-  const labels = ticks.map((tick) => h("text", { key: tick.label, x: Math.min(x(tick.at), width - 10), y: 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label));
+  const labels = apartFrom(ticks, x).map((tick) => h("text", { key: tick.label, x: Math.min(x(tick.at), width - 10), y: 12, class: "tick-label", "text-anchor": tick.label === "now" ? "end" : "middle" }, tick.label));
   const drawn = bands.map((band) => {
     const [from, y] = [x(band.from), AXIS + band.track * BAND];
     const wide = Math.max(2, round(x(band.to) - from));
@@ -95,6 +95,14 @@ function axis({ ticks, bands }, x, left, width) {
   });
   return h("div", { class: "axis", key: "axis" }, h("svg", { viewBox: `0 0 ${width} ${height}`, class: "timeline", "aria-hidden": "true" },
     tracks > 0 && laneLabel("cells", left, AXIS + (tracks * BAND) / 2 - 1), labels, drawn));
+}
+
+/** The ticks whose labels have room beside each other, from the last moment on. @param {Timeline["ticks"]} ticks @param {Place} x */
+function apartFrom(ticks, x) {
+  if (ticks.length < 2) return ticks;
+  const room = 7 * Math.max(...ticks.map(({ label }) => label.length)) + 4;
+  const every = Math.ceil(room / Math.max(1, x(ticks[0].at) - x(ticks[1].at)));
+  return ticks.filter((_, index) => index % every === 0);
 }
 
 /** A lane's name, whose end is cut where it does not fit. @param {string} label @param {number} left @param {number} y */

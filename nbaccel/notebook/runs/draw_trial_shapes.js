@@ -1,7 +1,7 @@
 // Draws what trial_shapes.js has measured.
 
 import { h } from "../cockpit/dom.js";
-import { SMALL, TALL, WIDE } from "./trial_shapes.js";
+import { SMALL, TALL } from "./trial_shapes.js";
 
 /** @param {{best: string, front: string[], others: string}} layers @param {number} colour */
 function drawLayers({ best, front, others }, colour) {
@@ -15,8 +15,8 @@ function drawLayers({ best, front, others }, colour) {
 /** @param {import("./trial_shapes.js").OverlaidShape} shape @param {string} metric @param {number} colour */
 export function drawOverlaid(shape, metric, colour) {
   return h("figure", { key: "overlaid", class: "curve wide" }, h("figcaption", { class: "line" }, h("span", { class: "name cut" }, metric), h("span", { class: "quiet" }, "over reports, the best in front")),
-    h("svg", { viewBox: `0 0 ${WIDE} ${TALL}`, role: "img", "aria-label": shape.words },
-      shape.levels.map(({ y, label }) => h("g", { key: label }, h("path", { d: `M52 ${y}H${WIDE}`, class: "level" }), h("text", { x: 47, y: y + 4, "text-anchor": "end" }, label))),
+    h("svg", { viewBox: `0 0 ${shape.wide} ${TALL}`, role: "img", "aria-label": shape.words },
+      shape.levels.map(({ y, label }) => h("g", { key: label }, h("path", { d: `M52 ${y}H${shape.wide}`, class: "level" }), h("text", { x: 47, y: y + 4, "text-anchor": "end" }, label))),
       shape.reports.map(({ x, label }) => h("text", { key: `at ${label}`, x, y: TALL - 5, "text-anchor": "middle" }, label)),
       drawLayers(shape, colour)));
 }
@@ -24,11 +24,11 @@ export function drawOverlaid(shape, metric, colour) {
 /** @param {import("./trial_shapes.js").ParallelShape} shape @param {number} colour */
 export function drawParallel(shape, colour) {
   return h("figure", { key: "parallel", class: "curve wide" }, h("figcaption", { class: "line" }, h("span", { class: "name" }, "Parameters"), h("span", { class: "quiet" }, "and what came of them, the best in front")),
-    h("svg", { viewBox: `0 0 ${WIDE} ${TALL}`, role: "img", "aria-label": shape.words },
+    h("svg", { viewBox: `0 0 ${shape.wide} ${TALL}`, role: "img", "aria-label": shape.words },
       drawLayers(shape, colour),
       shape.axes.map(({ name, x, levels }, place) => h("g", { key: name },
         h("path", { class: "axis-line", d: `M${x} ${shape.top}V${shape.bottom}` }),
-        h("text", { class: "axis-name", x: place ? x : x - 40, y: 14, "text-anchor": place === 0 ? "start" : place === shape.axes.length - 1 ? "end" : "middle", ...(place === shape.axes.length - 1 ? { x: WIDE } : {}) }, name),
+        h("text", { class: "axis-name", x: place ? x : x - 40, y: 14, "text-anchor": place === 0 ? "start" : place === shape.axes.length - 1 ? "end" : "middle", ...(place === shape.axes.length - 1 ? { x: shape.wide } : {}) }, name),
         levels.map(({ y, label }) => h("text", { key: label, x: x - 5, y: y + 4, "text-anchor": "end" }, label))))));
 }
 

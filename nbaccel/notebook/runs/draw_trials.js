@@ -7,7 +7,7 @@ import { age, count, deviceWords, duration, plain } from "../cockpit/words.js";
 import { drawOverlaid, drawParallel, drawScatter } from "./draw_trial_shapes.js";
 import { reading } from "./scales.js";
 import { STEPS, STOPS, stopButton } from "./stop_button.js";
-import { overlaidShape, parallelShape, scatterShapes, sparkPath } from "./trial_shapes.js";
+import { overlaidShape, parallelShape, scatterShapes, sparkPath, WIDE } from "./trial_shapes.js";
 import { paramWords, pythonOf, trialsOf } from "./trials.js";
 
 /** @typedef {import("./types.js").Experiment} Experiment */
@@ -29,18 +29,19 @@ export function drawTrials(about, rows) {
   if (!rows?.rows.size) return [about.view.underWay && empty("Asking for the trials …")];
   const found = trialsOf(about.experiment, rows);
   const metric = about.experiment.shown || about.experiment.metric || "";
-  const overlaid = metric ? overlaidShape(found.trials, metric) : null;
+  const wide = Math.min(WIDE, about.state.room - 24); // the run's own padding
+  const overlaid = metric ? overlaidShape(found.trials, metric, wide) : null;
   return [
     ...drawFailures(found),
     tableOf(found, metric, about),
     overlaid && drawOverlaid(overlaid, plain(metric), about.view.colour),
-    ...(about.view.underWay ? [] : drawEnd(found, metric, about.view.colour)),
+    ...(about.view.underWay ? [] : drawEnd(found, metric, about.view.colour, wide)),
   ];
 }
 
-/** What is worth a look when all is over. @param {Trials} found @param {string} metric @param {number} colour */
-function drawEnd({ trials, names }, metric, colour) {
-  const parallel = parallelShape(trials, names, metric);
+/** What is worth a look when all is over. @param {Trials} found @param {string} metric @param {number} colour @param {number} wide */
+function drawEnd({ trials, names }, metric, colour, wide) {
+  const parallel = parallelShape(trials, names, metric, wide);
   const scatters = scatterShapes(trials, names, metric);
   return [
     parallel && drawParallel(parallel, colour),
@@ -97,8 +98,8 @@ function drawRow(trial, names, metric, filled, about) {
   return h("tr", { key: trial.id, "data-trial": trial.id },
     h("th", { scope: "row", title: plain(trial.id) }, h("span", { class: "name" }, trial.short)),
     h("td", { class: `nowrap state ${state === "error" ? "failed" : state === "pending" ? "waiting" : state}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, TRIAL_SIGNS[state] ?? "◌"), ` ${row.waits && about.view.underWay ? "waiting" : state}`),
-    names.map((name) => h("td", { key: name, class: "nowrap" }, h("span", { class: "cut", title: paramWords(trial.params[name]) }, paramWords(trial.params[name])))),
-    metric && cell(said, "nowrap"),
+    names.map((name) => h("td", { key: name, class: "nowrap", "data-head": plain(name) }, h("span", { class: "cut", title: paramWords(trial.params[name]) }, paramWords(trial.params[name])))),
+    metric && h("td", { class: "nowrap", "data-head": plain(metric) }, said),
     metric && h("td", { class: "trend" }, line && h("svg", { class: "spark", viewBox: "0 0 64 16", preserveAspectRatio: "none", role: "img", "aria-label": `${count(row.reports ?? 0, "report")}` }, h("path", { d: line }))),
     filled.device && cell(device, "nowrap"),
     cell(tookWords(trial, about), "nowrap"),

@@ -26,7 +26,7 @@ export const RUNS_STYLE = `
 .nbaccel-cockpit .curve .best{stroke:var(--quiet);stroke-width:1;stroke-dasharray:3 3;fill:none}
 .nbaccel-cockpit .curve .curve-line{stroke:var(--c);stroke-width:2;stroke-linejoin:round;fill:none;background:none}
 .nbaccel-cockpit .curve.wide{max-width:720px;margin-top:8px}
-.nbaccel-cockpit .curve.wide figcaption{justify-content:flex-start}
+.nbaccel-cockpit .curve.wide figcaption{justify-content:flex-start;flex-wrap:wrap}
 .nbaccel-cockpit .curve .other{stroke:var(--quiet);stroke-width:1;opacity:.3;fill:none}
 .nbaccel-cockpit .curve .front{stroke:var(--c);stroke-width:1.2;opacity:.6;fill:none;background:none}
 .nbaccel-cockpit .curve .dots{stroke:var(--c);stroke-width:5;stroke-linecap:round;opacity:.55;fill:none;background:none}

@@ -8,7 +8,7 @@ import { paramWords } from "./trials.js";
 /** @typedef {import("./trials.js").Trial} Trial */
 /** @typedef {{name: string, at: (value: any) => number | null, levels: {y: number, label: string}[]}} Axis at: the height of a value */
 
-export const WIDE = 560;
+export const WIDE = 560; // the most; on a narrow page the drawings are as wide as there is room
 export const TALL = 200;
 export const SMALL = { width: 220, height: 150 };
 const MARGIN = 52;
@@ -17,6 +17,7 @@ const CEILING = 10;
 const IN_FRONT = 8; // after the best one
 const MOST_LINES = 300;
 const MOST_AXES = 6; // of parameters
+const AXIS_ROOM = 66; // for an axis and its numbers
 const MOST_WORDS = 10; // values of a parameter that is no number
 
 /** @param {number} number */
@@ -41,12 +42,12 @@ function layers(lines) {
   return { best: lines[0] ?? "", front: lines.slice(1, 1 + IN_FRONT), others: lines.slice(1 + IN_FRONT).join("") };
 }
 
-/** @param {Trial[]} trials the best first @param {string} metric */
-export function overlaidShape(trials, metric) {
+/** @param {Trial[]} trials the best first @param {string} metric @param {number} [wide] */
+export function overlaidShape(trials, metric, wide = WIDE) {
   const drawn = trials.filter(({ points }) => points.length > 1).slice(0, MOST_LINES);
   if (!drawn.length) return null;
   const every = drawn.flatMap(({ points }) => points);
-  const across = scaleOf([0, 1], MARGIN, WIDE - 10);
+  const across = scaleOf([0, 1], MARGIN, wide - 10);
   const last = every.reduce((most, [x]) => Math.max(most, x), 1);
   const x = (/** @type {number} */ report) => across.at(report / last);
   const { at, levels } = scaleOf(every.map(([, value]) => value), TALL - BELOW, CEILING);
@@ -54,6 +55,7 @@ export function overlaidShape(trials, metric) {
   const left = trials.length - drawn.length;
   return {
     ...layers(lines),
+    wide,
     levels,
     reports: ticks(0, last).filter(Number.isInteger).map((report) => ({ x: x(report), label: String(report) })),
     words: `${plain(metric)} over ${count(last + 1, "report")} of ${count(drawn.length, "trial")}, the best in front: ${drawn[0].short}, ${lastWords(drawn[0])}`,
@@ -84,25 +86,28 @@ function axisOf(name, values, bottom, top) {
 }
 
 /** Parallel coordinates: an axis for each parameter and one for the metric, a line for each trial.
- * @param {Trial[]} trials the best first @param {string[]} names @param {string} metric */
-export function parallelShape(trials, names, metric) {
+ * @param {Trial[]} trials the best first @param {string[]} names @param {string} metric @param {number} [wide] */
+export function parallelShape(trials, names, metric, wide = WIDE) {
   const drawn = trials.filter(({ value }) => value != null).slice(0, MOST_LINES);
   const [bottom, top] = [TALL - 8, 26];
-  const given = names.slice(0, MOST_AXES).map((name) => ({ name, axis: axisOf(name, drawn.map(({ params }) => params[name]), bottom, top) }));
+  const most = Math.min(MOST_AXES, Math.floor((wide - MARGIN - 24) / AXIS_ROOM));
+  const given = names.slice(0, most).map((name) => ({ name, axis: axisOf(name, drawn.map(({ params }) => params[name]), bottom, top) }));
   const usable = given.filter(({ axis }) => axis);
   if (drawn.length < 2 || !usable.length) return null;
   const heights = [...usable.map(({ name, axis }) => (/** @type {Trial} */ trial) => axis?.at(trial.params[name]) ?? null)];
   const last = /** @type {Axis} */ (axisOf(metric, drawn.map(({ value }) => value), bottom, top));
   heights.push((trial) => last.at(trial.value));
   const axes = [...usable.map(({ axis }) => /** @type {Axis} */ (axis)), last];
-  const x = (/** @type {number} */ place) => rounded(MARGIN + (place * (WIDE - MARGIN - 24)) / (axes.length - 1));
+  const apart = (wide - MARGIN - 24) / (axes.length - 1);
+  const x = (/** @type {number} */ place) => rounded(MARGIN + place * apart);
   const lines = drawn.map((trial) => {
     const points = heights.map((height, place) => ({ x: x(place), y: height(trial) })).filter(({ y }) => y != null);
     return points.map((point, index) => `${index ? "L" : "M"}${point.x} ${point.y}`).join("");
   });
   return {
     ...layers(lines),
-    axes: axes.map(({ name, levels }, place) => ({ name, x: x(place), levels })),
+    wide,
+    axes: axes.map(({ name, levels }, place) => ({ name: cutTo(Math.floor(apart / 8), name), x: x(place), levels })),
     bottom,
     top,
     words: `Parallel coordinates of ${count(drawn.length, "trial")}: ${axes.map(({ name }) => name).join(", ")}; the best in front: ${wordsOfBest(drawn[0], names, metric)}`,
@@ -110,6 +115,11 @@ export function parallelShape(trials, names, metric) {
 }
 
 /** @typedef {NonNullable<ReturnType<typeof parallelShape>>} ParallelShape */
+
+/** @param {number} most characters @param {string} text */
+function cutTo(most, text) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
 
 /** @param {Trial} trial @param {string[]} names @param {string} metric */
 function wordsOfBest({ params, value }, names, metric) {
