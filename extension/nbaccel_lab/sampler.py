@@ -55,7 +55,7 @@ def machine(nvml: Any, reason: str) -> dict[str, Any]:
     devices: list[dict[str, Any]] = []
     if nvml is not None:
         try:
-            devices = [_device(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+            devices = [_device_or_why(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
         except nvml.NVMLError as error:
             reason = f"NVIDIA's library says: {error}."
         if not devices:
@@ -68,6 +68,19 @@ def machine(nvml: Any, reason: str) -> dict[str, Any]:
         "memory_used_bytes": _rounded(memory.total - memory.available),
     }
     return {"time": time.time(), "devices": devices, "reason": reason, "others": OTHERS, "host": host}
+
+
+def _device_or_why(nvml: Any, index: int) -> dict[str, Any]:
+    """One device; one that is lost has nothing but the reason."""
+    try:
+        return _device(nvml, index)
+    except nvml.NVMLError as error:
+        unknown: dict[str, Any] = dict.fromkeys((
+            "uuid", "memory_total_bytes", "memory_used_bytes",
+            "utilisation_percent", "temperature_celsius", "power_watts",
+        ))  # fmt: skip
+        known = {"id": str(index), "name": "", "vendor": "nvidia", "processes": []}
+        return {**unknown, **known, "reasons": {"device": str(error)}}
 
 
 def _device(nvml: Any, index: int) -> dict[str, Any]:

@@ -23,8 +23,9 @@ export function drawMachine(machine: Machine | null, trans: TranslationBundle): 
 
 /** "8 × NVIDIA H100", where all devices are alike; else null, and each says its own. */
 function onlyModel(devices: MachineDevice[]): string | null {
-  const names = new Set(devices.map(({ name }) => plain(name)));
-  return names.size === 1 ? `${devices.length} × ${[...names][0]}` : null;
+  const reached = devices.filter(({ reasons }) => !reasons.device);
+  const names = new Set(reached.map(({ name }) => plain(name)));
+  return names.size === 1 ? `${reached.length} × ${[...names][0]}` : null;
 }
 
 function host({ host }: Machine, trans: TranslationBundle): Shape | null {
@@ -43,6 +44,10 @@ function drawDevice(device: MachineDevice, saysModel: boolean, trans: Translatio
     device.power_watts != null && `${Math.round(device.power_watts)} W`,
     device.uuid && plain(device.uuid)
   ];
+  if (reasons.device) {
+    const why = trans.__('not to be reached: %1', plain(reasons.device));
+    return h('li', { key: `lost ${device.id}` }, h('span', { class: 'label' }, label), ' ', h('span', { class: 'quiet small' }, why));
+  }
   const memory = used == null || !total ? null : (100 * used) / total;
   return h(
     'li',

@@ -20,7 +20,7 @@ export function summaryOf(watch: Watch): { words: string; alerts: number } {
     for (const row of snapshot?.devices ?? []) if (row.offered !== false) add(kinds, seen, row, id);
   }
   for (const device of watch.machine?.devices ?? []) {
-    if (device.uuid && seen.has(device.uuid)) continue;
+    if (device.reasons.device || (device.uuid && seen.has(device.uuid))) continue; // lost, or counted already
     const kind = kindOf(kinds, 'GPU');
     kind.all += 1;
     if (device.processes.length) kind.held += 1;

@@ -139,6 +139,21 @@ def test_a_crowded_panel_holds_all_that_is_in_it(
     assert not page.refused
 
 
+def test_a_device_that_is_lost_says_so_beside_the_others(
+    opened: Callable[..., Any], servers: Callable[..., Any]
+) -> None:
+    servers(panel=True, machine=True, dark=False).have_devices([{"lost": "GPU is lost <b>"}, devices(1)[7]])
+    page = opened("", panel=True, machine=True)
+    machine = page.open_panel().get_by_role("region", name="Devices of this machine")
+    machine.get_by_text("not to be reached: GPU is lost <b>").wait_for()
+    machine.get_by_role("meter", name="GPU 1 memory").wait_for()
+    machine.get_by_text(f"1 × {MODEL}").wait_for()
+    page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 0/1"))
+    page.page.goto(page.server.url("nbaccel/"))
+    page.page.get_by_text("not to be reached: GPU is lost <b>").wait_for()
+    assert not page.refused
+
+
 SEARCH = """
 from nbaccel import tune
 

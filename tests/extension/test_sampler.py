@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("jupyter_server", reason="jupyter_server is not installed")
 
-from nbaccel_lab import sampler
+from nbaccel_lab import metrics, sampler
 from nbaccel_lab.sampling import Sampler
 
 from tests.extension.fake_head import until
@@ -68,6 +68,23 @@ def test_devices_have_their_processes_and_say_why_a_value_is_unknown() -> None:
     assert ours["own"] and ours["name"] and ours["memory_bytes"] == 1 << 30
     assert nobodys == {"pid": 2**22 + 1, "name": "", "user": "", "own": False, "memory_bytes": None}
     assert machine["reason"] == "" and "Start a head" in machine["others"]
+
+
+def test_a_device_that_is_lost_hides_no_other_and_says_why() -> None:
+    class WithALostOne(FakeLibrary):
+        def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+            if index == 0:
+                raise NVMLError("GPU is lost")
+            return index
+
+    machine = sampler.machine(WithALostOne(), "")
+    lost, other = machine["devices"]
+    assert lost["id"] == "0" and lost["reasons"] == {"device": "GPU is lost"}
+    assert lost.keys() == other.keys() and lost["uuid"] is None and lost["memory_used_bytes"] is None
+    assert other["memory_used_bytes"] == 8 << 30 and machine["reason"] == ""
+    assert "GPU is lost" not in metrics.text(metrics.of_machine(machine)) and "GPU-1" in metrics.text(
+        metrics.of_machine(machine)
+    )
 
 
 class ErrorWithNumber(NVMLError):

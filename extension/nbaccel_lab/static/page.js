@@ -207,6 +207,10 @@ function tableOf(devices) {
   };
   table.append(element("caption", "Devices of this machine"), row("th", ["Device", "Load", "Memory", "Processes"]));
   for (const each of devices) {
+    if (each.reasons.device) {
+      table.append(row("td", [each.id, `not to be reached: ${each.reasons.device}`, "unknown", "unknown"]));
+      continue;
+    }
     const load = each.utilisation_percent == null ? "unknown" : `${each.utilisation_percent} %`;
     const memory = `${gib(each.memory_used_bytes)} of ${gib(each.memory_total_bytes)}`;
     const processes = each.processes.map((one) => `${one.name || "a process outside this container"} (${one.own ? "yours" : one.user || "unknown user"}, pid ${one.pid})`);

@@ -1,6 +1,7 @@
 """NVIDIA's library, for the sampler of a server that the tests start: it reads devices from the file `DEVICES`.
 
 The file is a list of objects: name, used, total (bytes), load (percent), watts, celsius, processes ([[pid, bytes], …]).
+One that cannot be reached has "lost" (why) instead.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def nvmlDeviceGetHandleByIndex(index: int) -> dict[str, Any]:
     devices = _devices()
     if index >= len(devices):
         raise NVMLError("Invalid Argument")
+    if "lost" in devices[index]:
+        raise NVMLError(devices[index]["lost"])
     return {"index": index, **devices[index]}
 
 
