@@ -20,6 +20,8 @@ from nbaccel.views.snapshot import Snapshot
 MOST_ROWS = 50  # of a table
 NOTHING = "Nothing has run yet. A remote function that is called is counted here:"
 _BAR_PX = 84
+_ABOUT = 20  # shares that differ by less than a part of so many are about equal
+_GRID = "nbaccel-grid"  # tables of one grid of columns
 
 
 def accounting_view(answer: AccountingAnswer, snapshot: Snapshot | None = None) -> View:
@@ -116,23 +118,30 @@ def _table(
         share = row.device_seconds / all_seconds if all_seconds > 0 else 0.0
         words = [str(row.runs), *([str(row.failed or "")] if failed else []), wording.duration(row.seconds)]
         colour = _colour(row) if rows is answer.functions else palette.WAITING
-        drawn = parts.bar([(share, colour)], width_px=_BAR_PX)
-        cells.append([name(row), *map(parts.words, [*words, device_seconds(row.device_seconds)]), drawn])
-    return parts.table(title, columns, cells)
+        seconds = device_seconds(row.device_seconds)
+        cells.append([name(row), *map(parts.words, [*words, seconds]), _share(share, colour)])
+    return parts.table(title, columns, cells, kind=_GRID)
 
 
 def _devices(answer: AccountingAnswer, labels: LaneLabels) -> Html:
-    """The least held devices first."""
+    """The least held devices first, and those that are held about equally in the order of devices."""
     if not answer.devices:
         return parts.NOTHING
-    rows = sorted(answer.devices, key=lambda row: _held_share(row, answer.time))
+    rows = sorted(answer.devices, key=lambda row: (_about(_held_share(row, answer.time)), labels.place(row.device)))
     cells = [
         [
             parts.words(labels.of(row.device), strong=True),
             parts.words(wording.duration(row.held_seconds)),
-            parts.bar([(_held_share(row, answer.time), palette.WAITING)], width_px=_BAR_PX),
-            parts.words(idle(row, answer.time)),
+            parts.join([_share(_held_share(row, answer.time)), parts.words(f"idle {idle(row, answer.time)}")]),
         ]
         for row in rows
     ]
-    return parts.table("By device", ["Device", "Held", "Held share", "Idle"], cells)
+    return parts.table("By device", ["Device", "Held", "Held share"], cells, kind=_GRID)
+
+
+def _about(share: float) -> int:
+    return math.floor(_ABOUT * share + 0.5)
+
+
+def _share(share: float, colour: str = palette.WAITING) -> Html:
+    return parts.bar([(share, colour)], width_px=_BAR_PX)

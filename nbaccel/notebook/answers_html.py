@@ -29,7 +29,7 @@ def explanations(answers: Sequence[Explanation]) -> Html:
         return parts.empty(f"{NOTHING_WAITS} One that finds no free device would be here, with the reason:", WAITS)
     numbers = Counter(_alike(answer) for answer in answers)
     first = {_alike(answer): answer for answer in reversed(answers)}
-    rows = [_row(first[key], number) for key, number in numbers.items()]
+    rows = [_row(first[key], number) for key, number in numbers.most_common()]  # the order of the Waiting view
     if any(row[3] for row in rows):
         return parts.table("Why", ["Task", "State", "Asks for", "Cell", "Why"], rows)
     return parts.table("Why", ["Task", "State", "Asks for", "Why"], [[*row[:3], row[4]] for row in rows])
@@ -38,7 +38,7 @@ def explanations(answers: Sequence[Explanation]) -> Html:
 def sentences(answers: Sequence[Explanation]) -> list[str]:
     """The explanations as text: equal sentences once, with their number."""
     numbers = Counter(answer.sentence for answer in answers)
-    return [f"{said} (× {number})" if number > 1 else said for said, number in numbers.items()] or [NOTHING_WAITS]
+    return [f"{said} (× {number})" if number > 1 else said for said, number in numbers.most_common()] or [NOTHING_WAITS]
 
 
 def _alike(answer: Explanation) -> tuple[str, str, str]:

@@ -69,7 +69,7 @@ def text(snapshot: Snapshot) -> str:
     Example::
 
         1 of 2 GPUs busy · 1 running
-        CPU 1 of 2 free · GPU 1 of 2 free · 2 logical devices
+        1 of 2 CPUs busy · 2 logical devices
         GPU 0 ● train · cell [3] line 14 · 8 s; GPU 1 ○ free
         Nothing waits, and nothing needs attention.
     """
@@ -96,8 +96,8 @@ def html(snapshot: Snapshot, at: str = "") -> str:
 
 
 def _second_line(snapshot: Snapshot) -> str:
-    """What is free, and how many devices there is no such hardware for: no line of the card names a model."""
+    """What else is busy, and how many devices there is no such hardware for: no line of the card names a model."""
     kinds = Counter(row.kind for row in snapshot.devices if row.offered)
     unreal = [wording.count(kinds[kind], f"{kind} device") for kind in ("logical", "simulated") if kinds[kind]]
-    has = tables.resources(snapshot)
+    has = tables.beside_busy(snapshot)
     return wording.sentence([has, *unreal]) if has else tables.headline(snapshot)

@@ -5,6 +5,7 @@ The page draws the same (`cockpit/draw_card.js`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -102,7 +103,7 @@ def _many(holders: _Holders, total: int) -> Html:
 
 
 def _shown(snapshot: Snapshot) -> list[DeviceRow]:
-    return [row for row in snapshot.devices if row.offered]
+    return tables.device_rows(snapshot)
 
 
 def _key(row: DeviceRow) -> tuple[str, str, str]:
@@ -133,8 +134,9 @@ def _holders_of(shown: Sequence[DeviceRow], snapshot: Snapshot) -> _Holders:
             groups[holder.name].number += 1
             groups[holder.name].share += min(1.0, holder.amount)
     unheld = [row for row in shown if not row.holders]
-    taken = sum(bool(row.free_reason) for row in unheld)
-    return _Holders(sorted(groups.values(), key=lambda group: -group.number), len(unheld) - taken, taken)
+    states = Counter(tables.device_state(row) for row in unheld)
+    ordered = sorted(groups.values(), key=lambda group: -group.number)
+    return _Holders(ordered, states[tables.FREE], states[tables.TAKEN])
 
 
 # ---- what is most worth knowing

@@ -17,7 +17,7 @@ from nbaccel.notebook.parts import Html
 from nbaccel.views import wording
 
 TABLE_ROWS = 8  # points of a curve that its table shows
-LOG_FROM = 100
+LOG_FROM, LOSS_LOG_FROM = 100, 10  # factors from which an axis is logarithmic
 _LEFT, _BOTTOM = 56, 22
 _LARGE, _SMALL = (560, 180), (260, 120)
 _TICKS = 4
@@ -46,14 +46,14 @@ class Marks:
 def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str = "Nothing was reported yet.") -> Html:
     """The lines with axes, their names and last values beside swatches, and a table of some of their points.
 
-    Values that are all positive and span more than a factor of LOG_FROM have a logarithmic axis.
+    Values that are all positive and span more than a factor of LOG_FROM have a logarithmic axis, which is said.
     """
     known = [each for each in series if each.known()]
     if not known:
         return parts.empty(f"{title}: {empty}")
     names = [_named(each) for each in known]
     return Html(
-        parts.paragraph(parts.join([parts.words(title, strong=True), *names]))
+        parts.paragraph(parts.join([parts.words(title, strong=True), _scale(title, known), *names]))
         + _drawing(title, known, x, Marks(), _LARGE)
         + table(title, known, x)
     )
@@ -62,8 +62,18 @@ def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str =
 def small(series: Series, *, x: str, marks: Marks) -> Html:
     """One line with its name and last value, to stand beside others; a table of all of them is a part of its own."""
     last = parts.words(wording.number(series.known()[-1][1]))
-    said = parts.paragraph(parts.join([parts.words(series.name, strong=True), last]))
+    said = parts.paragraph(parts.join([parts.words(series.name, strong=True), _scale(series.name, [series]), last]))
     return Html(said + _drawing(series.name, [series], x, marks, _SMALL))
+
+
+def is_logarithmic(low: float, high: float, name: str = "") -> bool:
+    """Whether an axis is; a loss falls fast and then slowly, so its axis is logarithmic sooner."""
+    return low > 0 and high / low > (LOSS_LOG_FROM if "loss" in name.lower() else LOG_FROM)
+
+
+def _scale(name: str, series: Sequence[Series]) -> Html:
+    values = [y for each in series for _, y in each.known()]
+    return parts.words("log scale", quiet=True) if is_logarithmic(min(values), max(values), name) else parts.NOTHING
 
 
 def table(title: str, series: Sequence[Series], x: str) -> Html:
@@ -109,7 +119,7 @@ def _drawing(title: str, known: Sequence[Series], x: str, marks: Marks, size: tu
     all_points = [point for each in known for point in each.known()]
     left, right = min(p[0] for p in all_points), max(p[0] for p in all_points)
     low, high = min(p[1] for p in all_points), max(p[1] for p in all_points)
-    log = low > 0 and high / low > LOG_FROM
+    log = is_logarithmic(low, high, title)
     bottom, top = (math.log10(low), math.log10(high)) if log else (low, high)
 
     def at_x(value: float) -> float:
@@ -141,10 +151,14 @@ def _drawing(title: str, known: Sequence[Series], x: str, marks: Marks, size: tu
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten within these bounds, at most about five of them."""
+    """Powers of ten within these bounds, at most about five of them; of few also their threefold."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     step = max(1, math.ceil((last - first) / 4))
-    return [10.0**power for power in range(first, last + 1, step)]
+    powers = [10.0**power for power in range(first, last + 1, step)]
+    if len(powers) > 2:
+        return powers
+    near = [powers[0] / 10, *powers] if powers else [10.0**last]
+    return [each for power in near for each in (power, 3 * power) if low * (1 - 1e-9) <= each <= high * (1 + 1e-9)]
 
 
 def _line(series: Series, at_x: Callable[[float], float], at_y: Callable[[float], float]) -> str:

@@ -13,12 +13,18 @@ class LaneLabels:
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self._labels: dict[str, str] = {}
+        self._places: dict[str, int] = {}
         if snapshot is None:
             return
         nodes = {node.node_id: wording.plain(node.name) for node in snapshot.nodes}
         for (node_id, resource, id), label in device_labels.labels(snapshot.devices).items():
             node = nodes.get(node_id, "") if len(nodes) > 1 else ""
             self._labels[lane_of(node_id, resource, id)] = f"{node} {label}".strip()
+        self._places = {lane: place for place, lane in enumerate(self._labels)}
+
+    def place(self, lane: str) -> int:
+        """The place of a lane's device among all; those that have gone come first."""
+        return self._places.get(lane, -1)
 
     def of(self, lane: str) -> str:
         if lane == WITHOUT_DEVICE:

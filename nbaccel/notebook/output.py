@@ -23,7 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbaccel.notebook import experiment_card, parts, run_card, start_card
+from nbaccel.notebook import experiment_card, run_card, start_card
+from nbaccel.notebook.cell_notes import CellNotes
 from nbaccel.notebook.run_cards import RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.notebook.task_bar import TaskBar
@@ -91,7 +92,7 @@ class CellOutput:
         self._cell_of = cell_of  # the cell of a code's file name
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
         self._bars: OrderedDict[Place, _Bar] = OrderedDict()  # bars that have not ended
-        self._waiting: set[bytes] = set()  # tasks with a shown line that says why they wait
+        self._notes = CellNotes()
         self._lock = threading.Lock()
         self._saying_soon = False
         self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle, place_now=place_now)
@@ -208,28 +209,19 @@ class CellOutput:
     def notice(self, message: Notice) -> None:
         """Shows one sentence of the engine's under the cell that it is about; a flood of output does not fold it.
 
-        A notice about waiting work names its task: it changes in place with the reason, and is empty in the end.
+        A notice about waiting work names its task: it is a line of the cell's note, and leaves it in the end.
         A notice without a cell goes under the running cell: front ends drop a message without a parent.
         """
         with self._lock:
-            parent = self._cell(message.parent or self._parent_now()).parent
-            text = f"nbaccel: {wording.plain(message.message)}"
+            cell = message.parent or self._parent_now()
+            parent = self._cell(cell).parent
             if message.task_id:
-                self._say_of_waiting(message.task_id, text if message.message else "", parent)
+                changed = self._notes.changed(cell, message)
+                if changed is not None:
+                    self._send(*changed, parent)
             else:
-                self._send("stream", {"name": "stderr", "text": f"{text}\n"}, parent)
-
-    def _say_of_waiting(self, task_id: bytes, text: str, parent: dict[str, Any]) -> None:
-        told = task_id in self._waiting
-        if not told and not text:
-            return
-        self._waiting ^= {task_id} if told != bool(text) else set()
-        content = {
-            "data": {"text/plain": text, "text/html": parts.box([parts.line(text)]) if text else ""},
-            "metadata": {},
-            "transient": {"display_id": f"nbaccel-waits-{task_id.hex()}"},
-        }
-        self._send("update_display_data" if told else "display_data", content, parent)
+                text = f"nbaccel: {wording.plain(message.message)}\n"
+                self._send("stream", {"name": "stderr", "text": text}, parent)
 
     def flush(self) -> None:
         """Shows pending counts of folded lines, and the current text of bars."""

@@ -131,17 +131,28 @@ def spark(levels: Sequence[float | None], *, width_px: int = 84) -> Html:
 
 
 def table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Html]], *, at: str = "", seen: bool = True
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Html]],
+    *,
+    below: Sequence[Html] = (),
+    at: str = "",
+    seen: bool = True,
+    kind: str = "",
 ) -> Html:
     """A real table with caption and column heads, for eyes and for screen readers; the first cell heads its row.
 
-    Where the page is narrow, each row is a block that names its columns; `at`: see `when`. `seen` is False for what is
-    `for_ears` only and needs no looks.
+    `below` has, for each row, what stands below it on a line of its own, or NOTHING. Where the page is narrow, each row
+    is a block that names its columns; `at`: see `when`. `seen` is False for what is `for_ears` only and needs no looks.
     """
     head = "".join(f'<th scope="col"{_LEFT}>{escape(name)}</th>' for name in columns)
-    body = "".join(f"<tr>{_row(row, columns if seen else ())}</tr>" for row in rows)
+    body = "".join(
+        f"<tr>{_row(row, columns if seen else ())}</tr>{_below(below[place], len(columns)) if below else NOTHING}"
+        for place, row in enumerate(rows)
+    )
     caption = f"<caption{_LEFT}>{join([Html(escape(title)), when(at)])}</caption>"
-    return Html(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    look = f' class="{kind}"' if kind else ""
+    return Html(f"<table{look}>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
 def table_with(heads: Iterable[Sequence[Html]], plain: Table) -> Html:
@@ -160,6 +171,10 @@ def _row(row: Sequence[Html], columns: Sequence[str]) -> str:
         for name, cell in zip(columns[1:], others, strict=True)
     ]
     return f'<th scope="row"{_LEFT}{_short(first, SHORT_NAME)}>{first}</th>{"".join(cells)}'
+
+
+def _below(line: Html, columns: int) -> str:
+    return f'<tr class="nbaccel-below"><td colspan="{columns}"{_LEFT}>{line}</td></tr>' if line else ""
 
 
 def _head(column: str, cell: Html) -> str:

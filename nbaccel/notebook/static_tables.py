@@ -22,7 +22,7 @@ GROUPS_SHOWN = 8  # the number of holders named below the tiles
 
 def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False) -> Html:
     """One row for each device; more than eight devices become tiles if `tiled` allows it."""
-    shown = [row for row in snapshot.devices if everything or row.offered]
+    shown = tables.device_rows(snapshot, everything=everything)
     if not shown:
         return _nothing(tables.devices(snapshot).empty)
     named = device_labels.labels(snapshot.devices)
@@ -30,12 +30,13 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
         return _tiles(shown, snapshot, named)
     several = len({row.node_id for row in shown}) > 1
     measured = any(_load(row) or _memory(row) for row in shown)
+    held = any(row.holders or row.free_reason for row in shown)
     columns = [
         "Device",
         *(["Node"] if several else []),
         "In use",
         *(["Load, memory, power"] if measured else []),
-        "Held by",
+        *(["Held by"] if held else []),
     ]
     nodes = {node.node_id: node.name for node in snapshot.nodes}
     models = Counter(tables.device_model(row) for row in shown)
@@ -44,7 +45,8 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
         device = parts.two_lines(_label(row, named), "" if len(models) == 1 < len(shown) else tables.device_model(row))
         node = [parts.words(wording.plain(nodes.get(row.node_id, row.node_id)), quiet=True)] if several else []
         load = [_measures(row)] if measured else []
-        rows.append([device, *node, _use(row, snapshot), *load, _held_by(row, snapshot)])
+        holders = [_held_by(row, snapshot)] if held else []
+        rows.append([device, *node, _use(row, snapshot), *load, *holders])
     said = parts.note(_models(models)) if len(models) == 1 and len(shown) > 1 else parts.NOTHING
     return Html(said + parts.table("Devices", columns, rows))
 
@@ -87,7 +89,7 @@ def _measures(row: DeviceRow) -> Html:
 def shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
     """What a bar shows of a device: each holder's part in its colour, or grey if others have taken it."""
     held = [(holder.amount, holder_colour(holder, snapshot)) for holder in row.holders]
-    return held or ([(1.0, palette.WAITING)] if row.offered and row.free_reason else [])
+    return held or ([(1.0, palette.WAITING)] if tables.device_state(row) == tables.TAKEN else [])
 
 
 def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
@@ -137,19 +139,17 @@ def _tile_words(row: DeviceRow) -> str:
 
 
 def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_TASK, *, at: str = "") -> Html:
-    """A row for each line of tasks; a column that no row fills is left out. `at` says when this was so."""
+    """A row for each line of tasks, and below it why it waits or failed. `at` says when this was so."""
     if not lines:
         return _nothing(empty)
     named = device_labels.labels(snapshot.devices)
-    why = any(line.why() for line in lines)
     peak = any(line.first.peak_memory_bytes is not None for line in lines if not line.function)
     columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak"] if peak else [])]
     cells = []
     for line in lines:
         drawn = _function(line, snapshot) if line.function else _task(line, snapshot, named)
-        drawn += [parts.words(_peak(line))] if peak else []
-        cells.append([*drawn, *([parts.words(line.why())] if why else [])])
-    return parts.table("Tasks", [*columns, *(["Why"] if why else [])], cells, at=at)
+        cells.append([*drawn, *([parts.words(_peak(line))] if peak else [])])
+    return parts.table("Tasks", columns, cells, below=[parts.words(line.why()) for line in lines], at=at)
 
 
 def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:

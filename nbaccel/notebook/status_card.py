@@ -24,14 +24,14 @@ def text(snapshot: Snapshot) -> str:
     Example::
 
         1 of 2 GPUs busy · 1 running
-        CPU 1 of 2 free · GPU 1 of 2 free
+        1 of 2 CPUs busy
 
         Device  Model                 State   In use  Held by
         GPU 0   NVIDIA GPU (logical)  ● held  1       GPUActor (pid 52420, cell [3] line 14)
 
         nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711
     """
-    lines = [line for line in (tables.first_line(snapshot), tables.resources(snapshot)) if line]
+    lines = [line for line in (tables.first_line(snapshot), tables.beside_busy(snapshot)) if line]
     lines += ["", tables.as_text(tables.devices(snapshot))]
     for shown in (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot)):
         lines += ["", tables.as_text(shown)] if shown.rows else []
@@ -45,7 +45,7 @@ def html(snapshot: Snapshot, at: str = "") -> str:
     return parts.box(
         [
             parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot), at),
-            parts.note(tables.resources(snapshot)),
+            parts.note(tables.beside_busy(snapshot)),
             static_tables.devices(snapshot, tiled=True),
             run_card.table(snapshot),
             experiment_card.table(snapshot),

@@ -130,7 +130,7 @@ class TaskMagics(Magics):
         bars = timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s)
         if len(bars) > most and "cell" not in asked:  # more than the head lists one by one; the history has all
             bars, most = past_timeline.bars_of(engine.current().history(ReadRuns(since_s or None)), seen), MOST_MERGED
-        view.show(timeline.view(bars, most))
+        view.show(timeline.view(bars, most, seen))
         if "save" in asked:
             view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))
 

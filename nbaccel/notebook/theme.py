@@ -49,6 +49,10 @@ white-space:normal;background:transparent;color:inherit;line-height:inherit;max-
 .nbaccel tbody tr:is(:nth-child(n),:hover){background:transparent}
 .nbaccel thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap}
 .nbaccel tbody tr+tr :is(th,td){border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
+.nbaccel .nbaccel-grid{table-layout:fixed}
+.nbaccel .nbaccel-grid th:first-child{width:30%}
+.nbaccel .nbaccel-grid th:last-child{width:28%}
+.nbaccel tbody tr.nbaccel-below td{border:0;padding-top:0;color:var(--quiet)}
 .nbaccel .nbaccel-tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(64px,1fr));gap:4px;list-style:none;
 margin:6px 0;padding:0}
 .nbaccel .nbaccel-tiles li{border:1px solid var(--line);border-radius:4px;padding:2px 6px;margin:0;line-height:1.35}
@@ -71,6 +75,7 @@ background:var(--raised);color:var(--ink);border-radius:3px}
 .nbaccel tbody tr{display:flex;flex-wrap:wrap;gap:0 12px;padding:4px 0}
 .nbaccel tbody tr :is(th,td){border:0;padding:0;min-width:0;flex:1 0 100%}
 .nbaccel tbody tr+tr td{border:0}
+.nbaccel tbody tr.nbaccel-below{margin-top:-4px}
 .nbaccel tbody td:empty{display:none}
 .nbaccel td[data-head]:before{content:attr(data-head) " ";color:var(--quiet)}
 .nbaccel tbody td.nbaccel-short{flex:none}}
@@ -86,9 +91,16 @@ STYLE = (
     .replace(".nbaccel ", ".nbaccel.nbaccel ")
     .replace(".nbaccel,", ".nbaccel.nbaccel,")
 )
-_OF_TILES = re.compile(r"\.nbaccel\.nbaccel \.nbaccel-tiles[^{]*\{[^}]*\}")
+# Classes that few outputs have: the rules of the others are left out.
+_RARE = {
+    kind: re.compile(rf"\.nbaccel\.nbaccel [^{{}},]*{kind}\b[^{{]*\{{[^}}]*\}}")
+    for kind in ("nbaccel-tiles", "nbaccel-grid", "nbaccel-below")
+}
 
 
 def style_of(shown: str) -> str:
-    """The style sheet for this HTML: the rules of tiles are left out where it has none."""
-    return STYLE if "nbaccel-tiles" in shown else _OF_TILES.sub("", STYLE)
+    """The style sheet for this HTML."""
+    style = STYLE
+    for kind, rules in _RARE.items():
+        style = style if kind in shown else rules.sub("", style)
+    return style

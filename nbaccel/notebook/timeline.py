@@ -13,15 +13,18 @@ from html import escape
 from typing import Any
 
 from nbaccel.notebook import parts
+from nbaccel.notebook import view as of_view
 from nbaccel.notebook.parts import Html
 from nbaccel.notebook.view import View
 from nbaccel.views import palette, tables, wording
 from nbaccel.views.palette import HUES
+from nbaccel.views.snapshot import Snapshot
 
 MOST_TABLE_ROWS = 40  # rows of the table beside the drawing
 MOST_BARS = 200  # a page with thousands of elements is slow; the newest are drawn and the rest is counted
 _WIDTH, _LANE, _LABEL = 720, 22, 90
 _NOTHING = "No task has ended yet."
+_LANES = "A lane for each device is drawn here, with a bar for each run of a task:"
 _SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # signs of tasks that did not return
 _OUTLINES = {
     "FAILED": f' stroke="{palette.FAILURE}" stroke-width="2.5"',
@@ -72,11 +75,13 @@ def _bar(event: dict[str, Any]) -> Bar:
     )
 
 
-def view(shown: Sequence[Bar], most: int = MOST_BARS) -> View:
-    """Both forms of the lanes; the newest bars are drawn, at most so many."""
-    if not shown:
-        return View(_NOTHING, parts.box([parts.empty(_NOTHING)]))
-    return View(_text(shown), parts.box(sections(shown, most)))
+def view(shown: Sequence[Bar], most: int = MOST_BARS, snapshot: Snapshot | None = None) -> View:
+    """Both forms of the lanes; the newest bars are drawn, at most so many. A snapshot gives the first line."""
+    drawn = sections(shown, most) if shown else [parts.empty(f"{_NOTHING} {_LANES}", "f.remote()")]
+    text = _text(shown) if shown else _NOTHING
+    if snapshot is None:
+        return View(text, parts.box(drawn))
+    return of_view.boxed(snapshot, text, Html("".join(drawn)))
 
 
 def sections(shown: Sequence[Bar], most: int = MOST_BARS) -> list[Html]:

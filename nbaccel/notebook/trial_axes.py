@@ -21,6 +21,7 @@ class Axis:
 
     share: Callable[[Value], float | None]
     labels: Sequence[tuple[float, str]]
+    is_log: bool = False
 
 
 def are_numbers(values: Sequence[Value]) -> bool:
@@ -28,10 +29,10 @@ def are_numbers(values: Sequence[Value]) -> bool:
     return all(type(value) in (int, float) and math.isfinite(value) for value in values)  # type: ignore[arg-type]
 
 
-def axis_of(values: Sequence[Value]) -> Axis | None:
+def axis_of(values: Sequence[Value], name: str = "") -> Axis | None:
     """The axis for these values; None for more than MOST_WORDS different words."""
     if are_numbers(values):
-        return numbers([float(value) for value in values])  # type: ignore[arg-type]  # no None is among them
+        return numbers([float(value) for value in values], name)  # type: ignore[arg-type]  # no None is among them
     distinct = sorted({str(value) for value in values})
     if len(distinct) > MOST_WORDS:
         return None
@@ -40,10 +41,10 @@ def axis_of(values: Sequence[Value]) -> Axis | None:
     return Axis(lambda value: places.get(str(value)), labels)
 
 
-def numbers(values: Sequence[float]) -> Axis:
-    """The axis of finite numbers; logarithmic if all are positive and span more than a factor of curves.LOG_FROM."""
+def numbers(values: Sequence[float], name: str = "") -> Axis:
+    """The axis of finite numbers, logarithmic if `curves.is_logarithmic`; whole ones have whole labels."""
     low, high = min(values), max(values)
-    log = low > 0 and high / low > curves.LOG_FROM
+    log = curves.is_logarithmic(low, high, name)
     first, last = (math.log10(low), math.log10(high)) if log else (low, high)
 
     def share(value: Value) -> float | None:
@@ -52,5 +53,7 @@ def numbers(values: Sequence[float]) -> Axis:
         height = math.log10(value) if log else value  # type: ignore[arg-type]
         return (height - first) / (last - first) if last > first else 0.5  # type: ignore[operator]
 
+    whole = all(float(value).is_integer() for value in values)
     marks = curves.log_ticks(low, high) if log else curves.ticks(low, high)
-    return Axis(share, [(share(mark) or 0.0, wording.number(mark)) for mark in marks])
+    marks = [mark for mark in marks if log or not whole or float(mark).is_integer()]
+    return Axis(share, [(share(mark) or 0.0, wording.number(mark)) for mark in marks], log)

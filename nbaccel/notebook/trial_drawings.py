@@ -47,13 +47,13 @@ def _overlaid(seen: SeenTrials, colour: str) -> Html:
         return parts.NOTHING
     drawn = several[:MOST_LINES]
     across = trial_axes.numbers([x for _, points in drawn for x, _ in points])
-    up = trial_axes.numbers([y for _, points in drawn for _, y in points])
+    up = trial_axes.numbers([y for _, points in drawn for _, y in points], seen.metric)
     lines = [_path([(_x(across, x, _WIDE), _y(up, y, _WIDE)) for x, y in points]) for _, points in drawn]
     of = wording.count(len(several), "trial") + (f", {MOST_LINES} of them drawn" if len(several) > MOST_LINES else "")
     said = f"{wording.plain(seen.metric)} over reports of {of}"
     table = [curves.Series(short_trial(each.id), points, colour) for each, points in drawn[:CURVES_IN_TABLE]]
     return Html(
-        _headed(said, seen)
+        _headed(said, seen, "log scale" if up.is_log else "")
         + _svg(said, _WIDE, _grid(up, _WIDE) + _below(across, _WIDE) + _layers(lines, seen, colour))
         + curves.table(f"{wording.plain(seen.metric)} over reports", table, "report")
     )
@@ -68,7 +68,7 @@ def _parallel(seen: SeenTrials, colour: str) -> Html:
     usable = [(name, axis) for name, axis in found if axis is not None]
     if len(drawn) < 2 or not usable:
         return parts.NOTHING
-    goal = trial_axes.numbers([each.value for each in drawn if each.value is not None])
+    goal = trial_axes.numbers([each.value for each in drawn if each.value is not None], seen.metric)
     axes = [*usable, (seen.metric, goal)]
     width = _WIDE[0]
     places = [_LEFT + index * (width - _LEFT - 24) / (len(axes) - 1) for index in range(len(axes))]
@@ -117,7 +117,7 @@ def _scatter(name: str, trials: Sequence[SeenTrial], seen: SeenTrials, colour: s
     across = _axis(name, there) if len(there) > 1 else None
     if across is None:
         return ""
-    up = trial_axes.numbers([each.value for each in there if each.value is not None])
+    up = trial_axes.numbers([each.value for each in there if each.value is not None], seen.metric)
     dots = [(_x(across, each.params[name], _SMALL), _y(up, each.value, _SMALL)) for each in there]
     others = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in dots if x is not None and y is not None)
     look = f'stroke="{colour}" stroke-width="6" stroke-linecap="round" opacity=".5"'
@@ -168,12 +168,12 @@ def _with_value(seen: SeenTrials) -> list[SeenTrial]:
 
 def _axis(name: str, trials: Sequence[SeenTrial]) -> Axis | None:
     values = [each.params[name] for each in trials if name in each.params]
-    return trial_axes.axis_of(values) if values else None
+    return trial_axes.axis_of(values, name) if values else None
 
 
-def _headed(said: str, seen: SeenTrials) -> Html:
-    front = parts.words("the best in front", quiet=True) if seen.mode else parts.NOTHING
-    return parts.paragraph(parts.join([parts.words(said, strong=True), front]))
+def _headed(said: str, seen: SeenTrials, scale: str) -> Html:
+    about = ", ".join(filter(None, ("the best in front" if seen.mode else "", scale)))
+    return parts.paragraph(parts.join([parts.words(said, strong=True), parts.words(about, quiet=bool(about))]))
 
 
 def _x(axis: Axis, value: Value, size: tuple[int, int]) -> float | None:

@@ -20,6 +20,8 @@ from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, STOP, Decision, FI
 from nbaccel.tune.stopper import NoStopper, Stopper
 from nbaccel.tune.trial import Trial, TrialState
 
+PRESSED = "Stopped"  # by a person
+
 
 class End(Enum):
     """How an attempt of a trial has ended."""
@@ -175,10 +177,15 @@ class Experiment:
     def is_stopping(self) -> bool:
         return bool(self.why_stopped)
 
+    @property
+    def why_told(self) -> str:
+        """Why it stops, if its state does not say it: that a person stopped it is "stopped"."""
+        return "" if self.why_stopped == PRESSED else self.why_stopped
+
     def press(self) -> int:
         """Somebody wants the experiment to end; returns how often that was said."""
         self.presses += 1
-        self.stop("somebody stopped it")
+        self.stop(PRESSED)
         return self.presses
 
     def stop_trial(self, trial: Trial) -> bool:

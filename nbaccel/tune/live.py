@@ -69,7 +69,7 @@ class ExperimentLive:
     def show_if_due(self, now: float) -> None:
         """Show the changes if they were due at this time; the caller has made them safe until then."""
         if self.due is not None and now >= self.due:
-            self.show("stopping" if self._experiment.is_stopping else "running", self._experiment.why_stopped)
+            self.show("stopping" if self._experiment.is_stopping else "running", self._experiment.why_told)
 
     def show(self, state: str, why: str, ended_at: float | None = None) -> None:
         """Show the experiment as it is now; if it has ended, with its trials."""

@@ -451,7 +451,7 @@ class Runner:
             self._journal.end(how)
         finally:
             self._open.close()
-            self._live.end(how, str(self._error or "") if how == "failed" else self.experiment.why_stopped)
+            self._live.end(how, str(self._error or "") if how == "failed" else self.experiment.why_told)
         self._ended.set()
 
     def _fell(self, error: BaseException) -> None:

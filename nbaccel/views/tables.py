@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import device_labels, wording
 from nbaccel.views.device_labels import Labels
@@ -20,6 +22,9 @@ STATE_WORDS = ("running", "waiting", "failed", "cancelled", "finished")  # peopl
 NO_TASK = "No task yet. A remote function that is called makes one: f.remote()"
 NO_DEVICE = "This counts two logical ones: nbaccel.init(num_gpus=2)"
 NO_ACTOR = "No actor. A remote class that is called makes one: Counter.remote()"
+FREE = "○ free"
+TAKEN = "◼ taken"  # of a device that another program uses
+GONE = "its node has gone"  # why nobody holds a device
 _NOT_RESOURCES = ("node:", TYPE_PREFIX, "memory", "object_store_memory")
 
 
@@ -38,7 +43,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
 
     Devices that are found but not offered are included with `everything`.
     """
-    shown = [row for row in snapshot.devices if everything or row.offered]
+    shown = device_rows(snapshot, everything=everything)
     many_nodes = len({row.node_id for row in shown}) > 1
     columns = ("Node", "Device", "Model", "State", "In use", "Memory", "Held by")
     names = {node.node_id: node.name for node in snapshot.nodes}
@@ -48,6 +53,13 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
     hidden = {"Node"} if not many_nodes else set()
     hidden |= {"Memory"} if all(not row[5] for row in rows) else set()
     return without_columns(table, hidden)
+
+
+def device_rows(snapshot: Snapshot, *, everything: bool = False) -> list[DeviceRow]:
+    """The devices that views show; nobody holds one whose node has gone."""
+    gone = {node.node_id for node in snapshot.nodes if not node.alive}
+    shown = [row for row in snapshot.devices if everything or row.offered]
+    return [msgspec.structs.replace(row, holders=[], free_reason=GONE) if row.node_id in gone else row for row in shown]
 
 
 def actors(snapshot: Snapshot) -> Table:
@@ -113,23 +125,43 @@ def headline(snapshot: Snapshot) -> str:
     )
 
 
+def beside_busy(snapshot: Snapshot) -> str:
+    """What the first line does not say: "1 of 2 CPUs busy · 0.5 GPU free on shared ones"."""
+    shown = device_rows(snapshot)
+    kinds = dict.fromkeys(row.resource for row in shown) or {"CPU": None}
+    others = [
+        f"{wording.amount(total - free)} of {wording.amount_of(total, wording.plain(name))} busy"
+        for name, (free, total) in _sums(snapshot).items()
+        if name not in kinds
+    ]
+    left = {kind: sum(row.free for row in shown if row.resource == kind and row.holders) for kind in kinds}
+    shared = [
+        f"{wording.amount(free)} {wording.plain(kind)} free on shared ones" for kind, free in left.items() if free
+    ]
+    return wording.sentence([*others, *shared])
+
+
 def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
     """The free resources of all living nodes: "CPU 1 of 2 free · GPU 0.5 of 2 free".
 
     For a cluster that has `ended`, its resources: "CPU 2 · GPU 2".
     """
-    totals: dict[str, float] = {}
-    free: dict[str, float] = {}
+    return wording.sentence(
+        f"{wording.plain(name)} "
+        + (wording.amount(total) if ended else f"{wording.amount(free)} of {wording.amount(total)} free")
+        for name, (free, total) in _sums(snapshot).items()
+    )
+
+
+def _sums(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
+    """What is free of each resource on all living nodes, and all of it."""
+    sums: dict[str, tuple[float, float]] = {}
     for node in snapshot.nodes:
         for name, quantity in node.totals.items() if node.alive else ():
             if not name.startswith(_NOT_RESOURCES):
-                totals[name] = totals.get(name, 0) + quantity
-                free[name] = free.get(name, 0) + node.available.get(name, 0)
-    return wording.sentence(
-        f"{wording.plain(name)} "
-        + (wording.amount(total) if ended else f"{wording.amount(free[name])} of {wording.amount(total)} free")
-        for name, total in totals.items()
-    )
+                free, total = sums.get(name, (0.0, 0.0))
+                sums[name] = free + node.available.get(name, 0), total + quantity
+    return sums
 
 
 def task_counts(snapshot: Snapshot) -> str:
@@ -246,18 +278,17 @@ def device_state(row: DeviceRow) -> str:
     if not row.offered:
         return "– not offered"
     if row.free_reason and not row.holders:
-        return "◼ taken"
+        return "✕ gone" if row.free_reason == GONE else TAKEN
     if not row.holders:
-        return "○ free"
+        return FREE
     return "◐ shared" if row.free > 0 else "● held"
 
 
 def device_model(row: DeviceRow) -> str:
-    """The device's name, marked when there is no such hardware: "logical NVIDIA GPU", "NVIDIA A100 (simulated)"."""
-    name = wording.plain(row.name or row.type or row.family)
+    """The device's name, marked when there is no such hardware: "NVIDIA GPU (logical)", "NVIDIA A100 (simulated)"."""
+    name = wording.plain(row.name or row.type or row.family).removeprefix(f"{row.kind} ")
     profile = f" {wording.plain(row.profile)}" if row.profile else ""
-    marked = row.kind == "real" or row.kind in name.lower()
-    return f"{name}{profile}" if marked else f"{name}{profile} ({row.kind})"
+    return f"{name}{profile}" if row.kind == "real" else f"{name}{profile} ({row.kind})"
 
 
 def _device_cells(row: DeviceRow, snapshot: Snapshot, named: Labels) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ def _waiting(row: TaskRow, number: int, now: float) -> str:
 
 def _devices(snapshot: Snapshot, width: int, most: int, first: int) -> list[RenderableType]:
     """A line for each device, as many as there is room for, and a line that counts the others."""
-    everything = [row for row in snapshot.devices if row.offered]
+    everything = tables.device_rows(snapshot)
     if not everything:
         return [Text(" ".join(["No accelerator.", *map(wording.plain, snapshot.found)]), style="dim")]
     first = min(first, max(0, len(everything) - most))

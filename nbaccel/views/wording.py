@@ -103,6 +103,11 @@ def sentence(parts: Iterable[str]) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def amount_of(quantity: float, noun: str) -> str:
+    """As `count`, of a quantity: "2 CPUs", "0.5 GPUs"."""
+    return f"{amount(quantity)} {noun}" if quantity == 1 or noun.endswith("s") else f"{amount(quantity)} {noun}s"
+
+
 def count(number: int, noun: str) -> str:
     """`count(2, "node")` is "2 nodes"; a noun that ends in s stays as it is."""
     return f"{number} {noun}" if number == 1 or noun.endswith("s") else f"{number} {noun}s"

@@ -272,7 +272,7 @@ threading.Thread(target=run, daemon=True).start()
 @pytest.mark.slow
 def test_sixty_idle_seconds_with_a_view_in_sight_are_silent(opened: Callable[..., Any]) -> None:
     page = opened(START, "%accel_dashboard").run_all()
-    page.cockpit(1).get_by_text("GPU 2 of 2 free").wait_for()
+    page.cockpit(1).get_by_text("0 of 2 GPUs busy").wait_for()
     before = page.until_quiet(lambda: len(page.frames), 8.0)  # what was on its way arrives first
     page.page.wait_for_timeout(60_000)
     assert len(page.frames) == before, page.frames[before:][:3]
@@ -283,7 +283,7 @@ def test_a_shut_down_cluster_leaves_its_last_card_and_a_new_one_has_its_own(open
     page = opened(START, run, "%accel_shutdown", "%accel_init num_gpus=3 num_cpus=1").run_all()
     page.cockpit().get_by_text("2 running · 1 waiting").wait_for()
     page.page.locator(".jp-Stdin-input").press("Enter")
-    page.cockpit().get_by_text("GPU 3 of 3 free").wait_for()
+    page.cockpit().get_by_text("0 of 3 GPUs busy").wait_for()
     page.until(lambda: page.page.locator(".nbaccel-cockpit").count() == 1)
     last = page.page.locator(".jp-CodeCell").nth(0).locator(".nbaccel")
     last.get_by_text("Shut down at").first.wait_for()

@@ -90,7 +90,7 @@ def test_marimo_shows_the_cockpit_and_cancel_works(browser: Any, address: str) -
         page.goto(address)
         cockpit = page.locator(".nbaccel-cockpit")
         cockpit.get_by_role("button", name="Cancel first on GPU 0").click()
-        cockpit.get_by_text("GPU 2 of 2 free").wait_for()
+        cockpit.get_by_text("0 of 2 GPUs busy").wait_for()
         cockpit.get_by_role("tab", name="Tasks").click()
         cockpit.locator("tr[data-task]", has_text="first").get_by_text("⊘ cancelled").wait_for()
     finally:

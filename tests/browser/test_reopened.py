@@ -66,7 +66,7 @@ def test_a_notebook_that_was_saved_live_shows_its_cards_without_its_kernel(
 
 def test_a_card_of_another_kernel_stays_beside_a_live_one(opened: Callable[..., Any]) -> None:
     page = opened(START).run_all()
-    page.cockpit().get_by_text("GPU 2 of 2 free").wait_for()
+    page.cockpit().get_by_text("0 of 2 GPUs busy").wait_for()
     notebook = json.loads(page.save("nbaccel-place"))
     new = "%load_ext nbaccel\n%accel_init num_cpus=1 num_gpus=3"
     more = [
@@ -76,9 +76,9 @@ def test_a_card_of_another_kernel_stays_beside_a_live_one(opened: Callable[..., 
     notebook["cells"] += more
     page.end_kernel()
     again = opened(text=json.dumps(notebook)).run_all()
-    again.cockpit().get_by_text("GPU 3 of 3 free").wait_for()
+    again.cockpit().get_by_text("0 of 3 GPUs busy").wait_for()
     again.until(lambda: again.page.locator(".nbaccel-cockpit").count() == 1)
-    assert "GPU 2 of 2 free" in shown(again) and "as of 20" in shown(again)
+    assert "0 of 2 GPUs busy" in shown(again) and "as of 20" in shown(again)
 
 
 def test_after_a_shutdown_the_file_has_the_last_snapshot(opened: Callable[..., Any]) -> None:

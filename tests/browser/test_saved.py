@@ -49,7 +49,7 @@ def test_a_notebook_that_was_saved_from_the_page_shows_the_card(
     browser: Any, opened: Callable[..., Any], tmp_path: Path
 ) -> None:
     page = opened(*CELLS[:2]).run_all()
-    page.cockpit(1).get_by_text("GPU 2 of 2 free").wait_for()
+    page.cockpit(1).get_by_text("0 of 2 GPUs busy").wait_for()
     page.menu("File", "Save Notebook")
     page.until(lambda: sum("GPU 1" in output for output in page.saved()) == 2)  # a file that is read too early is none
     saved = tmp_path / "saved.ipynb"

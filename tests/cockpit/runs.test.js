@@ -9,7 +9,7 @@ import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 import { curveShape, FLOOR, HEIGHT, LEFT, WIDTH } from "../../nbaccel/notebook/runs/curve_shapes.js";
 import { runView } from "../../nbaccel/notebook/runs/run_views.js";
 import { viewOfRuns } from "../../nbaccel/notebook/runs/runs.js";
-import { reading, ticks } from "../../nbaccel/notebook/runs/scales.js";
+import { isLogarithmic, logTicks, reading, ticks } from "../../nbaccel/notebook/runs/scales.js";
 import { Element } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 
@@ -96,7 +96,7 @@ test("a curve stays within its drawing, has few round numbers, ticks for checkpo
   assert.ok(shape.levels.length <= 5 && shape.reports.length <= 6);
   assert.equal(shape.marks.length, 2);
   assert.equal(shape.best, shape.marks[0]);
-  assert.equal(shape.words, "loss over 8 reports: from 1 to 1e-07, between 1e-07 and 1, 2 checkpoints, the best one at report 3");
+  assert.equal(shape.words, "loss over 8 reports: from 1 to 1e-07, between 1e-07 and 1 on a logarithmic axis, 2 checkpoints, the best one at report 3");
 });
 
 test("a flat curve and one that fell below zero are drawn too", () => {
@@ -150,4 +150,10 @@ test("the cockpit has a tab for runs once there is one, and the compact form a l
   draw(root, view(NOW, false).brief(newState(false)).flat().filter(Boolean));
   assert.match(words(root.html()), /mnist ● running 1 min 10 s · 8 reports · loss 1e-07, accuracy 0.7 Stop/);
   assert.deepEqual(view(NOW, true).brief(newState(false)), []);
+});
+
+test("a loss has a logarithmic axis sooner and enough labels", () => {
+  assert.deepEqual([isLogarithmic(0.05, 1, "val_loss"), isLogarithmic(0.05, 1, "accuracy"), isLogarithmic(0, 1, "loss")], [true, false, false]);
+  assert.deepEqual(logTicks(0.05, 1).map(reading), ["0.1", "0.3", "1"]);
+  assert.deepEqual(logTicks(1e-7, 1).map(reading), ["1e-07", "1e-05", "0.001", "0.1"]);
 });

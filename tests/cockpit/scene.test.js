@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { drawDevices } from "../../nbaccel/notebook/cockpit/draw_devices.js";
 import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
+import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 import { age, amount, demandWords, plain, shortId, size, stateWord } from "../../nbaccel/notebook/cockpit/words.js";
 import { viewOfPast } from "../../nbaccel/notebook/past/past.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
@@ -17,11 +19,11 @@ const scene = (changes = {}, asked = {}) => {
 test("a device says which, how full, whose task and which cell", () => {
   const [first, second] = scene().devices;
   assert.equal(first.label, "GPU 0");
-  assert.deepEqual([first.model, first.mark], ["NVIDIA GPU", "logical"], "said once");
+  assert.equal(first.model, "NVIDIA GPU (logical)", "said once");
   assert.deepEqual([first.sign, first.state], ["●", "held"]);
   const [holder] = first.holders;
   assert.deepEqual([holder.name, holder.cell, holder.age, holder.pid, holder.part], ["train", "[7] line 3", "3 min 12 s", "pid 52", ""]);
-  assert.deepEqual([second.sign, second.state, second.mark], ["◐", "shared", ""]);
+  assert.deepEqual([second.sign, second.state], ["◐", "shared"]);
   assert.deepEqual(second.utilisation, { percent: 83.4, text: "83 %" });
   assert.deepEqual(second.memory, { percent: 15, text: "12 GiB of 80 GiB" });
   assert.equal(second.use, "half 0.25, Keeper 0.25");
@@ -136,8 +138,21 @@ test("only what has not ended can be cancelled, and peak memory is told", () => 
   assert.equal(byName.get("broken")?.peak, "3.0 MiB".replace(".0", ""));
 });
 
-test("memory and internal resources are not among what is free", () => {
-  assert.deepEqual(scene().resources, ["CPU 3 of 4 free", "GPU 0.5 of 2 free"]);
+test("the second line says what the first does not, without memory and internal resources", () => {
+  assert.deepEqual(scene().resources, ["1 of 4 CPUs busy", "0.5 GPU free on shared ones"]);
+  assert.deepEqual(scene({ devices: [busy().devices[0]] }).resources, ["1 of 4 CPUs busy"]);
+  assert.deepEqual(scene({ devices: [] }).resources.filter((words) => words.includes("CPU")), [], "the first line says it");
+  assert.deepEqual(scene({ ended: true }).resources, ["CPU 4", "GPU 2"]);
+});
+
+test("nobody holds a device whose node has gone", () => {
+  const nodes = [{ node_id: "n1", name: "one", totals: {}, available: {} }, { node_id: "n2", name: "two", alive: false }];
+  const [here, there] = busy().devices;
+  const shown = scene({ nodes, devices: [{ ...here, node_id: "n1" }, { ...there, node_id: "n2" }] }, { tab: "devices" });
+  assert.deepEqual(shown.devices.map((each) => [each.state, each.holders.length, each.reason]), [["held", 1, ""], ["gone", 0, "its node has gone"]]);
+  assert.deepEqual([shown.busy, shown.devicesFree, shown.devicesTaken], [["1 of 1 GPU busy"], 0, 0]);
+  const drawn = JSON.stringify(drawDevices(shown, newState(true)));
+  assert.ok(!drawn.includes("part taken"));
 });
 
 test("a name cannot hide control characters or turn the text around", () => {

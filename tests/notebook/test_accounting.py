@@ -30,7 +30,7 @@ def test_functions_cells_and_devices_are_rows_the_largest_first() -> None:
     assert ["train", "1", "", "10 s", "10", ""] in rows and ["[3] line 1", "1", "", "10 s", "10", ""] in rows
     assert ["<b>infer</b>", "1", "1", "4.0 s", "4", ""] in rows and ["[4] line 2", "1", "1", "4.0 s", "4", ""] in rows
     devices = [row for row in rows if row[0].startswith("GPU")]
-    assert devices == [["GPU 1", "4.0 s", "", "80 %"], ["GPU 0", "10 s", "", "50 %"]]
+    assert devices == [["GPU 1", "4.0 s", "idle 80 %"], ["GPU 0", "10 s", "idle 50 %"]]
 
 
 def test_a_column_of_failures_is_there_only_if_something_failed() -> None:

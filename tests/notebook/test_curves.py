@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree
 
-from nbaccel.notebook import curves
+import pytest
+
+from nbaccel.notebook import curves, trial_axes
 from nbaccel.notebook.curves import Series
 
 
@@ -38,3 +40,18 @@ def test_ticks_are_round_numbers_within_the_bounds() -> None:
 def test_a_flat_curve_and_a_single_moment_are_drawn() -> None:
     for points in ([(0, 2.0), (9, 2.0)], [(3, 2.0)]):
         assert _svg(curves.curve("loss", [Series("a", points, "#2f96e3")])).tag == "svg"
+
+
+def test_a_loss_has_a_logarithmic_axis_sooner_and_enough_labels() -> None:
+    assert curves.is_logarithmic(0.05, 1.0, "val_loss") and not curves.is_logarithmic(0.05, 1.0, "accuracy")
+    assert not curves.is_logarithmic(0.0, 1.0, "loss")
+    assert curves.log_ticks(0.05, 1.0) == pytest.approx([0.1, 0.3, 1.0])
+    assert curves.log_ticks(1e-7, 1.0) == pytest.approx([1e-7, 1e-5, 1e-3, 0.1])
+    points = [(1.0, 2.0), (2.0, 0.1)]
+    assert "log scale" in curves.curve("loss", [Series("one", points, "#123456")])
+    assert "log scale" not in curves.curve("speed", [Series("one", points, "#123456")])
+
+
+def test_whole_numbers_have_whole_labels() -> None:
+    assert [label for _, label in trial_axes.numbers([1.0, 2.0, 3.0]).labels] == ["1", "2", "3"]
+    assert "1.5" in [label for _, label in trial_axes.numbers([1.0, 2.5, 3.0]).labels]

@@ -311,7 +311,7 @@ def test_one_task_for_each_item(kernel: Kernel) -> None:
 def test_magics_answer_about_a_task_that_runs_and_one_that_waits(kernel: Kernel) -> None:
     kernel.run("busy = [holds.remote('end') for _ in range(2)]\nlater = holds.remote('end')")
     kernel.until(lambda: kernel.run("%accel_devices").text.count("holds (pid") == 2)
-    assert "GPU 0 of 2 free" in kernel.run("%accel_status").text
+    assert "2 of 2 GPUs busy" in kernel.run("%accel_status").text
     # A row of its own, or beside more than eight tasks of the function one row with its counts.
     assert re.search(r"holds .*waiting", kernel.run("%accel_tasks").text)
     assert "Both GPUs are busy: holds" in kernel.run("%accel_why later").text

@@ -170,3 +170,25 @@ def test_a_line_about_a_task_that_waits_changes_in_place_and_goes() -> None:
         ("update_display_data", ""),
     ]
     assert len({content["transient"]["display_id"] for _, content, _ in front.messages}) == 1
+
+
+def test_what_waits_of_a_cell_is_one_box_with_a_line_for_each_reason() -> None:
+    front = FrontEnd()
+    busy = "Both GPUs are busy: train on GPU 0 and GPU 1."
+    waits = [f"evaluate waits for 1 GPU. {busy}", "load waits for 2 arguments", f"score waits for 1 GPU. {busy}"]
+    for task, text in zip((b"t1", b"t2", b"t3"), waits, strict=True):
+        front.output.notice(Notice("waiting", text, _parent("a"), task))
+    front.output.notice(Notice("infeasible", "huge asks for 9 GPUs, but this machine has 2.", _parent("a"), b"t4"))
+    front.output.notice(Notice("waiting", "other waits for 1 GPU", _parent("b"), b"t5"))
+    front.output.notice(Notice("waiting", "", b"", b"t2"))
+    kinds = [kind for kind, _, _ in front.messages]
+    assert kinds == ["display_data", *["update_display_data"] * 3, "display_data", "update_display_data"]
+    ids = [content["transient"]["display_id"] for _, content, _ in front.messages]
+    assert ids[0] == ids[1] == ids[2] == ids[3] == ids[5] != ids[4]
+    shown = front.messages[-1][1]["data"]
+    assert shown["text/plain"].splitlines() == [
+        "nbaccel: huge asks for 9 GPUs, but this machine has 2.",
+        f"nbaccel: evaluate waits for 1 GPU; score waits for 1 GPU. {busy}",
+    ]
+    assert shown["text/html"].count("<p") == 2 and '<p class="nbaccel-attention">' in shown["text/html"]
+    assert shown["text/html"].count('<div class="nbaccel">') == 1

@@ -47,3 +47,9 @@ export function unrealDevices(rows) {
     return number ? [count(number, `${kind} device`)] : [];
   });
 }
+
+/** "NVIDIA A100", "NVIDIA GPU (logical)". @param {DeviceRow} row */
+export function modelWords(row) {
+  const [name, kind] = [plain(row.name || row.type || row.family), row.kind ?? "real"];
+  return [name.startsWith(`${kind} `) ? name.slice(kind.length + 1) : name, !row.parent && plain(row.profile), kind !== "real" && `(${kind})`].filter(Boolean).join(" ");
+}

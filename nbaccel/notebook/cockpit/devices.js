@@ -1,7 +1,8 @@
 // Devices as a person reads them: which, how full, whose task, which cell.
 
 import { colourOf } from "./colours.js";
-import { deviceLabels, unrealDevices } from "./device_labels.js";
+import { deviceLabels, modelWords, unrealDevices } from "./device_labels.js";
+import { goneNodes, whereItIs } from "./gone.js";
 import { ownerOf } from "./owners.js";
 import { linesOf } from "./readings.js";
 import { age, amount, plain, size } from "./words.js";
@@ -36,7 +37,6 @@ const LINES_BEYOND = 1; // lines of tiles that are drawn above and below what is
  * @property {string} label
  * @property {string} node "" where there is only one
  * @property {string} model
- * @property {string} mark "logical" or "simulated"; "" for real ones
  * @property {string} sign
  * @property {string} state
  * @property {string} use what its bar says, in words
@@ -53,7 +53,9 @@ const LINES_BEYOND = 1; // lines of tiles that are drawn above and below what is
 /** The devices as far as they are in sight, and what is said of all of them; without `asked` only the latter.
  * @param {Snapshot} snapshot @param {number} now @param {import("./scene.js").Asked | null} asked */
 export function devicesOf(snapshot, now, asked) {
-  const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+  const gone = goneNodes(snapshot);
+  const all = (snapshot.devices ?? []).map((row) => whereItIs(row, gone));
+  const rows = all.filter((row) => row.offered !== false);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
   const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
   const view = (/** @type {DeviceRow} */ row) => ({
@@ -63,7 +65,7 @@ export function devicesOf(snapshot, now, asked) {
   const { first, last } = tilesInSight(rows.length, asked?.tiles);
   const drawn = rows.slice(first, last);
   const chosen = asked?.device ? rows.find((row) => deviceKey(row) === asked.device) : null;
-  const labels = deviceLabels(rows.some((row) => row.parent) ? (snapshot.devices ?? []) : chosen ? [...drawn, chosen] : drawn);
+  const labels = deviceLabels(rows.some((row) => row.parent) ? all : chosen ? [...drawn, chosen] : drawn);
   return {
     devices: asked ? drawn.map(view) : [],
     devicesBefore: first,
@@ -72,7 +74,7 @@ export function devicesOf(snapshot, now, asked) {
     chosenDevice: chosen ? view(chosen) : null,
     heldBy: heldBy(rows, snapshot),
     devicesFree: rows.filter((row) => !row.holders?.length && !row.free_reason).length,
-    devicesTaken: rows.filter((row) => !row.holders?.length && row.free_reason).length,
+    devicesTaken: rows.filter((row) => !row.holders?.length && row.free_reason && !row.gone).length,
   };
 }
 
@@ -119,8 +121,7 @@ function deviceView(row, label, node, snapshot, now) {
     label,
     title: row.parent ? plain(row.id) : "",
     node,
-    model: [unmarked(plain(row.name || row.type || row.family), row), row.parent ? "" : plain(row.profile)].filter(Boolean).join(" · "),
-    mark: (row.kind ?? "real") === "real" ? "" : (row.kind ?? ""),
+    model: modelWords(row),
     sign,
     state,
     use: useWords(holders),
@@ -133,15 +134,11 @@ function deviceView(row, label, node, snapshot, now) {
   };
 }
 
-/** The name of a device's model without the mark that a chip says. @param {string} model @param {DeviceRow} row */
-function unmarked(model, row) {
-  return model.startsWith(`${row.kind} `) ? model.slice(`${row.kind} `.length) : model;
-}
-
 /** @param {DeviceRow} row @returns {[string, string]} */
 function deviceState(row) {
   const held = row.holders?.length;
   if (row.over) return ["–", "given back"];
+  if (row.gone) return ["✕", "gone"];
   if (row.free_reason && !held) return ["◼", "taken"];
   if (!held) return ["○", "free"];
   return (row.free ?? 1) > 0 ? ["◐", "shared"] : ["●", "held"];

@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { button, nameOf } from "./draw_parts.js";
-import { heldWords, shareBar } from "./draw_held.js";
+import { heldWords, shareBar, taken } from "./draw_held.js";
 import { alike } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -25,7 +25,7 @@ export function drawCard(scene, state) {
 function strip(scene) {
   const { deviceTotal, devices, ended } = scene;
   if (!deviceTotal) return h("span", { class: "has quiet", title: [...scene.found, "nbaccel.init(num_gpus=2)"].join(" ") }, ["No accelerator.", ...scene.found, "This counts two logical ones: "].join(" "), h("code", {}, "nbaccel.init(num_gpus=2)"));
-  if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal} × ${scene.sameModel || deviceTotal === 1 ? [devices[0].model, devices[0].mark && `(${devices[0].mark})`].filter(Boolean).join(" ") : "devices"}.`);
+  if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal} × ${scene.sameModel || deviceTotal === 1 ? devices[0].model : "devices"}.`);
   if (deviceTotal > MOST_CHIPS) return [shareBar(scene), h("span", { class: "has", title: scene.heldBy.map(({ name, number }) => `${name} × ${number}`).join(", ") }, heldWords(scene))];
   return devices.map((device) => deviceChip(device, deviceTotal));
 }
@@ -38,7 +38,7 @@ function deviceChip(device, total) {
     h("span", { class: "quiet" }, said[at].slice(holder.name.length))]).flat();
   return h("span", { key: device.key, class: total > NAMED_IN_FULL ? "device many" : "device", "data-device": label, title: [label, ...(holders.length ? said : [reason || state])].join(", ") },
     h("span", { class: "label" }, total > NAMED_IN_FULL ? label.replace(/^\S+ /, "") : label),
-    h("span", { class: "bar", "aria-hidden": "true" }, holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` })), !holders.length && reason && h("span", { class: "part taken" })),
+    h("span", { class: "bar", "aria-hidden": "true" }, holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` })), !holders.length && taken(device)),
     h("span", { class: "has" }, holders.length ? held : h("span", { class: "quiet" }, reason ? `${state}: ${reason}` : state)));
 }
 

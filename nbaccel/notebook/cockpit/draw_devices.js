@@ -1,7 +1,8 @@
 // The Devices view: one table row for each device, with a bar in its holders' colours.
 
 import { h } from "./dom.js";
-import { chip, empty, endButton, nameOf, table } from "./draw_parts.js";
+import { empty, endButton, nameOf, table } from "./draw_parts.js";
+import { taken } from "./draw_held.js";
 import { between, spark } from "./draw_spark.js";
 import { drawTiles } from "./draw_tiles.js";
 
@@ -25,8 +26,7 @@ export function drawDevices(scene, state) {
 /** What the devices are, said once where they are alike; else each row says it. @param {Scene} scene */
 function models({ sameModel, deviceTotal, devices }) {
   if (!sameModel) return null;
-  const [{ model, mark }] = devices;
-  return h("p", { class: "quiet small models", key: "models" }, `${deviceTotal} × ${model} `, mark && chip(mark));
+  return h("p", { class: "quiet small models", key: "models" }, `${deviceTotal} × ${devices[0].model}`);
 }
 
 /** @param {DeviceView[]} devices @param {Scene} scene @param {State} state */
@@ -34,21 +34,21 @@ function rows(devices, scene, state) {
   const measured = devices.some((device) => device.utilisation || device.memory);
   const several = devices.some((device) => device.node);
   const said = scene.sameModel;
-  const columns = ["Device", ...(several ? ["Node"] : []), scene.ended ? "State" : "In use", ...(measured ? ["Load, memory, power"] : []), ...(scene.ended ? [] : ["Held by"])];
-  return table("Devices", columns, devices.map((device) => row(device, { several, measured, said }, scene, state)));
+  const held = !scene.ended && devices.some((device) => device.holders.length || device.reason);
+  const columns = ["Device", ...(several ? ["Node"] : []), scene.ended ? "State" : "In use", ...(measured ? ["Load, memory, power"] : []), ...(held ? ["Held by"] : [])];
+  return table("Devices", columns, devices.map((device) => row(device, { several, measured, said, held }, scene, state)));
 }
 
-/** @param {DeviceView} device @param {{several: boolean, measured: boolean, said: boolean}} shown @param {Scene} scene @param {State} state */
-function row(device, { several, measured, said }, scene, state) {
+/** @param {DeviceView} device @param {{several: boolean, measured: boolean, said: boolean, held: boolean}} shown @param {Scene} scene @param {State} state */
+function row(device, { several, measured, said, held }, scene, state) {
   return h(
     "tr",
     { key: device.key, "data-device": device.label },
-    h("th", { scope: "row", title: device.title || null }, h("span", { class: "label" }, device.label), !said && device.mark && chip(device.mark),
-      !said && h("span", { class: "quiet small model" }, device.model)),
+    h("th", { scope: "row", title: device.title || null }, h("span", { class: "label" }, device.label), !said && h("span", { class: "quiet small model" }, device.model)),
     several && h("td", { class: "quiet" }, device.node),
     h("td", { class: "use" }, !scene.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
     measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device, device.utilisation), meter("memory", device, device.memory), device.power && meter("power", device, device.power)),
-    !scene.ended && h("td", { class: "holders" }, holders(device, scene, state)),
+    held && h("td", { class: "holders" }, holders(device, scene, state)),
   );
 }
 
@@ -57,7 +57,7 @@ function useBar(device) {
   const parts = device.holders.map((holder) =>
     h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
   );
-  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts.length || !device.reason ? parts : h("span", { class: "part taken" }));
+  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts, !parts.length && taken(device));
 }
 
 /** A measured value with its last two minutes; without these as a bar. @param {"utilisation" | "memory" | "power"} what
@@ -68,7 +68,7 @@ function meter(what, device, value) {
   const name = `${device.label} ${what}`;
   const levels = device.lines?.[what];
   const said = { title: [what, between(levels)].filter(Boolean).join(": ") };
-  const drawn = levels ? spark([{ levels, kind: "area" }]) : h("span", { class: "part", style: `width:${percent}%` });
+  const drawn = levels ? spark([{ levels, kind: what === "utilisation" ? "area" : "line" }]) : h("span", { class: "part", style: `width:${percent}%` });
   const scale = what === "power" ? { role: "img", "aria-label": `${name} ${value.text}` }
     : { role: "meter", "aria-label": name, "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": percent, "aria-valuetext": value.text };
   return h("div", { class: "measure", ...said }, what === "power" && !levels ? null : h("div", { class: levels ? "trend" : "bar", ...scale }, drawn),

@@ -55,11 +55,11 @@ function header(scene, state) {
       firstLine(scene),
       scene.ended && h("span", { class: "chip" }, scene.ended),
       scene.alerts.length > 0 && h("button", { type: "button", class: "chip urgent", "data-act": "tab", "data-tab": "alerts" }, h("span", { "aria-hidden": "true" }, "⚠ "), count(scene.alerts.length, "alert")),
-      button(state.details ? "Less" : "Details", { "data-act": "details", "aria-expanded": String(state.details), class: "aside" })),
+      h("button", { type: "button", "data-act": "details", "aria-expanded": String(state.details), class: "aside" }, "Details", h("span", { "aria-hidden": "true" }, state.details ? " ▴" : " ▾"))),
     h("div", { class: "one-line quiet", title: scene.title.join(" · ") }, h("span", { class: "has" }, secondLine(scene, state).join(" · "))));
 }
 
-/** What is free; the card, which names no models, also says where there is no such hardware. @param {Scene} scene @param {State} state */
+/** What else is busy; the card, which names no models, also says where there is no such hardware. @param {Scene} scene @param {State} state */
 function secondLine(scene, state) {
   if (!scene.resources.length) return scene.title;
   return state.details || state.listed ? scene.resources : [...scene.resources, ...scene.unrealDevices];

@@ -16,6 +16,11 @@ export function heldWords({ heldBy, devicesFree, devicesTaken, ended }) {
   return [names.length ? "Held by " : "Nobody holds one", ...names, more, others];
 }
 
+/** What a bar shows of a device that others have. @param {import("./devices.js").DeviceView} device */
+export function taken({ state }) {
+  return state === "taken" && h("span", { class: "part taken" });
+}
+
 /** @param {Scene} scene */
 export function shareBar({ heldBy, deviceTotal, devicesTaken }) {
   const part = (/** @type {string} */ kind, /** @type {number} */ share) => h("span", { key: kind, class: `part ${kind}`, style: `width:${Math.round(1000 * share / deviceTotal) / 10}%` });

@@ -54,11 +54,6 @@ export function endButton(act, whom, label, state) {
     button(`${VERBS[act]} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${VERBS[act]} ${name} of ${owner} all the same` }));
 }
 
-/** @param {string} text */
-export function chip(text) {
-  return h("span", { class: "chip" }, text);
-}
-
 /** What would be here, and the line of code that makes it appear. @param {string} text @param {string} [code] */
 export function empty(text, code) {
   return h("p", { class: "quiet empty", key: "empty" }, text, code && " ", code && h("code", {}, code));

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { button, cell, empty, endButton, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
 import { cancel, moreLine } from "./draw_tables.js";
 import { logRow } from "./log.js";
-import { grouped, inSight } from "./task_rows.js";
+import { grouped, tasksInSight } from "./task_rows.js";
 import { STATES } from "./tasks.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -13,11 +13,9 @@ import { STATES } from "./tasks.js";
 /** @typedef {import("./task_rows.js").Row} Row */
 /** @typedef {import("./task_rows.js").Group} Group */
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{peak: boolean, why: boolean}} Filled which columns have something to say */
 
 /** @param {Scene} scene @param {State} state */
 export function drawTasks(scene, state) {
-  const filled = { peak: scene.tasks.some((task) => task.peak), why: scene.tasks.some((task) => task.why) };
   state.order = scene.tasks.map((task) => task.id);
   /** @type {Row[]} */
   const rows = state.sort.column ? scene.tasks.map((task) => ({ task, inGroup: false })) : grouped(scene.tasks, state.open);
@@ -25,26 +23,26 @@ export function drawTasks(scene, state) {
   const unsent = scene.foundInAll ? hidden : scene.taskTotal - scene.taskRows;
   return [
     filters(scene, state),
-    rows.length ? tableOf(rows, filled, scene, state) : nothingFound(scene),
+    rows.length ? tableOf(rows, scene, state) : nothingFound(scene),
     unsent > 0 && moreLine(`${scene.tasks.length} of ${scene.foundInAll ? scene.tasksFound : scene.taskTotal} tasks are here`, state),
   ];
 }
 
-/** @param {Row[]} rows @param {Filled} filled @param {Scene} scene @param {State} state */
-function tableOf(rows, filled, scene, state) {
+/** @param {Row[]} rows @param {Scene} scene @param {State} state */
+function tableOf(rows, scene, state) {
+  const peak = scene.tasks.some((task) => task.peak);
   const columns = [
     { name: "Task", sort: "task" }, { name: "State", sort: "state" }, { name: "Devices", sort: "devices" }, "Cell",
     { name: "Started", sort: "started" }, { name: "Took", sort: "took" },
-    ...(filled.peak ? ["Peak"] : []), ...(filled.why ? ["Why"] : []), "",
+    ...(peak ? ["Peak"] : []), "",
   ];
-  const { first, last } = inSight(rows.length, state.scrolled);
+  const { first, last, above, below } = tasksInSight(rows, state.scrolled);
   const drawn = rows.slice(first, last).flatMap((row) => {
     if ("group" in row) return [groupRow(row.group, columns.length, scene, state)];
-    const shape = knownRow(row.task, row.inGroup, filled, scene, state);
-    return state.log?.id === row.task.id ? [shape, logRow(state, columns.length)] : [shape];
+    const shapes = knownRow(row.task, row.inGroup, peak, columns.length, scene, state);
+    return state.log?.id === row.task.id ? [...shapes, logRow(state, columns.length)] : shapes;
   });
-  const { row } = state.scrolled;
-  return table("Tasks", columns, [gap("above", first * row), ...drawn, gap("below", (rows.length - last) * row)].filter(Boolean), { rows: rows.length, sort: state.sort });
+  return table("Tasks", columns, [gap("above", above), ...drawn, gap("below", below)].filter(Boolean), { rows: rows.length, sort: state.sort });
 }
 
 /** The place of rows that are not drawn. @param {string} where @param {number} height @returns {any} */
@@ -73,26 +71,32 @@ function groupRow(group, columns, scene, state) {
       !scene.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
 }
 
-/** The row as it was drawn last, if nothing in it has changed: of hundreds, few change between two snapshots.
- * @param {TaskView} task @param {boolean} inGroup @param {Filled} filled @param {Scene} scene @param {State} state */
-function knownRow(task, inGroup, filled, scene, state) {
-  const content = [...Object.values(task), inGroup, filled.peak, filled.why, scene.ended, state.asked.has(task.id), state.doubted === task.id, state.log?.id === task.id].join("\n");
+/** The row, and the line below it, as drawn last if nothing in them has changed: of hundreds, few change between two snapshots.
+ * @param {TaskView} task @param {boolean} inGroup @param {boolean} peak whether there is such a column @param {number} columns
+ * @param {Scene} scene @param {State} state @returns {any[]} */
+function knownRow(task, inGroup, peak, columns, scene, state) {
+  const content = [...Object.values(task), inGroup, columns, scene.ended, state.asked.has(task.id), state.doubted === task.id, state.log?.id === task.id].join("\n");
   const known = state.rows.get(task.id);
   if (known?.content === content) return known.shape;
-  const shape = taskRow(task, inGroup, filled, scene, state);
+  const row = taskRow(task, inGroup, peak, scene, state);
+  const shape = task.why ? [row, reasonRow(task, columns)] : [row];
   state.rows.set(task.id, { content, shape });
   return shape;
 }
 
-/** @param {TaskView} task @param {boolean} inGroup @param {Filled} filled @param {Scene} scene @param {State} state */
-function taskRow(task, inGroup, filled, scene, state) {
+/** Why it waits or failed, on a line of its own. @param {TaskView} task @param {number} columns */
+function reasonRow(task, columns) {
+  return h("tr", { key: `why/${task.id}`, class: "reason" }, h("td", { colspan: columns }, h("span", { class: "quiet", title: task.why }, task.why)));
+}
+
+/** @param {TaskView} task @param {boolean} inGroup @param {boolean} peak @param {Scene} scene @param {State} state */
+function taskRow(task, inGroup, peak, scene, state) {
   const below = [`#${task.short}`, task.pid && `pid ${task.pid}`].filter(Boolean).join(" · ");
   return h("tr", { key: task.id, "data-task": task.id, class: inGroup ? "inner" : null },
     h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
     stateCell(task.sign, task.state, task.colour),
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), whereCell(task.cell, state),
-    cell(task.started, "nowrap"), tookCell(task.took), filled.peak && cell(task.peak, "nowrap"),
-    filled.why && cell(task.why && h("span", { class: "two-lines", title: task.why }, task.why), task.why ? "why" : ""),
+    cell(task.started, "nowrap"), tookCell(task.took), peak && cell(task.peak, "nowrap"),
     cell([cancel(task, scene, state), task.retryable && state.retries && !scene.ended && endButton("retry", task, `#${task.short}`, state), logs(task, scene, state)], "acts"));
 }
 

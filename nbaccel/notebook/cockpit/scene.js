@@ -1,6 +1,7 @@
 // From a snapshot to everything that a view draws: a pure function, and the only place that knows what a snapshot means.
 
 import { devicesOf } from "./devices.js";
+import { goneNodes } from "./gone.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
 import { ordered } from "./task_rows.js";
@@ -36,7 +37,7 @@ export function sceneOf(given, asked, now) {
     endedAt: ended && `${given.lost ? "This was known" : given.runtime.shared ? "Left" : "Shut down"} at ${clock(given.time ?? now, now)}.`,
     counts,
     busy: ended ? [] : busyOf(snapshot),
-    resources: resourcesOf(snapshot, ended !== ""),
+    resources: ended ? resourcesOf(snapshot, true) : besideOf(snapshot),
     tabs: tabsOf(snapshot, counts, runs),
     ...devicesOf(snapshot, now, tab === "devices" ? asked : null),
     found: (snapshot.found ?? []).map(plain),
@@ -85,7 +86,7 @@ function titleOf(snapshot) {
 function busyOf(snapshot) {
   /** @type {Map<string, {held: number, all: number}>} */
   const kinds = new Map();
-  const gone = new Set((snapshot.nodes ?? []).filter((node) => node.alive === false).map((node) => node.node_id));
+  const gone = goneNodes(snapshot);
   for (const row of snapshot.devices ?? []) {
     if (row.offered === false || gone.has(row.node_id ?? "")) continue;
     const kind = kinds.get(row.resource) ?? { held: 0, all: 0 };
@@ -99,9 +100,27 @@ function busyOf(snapshot) {
   return sum("totals") ? [`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`] : [];
 }
 
+/** What the first line does not say: "1 of 2 CPUs busy", "0.5 GPU free on shared ones". @param {Snapshot} snapshot @returns {string[]} */
+function besideOf(snapshot) {
+  const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
+  const kinds = new Set(rows.length ? rows.map((row) => row.resource) : ["CPU"]);
+  const others = [...sumsOf(snapshot)].filter(([name]) => !kinds.has(name)).map(([name, [free, all]]) => `${amount(all - free)} of ${count(+amount(all), plain(name))} busy`);
+  const gone = goneNodes(snapshot);
+  const shared = [...kinds].map((kind) => {
+    const left = rows.reduce((sum, row) => sum + (row.resource === kind && row.holders?.length && !gone.has(row.node_id ?? "") ? (row.free ?? 1) : 0), 0);
+    return left > 0 ? `${amount(left)} ${plain(kind)} free on shared ones` : "";
+  });
+  return [...others, ...shared.filter(Boolean)];
+}
+
 /** "CPU 1 of 2 free", summed over living nodes; "CPU 2" of a cluster that has ended.
  * @param {Snapshot} snapshot @param {boolean} [ended] @returns {string[]} */
 function resourcesOf(snapshot, ended) {
+  return [...sumsOf(snapshot)].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
+}
+
+/** What is free of each resource, and all of it. @param {Snapshot} snapshot @returns {Map<string, [number, number]>} */
+function sumsOf(snapshot) {
   /** @type {Map<string, [number, number]>} */
   const sums = new Map();
   for (const node of snapshot.nodes ?? []) {
@@ -111,7 +130,7 @@ function resourcesOf(snapshot, ended) {
       sums.set(name, [free + (node.available?.[name] ?? 0), all + total]);
     }
   }
-  return [...sums].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
+  return sums;
 }
 
 /** @param {Snapshot} snapshot @param {Record<string, number>} counts @param {import("./types.js").RunsView} [runs] @returns {TabView[]} */

@@ -24,18 +24,19 @@ export function watchSight(root, state, redraw) {
   return listening(root, scrolled, moved);
 }
 
-/** The height of a row as it was drawn, for the room that rows out of sight take, and where the region stands.
+/** The heights of rows and of reasons as they were drawn, for the room that rows out of sight take, and where the region stands.
  * @param {HTMLElement} root @param {State} state @returns {boolean} whether it has to be drawn again */
 export function measure(root, state) {
   const region = root.querySelector(TASKS);
-  const rows = region?.querySelectorAll("tr[data-task]");
-  if (!region || !rows?.length) return false;
+  if (!region?.querySelector("tr[data-task]")) return false;
   const before = state.scrolled;
-  const first = /** @type {HTMLElement} */ (rows[0]).getBoundingClientRect();
-  const last = /** @type {HTMLElement} */ (rows[rows.length - 1]).getBoundingClientRect();
-  const log = region.querySelector(".logrow")?.getBoundingClientRect().height ?? 0;
-  const row = (last.bottom - first.top - (region.querySelector(".logrow ~ tr[data-task]") ? log : 0)) / rows.length;
-  const same = row < 8 || Math.abs(row - before.row) < 4;
-  state.scrolled = { top: region.scrollTop, height: Math.max(region.clientHeight, 100), row: same ? before.row : row };
+  const heights = (/** @type {string} */ which) => [...region.querySelectorAll(which)].map((each) => each.getBoundingClientRect().height);
+  const mean = (/** @type {number[]} */ all, /** @type {number} */ known) => {
+    const now = all.reduce((sum, each) => sum + each, 0) / all.length;
+    return now > 8 && Math.abs(now - known) >= 4 ? now : known; // none, and a pixel or two, change nothing
+  };
+  const [row, reason] = [mean(heights("tr[data-task]"), before.row), mean(heights("tr.reason"), before.reason)];
+  const same = row === before.row && reason === before.reason;
+  state.scrolled = { top: region.scrollTop, height: Math.max(region.clientHeight, 100), row, reason };
   return !same || Math.abs(state.scrolled.top - before.top) > 1;
 }

@@ -4,6 +4,7 @@ export const LAST_MINUTE = 60; // seconds of the timeline
 export const WHOLE_RUN = 0; // as long as what is known of
 
 /** @typedef {import("./types.js").Filter} Filter */
+/** @typedef {{top: number, height: number, row: number, reason: number}} Scrolled reason: the height of a line that says why */
 
 /**
  * @typedef {object} State
@@ -17,7 +18,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {string[]} order ids of tasks as they were drawn last
  * @property {Set<string>} open functions whose tasks are shown one by one
  * @property {string} device the key of the device whose tile was clicked
- * @property {{top: number, height: number, row: number}} scrolled of the tasks, as measured on the page
+ * @property {Scrolled} scrolled of the tasks, as measured on the page
  * @property {Map<string, {top: number, height: number, row: number}>} sights of other tables of many rows, likewise
  * @property {import("./devices.js").TilesInSight | undefined} tiles likewise, where there are too many to draw them all
  * @property {string} heldSight the table under the pointer, whose order stands still
@@ -29,7 +30,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {{width: number, left: number, right: number}} lanes where they were drawn last, in pixels
  * @property {number} room pixels from side to side
  * @property {{bar: string, style: string}} hover the bar under the pointer, and where its card is
- * @property {Map<string, {content: string, shape: import("./dom.js").Shape, of?: any}>} rows of tasks, as they were drawn last
+ * @property {Map<string, {content: string, shape: any, of?: any}>} rows of tasks and tiles, as they were drawn last
  * @property {Set<string>} asked ids that have been asked to end
  * @property {string} doubted id of another notebook's task or actor that is to be ended, until that is confirmed
  * @property {import("./types.js").Found | null} found what passes the filter, of all tasks
@@ -57,7 +58,7 @@ export function newState(details) {
     order: [],
     open: new Set(),
     device: "",
-    scrolled: { top: 0, height: 460, row: 46 },
+    scrolled: { top: 0, height: 460, row: 46, reason: 23 },
     sights: new Map(),
     tiles: undefined,
     heldSight: "",

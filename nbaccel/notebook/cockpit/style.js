@@ -72,12 +72,14 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}
 & .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}
 & .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
+& .tile.gone{border-style:dashed;color:var(--quiet)}& .tile.gone .bar{visibility:hidden}
 & .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}
 & .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}
 & .tile .bar{width:100%;height:8px}
 & .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
 & .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
-& .scroll{overflow:auto;max-height:460px;margin-top:6px}
+& .scroll{overflow:auto;max-height:600px;margin-top:6px;background:linear-gradient(transparent,var(--ground) 70%) bottom/100% 48px no-repeat local,
+linear-gradient(transparent,var(--line)) bottom/100% 12px no-repeat scroll}
 & .scroll.whole{max-height:none}
 & select{max-width:24ch}
 & table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
@@ -92,8 +94,8 @@ position:sticky;top:0;background:var(--ground);z-index:1}
 & th[scope=row]>*+*{margin-left:8px}
 & .label,& .name{font-weight:600}
 & .why{min-width:15em;overflow-wrap:anywhere}
-& .two-lines{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;overflow:hidden}
-& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px;position:sticky;right:0;background:var(--ground)}
+& tr.reason td{border:0!important;padding:0 0 5px;max-width:0}& tr.reason span{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px}
 & .acts button+button{margin-left:4px}
 & .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
 outline:1px solid var(--edge);outline-offset:-1px}
@@ -113,7 +115,8 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .spark .dots{stroke-dasharray:1 3}
 & .tile .spark{height:14px;margin-top:4px}
 & td.number{white-space:nowrap}
-& td.share .bar{width:100%;min-width:60px;max-width:220px;height:8px}
+& .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}
+& td.share .bar{display:inline-flex;width:60%;min-width:60px;max-width:220px;height:8px}
 & .bar.plain .part{background:var(--edge)}
 & .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
@@ -162,7 +165,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 @container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}
 & td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
 & th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
-& .model,& .measure .bar{display:none}
+& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}
 & thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 & table,& tbody{display:block}
 & tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
@@ -170,8 +173,9 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}
 & tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
 & tbody tr td:empty{display:none}
+& tbody tr.reason{border:0!important;padding:0 0 5px}& tr.reason td{max-width:none;flex:1 0 100%}& tr.reason span{white-space:normal}
 & tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
-& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto;position:static}
+& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}
 & tbody tr td{overflow-wrap:anywhere}
 & td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
 & tr.gap{padding:0;border:0!important}}

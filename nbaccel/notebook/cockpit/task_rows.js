@@ -89,6 +89,18 @@ export function alike(waiting) {
   return [...groups.values()].sort((a, b) => b.number - a.number);
 }
 
+/** Which rows of tasks are drawn, and the height of the others; a reason takes a line more.
+ * @param {Row[]} rows @param {import("./state.js").Scrolled} scrolled */
+export function tasksInSight(rows, { top, height, row, reason }) {
+  let all = 0;
+  const ends = rows.map((each) => (all += "task" in each && each.task.why ? row + reason : row));
+  const at = (/** @type {number} */ y) => (all > y ? ends.findIndex((end) => end > y) : rows.length);
+  const start = at(Math.min(top, all - height));
+  const first = Math.max(0, start - OVERSCAN);
+  const last = Math.min(rows.length, at(top + height) + 2 * OVERSCAN - (start - first));
+  return { first, last, above: ends[first - 1] ?? 0, below: all - (ends[last - 1] ?? 0) };
+}
+
 /** Which of so many rows are drawn, from where the person has scrolled to; heights are measured on the page.
  * @param {number} number @param {{top: number, height: number, row: number}} scrolled @returns {{first: number, last: number}} */
 export function inSight(number, scrolled) {

@@ -38,6 +38,7 @@
  * @property {Holder[]} [holders]
  * @property {Metrics | null} [metrics]
  * @property {boolean} [over] its cluster has ended
+ * @property {boolean} [gone] its node has; only the page says it
  *
  * @typedef {object} NodeRow
  * @property {string} node_id

@@ -15,7 +15,7 @@ export function drawAccounts({ accounts }) {
     nothing || h("p", { key: "total" }, h("strong", {}, accounts.total)),
     functions.length > 0 && used("By function", "Function", functions),
     cells.length > 0 && used("By cell", "Cell", cells),
-    devices.length > 0 && table("By device", ["Device", "Held", "Held share", "Idle"], devices.map(heldRow)),
+    devices.length > 0 && onGrid("By device", ["Device", "Held", "Held share"], devices.map(heldRow)),
     more > 0 && h("p", { class: "quiet more", key: "more" }, `and ${more} more rows`),
   ];
 }
@@ -23,14 +23,21 @@ export function drawAccounts({ accounts }) {
 /** @param {string} title @param {string} what @param {AccountView[]} rows */
 function used(title, what, rows) {
   const failed = rows.some((row) => row.failed);
-  return table(title, [what, "Runs", ...(failed ? ["Failed"] : []), "Took in all", "Device-seconds", "Share"], rows.map((row) =>
+  return onGrid(title, [what, "Runs", ...(failed ? ["Failed"] : []), "Took in all", "Device-seconds", "Share"], rows.map((row) =>
     h("tr", { key: row.key }, h("th", { scope: "row" }, row.colour < 0 ? null : h("span", { class: `swatch c${row.colour}`, "aria-hidden": "true" }), nameOf(row.name)),
       number("runs", row.runs), failed && number("failed", row.failed), number("took", row.took), number("device-s", row.used), cell(share(row.share, row.colour), "share"))));
 }
 
+/** Tables of one grid. @param {string} title @param {string[]} columns @param {any[]} rows */
+function onGrid(title, columns, rows) {
+  const shown = table(title, columns, rows);
+  return { ...shown, props: { ...shown.props, class: "scroll accounts" } };
+}
+
 /** @param {HeldView} row */
 function heldRow(row) {
-  return h("tr", { key: row.key }, h("th", { scope: "row" }, h("span", { class: "label" }, row.label)), number("held", row.held), cell(share(row.share, -1), "share"), number("idle", row.idle));
+  return h("tr", { key: row.key }, h("th", { scope: "row" }, h("span", { class: "label" }, row.label)), number("held", row.held),
+    cell([share(row.share, -1), h("span", { class: "small" }, ` idle ${row.idle}`)], "share"));
 }
 
 /** A number; on a narrow page, where the columns have no heads, with its own. @param {string} head @param {string} words */

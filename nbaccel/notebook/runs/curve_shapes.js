@@ -19,7 +19,7 @@ export function curveShape(curve, checkpoints) {
   const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
   const [first, last] = [xs[0], xs[xs.length - 1]];
   const [low, high] = [Math.min(...ys), Math.max(...ys)];
-  const isLog = isLogarithmic(low, high);
+  const isLog = isLogarithmic(low, high, curve.name);
   const height = isLog ? Math.log10 : (/** @type {number} */ value) => value;
   const [bottom, top] = [height(low), height(high)];
   const x = (/** @type {number} */ report) => round(LEFT + ((report - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT));
@@ -28,7 +28,7 @@ export function curveShape(curve, checkpoints) {
   const best = marks.find((mark) => mark.best);
   const name = plain(curve.name);
   return {
-    name,
+    name, isLog,
     last: reading(ys[ys.length - 1]),
     line: points.map(([report, value], index) => `${index ? "L" : "M"}${x(report)} ${y(value)}`).join(""),
     end: { x: x(last), y: y(ys[ys.length - 1]) },
@@ -38,7 +38,7 @@ export function curveShape(curve, checkpoints) {
     best: best ? x(best.report) : null,
     words: [
       `${name} over ${count(last - first + 1, "report")}: from ${reading(ys[0])} to ${reading(ys[ys.length - 1])}`,
-      `between ${reading(low)} and ${reading(high)}`,
+      `between ${reading(low)} and ${reading(high)}${isLog ? " on a logarithmic axis" : ""}`,
       marks.length ? count(marks.length, "checkpoint") : "",
       best ? `the best one at report ${best.report}` : "",
     ].filter(Boolean).join(", "),

@@ -14,7 +14,7 @@ export function drawCurves(curves, colour) {
 /** @param {CurveShape} curve @param {number} colour */
 function drawCurve(curve, colour) {
   return h("figure", { key: curve.name, class: "curve" },
-    h("figcaption", { class: "line" }, h("span", { class: "name cut", title: curve.name }, curve.name), h("span", { class: "last" }, curve.last)),
+    h("figcaption", { class: "line" }, h("span", { class: "name cut", title: curve.name }, curve.name), curve.isLog && h("span", { class: "quiet small" }, "log scale"), h("span", { class: "last" }, curve.last)),
     h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": curve.words },
       curve.levels.map(({ y, label }) => h("g", { key: label },
         h("path", { d: `M${LEFT} ${y}H${WIDTH}`, class: "level" }), h("text", { x: LEFT - 5, y: y + 4, "text-anchor": "end" }, label))),

@@ -14,7 +14,7 @@ function drawLayers({ best, front, others }, colour) {
 
 /** @param {import("./trial_shapes.js").OverlaidShape} shape @param {string} metric @param {number} colour */
 export function drawOverlaid(shape, metric, colour) {
-  return h("figure", { key: "overlaid", class: "curve wide" }, h("figcaption", { class: "line" }, h("span", { class: "name cut" }, metric), h("span", { class: "quiet" }, "over reports, the best in front")),
+  return h("figure", { key: "overlaid", class: "curve wide" }, h("figcaption", { class: "line" }, h("span", { class: "name cut" }, metric), h("span", { class: "quiet" }, `over reports, the best in front${shape.log ? ", log scale" : ""}`)),
     h("svg", { viewBox: `0 0 ${shape.wide} ${TALL}`, role: "img", "aria-label": shape.words },
       shape.levels.map(({ y, label }) => h("g", { key: label }, h("path", { d: `M52 ${y}H${shape.wide}`, class: "level" }), h("text", { x: 47, y: y + 4, "text-anchor": "end" }, label))),
       shape.reports.map(({ x, label }) => h("text", { key: `at ${label}`, x, y: TALL - 5, "text-anchor": "middle" }, label)),

@@ -1,5 +1,6 @@
 // Axes: round numbers within bounds, and how a reading is written. The same as nbaccel/notebook/curves.py.
 
+const LOSS_LOG_FROM = 10;
 const LOG_FROM = 100; // values that are all positive and span more than this factor have a logarithmic axis
 
 /** About `count` round numbers within these bounds. @param {number} low @param {number} high @param {number} [count] */
@@ -13,18 +14,20 @@ export function ticks(low, high, count = 4) {
   return places;
 }
 
-/** Powers of ten within these bounds, about five at most. @param {number} low @param {number} high */
+/** Powers of ten within these bounds, about five at most; of few also their threefold. @param {number} low @param {number} high */
 export function logTicks(low, high) {
   const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
   const step = Math.max(1, Math.ceil((last - first) / 4));
   const powers = [];
   for (let power = first; power <= last; power += step) powers.push(10 ** power);
-  return powers;
+  if (powers.length > 2) return powers;
+  const near = powers.length ? [powers[0] / 10, ...powers] : [10 ** last];
+  return near.flatMap((power) => [power, 3 * power]).filter((each) => each >= low * (1 - 1e-9) && each <= high * (1 + 1e-9));
 }
 
-/** @param {number} low @param {number} high */
-export function isLogarithmic(low, high) {
-  return low > 0 && high / low > LOG_FROM;
+/** A loss falls fast and then slowly, so its axis is logarithmic sooner. @param {number} low @param {number} high @param {string} [name] */
+export function isLogarithmic(low, high, name = "") {
+  return low > 0 && high / low > (/loss/i.test(name) ? LOSS_LOG_FROM : LOG_FROM);
 }
 
 /** A reading with four significant digits: "0.03217", "12500", "1e-05". @param {number} value */

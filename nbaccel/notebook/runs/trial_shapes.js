@@ -25,15 +25,17 @@ function rounded(number) {
   return Math.round(number * 10) / 10;
 }
 
-/** Where values from `low` to `high` are drawn, from `bottom` up to `top`. @param {number[]} values @param {number} bottom @param {number} top */
-function scaleOf(values, bottom, top) {
+/** Where values are drawn, from `bottom` up to `top`. @param {number[]} values @param {number} bottom @param {number} top @param {string} [name] of a metric */
+function scaleOf(values, bottom, top, name) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  const log = isLogarithmic(low, high);
+  const log = isLogarithmic(low, high, name);
   const height = log ? Math.log10 : (/** @type {number} */ value) => value;
   const [first, last] = [height(low), height(high)];
   const at = (/** @type {number} */ value) => rounded(bottom + (last > first ? (height(value) - first) / (last - first) : 0.5) * (top - bottom));
-  return { at, levels: (log ? logTicks(low, high) : ticks(low, high)).map((value) => ({ y: at(value), label: reading(value) })) };
+  const whole = values.every(Number.isInteger);
+  const places = log ? logTicks(low, high) : ticks(low, high).filter((each) => !whole || Number.isInteger(each));
+  return { at, log, levels: places.map((value) => ({ y: at(value), label: reading(value) })) };
 }
 
 /** The paths of lines, the best first: one for the best, some in front, and one for all others.
@@ -50,13 +52,14 @@ export function overlaidShape(trials, metric, wide = WIDE) {
   const across = scaleOf([0, 1], MARGIN, wide - 10);
   const last = every.reduce((most, [x]) => Math.max(most, x), 1);
   const x = (/** @type {number} */ report) => across.at(report / last);
-  const { at, levels } = scaleOf(every.map(([, value]) => value), TALL - BELOW, CEILING);
+  const { at, log, levels } = scaleOf(every.map(([, value]) => value), TALL - BELOW, CEILING, metric);
   const lines = drawn.map(({ points }) => points.map(([report, value], index) => `${index ? "L" : "M"}${x(report)} ${at(value)}`).join(""));
   const left = trials.length - drawn.length;
   return {
     ...layers(lines),
     wide,
     levels,
+    log,
     reports: ticks(0, last).filter(Number.isInteger).map((report) => ({ x: x(report), label: String(report) })),
     words: `${plain(metric)} over ${count(last + 1, "report")} of ${count(drawn.length, "trial")}, the best in front: ${drawn[0].short}, ${lastWords(drawn[0])}`,
     left,
@@ -75,7 +78,7 @@ function lastWords({ value, points }) {
 function axisOf(name, values, bottom, top) {
   const there = values.filter((value) => value !== undefined && value !== null);
   if (there.length && there.every((value) => typeof value === "number" && Number.isFinite(value))) {
-    const { at, levels } = scaleOf(there, bottom, top);
+    const { at, levels } = scaleOf(there, bottom, top, name);
     return { name: plain(name), at: (value) => (typeof value === "number" ? at(value) : null), levels };
   }
   const distinct = [...new Set(values.map(paramWords))].sort();
@@ -133,7 +136,7 @@ export function scatterShape(trials, name, metric) {
   const { width, height } = SMALL;
   const across = drawn.length > 1 ? axisOf(name, drawn.map(({ params }) => params[name]), MARGIN, width - 14) : null;
   if (!across) return null;
-  const { at, levels } = scaleOf(drawn.map(({ value }) => value ?? 0), height - BELOW, CEILING + 8);
+  const { at, levels } = scaleOf(drawn.map(({ value }) => value ?? 0), height - BELOW, CEILING + 8, metric);
   const [best, ...others] = drawn.map(({ params, value }) => ({ x: across.at(params[name]) ?? MARGIN, y: at(value ?? 0) }));
   return {
     name: plain(name),
