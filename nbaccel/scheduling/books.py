@@ -8,6 +8,7 @@ from itertools import chain
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.ledger import Place
+from nbaccel.scheduling.lending import Lending
 from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
     ACTOR,
@@ -53,6 +54,7 @@ def check(
     _check_tasks(tasks)
     for worker in workers.records.values():
         _check_worker(worker, workers, loans)
+    _check_lending(loans.lending, workers, tasks)
     for actor in actors.records.values():
         _check_actor(actor)
     for group in groups.records.values():
@@ -155,9 +157,9 @@ def _check_worker(worker: WorkerRecord, workers: WorkerTable, loans: Loans) -> N
         assert not worker.used and worker in workers.zygotes[worker.zygote].spares, f"{worker} is not a spare"
     assert (worker in workers.idle) == (state is IDLE), f"{worker} is {state.name}"
     if state is BUSY:
-        assert worker.queue and worker.hold is not None, f"{worker} is busy without a task"
+        assert (worker.queue or worker.lent) and worker.hold is not None, f"{worker} is busy without a task"
         running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]
-        assert running in ([], [worker.queue[0]]), f"{worker} runs more than one task"
+        assert running in ([], list(worker.queue)[:1]), f"{worker} runs more than one task"
         assert (worker in loans.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
     if state is STARTING and worker.queue:
         assert len(worker.queue) == 1 and worker.hold is not None, f"{worker} starts for more than one task"
@@ -165,6 +167,23 @@ def _check_worker(worker: WorkerRecord, workers: WorkerTable, loans: Loans) -> N
         assert not worker.used, f"{worker} has run code before {worker.queue[0]}"
     if state is ACTOR:
         assert worker.actor is not None and worker.actor.worker is worker, f"{worker} serves no actor"
+
+
+def _check_lending(lending: Lending, workers: WorkerTable, tasks: TaskTable) -> None:
+    """Whoever waits gets the workers on loan back."""
+    for loan in lending.open.values():
+        assert loan.worker.lent and workers.records.get(loan.worker.worker_id) is loan.worker, f"{loan.worker} is gone"
+        assert len(loan.worker.queue) <= 1, f"{loan.worker} is lent with a line of tasks"
+        assert loan.recalled or not lending.someone_waits(), f"somebody waits, and {loan.worker} was not recalled"
+    lent = sum(worker.lent for worker in workers.records.values())
+    assert lent == len(lending.open), f"{lent} workers are lent, {len(lending.open)} loans are open"
+    assert not lending.open.keys() & lending.over.keys()
+    remembered = {record.task.task_id for record in lending.remembered()}
+    assert all(record.task.is_straight for record in lending.remembered()), "nobody will say how a task has ended"
+    for record in tasks.records.values():
+        worker = record.worker if not record.over else None
+        gone = worker is not None and workers.records.get(worker.worker_id) is not worker
+        assert gone == (record.task.task_id in remembered), f"{record} is with {worker}, who is gone or not"
 
 
 def _check_actor(actor: ActorRecord) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.terms import Task
+from nbaccel.scheduling.terms import Task, Terms
 
 Demand = dict[str, int]
 
@@ -100,6 +100,43 @@ class CallsEnded(msgspec.Struct):
     """These calls went straight to their actor and have returned before anybody told of them."""
 
     tasks: list[Task]
+
+
+class LoanAsked(msgspec.Struct):
+    """A driver wants a worker on loan for its next tasks with these terms. If one can be had, the answer is Lend."""
+
+    loan_id: bytes
+    terms: Terms
+
+
+class LoanEnded(msgspec.Struct):
+    """The worker has ended the loan, or the driver, which has told of all its tasks then.
+
+    `is_free`: the worker runs nothing for that driver any more. A driver that has only lost the connection knows not.
+    """
+
+    loan_id: bytes
+    by_driver: bool = False
+    is_free: bool = True
+
+
+class LentTaskEnded(msgspec.Struct):
+    """A task that was told as under way on a worker on loan has ended well, and its driver has the result."""
+
+    task_id: bytes
+
+
+class LentTaskTold(msgspec.Struct):
+    """The worker of a task that its driver had told of tells of it too: its result is ours, however it ends."""
+
+    task_id: bytes
+
+
+class LentTaskLost(msgspec.Struct):
+    """The driver will not get the result of such a task. `begun`: the worker may have begun it."""
+
+    task_id: bytes
+    begun: bool
 
 
 class TasksGivenBack(msgspec.Struct):
@@ -261,5 +298,6 @@ Event = (
     TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | CallsEnded | TasksGivenBack
     | WorkerBlocked | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused
     | ArgumentsLost | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved
+    | LoanAsked | LoanEnded | LentTaskEnded | LentTaskTold | LentTaskLost
     | NodeTypesGiven | NodeFailed | NodeKept | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

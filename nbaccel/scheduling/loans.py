@@ -6,6 +6,8 @@ head between two of them. All tasks in its queue share one hold; the first one r
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
@@ -15,6 +17,9 @@ from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+if TYPE_CHECKING:
+    from nbaccel.scheduling.lending import Lending
 
 SHORT_S = 0.001  # a function whose calls take less on average is sent ahead
 LONG_S = 0.005  # a worker whose task runs longer gives back tasks sent ahead
@@ -46,6 +51,7 @@ class Loans:
         self._averages: dict[bytes, float] = {}  # function -> seconds that a call of it takes
         self.ahead: dict[WorkerRecord, None] = {}  # workers that have been sent more than they run
         self._watching = False
+        self.lending: Lending  # set by the scheduler: it is built on top of this
 
     # --- returns --------------------------------------------------------------------------------------------------
 
@@ -66,6 +72,8 @@ class Loans:
             self._dispatcher.retire(worker, event.retire, now)
         elif task.terms.max_calls and self._spent(worker, record):
             self._dispatcher.retire(worker, f"{task.name} has max_calls={task.terms.max_calls}", now)
+        elif worker.lent:
+            self.lending.task_over(worker, now)
         else:
             self._go_on(worker, record, average, now)
 
@@ -214,7 +222,7 @@ class Loans:
         """Take one of several tasks back to its line before it was sent."""
         was_first = worker.queue[0] is record
         worker.queue.remove(record)
-        self._requeue([record], now)
+        self.requeue([record], now)
         if was_first:
             self._next(worker, worker.queue[0], now)
 
@@ -243,7 +251,7 @@ class Loans:
         kept = [record for record in worker.queue if record.task.task_id not in given]
         worker.queue.clear()
         worker.queue.extend(kept)
-        self._requeue(back, now)
+        self.requeue(back, now)
         if kept:
             if len(kept) == 1:
                 self.ahead.pop(worker, None)
@@ -253,7 +261,7 @@ class Loans:
         worker.blocked = 0
         self._workers.rest(worker, now)
 
-    def _requeue(self, records: list[TaskRecord], now: float) -> None:
+    def requeue(self, records: list[TaskRecord], now: float) -> None:
         """Not begun, so nothing was lost. Those cancelled since are over."""
         for record in records:
             if record.cancelled and not record.over:
@@ -291,6 +299,8 @@ class Loans:
 
     def died(self, worker: WorkerRecord, why: str, now: float) -> None:
         """The process is gone: release its hold, requeue the tasks that it had not begun, and retry the running one."""
+        if worker.lent:
+            self.lending.worker_gone(worker, why)
         stopped = worker.state is STOPPING
         began = worker.ready
         records = [record for record in worker.queue if not record.over]
@@ -302,20 +312,22 @@ class Loans:
         if not records:
             return
         if stopped or not running_first:
-            self._requeue(records, now)
+            self.requeue(records, now)
         elif began:
-            self._requeue(records[1:], now)
-            self._crashed(records[0], worker, why, now)
+            self.requeue(records[1:], now)
+            self.crashed(records[0], worker, why, now)
         else:
             self._did_not_start(records[0], worker, why, now)
 
     def node_lost(self, worker: WorkerRecord, why: str, now: float) -> None:
         """Retry the running task on another node; the others go there at no cost."""
+        if worker.lent:
+            self.lending.worker_gone(worker, why)
         records = [record for record in worker.queue if not record.over]
         running = records[:1] if worker.ready and worker.queue and not worker.queue[0].over else []
         worker.queue.clear()
         self.ahead.pop(worker, None)
-        self._requeue(records[len(running) :], now)
+        self.requeue(records[len(running) :], now)
         for record in running:
             task = record.task
             if record.cancelled:
@@ -325,7 +337,7 @@ class Loans:
             else:
                 self._tasks.fail(record, Failure.NODE_DIED, f"{task.name} was lost with its node: {why}.", now)
 
-    def _crashed(self, record: TaskRecord, worker: WorkerRecord, why: str, now: float) -> None:
+    def crashed(self, record: TaskRecord, worker: WorkerRecord, why: str, now: float) -> None:
         task = record.task
         if record.cancelled:
             self._tasks.fail(record, Failure.CANCELLED, f"{task.name} was cancelled; its worker {why}.", now)

@@ -13,6 +13,7 @@ from nbaccel.scheduling.explain import Explainer, TaskExplanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
+from nbaccel.scheduling.lending import Lending
 from nbaccel.scheduling.moves import FAILED, STOPPING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
@@ -41,6 +42,7 @@ class Queries:
     _groups: GroupTable
     _explainer: Explainer
     _growth: Growth
+    _lending: Lending
 
     # --- nodes and devices ----------------------------------------------------------------------------------------
 
@@ -137,6 +139,7 @@ class Queries:
                 yield from (record for record in worker.queue if not record.over)
             if worker.actor is not None and worker.state is not STOPPING:
                 yield from worker.actor.sent.values()
+        yield from self._lending.remembered()
 
     def waiting_for(self, object_id: bytes) -> list[Task]:
         """The tasks and calls that wait for this argument object."""

@@ -15,7 +15,10 @@ import threading
 from typing import Any
 
 import nbaccel
+from nbaccel.util.state import list_tasks
 from tests.local_engine import sharing
+from tests.local_engine.loan_programs import is_straight
+from tests.rig import wait_until
 
 
 class Calls:
@@ -27,11 +30,27 @@ class Calls:
         self.large = numpy.arange(100_000, dtype=numpy.uint8)
         self.actor = sharing.Keeper.remote()
         self.old = nbaccel.put(self.large)
-        self.kinds = (self.task, self.put, self.call, self.large_put, self.large_get, self.large_argument, self.wait)
+        self.on_loan = 0  # tasks that went straight to a worker on loan
+        self.kinds = (
+            self.task,
+            self.tasks_in_a_row,
+            self.put,
+            self.call,
+            self.large_put,
+            self.large_get,
+            self.large_argument,
+            self.wait,
+        )
 
     def task(self) -> None:
         assert nbaccel.get(sharing.same.remote(1)) == 1
         assert nbaccel.get(sharing.same.options(name=f"named {random.random()}").remote(2)) == 2
+
+    def tasks_in_a_row(self) -> None:
+        for number in range(20):
+            ref = sharing.same.remote(number)
+            self.on_loan += is_straight(ref)
+            assert nbaccel.get(ref) == number
 
     def put(self) -> None:
         assert nbaccel.get(nbaccel.put([3])) == [3]
@@ -82,7 +101,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
-def main(wanted: int) -> None:
+def main(wanted: int, wanted_on_loan: int = 0) -> None:
     nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
     calls = Calls()
     for kind in calls.kinds:  # so that nothing is imported later on: Python 3.11 ends by SIGINT, whatever is caught,
@@ -96,7 +115,12 @@ def main(wanted: int) -> None:
         pester(me)
         os._exit(0)
     done = 0
-    while interrupts.count < wanted or interrupts.raised < wanted // 2 or done < 100:
+    while (
+        interrupts.count < wanted
+        or interrupts.raised < wanted // 2
+        or done < 100
+        or calls.on_loan < wanted_on_loan  # how many get there depends on how busy the machine is
+    ):
         try:
             interrupts.armed = True
             random.choice(calls.kinds)()
@@ -109,7 +133,11 @@ def main(wanted: int) -> None:
     os.waitpid(child, 0)
     for kind in calls.kinds * 10:
         kind()
-    print("all well", interrupts.count, interrupts.raised, done, threading.active_count())
+    wait_until(
+        lambda: not [task for task in list_tasks(limit=10_000) if task["state"] == "RUNNING"], "all tasks to end"
+    )
+    wait_until(lambda: nbaccel.available_resources()["CPU"] == 2, "all CPUs to be free")
+    print("all well", interrupts.count, interrupts.raised, done, threading.active_count(), "on loan", calls.on_loan)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.call_book import OpenCall
 from nbaccel.local_engine.client.straight_line import ActorWay, StraightLine
 from nbaccel.local_engine.client.values import Values
@@ -88,7 +89,9 @@ class AnswerTurns:
                 return False  # we came too late: it was taken back
             line.receive()
         data, answers = line.latest()
-        if len(answers) != 1 or answers[0].task_id != call.call.task_id or not answers[0].results:
+        if len(answers) != 1 or type(answers[0]) is not wire.Done:
+            return False  # or it is the last word of a worker on loan
+        if answers[0].task_id != call.call.task_id or not answers[0].results:
             return False
         self._values.note(id, answers[0].results[0].value)
         line.is_seen(data)

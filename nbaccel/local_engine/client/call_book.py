@@ -29,6 +29,7 @@ class OpenCall(msgspec.Struct, eq=False, gc=False):
 
     call: wire.StraightCall
     way: Any  # the connection that it took
+    number: int = 0  # of those that took this connection
     sent: bool = False  # its message is on the way; False if an interrupt came before
     told: bool = False
     promised: bool = False  # others may ask the head for its result
@@ -48,9 +49,11 @@ class CallBook:
         self._ended: list[wire.StraightCall] = []
         self._known: list[bytes] = []
 
-    def begins(self, task_id: bytes, template: int, actor_id: bytes, way: Any) -> OpenCall:
-        """A call is about to be sent; its `sent` is set when it is."""
-        call = OpenCall(wire.StraightCall(task_id, template, actor_id, self._clock()), way)
+    def begins(
+        self, task_id: bytes, template: int, actor_id: bytes, way: Any, number: int = 0, args: bytes = b""
+    ) -> OpenCall:
+        """A call is about to be sent; its `sent` is set when it is. `args` are those of a task, which may run again."""
+        call = OpenCall(wire.StraightCall(task_id, template, actor_id, self._clock(), args=args), way, number)
         with self._lock:
             self._open[task_id] = self._untold[task_id] = call
         return call

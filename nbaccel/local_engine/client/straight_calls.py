@@ -1,4 +1,4 @@
-"""Calls that a driver sends straight to its actors (docs/decisions/0027): one thread for all connections.
+"""Calls that a driver sends straight to its actors, and tasks to workers on loan: one thread for all connections.
 
 ```
   any thread ── Submit ──► line's socket ──► actor                     (or line's outbox ── our thread ──► socket)
@@ -7,6 +7,7 @@
 A result belongs to this process until a ref to it leaves (`hand_over`). A call that has failed, whose result is large
 or holds refs, or whose code has spoken with the head, is answered through the head: the actor says so (`Done` without
 results). When a connection ends, its open calls are told to the head, which knows what became of the actor.
+Decision 43 has the rules of calls, decision 44 and `borrowing.py` those of loans.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.answer_turns import HERE_S, AnswerTurns
+from nbaccel.local_engine.client.borrowing import Borrower, Borrowing, LoanWay
 from nbaccel.local_engine.client.call_book import TELL_S, CallBook, OpenCall
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import FULL, Link, block_signals
@@ -52,11 +54,13 @@ def takes_straight_calls(terms: Terms) -> bool:
 class StraightCalls:
     """The straight calls of one process."""
 
-    def __init__(self, link: Link, holdings: Holdings, values: Values) -> None:
+    def __init__(self, link: Link, holdings: Holdings, values: Values, *, borrows: bool = False) -> None:
         self._link = link
         self._holdings = holdings
         self._values = values
         self.book = CallBook(link.say_later)
+        self._borrowing = Borrowing(link, holdings, values, self.book, self._close)
+        self._borrows = borrows
         self._ways: dict[bytes, ActorWay] = {}
         self._lines: dict[int, ActorWay] = {}  # descriptor -> its actor; only our thread changes it
         self._to_write: set[ActorWay] = set()
@@ -91,16 +95,28 @@ class StraightCalls:
             self._link.say(asks.told(asks.ConnectActor(actor_id)))
         return way
 
+    def borrower(self, template: int, terms: Terms) -> Borrower | None:
+        """Who borrows workers for tasks of this template, if anybody does."""
+        return self._borrowing.borrower(template, terms) if self._borrows else None
+
+    def lends_to(self, way: LoanWay, message: wire.Submit) -> bool:
+        """Whether this task may go straight to a worker on loan now. `way.lock` is held."""
+        return self._borrowing.takes(way, message)
+
     def send(self, way: ActorWay, message: wire.Submit, terms: Terms) -> None:
         """Send a call straight. `way.lock` is held, and its ref exists."""
         line, turns = way.line, self._turns
         assert line is not None and turns is not None
         message.straight = way.sent + 1
-        call = self.book.begins(message.task_id, message.template, message.actor_id, way)
+        is_loan = type(way) is LoanWay
+        args = message.args if is_loan else b""
+        call = self.book.begins(message.task_id, message.template, way.actor_id, way, message.straight, args)
+        if type(way) is LoanWay:
+            way.last, way.used_at = message.task_id, time.monotonic()
         messages: list[Any] = [message]
         if message.template not in line.templates:
             messages.insert(0, wire.DefineTemplate(message.template, terms))
-        if not (self._values.expects_only_one() and line.wrote_whole(messages)):
+        if not ((is_loan or self._values.expects_only_one()) and line.wrote_whole(messages)):
             line.outbox.extend(messages)
             if way not in self._to_write:
                 self._to_write.add(way)
@@ -176,9 +192,11 @@ class StraightCalls:
     # ---- what others know
 
     def tell(self) -> None:
-        """Tell the head everything, before it is asked something."""
+        """Tell the head everything, before it is asked something; idle workers on loan go back to it."""
         self._settle()
         self.book.tell()
+        if self._borrowing.open:
+            self._borrowing.give_back_idle()
 
     def hand_over(self, ids: list[bytes]) -> None:
         """Refs to these objects leave this process: from now on the head can answer for them."""
@@ -205,7 +223,10 @@ class StraightCalls:
 
     def _released(self, ids: list[bytes]) -> None:
         for id in ids:
-            if self.book.find(task_of(id)) is not None:
+            call = self.book.find(task_of(id))
+            if call is not None and type(call.way) is LoanWay and not call.sent:
+                self._borrowing.let_worker_end(call.way)  # it was sent, or not: the worker knows
+            elif call is not None:
                 self.book.never_sent(task_of(id))
         if self._forget_values is not None:
             self._forget_values(ids)
@@ -214,8 +235,8 @@ class StraightCalls:
 
     def _connected(self, message: wire.Connected) -> None:
         sock = socket.socket(fileno=self._link.descriptors.popleft())
-        way = self._ways.get(message.actor_id)
-        if way is None or self._closing:
+        way = self._ways.get(message.actor_id) or self._borrowing.asked.get(message.actor_id)
+        if way is None or way.line is not None or self._closing:
             sock.close()
             return
         if self._turns is None:
@@ -223,8 +244,12 @@ class StraightCalls:
             self._start()
         line = StraightLine(sock)
         self._lines[sock.fileno()] = way
-        way.line = line
-        self._turns.add(line)
+        with way.lock:  # no call is sent before our thread listens; the far end may speak, or end, as soon as it does
+            way.line = line
+            self._turns.add(line)
+        if type(way) is LoanWay:
+            self._borrowing.thread_connected(way)
+            self._turns.ring()
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="nbaccel-straight-calls", daemon=True)
@@ -249,8 +274,8 @@ class StraightCalls:
         call.answered = True
         if failures.is_end_of_actor(message.value):
             self.book.failed(call.call.task_id)
-        elif call.way.line is None:
-            self.book.answered(call.call.task_id)
+        else:
+            self._conclude(call)
         self._holdings.publish(message.object_id)
         self._value_came(message)
 
@@ -259,10 +284,15 @@ class StraightCalls:
             call = self.book.find(task_of(id))
             if call is not None:
                 call.answered = True
-                if call.way.line is None:
-                    self.book.answered(task_of(id))
+                self._conclude(call)
                 self._holdings.publish(id)
         self._ready_came(message)
+
+    def _conclude(self, call: OpenCall) -> None:
+        """The head has the result: nobody else will say so, if the connection has ended."""
+        if call.way.line is None:
+            ends = self.book.failed if type(call.way) is LoanWay else self.book.answered
+            ends(call.call.task_id)
 
     # ---- our thread
 
@@ -292,6 +322,9 @@ class StraightCalls:
         now = time.monotonic()
         if now - self._told_at >= TELL_S:
             self._told_at = now
+            if self._borrowing.open:
+                self._borrowing.thread_looks(now)
+                self._quiet_looks = 0
             if self.book.tell(TELL_S):
                 self._link.flush()
                 self._quiet_looks = 0
@@ -322,19 +355,24 @@ class StraightCalls:
             return  # it has ended
         for messages in line.take():
             if messages is None:
-                self._end(turns, way, line)
+                self._end(way, line)
                 return
             for message in messages:
-                self._answered(message)
+                if type(message) is wire.LineEnd:
+                    line.taken = message.taken
+                else:
+                    self._answered(message)
 
     def _answered(self, done: wire.Done) -> None:
         id = return_id(done.task_id, 0)
-        if not done.results:  # before the book forgets the call, or what the head sends now would seem to be old
-            self._holdings.publish(id)
+        if not done.results:
+            self._comes_through_head(id)
         call = self.book.returned(done, lambda value: self._values.know(id, value))
         if call is None:
             return
         if done.results:
+            if type(call.way) is LoanWay:
+                self._borrowing.thread_answered(call.way)
             self._value_came(wire.ObjectValue(id, done.results[0].value))
             if not self._holdings.holds(id):
                 self._values.forget(id)
@@ -342,13 +380,19 @@ class StraightCalls:
         if call.failure is not None:
             self._value_came(call.failure)
 
-    def _end(self, turns: AnswerTurns, way: ActorWay, line: StraightLine) -> None:
+    def _comes_through_head(self, id: bytes) -> None:
+        """Note it before the book forgets the call: what the head sends from now on must not seem to be old."""
+        call = self.book.find(task_of(id))
+        if call is not None and type(call.way) is LoanWay:
+            self._borrowing.thread_passes(call.way)
+        self._holdings.publish(id)
+
+    def _end(self, way: ActorWay, line: StraightLine) -> None:
         """The connection has ended, most likely with the actor: the head says what became of its open calls."""
-        with way.lock:
-            way.line = None
-            self._to_write.discard(way)
-        del self._lines[line.sock.fileno()]
-        turns.drop(way, line)
+        self._close(way)
+        if type(way) is LoanWay:
+            self._borrowing.thread_ends(way, line)
+            return
         self._ways.pop(way.actor_id, None)
         for call in self.book.of_way(way):
             call.sent = True  # whatever an interrupt has kept from being noted: nobody else tells of it
@@ -359,6 +403,14 @@ class StraightCalls:
         for call in self.book.of_way(way):
             if call.failure is not None:
                 self._take(call, call.failure)
+
+    def _close(self, way: ActorWay) -> None:
+        with way.lock:
+            line, way.line = way.line, None
+            self._to_write.discard(way)
+        assert line is not None and self._turns is not None
+        del self._lines[line.sock.fileno()]
+        self._turns.drop(way, line)
 
     # ---- the end
 

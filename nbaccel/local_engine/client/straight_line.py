@@ -31,6 +31,7 @@ class StraightLine:
         self.sock = sock
         self.outbox: deque[Any] = deque()
         self.templates: set[int] = set()  # that the actor knows
+        self.taken = -1  # the tasks that a worker on loan has begun, once it has said its last word
         self.is_full = False  # the thread waits until the socket takes more
         self.came: deque[bytes] = deque()  # what was read and is not taken yet, in its order; END is the last one
         self.is_clear = True  # nothing in `came` but whole frames whose answers were seen
@@ -83,7 +84,7 @@ class StraightLine:
             except OSError:
                 self.came.append(END)
 
-    def latest(self) -> tuple[bytes, list[wire.Done]]:
+    def latest(self) -> tuple[bytes, list[Any]]:
         """What came last, and its answers if it is a whole frame. It stays for the thread that takes it."""
         try:
             data = self.came[-1]

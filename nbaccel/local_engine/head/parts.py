@@ -322,14 +322,10 @@ class Parts:
     def _acts(self) -> dict[type, Callable[[Any], None]]:
         workers = self.workers
         return {
-            do.SendTask: self.tasks.sending.send,
-            do.FinishTask: self.tasks.flow.conclusions.finish,
-            do.FailTask: self.tasks.flow.conclusions.fail,
+            **self.tasks.acts(),
             do.StartWorker: workers.start,
             do.StopWorker: lambda c: workers.stop(c.worker_id, c.why, force=c.force),
-            do.RecallTasks: lambda c: workers.tell(c.worker_id, wire.Recall()),
             do.TrimWorker: lambda c: workers.tell(c.worker_id, wire.Trim()),
-            do.InterruptTask: lambda c: workers.tell(c.worker_id, wire.Interrupt(c.task_id)),
             do.ReleaseDevices: lambda c: self.devices.device_leases.release(c.worker_id),
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,

@@ -1,8 +1,9 @@
-"""What the head knows of calls that go straight from a driver to its actor: it connects both, and hears of the calls.
+"""What the head knows of calls that go straight from a driver to its actor, and of tasks that go to a worker on loan.
 
 ```
   driver ── ConnectActor ──► head ── Connected + descriptor ──► driver, worker
   driver ── StraightNews ──► opened: admitted as any call, but not sent; ended: written down; known: see below
+                            lost: the driver gets no answer of a task, so we decide what becomes of it
   worker ── CallTold ──► admitted, if the driver has not told of it; then Done, whose result is an object here
 ```
 A call whose result the head has is told by both ends, in any order: `half_told` holds what one of the two has told, so
@@ -20,12 +21,13 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Handler, Send
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.lent_workers import LentWorkers, LoanEntry
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.scheduling.events import CallsEnded, TaskReturned, TaskSubmitted
+from nbaccel.scheduling.events import CallsEnded, LentTaskEnded, LentTaskLost, LentTaskTold, TaskReturned, TaskSubmitted
 from nbaccel.scheduling.terms import Task
 from nbaccel.views.question import Row
 
@@ -44,6 +46,7 @@ class StraightCallBooks:
         records: HeadRecords,
         arguments: Arguments,
         errors: KnownErrors,
+        lent: LentWorkers,
         send: Send,
         tell: Tell,
         *,
@@ -56,6 +59,7 @@ class StraightCallBooks:
         self._objects = records.objects
         self._arguments = arguments
         self._errors = errors
+        self._lent = lent
         self._send = send
         self._tell = tell
         self._half_told: dict[int, set[bytes]] = {}  # driver -> calls
@@ -63,15 +67,15 @@ class StraightCallBooks:
 
     def of_drivers(self) -> dict[type, Handler]:
         """The messages that drivers may send, with their handlers."""
-        return {wire.StraightNews: self._news}
+        return {wire.StraightNews: self._news, **self._lent.of_both()}
 
     def of_workers(self) -> dict[type, Handler]:
         """The messages that workers may send, with their handlers."""
-        return {wire.CallTold: self._told}
+        return {wire.CallTold: self._told, **self._lent.of_both()}
 
     def answers(self) -> list[Row[Peer]]:
         """The questions about connections, with their answers."""
-        return [asks.ConnectActor.answered_by(self._wanted)]
+        return [asks.ConnectActor.answered_by(self._wanted), *self._lent.answers()]
 
     # ---- connections
 
@@ -105,49 +109,64 @@ class StraightCallBooks:
     # ---- calls
 
     def _news(self, peer: Peer, message: wire.StraightNews) -> None:
-        for call in message.opened:
-            self._opened(peer, call)
-        for task_id in message.promised:
-            self._promised(peer, task_id)
         unseen = [task for call in message.ended if (task := self._ended_one(peer, call)) is not None]
         if unseen:
             self._tell(CallsEnded(unseen))
             for task in unseen:
                 self._ended(task)
+        for call in message.opened:  # only now: a worker on loan runs one task after the other
+            self._opened(peer, call)
+        for task_id in message.promised:
+            self._promised(peer, task_id)
         for task_id in message.known:
             self._is_second(peer.client_id, task_id)
+        for task_id, begun in message.lost:
+            self._lost(peer, task_id, begun)
 
     def _opened(self, peer: Peer, call: wire.StraightCall) -> None:
         if call.task_id not in self._half_told.get(peer.client_id, ()):
-            self._admit(peer, self._actor_of(peer.client_id, call), call)
+            self._admit(peer, self._callee_of(peer.client_id, call), call)
 
-    def _actor_of(self, client_id: int, call: wire.StraightCall) -> ActorEntry:
+    def _callee_of(self, client_id: int, call: wire.StraightCall) -> ActorEntry | LoanEntry:
+        loan = self._lent.entries.get(call.actor_id)
+        if loan is not None and loan.client_id == client_id:
+            return loan
         actor = self._actors.get(call.actor_id)
         if actor is None or actor.client_id != client_id or not actor.line:
-            raise ValueError("news of a call to an actor to which no connection was given")
+            raise ValueError("news of a call to an actor or a worker to which no connection was given")
         return actor
 
-    def _admit(self, peer: Peer, actor: ActorEntry, call: wire.StraightCall) -> None:
-        """A call is under way at its actor, or was when the actor died: then the scheduler says that it failed."""
+    def _admit(
+        self, peer: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall, *, is_ours: bool = False
+    ) -> None:
+        """A call is under way at its actor, or was when the actor died: then the scheduler says that it failed.
+
+        `is_ours`: a worker on loan has told of it.
+        """
         if self._scheduler.task_record(call.task_id) is not None:
             return
-        task = self._task(peer, actor, call)
+        task = self._task(peer, callee, call)
+        task.is_straight = task.payload.is_straight = not is_ours
+        task.payload.started_at = call.sent_at if task.loan else None
         self._arguments.pin(task.payload.submit, task.terms)
         self._tell(TaskSubmitted(task))
 
-    def _task(self, peer: Peer, actor: ActorEntry, call: wire.StraightCall) -> Task:
+    def _task(self, peer: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall) -> Task:
         terms, client_id = peer.templates[call.template], peer.client_id
-        submit = wire.Submit(call.task_id, call.template, actor_id=call.actor_id)
+        actor_id, loan = (call.actor_id, b"") if type(callee) is ActorEntry else (b"", call.actor_id)
+        submit = wire.Submit(call.task_id, call.template, call.args, actor_id=actor_id)
         entry = TaskEntry(submit, terms, client_id, call.sent_at, is_straight=True)
-        entry.worker_id, entry.node_id, entry.device_ids = actor.worker_id, actor.node_id, actor.device_ids
+        entry.worker_id, entry.node_id, entry.device_ids = callee.worker_id, callee.node_id, callee.device_ids
         return Task(
             terms,
             call.task_id,
             entry,
-            actor_id=call.actor_id,
+            actor_id=actor_id or None,
             caller=client_id.to_bytes(8, "big"),
             submitted_at=call.sent_at,
+            retries_left=(terms.max_retries or 0) if loan else 0,
             is_straight=True,
+            loan=loan,
         )
 
     def _promised(self, peer: Peer, task_id: bytes) -> None:
@@ -161,7 +180,7 @@ class StraightCallBooks:
         """A call has returned to its caller. Returns it if it was never told as open."""
         record = self._scheduler.task_record(call.task_id)
         if record is None:
-            task = self._task(peer, self._actor_of(peer.client_id, call), call)
+            task = self._task(peer, self._callee_of(peer.client_id, call), call)
             task.payload.pinned = False
             _note_times(task.payload, call.times)
             return task
@@ -169,7 +188,8 @@ class StraightCallBooks:
         if not record.over:
             _note_times(entry, call.times)
             entry.results = None if call.value is None else [wire.ReturnValue(call.value)]
-            self._tell(TaskReturned(entry.worker_id, call.task_id))
+            loan = record.task.loan
+            self._tell(LentTaskEnded(call.task_id) if loan else TaskReturned(entry.worker_id, call.task_id))
         elif entry.failed and not entry.is_promised:
             # It counted as failed when its actor died, but its answer had left before: the error is nobody's.
             self._errors.read([return_id(call.task_id, 0)])
@@ -177,20 +197,41 @@ class StraightCallBooks:
         return None
 
     def _told(self, peer: Peer, message: wire.CallTold) -> None:
-        """An actor tells of a call, whose result is the head's from here on."""
+        """An actor, or a worker on loan, tells of a call, whose result is the head's from here on."""
         call = message.call
-        actor = self._actors.get(call.actor_id)
-        if actor is None or actor.worker_id != peer.worker.worker_id:
+        callee = self._lent.entries.get(call.actor_id) or self._actors.get(call.actor_id)
+        if callee is None and not peer.worker.running_actor:
+            return  # its driver has gone
+        if callee is None or callee.worker_id != peer.worker.worker_id:
             raise ValueError("a call is told by a worker that is not its actor's")
-        driver = self._peers.get(actor.client_id)
+        driver = self._peers.get(callee.client_id)
         if driver is None or driver.left:
             return  # the actor ends with its driver
-        self._admit(driver, actor, call)
         self._is_second(driver.client_id, call.task_id)
+        record = self._scheduler.task_record(call.task_id)
+        if record is None or not record.over:
+            self._objects.promise(return_id(call.task_id, 0), driver.client_id)
+            self._is_ours(driver, callee, call)
+
+    def _is_ours(self, driver: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall) -> None:
+        """The result of this call will be an object here; a task on loan is from here on one like any other."""
+        self._admit(driver, callee, call, is_ours=type(callee) is LoanEntry)
         record = self._scheduler.task_record(call.task_id)
         if record is not None and not record.over:
             record.task.payload.is_straight = False
-            self._objects.promise(return_id(call.task_id, 0), driver.client_id)
+            if record.task.loan:
+                self._tell(LentTaskTold(call.task_id))
+
+    def _lost(self, peer: Peer, task_id: bytes, begun: bool) -> None:
+        """A driver has lost a worker on loan: the result of this task is ours from here on, if it gets one."""
+        self._half_told.get(peer.client_id, set()).discard(task_id)
+        record = self._scheduler.task_record(task_id)
+        if record is None or record.over or not record.task.is_straight or not record.task.loan:
+            return
+        record.task.payload.is_straight = False
+        record.task.payload.started_at = None
+        self._objects.promise(return_id(task_id, 0), peer.client_id)
+        self._tell(LentTaskLost(task_id, begun))
 
     def _is_second(self, client_id: int, task_id: bytes) -> None:
         """One of the two ends has told that the head has the result; the second one settles it."""
@@ -203,6 +244,7 @@ class StraightCallBooks:
     def client_gone(self, client_id: int) -> None:
         """A driver has ended."""
         self._half_told.pop(client_id, None)
+        self._lent.client_gone(client_id)
 
 
 def _note_times(entry: TaskEntry, times: list[float]) -> None:

@@ -234,10 +234,11 @@ class StraightCall(msgspec.Struct, array_like=True, gc=False):
 
     task_id: bytes
     template: int  # the caller's number
-    actor_id: bytes
+    actor_id: bytes  # or the loan of the worker that a task went to
     sent_at: float  # Unix seconds
     times: list[float] = []  # once it has ended: Done.times
     value: Value | None = None  # its result, if the head had promised it to others
+    args: bytes = b""  # of a task that is under way: it may have to run again
 
 
 class StraightNews(Message):
@@ -247,12 +248,20 @@ class StraightNews(Message):
     ended: list[StraightCall] = []  # returned, and the result is with the caller
     known: list[bytes] = []  # tasks whose results the head has, as the actor told the caller
     promised: list[bytes] = []  # open tasks whose results others may ask for
+    lost: list[tuple[bytes, bool]] = []  # tasks whose worker gave no answer; whether it may have begun them
 
 
 class CallTold(Message):
     """An actor tells of a straight call, before it says anything else on the call's behalf."""
 
     call: StraightCall
+
+
+class LoanOver(Message):
+    """A driver or a worker has ended a loan. `is_free`: its tasks are over; a driver that lost its worker knows not."""
+
+    loan_id: bytes
+    is_free: bool = True
 
 
 # ---- from the head to clients -------------------------------------------------------------------------------
@@ -349,9 +358,30 @@ class RunTask(Message, tag="Run"):
 
 
 class Connected(Message):
-    """The end of a connection between an actor and its caller comes with this message, as a descriptor."""
+    """The end of a connection between an actor and its caller comes with this message, as a descriptor.
 
-    actor_id: bytes
+    To a driver also: the end of one to a worker that it was lent.
+    """
+
+    actor_id: bytes  # or the loan
+
+
+class Lent(Message):
+    """The worker is lent to its driver; its end of the connection comes with this message, as a descriptor."""
+
+    loan_id: bytes
+
+
+class EndLoan(Message):
+    """End the loan as soon as no task runs. The worker answers with LoanOver."""
+
+    loan_id: bytes
+
+
+class LineEnd(Message):
+    """The last word of a worker to a driver: it has begun the first `taken` tasks of the loan, and no others."""
+
+    taken: int
 
 
 class Interrupt(Message):
@@ -431,17 +461,17 @@ ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     Holds | Releases | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
-    | Watch | StraightNews | CallTold
+    | Watch | StraightNews | CallTold | LoanOver
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | RunTask |
     PagesReady | Interrupt | Recall | Trim | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
-    | Consumed | Connected
+    | Consumed | Connected | Lent | EndLoan
 )  # fmt: skip
-# On a connection between a driver and the worker of an actor: calls that do not go through the head.
+# On a connection between a driver and a worker: calls of an actor, or tasks on loan, that do not go through the head.
 ToCallee = DefineFunction | DefineTemplate | RunTask | Submit | Interrupt | Consumed | Refused
-ToCaller = Done | Item | Refused  # a Done without results: the head has them
+ToCaller = Done | Item | Refused | LineEnd  # a Done without results: the head has them
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode

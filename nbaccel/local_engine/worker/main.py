@@ -37,6 +37,7 @@ from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
 from nbaccel.local_engine.worker.loaded_modules import LoadedModules
 from nbaccel.local_engine.worker.process_state import ProcessState
+from nbaccel.local_engine.worker.straight_inbox import NOTHING
 from nbaccel.local_engine.worker.worker_link import WorkerLink
 from nbaccel.local_engine.worker.worker_output import WorkerOutput
 from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_setup
@@ -84,7 +85,6 @@ class WorkerEngine(Client):
         receivers[wire.Interrupt] = self._interrupt_came
         receivers[wire.Recall] = self._recall_came
         receivers[wire.Consumed] = self._consumed_came
-        receivers[wire.Connected] = lambda message: link.connect(message.actor_id)
         self._straight_link = link
         receivers[wire.Exit] = lambda message: self._asked_to_leave()
 
@@ -181,9 +181,11 @@ class WorkerEngine(Client):
         self._state.accept("/")
         self._modules = LoadedModules()
         while True:
-            if self._in_doubt and self._queue.empty():
+            if self._in_doubt and self._queue.empty() and not self._straight_link.is_called_soon():
                 self._put_back()
             item = link.next_item()
+            if item is NOTHING:
+                continue
             if type(item) is wire.Setup:
                 self._set_up(item)
                 continue
@@ -200,11 +202,7 @@ class WorkerEngine(Client):
 
     def _begin_straight(self, call: wire.Submit) -> Running:
         """Begin a call that came straight from its caller."""
-        link = self._straight_link
-        assert link.straight is not None
-        link.begins_straight(wire.StraightCall(call.task_id, call.template, call.actor_id, time.time()))
-        run = wire.RunTask(call.task_id, call.template, call.args, actor_id=call.actor_id)
-        return Running(run, link.straight.templates[call.template])
+        return Running(*self._straight_link.begin(call))
 
     def _set_up(self, setup: wire.Setup) -> None:
         self.setup = setup
@@ -267,7 +265,7 @@ class WorkerEngine(Client):
         self.output.flush()
         advice = "Do this in a subprocess or in an actor, or ask for max_calls=1."
         self._say_spoiled(terms, " and ".join(left), f"The task's result is not affected. {advice}")
-        self.link.flush()
+        self._straight_link.say_last()
         os._exit(0)
 
     def _say_spoiled(self, terms: Terms, why: str, advice: str) -> None:

@@ -1,7 +1,8 @@
-"""An actor's end of the connection to the driver that calls it straight, and the order of what comes on both ways.
+"""A worker's end of the connection to the driver that calls its actor straight, or that it is lent to.
 
 A straight call runs as it comes. A call from the head says how many straight ones its caller had sent before it: it is
-held until so many have been taken, and nothing that the head sent after it overtakes it.
+held until so many have been taken, and nothing that the head sent after it overtakes it. A worker on loan takes the
+head's word first: it may be that the loan ends.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ READ_BYTES = 1 << 15  # some hundred calls: between two of these the actor looks
 class StraightInbox:
     """The calls that came straight, and the answers to them."""
 
-    def __init__(self, sock: socket.socket, actor_id: bytes) -> None:
+    def __init__(self, sock: socket.socket, actor_id: bytes, *, is_loan: bool = False) -> None:
         self.sock = sock
-        self.actor_id = actor_id
+        self.actor_id = actor_id  # or the loan
+        self.is_loan = is_loan
         self.templates: dict[int, Terms] = {}
         self.calls: deque[wire.Submit] = deque()
         self.taken = 0  # the number of the last call that was taken
@@ -39,7 +41,7 @@ class StraightInbox:
                     return self._held.popleft()
             elif not inbox.empty():
                 item = inbox.get()
-                if item is CONNECTED:
+                if item is NOTHING:
                     continue
                 if type(item) is not wire.RunTask or self._may_run(item):
                     return item if item is not None else LEAVE
@@ -84,8 +86,22 @@ class StraightInbox:
             return False
         except OSError as error:
             self.trouble = f"its connection to its caller is broken: {error}"
+            return not self.is_loan
         return True
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the driver has given this worker back."""
+        return self.is_loan and self.has_ended and not self.calls
 
-CONNECTED = object()  # in the inbox: a caller's connection has come
+    def end(self) -> None:
+        """End a loan: the driver learns which of its tasks were begun here."""
+        try:
+            self.sock.sendall(wire.frame([wire.LineEnd(self.taken)]))
+        except OSError:
+            pass  # the driver has gone, or has given this worker back
+        self.sock.close()
+
+
+NOTHING = object()  # in the inbox: a caller's connection has come
 LEAVE = object()  # the head has told the actor to end itself

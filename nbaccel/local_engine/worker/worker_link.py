@@ -14,6 +14,7 @@ import os
 import select
 import socket
 import threading
+import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -22,9 +23,11 @@ from nbaccel.local_engine import memory, wire
 from nbaccel.local_engine.client.link import Link, block_signals
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.worker.reading_turns import ReadingTurns
-from nbaccel.local_engine.worker.straight_inbox import CONNECTED, LEAVE, StraightInbox
+from nbaccel.local_engine.worker.straight_inbox import LEAVE, NOTHING, StraightInbox
+from nbaccel.scheduling.terms import Terms
 
 LASTS_S = 0.002  # a task that has run for so long is not a short one
+SOON_MS = 0.5
 LOOK_MS = 100  # how long the main thread waits at most for a reader that rings
 
 
@@ -41,6 +44,9 @@ class WorkerLink(Link):
     ) -> None:
         super().__init__(sock, on_lost=on_lost)
         self.receivers[wire.Trim] = lambda message: memory.trim()
+        self.receivers[wire.Connected] = lambda message: self.connect(message.actor_id)
+        self.receivers[wire.Lent] = lambda message: self.lend(message.loan_id)
+        self.receivers[wire.EndLoan] = inbox.put
         self._inbox = inbox
         self._lasts_s = lasts_s
         self._frames = framing.FrameReader(self.far_end.decode)
@@ -56,9 +62,29 @@ class WorkerLink(Link):
     # ---- the main thread
 
     def next_item(self) -> Any:
-        """Return the next item that the receivers put into the inbox, or that came straight from a caller."""
-        if self.straight is not None:
-            return self._next_of_both(self.straight)
+        """Return the next item that the receivers put into the inbox, or that came straight from a caller.
+
+        NOTHING is an item too: who may call this process straight has changed.
+        """
+        item = self._next() if self.straight is None else self._next_of_both(self.straight)
+        if type(item) is StraightInbox:
+            self._take_line(item)
+        elif type(item) is wire.EndLoan:
+            self._end_loan(item.loan_id)
+        else:
+            return item
+        return NOTHING
+
+    def is_called_soon(self) -> bool:
+        """Whether the driver that has this worker on loan sends the next task at once."""
+        straight = self.straight
+        if straight is None or not straight.is_loan or straight.has_ended:
+            return False
+        poll = select.poll()
+        poll.register(straight.sock, select.POLLIN)
+        return bool(poll.poll(SOON_MS))
+
+    def _next(self) -> Any:
         inbox = self._inbox
         if inbox.empty():
             self._turns.idles()
@@ -69,14 +95,15 @@ class WorkerLink(Link):
                 finally:
                     self._turn.release()
         item = inbox.get()  # waits only while the reader reads; it goes on while this thread is idle
-        if item is CONNECTED:
-            return self.next_item()
         if self._turns.begins():
             self._calls.put(None)
         return item
 
     def _next_of_both(self, straight: StraightInbox) -> Any:
         while (item := straight.next_of(self._inbox)) is None:
+            if straight.is_over:
+                self._end_loan(straight.actor_id)
+                return NOTHING
             self._turns.idles()
             if self._turn.acquire(blocking=False):
                 try:
@@ -114,9 +141,49 @@ class WorkerLink(Link):
         if self._bell < 0:
             self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self.straight = StraightInbox(sock, actor_id)
-        self._inbox.put(CONNECTED)  # the main thread waits for both from now on
+        self._inbox.put(NOTHING)  # the main thread waits for both from now on
+
+    # ---- loans
+
+    def lend(self, loan_id: bytes) -> None:
+        """This worker is lent to its driver, whose end of a connection has come with the message that is handled."""
+        sock = socket.socket(fileno=self.descriptors.popleft())
+        if self._bell < 0:
+            self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._inbox.put(StraightInbox(sock, loan_id, is_loan=True))
+
+    def _take_line(self, line: StraightInbox) -> None:
+        if self.straight is not None:  # its driver had given this worker back
+            self._end_loan(self.straight.actor_id)
+        self.straight = line
+
+    def _end_loan(self, loan_id: bytes) -> None:
+        """Between two tasks: the loan is over, unless it was over before."""
+        straight = self.straight
+        if straight is not None and straight.actor_id == loan_id:
+            self.straight = None
+            straight.end()
+            self.say_now(wire.LoanOver(loan_id))
+
+    def say_last(self) -> None:
+        """Write what waits, before this process ends between two tasks."""
+        if self.straight is not None and self.straight.is_loan:
+            self.straight.end()
+        self.flush()
 
     # ---- what a straight call says
+
+    def begin(self, call: wire.Submit) -> tuple[wire.RunTask, Terms]:
+        """Begin a call that came straight. Returns what is to be run, and its terms."""
+        straight = self.straight
+        assert straight is not None
+        args = call.args if straight.is_loan else b""  # a task may have to run again
+        told = wire.StraightCall(call.task_id, call.template, straight.actor_id, time.time(), args=args)
+        self.begins_straight(told)
+        actor_id = b"" if straight.is_loan else call.actor_id
+        return wire.RunTask(call.task_id, call.template, call.args, actor_id=actor_id), straight.templates[
+            call.template
+        ]
 
     def begins_straight(self, call: wire.StraightCall) -> None:
         """A straight call runs: before anything else is said, the head is told of it."""

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.straight_line import ActorWay, StraightLine
-from nbaccel.local_engine.worker.straight_inbox import CONNECTED, LEAVE, StraightInbox
+from nbaccel.local_engine.worker.straight_inbox import LEAVE, NOTHING, StraightInbox
 from tests.local_engine.head_world import TEMPLATES
 
 
@@ -74,7 +74,7 @@ def test_nothing_of_the_head_overtakes_a_call_that_is_held(ways: Ways) -> None:
 
 def test_the_end_of_the_caller_lets_what_it_held_back_run(ways: Ways) -> None:
     ways.straight(1, b"s")
-    ways.queue.put(CONNECTED)
+    ways.queue.put(NOTHING)
     ways.queue.put(wire.RunTask(b"h", 1, b"", after=7))
     ways.line.sock.close()
     ways.inbox.read()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
@@ -14,6 +16,7 @@ from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.lent_workers import LentWorkers
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.room import ObjectRoom
@@ -27,6 +30,7 @@ from nbaccel.local_engine.head.tasks.unmet_orders import UnmetOrders
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
+from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Command
 from nbaccel.scheduling.terms import Task
 
@@ -93,14 +97,34 @@ class TaskRoom:
             forget=lambda command: self.sending.held.forget(command),
         )
         self.sending = self._sending(around)
+        self._tell_worker = around.workers.tell
+        self._lent = LentWorkers(
+            around.records,
+            self.sending.acquaint,
+            around.connections.send,
+            around.tell,
+            hide=bool(config.options.get("hide_unassigned")),
+        )
         self.straight_calls = StraightCallBooks(
             around.records,
             around.arguments,
             around.unread_errors,
+            self._lent,
             around.connections.send,
             around.tell,
             ended=around.ended,
         )
+
+    def acts(self) -> dict[type, Callable[[Any], None]]:
+        """The scheduler's orders about tasks, with what carries them out."""
+        return {
+            do.SendTask: self.sending.send,
+            do.FinishTask: self.flow.conclusions.finish,
+            do.FailTask: self.flow.conclusions.fail,
+            do.RecallTasks: lambda c: self._tell_worker(c.worker_id, wire.Recall()),
+            do.InterruptTask: lambda c: self._tell_worker(c.worker_id, wire.Interrupt(c.task_id)),
+            **self._lent.acts(),
+        }
 
     def _sending(self, around: Around) -> Sending:
         config, records, devices, send = around.config, around.records, around.devices, around.connections.send

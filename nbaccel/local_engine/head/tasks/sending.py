@@ -23,7 +23,7 @@ from nbaccel.local_engine.head.tasks.functions import Functions
 from nbaccel.scheduling.commands import SendTask
 from nbaccel.scheduling.events import ArgumentsLost
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import TaskKind
+from nbaccel.scheduling.terms import TaskKind, Terms
 
 Answer = Callable[[SendTask, Exception], None]
 
@@ -139,6 +139,12 @@ class Sending:
             return
         if not self.held.holds_back(command, worker, entry):
             self._transmit(command, worker, entry)
+
+    def acquaint(self, worker: WorkerProcess, terms: Terms) -> None:
+        """Tell a worker its job and the code of these terms, unless it knows them."""
+        if worker.setup_job != terms.job:
+            self._setup.of(worker.peer, worker, terms.job)
+        self._functions.teach(worker.peer, terms)
 
     def _transmit(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
         task, terms, peer, submit = command.task, entry.terms, worker.peer, entry.submit
