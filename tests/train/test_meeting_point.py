@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +11,6 @@ from nbaccel.train.ranks import Facts, Seat
 
 torch = pytest.importorskip("torch")
 meeting_point = pytest.importorskip("nbaccel.train.torch.meeting_point")
-process_group = pytest.importorskip("nbaccel.train.torch.process_group")
 
 SOON = timedelta(milliseconds=100)  # for ranks that do not come
 PATIENTLY = timedelta(seconds=90)
@@ -49,19 +47,9 @@ def test_a_store_that_cannot_be_reached_is_told_with_the_interfaces() -> None:
             meeting_point.reach(torch, seat(1, 2), "127.0.0.1", port, SOON)
 
 
-def test_our_group_is_closed_for_the_programs_own_when_every_rank_has_joined_ours() -> None:
-    """One that still connects would see its connection end."""
+def test_a_rank_waits_until_every_other_is_connected() -> None:
+    """One that left before, or began a group of its own, would cut off those that still connect."""
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=PATIENTLY)
-    closed = []
-    distributed = SimpleNamespace(
-        init_process_group=lambda backend: f"its own, by {backend}",
-        is_initialized=lambda: not closed,
-        destroy_process_group=lambda: closed.append("ours"),
-    )
-    all_have_joined = meeting_point.joined(store, seat(0, 2), 0, SOON)
-    process_group.give_way_to_the_programs_own(distributed, all_have_joined)
-    with pytest.raises(RuntimeError, match="rank 1 has not joined the process group"):
-        distributed.init_process_group("gloo")
-    assert not closed
-    meeting_point.joined(store, seat(1, 2), 0, SOON)
-    assert (distributed.init_process_group("gloo"), closed) == ("its own, by gloo", ["ours"])
+    with pytest.raises(RuntimeError, match="rank 1 has not joined the process group, on which rank 0 waits"):
+        meeting_point.wait_until_joined(store, seat(0, 2), 0, SOON)
+    meeting_point.wait_until_joined(store, seat(1, 2), 0, PATIENTLY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -28,32 +27,31 @@ def wait_for_all(store: Any, seat: Seat, restarts: int, patience: timedelta) -> 
 
     A rank that waits inside of torch instead would see a connection that ends, after half an hour.
     """
-    _announced(store, seat, f"nbaccel/here/{restarts}", "come to", patience)()
+    _wait(store, seat, f"nbaccel/here/{restarts}", "come to", patience)
 
 
-def joined(store: Any, seat: Seat, restarts: int, patience: timedelta) -> Callable[[], None]:
-    """Say that this rank is connected with the others; returns what waits until all are, and raises as above."""
-    return _announced(store, seat, f"nbaccel/joined/{restarts}", "joined", patience)
+def wait_until_joined(store: Any, seat: Seat, restarts: int, patience: timedelta) -> None:
+    """Wait until all ranks are connected with each other. Raises RuntimeError with the ranks that are not.
+
+    One that leaves at once, because it ends or begins a group of its own, would cut off a rank that still connects.
+    """
+    _wait(store, seat, f"nbaccel/joined/{restarts}", "joined", patience)
 
 
-def _announced(store: Any, seat: Seat, place: str, done: str, patience: timedelta) -> Callable[[], None]:
+def _wait(store: Any, seat: Seat, place: str, done: str, patience: timedelta) -> None:
     names = {rank: f"{place}/{rank}" for rank in range(seat.world_size)}
     store.set(names[seat.rank], "1")
-
-    def wait() -> None:
-        try:
-            store.wait(list(names.values()), patience)
-        except RuntimeError as error:  # torch's DistStoreError is one
-            missing = [rank for rank, name in names.items() if not store.check([name])]
-            if not missing:
-                return  # they came at the last moment
-            who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {', '.join(map(str, missing))} have"
-            raise RuntimeError(
-                f"After {patience.total_seconds():g} s {who} not {done} the process group, on which rank {seat.rank} "
-                f"waits. {_advice()}"
-            ) from error
-
-    return wait
+    try:
+        store.wait(list(names.values()), patience)
+    except RuntimeError as error:  # torch's DistStoreError is one
+        missing = [rank for rank, name in names.items() if not store.check([name])]
+        if not missing:
+            return  # they came at the last moment
+        who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {', '.join(map(str, missing))} have"
+        raise RuntimeError(
+            f"After {patience.total_seconds():g} s {who} not {done} the process group, on which rank {seat.rank} "
+            f"waits. {_advice()}"
+        ) from error
 
 
 def _advice() -> str:

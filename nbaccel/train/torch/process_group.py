@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -76,21 +76,17 @@ def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str
         world_size=seat.world_size,
         timeout=timedelta(seconds=timeout_s),
     )
-    all_have_joined = meeting_point.joined(own, seat, here.restarts, patience)
-    give_way_to_the_programs_own(torch.distributed, all_have_joined)
+    meeting_point.wait_until_joined(own, seat, here.restarts, patience)
+    _give_way_to_the_programs_own(torch.distributed)
     return store
 
 
-def give_way_to_the_programs_own(distributed: Any, all_have_joined: Callable[[], None]) -> None:
-    """Let the function's own first init_process_group() replace our group: torch refuses a second one.
-
-    A rank may have joined while another still connects to it, and to close our group then would end that connection.
-    """
+def _give_way_to_the_programs_own(distributed: Any) -> None:
+    """Let the function's own first init_process_group() replace our group: torch refuses a second one."""
     begin = distributed.init_process_group
 
     @functools.wraps(begin)
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
-        all_have_joined()
         distributed.init_process_group = begin
         if distributed.is_initialized():  # the function has not closed it itself
             distributed.destroy_process_group()
