@@ -33,6 +33,8 @@ FRAMES = 200
 DEVICES_WITH_LINES = 128  # of more devices the page asks for no sparklines (MOST_DEVICES of cockpit/readings.js)
 PAIRS = 7
 TASKS = 5_000
+NAMES = ("train_one_epoch", "evaluate_checkpoint", "tokenize_shard", "download", "Keeper.step", "write_embeddings")
+CELLS = ("[12] line 14", "[13] line 2", "[14]", "[9] line 31")
 
 _IN_KERNEL = """
 import statistics, time
@@ -102,12 +104,30 @@ def push() -> None:
 
 
 def size() -> None:
-    """What a snapshot has in bytes."""
+    """What a snapshot has in bytes: of one function, of six with long names and peaks, and of what tests look at."""
     from nbaccel.notebook import drawn
+    from tests.browser import sights
 
-    for devices, tasks, goal in ((8, 20, 8192), (64, 140, 16384)):
-        body = drawn.to_json(drawn.of_snapshot(example(devices, tasks)))
-        print(f"size    {len(body):6} bytes (goal {goal})   {devices} devices, {tasks} rows of tasks")
+    made = {}
+    for devices, tasks in ((8, 20), (64, 140)):
+        made[f"{devices} devices, {tasks} rows of tasks of one function"] = example(devices, tasks)
+        made[f"{devices} devices, {tasks} rows of tasks of six functions"] = _varied(example(devices, tasks))
+        for condition in ("busy", "failing"):
+            made[f"{devices} devices, {condition}, as the tests look at them"] = sights.snapshot(devices, condition)
+    for what, snapshot in made.items():
+        body = drawn.to_json(drawn.of_snapshot(snapshot)).encode()
+        print(f"size    {len(body):6} bytes (goal {8192 if len(snapshot.devices) == 8 else 16384})   {what}")
+
+
+def _varied(snapshot: Any) -> Any:
+    """The same with names, cells, times and peaks as they are in a day's work."""
+    for number, task in enumerate(snapshot.tasks):
+        task.name, task.cell = NAMES[number % len(NAMES)], CELLS[number % len(CELLS)]
+        task.started_at += number * 0.618
+        task.pid, task.peak_memory_bytes = 28000 + number, (number + 1) * 1_234_567_891
+    for number, device in enumerate(snapshot.devices):
+        device.holders[0].name, device.holders[0].cell = NAMES[number % len(NAMES)], CELLS[number % len(CELLS)]
+    return snapshot
 
 
 def history() -> None:

@@ -17,9 +17,10 @@ from nbaccel.views.snapshot import Alert, Snapshot, TaskRow
 from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
 
-FEW_ROWS = 40  # devices and tasks together; up to this number, rows are sent unpacked
-MOST_BYTES = 16_000  # the size limit of a snapshot with more rows
-LEAST_BYTES_OF_TASKS = 6_000
+FEW_ROWS = 40  # devices and tasks together; up to this number, rows may be sent as they are
+MOST_BYTES_OF_FEW = 8_192  # the size limit of a snapshot that is sent so
+MOST_BYTES = 16_000  # the size limit of any other, unless more rows were asked for
+LEAST_BYTES_OF_TASKS = 2_000  # whatever takes the room of them: a thousand devices, many alerts
 MOST_TASKS = 200  # a filter may ask for more, and gets them
 MOST_WHY = 400  # characters of a reason, which may name every holder of every device
 _NOT_SHOWN = ("node:", TYPE_PREFIX, "memory", "object_store_memory", "bundle_")
@@ -284,7 +285,9 @@ def _shown(quantities: dict[str, float]) -> dict[str, float]:
 def to_json(drawn: Drawn) -> str:
     """The JSON to send. A large snapshot goes by columns, and loses rows of ended tasks if it is still too large."""
     if len(drawn.devices) + len(drawn.tasks) <= FEW_ROWS:
-        return msgspec.json.encode(drawn).decode()
+        plain = msgspec.json.encode(drawn)
+        if len(plain) <= MOST_BYTES_OF_FEW:
+            return plain.decode()
     sent = msgspec.to_builtins(drawn)
     tasks = sent.pop("tasks", [])
     sent["devices"] = packing.packed(sent.get("devices", []))

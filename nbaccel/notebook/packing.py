@@ -13,13 +13,16 @@ from types import NoneType
 from typing import Any
 
 Row = dict[str, Any]
+LEAST_ALIKE = 6  # characters that texts have in common, for less of which they are sent whole
+_TEXTS = {str, NoneType}
 _ROWS, _LISTS, _PLAIN = {dict, NoneType}, {list, NoneType}, {str, int, float, bool, NoneType}
 
 
 def packed(rows: list[Row]) -> dict[str, Any]:
     """The rows by columns: `same` in all, one of a few (`of`), rows within rows (`within`, `lists`), or `each` its own.
 
-    A null stands for a field that the row lacks.
+    Texts that begin and end alike, as ids do, are `cut` into that beginning, what each has of its own, and that end. A
+    null stands for a field that the row lacks.
     """
     table: dict[str, Any] = {"rows": len(rows)}
     names: Row = {}
@@ -48,7 +51,31 @@ def _column(values: list[Any]) -> tuple[str, Any]:
         if len(distinct) <= len(values) // 3:
             places = {value: place for place, value in enumerate(distinct)}
             return "of", [distinct, list(map(places.__getitem__, values))]
+        if set(map(type, distinct)) <= _TEXTS:
+            return _cut(values)
     return "each", values
+
+
+def _cut(values: list[str | None]) -> tuple[str, Any]:
+    """Texts without what all of them begin and end with, if that is longer than what it takes to say so."""
+    texts = [value for value in values if value is not None]
+    start = _beginning(texts)
+    rest = [text[len(start) :] for text in texts]
+    end = _beginning([text[::-1] for text in rest])[::-1]
+    if len(start) + len(end) < LEAST_ALIKE:
+        return "each", values
+    cuts = iter(rest)
+    return "cut", [start, [None if value is None else next(cuts).removesuffix(end) for value in values], end]
+
+
+def _beginning(texts: list[str]) -> str:
+    """What all of them begin with: what the first and the last of them, as they are sorted, begin with."""
+    first, last = min(texts), max(texts)
+    alike, most = 0, len(first)
+    while alike < most:  # halves: an id has fifty characters
+        half = (alike + most + 1) // 2
+        alike, most = (half, most) if last.startswith(first[:half]) else (alike, half - 1)
+    return first[:alike]
 
 
 def _all_keys_are_words(rows: list[Row | None]) -> bool:

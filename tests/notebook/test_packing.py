@@ -3,10 +3,45 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import msgspec
+import pytest
 
 from nbaccel.notebook import drawn
 from nbaccel.notebook.packing import packed
 from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from tests.browser import sights
+
+NOW = 1_795_176_964.811
+NAMES = ("train_one_epoch", "evaluate_checkpoint", "tokenize_shard", "download", "Keeper.step", "write_embeddings")
+CELLS = ("[12] line 14", "[13] line 2", "[14]", "[9] line 31")
+
+
+def task_id(number: int) -> str:
+    return f"9b9fa58bf929ef71cdc852a5{number:016x}00000001"
+
+
+def unpacked(table: Any) -> list[dict[str, Any]]:
+    """The rows again, as the page reads them."""
+    rows: list[dict[str, Any]] = [dict(table.get("same", {})) for _ in range(table["rows"])]
+
+    def fill(name: str, values: Any) -> None:
+        rows_and_values = zip(rows, values, strict=True)
+        [row.__setitem__(name, value) for row, value in rows_and_values if value not in (None, {}, [])]
+
+    for name, values in table.get("each", {}).items():
+        fill(name, values)
+    for name, (distinct, places) in table.get("of", {}).items():
+        fill(name, [distinct[place] for place in places])
+    for name, (start, middles, end) in table.get("cut", {}).items():
+        fill(name, [None if middle is None else start + middle + end for middle in middles])
+    for name, inner in table.get("within", {}).items():
+        fill(name, unpacked(inner))
+    for name, column in table.get("lists", {}).items():
+        ones = iter(unpacked(column["rows"]))
+        fill(name, [[next(ones) for _ in range(size)] for size in column["sizes"]])
+    return rows
 
 
 def example(devices: int, running: int, ended: int) -> Snapshot:
@@ -19,13 +54,16 @@ def example(devices: int, running: int, ended: int) -> Snapshot:
         row.metrics = DeviceMetrics(
             80.0 + index % 20, (40 << 30) + index, 80 << 30, 61.0, 512.0 + index, sampled_at=1.0
         )
-        row.holders = [Holder("train", 1.0, f"{index * 7919:048x}", pid=28000 + index, cell="[12]", since=1e9 + index)]
+        name, cell = NAMES[index % len(NAMES)], CELLS[index % len(CELLS)]
+        row.holders = [Holder(name, 1.0, task_id(index), pid=28000 + index, cell=cell, since=NOW + 7.618 * index)]
         snapshot.devices.append(row)
     for number in range(running + ended):
         state = "RUNNING" if number < running else "FINISHED"
-        task = TaskRow(f"{number * 7919:048x}", "train", "task", state, 1, {}, {"GPU": [str(number % devices)]})
-        task.cell, task.pid, task.submitted_at, task.started_at = "[12]", 28000 + number, 1e9 + number, 1e9 + number
-        task.finished_at = None if number < running else 1e9 + number + 3
+        name, cell = NAMES[number % len(NAMES)], CELLS[number % len(CELLS)]
+        task = TaskRow(task_id(number), name, "task", state, 1, {}, {"GPU": [str(number % devices)]})
+        task.cell, task.pid, task.submitted_at, task.started_at = cell, 28000 + number, NOW, NOW + 7.618 * number
+        task.finished_at = None if number < running else NOW + 9 * number
+        task.peak_memory_bytes = (number + 1) * 1_234_567_891
         snapshot.tasks.append(task)
     snapshot.counts = {"RUNNING": running, "FINISHED": 10_000 - running}
     return snapshot
@@ -33,6 +71,24 @@ def example(devices: int, running: int, ended: int) -> Snapshot:
 
 def test_eight_devices_and_twenty_tasks_are_at_most_eight_kilobytes() -> None:
     assert len(drawn.to_json(drawn.of_snapshot(example(8, 8, 12)))) <= 8 << 10
+
+
+def test_nothing_of_eight_devices_and_twenty_tasks_is_lost_on_the_way() -> None:
+    made = drawn.of_snapshot(example(8, 8, 12))
+    plain, sent = json.loads(msgspec.json.encode(made)), json.loads(drawn.to_json(made))
+    assert unpacked(sent["tasks"]) == plain["tasks"] and unpacked(sent["devices"]) == plain["devices"]
+    assert {**sent, "tasks": 0, "devices": 0} == {**plain, "tasks": 0, "devices": 0}
+
+
+@pytest.mark.parametrize("condition", sights.CONDITIONS)
+@pytest.mark.parametrize(("devices", "limit"), [(2, 8 << 10), (8, 8 << 10), (64, 16 << 10)])
+def test_the_clusters_to_look_at_are_within_the_limits(devices: int, limit: int, condition: str) -> None:
+    made = drawn.of_snapshot(sights.snapshot(devices, condition))
+    text = drawn.to_json(made)
+    assert len(text.encode()) <= limit
+    tasks = json.loads(text).get("tasks", {"rows": 0})
+    assert devices == 64 or tasks["rows"] == len(made.tasks), "no row gives way"
+    assert devices < 64 or condition == "empty" or tasks["rows"] >= 64, "as many rows as there are devices"
 
 
 def test_sixty_four_devices_and_ten_thousand_tasks_are_at_most_sixteen_kilobytes() -> None:
@@ -58,6 +114,11 @@ def test_rows_become_columns_of_what_is_the_same_of_a_few_and_of_each() -> None:
         "each": {"id": ["0", "1", "2"], "free": [None, 0, 0]},
         "within": {"metrics": {"rows": 3, "each": {"watts": [1, None, 3]}}},
         "lists": {"holders": {"sizes": [1, 0, 1], "rows": {"rows": 2, "same": {"name": "f"}, "each": {"pid": [7, 8]}}}},
+    }
+    ids = [{"id": f"5180ff6a{number:02x}00000001", "of": None if number else "5180ff6a"} for number in range(3)]
+    assert packed(ids)["cut"] == {
+        "id": ["5180ff6a0", ["0", "1", "2"], "00000001"],
+        "of": ["5180ff6a", ["", None, None], ""],
     }
     states = packed([{"state": "a" if number % 2 else "b"} for number in range(6)])
     assert states == {"rows": 6, "of": {"state": [["b", "a"], [0, 1, 0, 1, 0, 1]]}}

@@ -6,6 +6,7 @@
  * @property {Record<string, any>} [same]
  * @property {Record<string, any[]>} [each]
  * @property {Record<string, [any[], number[]]>} [of]
+ * @property {Record<string, [string, (string | null)[], string]>} [cut]
  * @property {Record<string, Packed>} [within]
  * @property {Record<string, {sizes: number[], rows: Packed}>} [lists]
  */
@@ -18,21 +19,25 @@ export function unpacked(given) {
 /** @param {any[] | Packed | undefined} table @returns {any[]} */
 export function rowsOf(table) {
   if (!table || Array.isArray(table)) return table ?? [];
-  const rows = Array.from({ length: table.rows }, () => ({ .../** @type {Record<string, any>} */ (table.same) }));
-  const fill = (/** @type {string} */ name, /** @type {(index: number) => any} */ valueOf) =>
-    rows.forEach((row, index) => {
-      const value = valueOf(index);
-      if (value != null) row[name] = value;
-    });
-  for (const [name, values] of Object.entries(table.each ?? {})) fill(name, (index) => values[index]);
-  for (const [name, [distinct, places]] of Object.entries(table.of ?? {})) fill(name, (index) => distinct[places[index]]);
-  for (const [name, inner] of Object.entries(table.within ?? {})) {
+  const rows = Array.from({ length: table.rows }, () => /** @type {Record<string, any>} */ ({}));
+  const fill = (/** @type {any} */ columns, /** @type {(column: any) => (index: number) => any} */ reader) => {
+    for (const [name, column] of Object.entries(columns ?? {})) {
+      const valueOf = reader(column);
+      rows.forEach((row, index) => {
+        const value = valueOf(index);
+        if (value != null) row[name] = value;
+      });
+    }
+  };
+  const inOrder = (/** @type {any[]} */ values) => (/** @type {number} */ index) => values[index];
+  fill(table.same, (value) => () => value);
+  fill(table.each, inOrder);
+  fill(table.of, ([distinct, places]) => (index) => distinct[places[index]]);
+  fill(table.cut, ([start, middles, end]) => (index) => middles[index] == null ? null : start + middles[index] + end);
+  fill(table.within, (inner) => inOrder(rowsOf(inner)));
+  fill(table.lists, ({ sizes, rows: inner }) => {
     const values = rowsOf(inner);
-    fill(name, (index) => values[index]);
-  }
-  for (const [name, { sizes, rows: inner }] of Object.entries(table.lists ?? {})) {
-    const values = rowsOf(inner);
-    fill(name, (index) => values.splice(0, sizes[index]));
-  }
+    return (index) => values.splice(0, sizes[index]);
+  });
   return rows;
 }
