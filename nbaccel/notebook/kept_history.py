@@ -20,7 +20,6 @@ from nbaccel.exceptions import RayError
 from nbaccel.notebook import accounting, past_timeline, timeline
 from nbaccel.notebook.kept_readings import KeptReadings
 from nbaccel.notebook.parts import Html
-from nbaccel.notebook.past_timeline import MOST_MERGED
 from nbaccel.views.history.answers import AccountingAnswer, AccountRow, ReadingsAnswer, RunsAnswer
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
 from nbaccel.views.snapshot import Snapshot
@@ -70,8 +69,8 @@ class KeptHistory:
         """The devices' last two minutes, the timeline and the accounting, as far as views have asked for them."""
         drawn = self._readings.sections(snapshot)
         runs = self._runs()
-        bars = past_timeline.bars_of(runs, snapshot) if runs is not None else []
-        drawn += timeline.sections(bars, MOST_MERGED) if bars else []
+        picture = past_timeline.picture(runs, snapshot) if runs is not None else None
+        drawn += timeline.sections(picture) if picture is not None and picture.bars else []
         if self._accounting is not None and self._accounting.functions:
             drawn += accounting.sections(self._accounting, snapshot)
         return drawn

@@ -1,37 +1,74 @@
-"""The timeline of more runs than a snapshot holds: bars of the history, merged until they can be drawn."""
+"""The timeline from what the history tells: a lane for each device of the snapshot, merged until it can be drawn."""
 
 from __future__ import annotations
 
+from nbaccel.notebook import timeline_lanes
 from nbaccel.notebook.lane_labels import LaneLabels
-from nbaccel.notebook.timeline import Bar
-from nbaccel.views import wording
-from nbaccel.views.history.answers import LaneRuns, RunsAnswer
+from nbaccel.notebook.timeline_lanes import Bar, Lane, Picture
+from nbaccel.views import device_labels, wording
+from nbaccel.views.history.answers import LaneRuns, RunKind, RunsAnswer
 from nbaccel.views.history.book import WITHOUT_DEVICE
+from nbaccel.views.history.run import lane_of
 from nbaccel.views.history.runs import RunBar, fitting
 from nbaccel.views.snapshot import Snapshot
 
 MOST_MERGED = 600  # most bars of a drawing that stays in the notebook
 
 
-def bars_of(answer: RunsAnswer, snapshot: Snapshot | None = None) -> list[Bar]:
-    """The bars of all runs of an answer, oldest first; only runs on devices, if there are any."""
-    labels = LaneLabels(snapshot)
-    every = [*answer.ended, *answer.running]
-    on_devices = [lane for lane in every if answer.lanes[lane.lane] != WITHOUT_DEVICE]
-    merged, _grain_s = fitting(
-        [bar for lane in on_devices or every for bar in _bars(lane)], MOST_MERGED, answer.grain_s
-    )
-    kinds = {kind.index: kind for kind in answer.kinds}
-    drawn = []
+def picture(answer: RunsAnswer, snapshot: Snapshot | None = None, cell: str = "") -> Picture:
+    """All runs of an answer, or those of one of this notebook's cells: "3"."""
+    own = {0, snapshot.runtime.job} if snapshot is not None else {0}  # a page is told 0
+    kinds = {kind.index: kind for kind in answer.kinds if not cell or _is_of(kind, cell, own)}
+    every = [bar for lane in (*answer.ended, *answer.running) for bar in _bars(lane) if bar.kind in kinds]
+    merged, _grain_s = fitting(every, MOST_MERGED, answer.grain_s)
+    bars: dict[str, list[Bar]] = {}
     for bar in merged:
-        kind = kinds[bar.kind]
-        name = wording.plain(kind.function) + (" and others" if bar.mixed else "")
-        cell = wording.plain(kind.cell) if bar.number == 1 else ""
-        start_s, lane = answer.origin + bar.start, labels.of(answer.lanes[bar.lane])
-        state = "" if bar.mixed else kind.state
-        took_s = bar.end - bar.start
-        drawn.append(Bar(lane, name, kind.function, cell, state, start_s, took_s, bar.number, bar.shade))
-    return sorted(drawn, key=lambda bar: bar.start_s)
+        shown = _bar(bar, kinds[bar.kind], answer.origin, own)
+        bars.setdefault(answer.lanes[bar.lane], []).append(shown)
+    steps = enumerate(answer.waiting)
+    waiting = [(answer.waiting_from + number * answer.waiting_step_s, waited) for number, waited in steps]
+    return Picture(_lanes(bars, snapshot), [] if cell else waiting)
+
+
+def _is_of(kind: RunKind, cell: str, own: set[int]) -> bool:
+    return kind.job in own and _number_of(kind.cell) == f"[{cell.strip('[]')}]"
+
+
+def _number_of(cell: str) -> str:
+    """The cell alone: "[3]" of "[3] line 2"."""
+    return wording.plain(cell).partition(" ")[0]
+
+
+def _bar(bar: RunBar, kind: RunKind, origin: float, own: set[int]) -> Bar:
+    function, cell = wording.plain(kind.function), wording.plain(kind.cell)
+    return Bar(
+        name=function + (" and others" if bar.mixed else ""),
+        function=kind.function,
+        state="" if bar.mixed else kind.state,
+        start_s=origin + bar.start,
+        duration_s=bar.end - bar.start,
+        cell=cell if bar.number == 1 else "",
+        own_cell=_number_of(cell) if kind.job in own else "",
+        number=bar.number,
+        shade=bar.shade,
+    )
+
+
+def _lanes(bars: dict[str, list[Bar]], snapshot: Snapshot | None) -> list[Lane]:
+    """Those of the snapshot's devices in their order, those of devices that have gone, and the one without a device."""
+    lanes = []
+    if snapshot is not None:
+        labels = device_labels.labels(snapshot.devices)
+        offered = [row for row in snapshot.devices if row.offered]
+        several = len({row.node_id for row in offered}) > 1
+        nodes = {node.node_id: wording.plain(node.name) for node in snapshot.nodes if several}
+        for row in offered:
+            name, label = lane_of(row.node_id, row.resource, row.id), labels[row.node_id, row.resource, row.id]
+            lanes.append(timeline_lanes.lane(label, bars.pop(name, []), nodes.get(row.node_id, "")))
+    rest = bars.pop(WITHOUT_DEVICE, [])
+    gone = LaneLabels(snapshot)
+    lanes += [timeline_lanes.lane(gone.of(name), some) for name, some in bars.items()]
+    return lanes + ([timeline_lanes.lane("CPU", rest)] if rest else [])
 
 
 def _bars(lane: LaneRuns) -> list[RunBar]:

@@ -26,7 +26,7 @@ from nbaccel.notebook import (
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
-from nbaccel.notebook.past_timeline import MOST_MERGED
+from nbaccel.notebook.parts import Html
 from nbaccel.notebook.view import View
 from nbaccel.views import tables, wording
 from nbaccel.views.observer_lines import ReadRuns
@@ -123,14 +123,13 @@ class TaskMagics(Magics):
     @documented("Draw what each device has done: one lane each, one bar for each task.")
     def accel_timeline(self, line: str) -> None:
         asked = self._parse("accel_timeline", line)
-        events = api.timeline(asked.get("save")) or api.timeline() or []
-        since_s = time.time() - asked["last"] if "last" in asked else 0.0
+        since_s = time.time() - asked["last"] if "last" in asked else None
+        if "save" in asked:
+            api.timeline(asked["save"])
         seen = views.seen()
-        own, most = seen.runtime.job, timeline.MOST_BARS
-        bars = timeline.bars(events, cell=asked.get("cell", ""), job=own, since_s=since_s)
-        if len(bars) > most and "cell" not in asked:  # more than the head lists one by one; the history has all
-            bars, most = past_timeline.bars_of(engine.current().history(ReadRuns(since_s or None)), seen), MOST_MERGED
-        view.show(timeline.view(bars, most, seen))
+        runs = engine.current().history(ReadRuns(since_s))
+        picture = past_timeline.picture(runs, seen, asked.get("cell", ""))
+        view.show(view.boxed(seen, timeline.text(picture), Html("".join(timeline.sections(picture)))))
         if "save" in asked:
             view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))
 

@@ -49,6 +49,13 @@ def colour(hue: int, id: str = "") -> str:
     return COLOURS[hue][shade_of(id) if id else 0]
 
 
+def ink_on(colour: str) -> str:
+    """White or black, whichever is read better on a colour; the cockpit's own rule."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return "#000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#fff"
+
+
 class Hues:
     """The hue of each function or class while this process lives; with more than eight, two share one.
 

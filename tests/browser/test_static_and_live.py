@@ -38,7 +38,7 @@ root => {
     const signs = running.filter(sign => sign.textContent === "●").map(sign => getComputedStyle(sign).color);
     return { caption: words(table.caption), heads, rows, swatches, signs };
   });
-  const runs = root.querySelectorAll("svg.timeline rect.run, svg[role=img] rect");
+  const runs = root.querySelectorAll("svg.timeline rect.run, rect.nbaccel-run");
   const bars = [...runs].map(bar => getComputedStyle(bar).fill);
   const lines = [...root.querySelectorAll("svg path.area, svg[aria-hidden] > path:not(.under)")].length;
   return { tables, bars: [...new Set(bars)].sort(), lines, words: words(root) };
@@ -208,11 +208,30 @@ def test_the_timeline_has_the_same_lanes_and_colours(page: LoosePage, shown: Sna
     page.root.get_by_role("button", name="Whole run").click()
     page.page.wait_for_function("asked.at(-1).key.endsWith(' all')")
     page.recall("runs", said)
-    bars = past_timeline.bars_of(answer, shown)
-    live, saved = read_live(page), read_static(page, parts.box(timeline.sections(bars)))
+    picture = past_timeline.picture(answer, shown)
+    html = parts.box(timeline.sections(picture))
+    live, saved = read_live(page), read_static(page, html)
     assert live["bars"] == saved["bars"] and len(live["bars"]) > 3
-    for lane in {bar.lane for bar in bars}:
-        assert lane in live["words"] and lane in saved["words"]
+    lanes = page.root.evaluate(LANES)
+    assert [(lane.label, len(lane.tracks)) for lane in picture.lanes] == [
+        (each["label"], each["tracks"]) for each in lanes
+    ]
+    assert [len(lane.bars) for lane in picture.lanes] == [each["bars"] for each in lanes]
+    names = page.root.locator("p:has(.swatch) span.nowrap").all_inner_texts()
+    for name in names:
+        assert " ".join(name.split()) in " ".join(saved["words"].split()), name
+    assert len(names) > 3
+
+
+LANES = """
+root => [...root.querySelectorAll("svg.timeline g:has(> text.lane):has(> line.rule)")].map(lane => {
+  const runs = [...lane.querySelectorAll("rect.run")];
+  const lines = new Set(runs.map(run => run.getAttribute("y")));
+  const label = lane.querySelector("text.lane");
+  const whole = label.querySelector("title") ?? label;
+  return { label: whole.textContent, tracks: Math.max(1, lines.size), bars: runs.length };
+})
+"""
 
 
 def test_the_last_two_minutes_are_lines_in_both(page: LoosePage, shown: Snapshot) -> None:

@@ -10,6 +10,7 @@ from nbaccel.exceptions import RaySystemError
 from nbaccel.notebook import card
 from nbaccel.notebook.accounting import sections
 from nbaccel.notebook.kept_history import KeptHistory
+from nbaccel.notebook.timeline_drawing import RUN
 from nbaccel.views import palette
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
@@ -111,7 +112,7 @@ def test_the_timeline_has_the_runs_of_the_whole_and_of_the_last_later_answer(
         ["GPU 0", "train", "✓ finished", "1"],
     ]
     drawn = words(kept, busy_snapshot)
-    assert drawn.count("<rect") == 3 and drawn.count(f'stroke="{palette.FAILURE}"') == 1
+    assert drawn.count(f'class="{RUN}"') == 3 and drawn.count(f'stroke="{palette.FAILURE}"') == 1
     assert f'fill="{palette.colour(HUES.of("train"), "train")}"' in drawn
 
 

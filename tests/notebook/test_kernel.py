@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.notebook.kernels import Kernel, gone
+from tests.notebook.levels import Reading
 
 START = "%load_ext nbaccel\n%accel_init num_gpus=2 num_cpus=2"
 
@@ -235,8 +236,10 @@ def test_the_timeline_draws_one_lane_for_each_device_and_idle_workers_are_recycl
         "ray.get([train.remote() for _ in range(4)])"
     )
     drawn = kernel.run("%accel_timeline cell=2").shown[0]
-    assert "GPU 0: train" in drawn["text/plain"]
-    assert drawn["text/html"].count("<rect") == 4
+    assert re.search(r"GPU 0: (\d × )?train ", drawn["text/plain"])
+    rows = [row for row in Reading(drawn["text/html"]).rows if row[0].startswith("GPU")]
+    assert {row[1] for row in rows} == {"train"} and sum(int(row[3]) for row in rows) == 4
+    assert "train" not in kernel.run("%accel_timeline cell=3").shown[0]["text/plain"]
     assert re.search(r"[1-9] idle workers? ended", kernel.run("%accel_recycle").text)
 
 

@@ -13,7 +13,7 @@ from nbaccel.views.snapshot import ActorRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
 from tests.notebook.test_accounting import accounting_answer
 from tests.notebook.test_kept_history import kept_history
-from tests.notebook.test_timeline import EVENTS
+from tests.notebook.test_timeline import PICTURE
 
 
 class _Ref:
@@ -43,7 +43,7 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
         "tasks": parts.box([static_tables.tasks(snapshot, task_lines.ordered(snapshot.tasks))]),
         "actors": parts.box([static_tables.actors(snapshot)]),
         "settings": view.of_table(tables.Table("Settings", ("Setting", "Value"), [("burst_lines", "60")])).html,
-        "timeline": timeline.view(timeline.bars(EVENTS)).html,
+        "timeline": timeline.view(PICTURE).html,
         "accounting": accounting_view(accounting_answer()).html,
         "status": view.of_cluster(snapshot).html,
         "refs": reprs.refs_html([_Ref(row.task_id) for row in snapshot.tasks], snapshot),
