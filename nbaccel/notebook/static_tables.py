@@ -130,12 +130,13 @@ def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Htm
 
 
 def _tile_words(row: DeviceRow) -> str:
-    if not row.holders:
-        return tables.device_state(row).partition(" ")[2]
-    return ", ".join(
+    """Who holds it, or its state; its utilisation, if that is known."""
+    load = _load(row)
+    held = ", ".join(
         wording.plain(holder.name) + ("" if holder.amount == 1 else f" {wording.amount(holder.amount)}")
         for holder in row.holders
     )
+    return wording.sentence([held or tables.device_state(row).partition(" ")[2], load[1] if load else ""])
 
 
 def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_TASK, *, at: str = "") -> Html:

@@ -108,6 +108,18 @@ test("equal waits are said once, with their number", () => {
   assert.match(words(drawn[0]), /infer× 31 GPU.*Show all 3/);
 });
 
+test("what can never start is told in Alerts, and its row says so", () => {
+  const snapshot = busy();
+  const [id, why] = ["w1", "asks for 128 GPUs, and there are 2"];
+  snapshot.tasks = [{ ...snapshot.tasks[2], task_id: id, why }, { ...snapshot.tasks[2], task_id: "w2", name: "other" }];
+  delete snapshot.tasks[0].reason;
+  const drawn = () => drawWaiting(sceneOf(snapshot, ASKED, NOW), newState(true)).filter(Boolean)[0];
+  assert.match(words(drawn()), /asks for 128 GPUs/, "no alert tells it");
+  snapshot.alerts = [{ kind: "infeasible", message: why, since: NOW, task_id: id }];
+  assert.doesNotMatch(words(drawn()), /128/);
+  assert.equal(words(drawn()).split("never: see Alerts").length, 2, "of that task alone");
+});
+
 test("more than eight devices are tiles, and a tile shows its row", () => {
   const state = newState(true);
   const scene = sceneOf(many(64, 4), { ...ASKED, tab: "devices" }, NOW);

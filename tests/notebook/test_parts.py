@@ -9,7 +9,7 @@ from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.curves import Series
 from nbaccel.views import palette, tables, task_lines
 from nbaccel.views.explanations import Explanation, Probe, Verdict
-from nbaccel.views.snapshot import ActorRow, Snapshot
+from nbaccel.views.snapshot import ActorRow, DeviceMetrics, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
 from tests.notebook.test_accounting import accounting_answer
 from tests.notebook.test_kept_history import kept_history
@@ -98,6 +98,13 @@ def test_sixty_four_devices_are_tiles_and_holders_that_are_alike_one_line(busy_s
     assert page.tags.count("li") == 64
     assert page.words.startswith("64 × NVIDIA GPU (logical) GPU 0 GPUActor GPU 1 GPUActor")
     assert page.words.endswith("Held by GPUActor × 64")
+
+
+def test_a_tile_says_the_utilisation_where_it_is_measured(busy_snapshot: Snapshot) -> None:
+    many = _many(busy_snapshot)
+    many.devices[0].metrics = DeviceMetrics(83.4)
+    words = Reading(bare(parts.box([static_tables.devices(many, tiled=True)]))).words
+    assert "GPU 0 GPUActor · 83 % GPU 1 GPUActor GPU 2" in words
 
 
 def test_what_all_devices_have_in_common_is_said_once(busy_snapshot: Snapshot) -> None:

@@ -4,6 +4,7 @@
 import { h } from "./dom.js";
 import { drawDevices } from "./draw_devices.js";
 import { button, nameOf } from "./draw_parts.js";
+import { told } from "./draw_tables.js";
 import { alike } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -15,7 +16,6 @@ const ALERTS_SHOWN = 2;
 /** @param {Scene} scene @param {State} state */
 export function drawListed(scene, state) {
   const alerts = [...scene.alerts].sort((a, b) => Number(b.kind === "failed") - Number(a.kind === "failed")).slice(0, ALERTS_SHOWN);
-  const told = new Set(alerts.map((alert) => alert.never));
   const moving = scene.nodes.filter((node) => node.moves).map((node) =>
     h("li", { key: node.key }, sign(node.sign), nameOf(node.name), ` ${node.state} `, h("span", { class: "quiet" }, node.why)));
   const said = alerts.map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
@@ -23,15 +23,15 @@ export function drawListed(scene, state) {
     ...drawDevices(scene, state),
     ...(scene.runs?.brief(state) ?? []),
     list("lines", "Nodes that come and go", moving),
-    list("lines", "Waiting tasks", scene.ended ? [] : waiting(scene, told)),
+    list("lines", "Waiting tasks", scene.ended ? [] : waiting(scene, alerts)),
     list("alerts", "Alerts", [...said, ...more(scene.alerts.length - said.length, "alerts")]),
   ];
 }
 
-/** The groups that no alert tells of. @param {Scene} scene @param {Set<any>} told */
-function waiting(scene, told) {
+/** The groups that no alert tells of. @param {Scene} scene @param {import("./scene.js").AlertView[]} alerts */
+function waiting(scene, alerts) {
   const all = alike(scene.waiting);
-  const untold = all.filter(({ ids }) => !ids.some((id) => told.has(id)));
+  const untold = all.filter(({ ids }) => !told(alerts, ids));
   const shown = untold.slice(0, WAITING_SHOWN);
   const lines = shown.map(({ task, number }) => h("li", { key: task.id }, sign("◌"), number > 1 && `× ${number} `, nameOf(task.name),
     ` waits ${task.age}: `, h("span", { class: "quiet" }, task.why || task.asks)));

@@ -13,9 +13,9 @@ import { alike } from "./task_rows.js";
 export function drawWaiting(scene, state) {
   if (!scene.counts.waiting) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
   const groups = alike(scene.waiting);
-  const rows = groups.map(({ task, number }) =>
+  const rows = groups.map(({ task, number, ids }) =>
     h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), whereCell(task.cell, state), cell(task.age, "short"),
-      cell(task.why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
+      cell(told(scene.alerts, ids) ? "never: see Alerts" : task.why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
       cell(number > 1 ? showAll(task, number) : cancel(task, scene, state), "acts")),
   );
   const more = scene.counts.waiting - scene.waiting.length;
@@ -24,6 +24,12 @@ export function drawWaiting(scene, state) {
     more > 0 && moreLine(`and ${more} more that wait`, state),
     scene.counts.waiting > 1 && !scene.ended && h("p", { key: "all" }, cancelMany("Cancel all that wait", "waiting", { state: "waiting", cell: "", text: "" }, "", state)),
   ];
+}
+
+/** Whether an alert says of one of these tasks that it can never start.
+ * @param {import("./scene.js").AlertView[]} alerts @param {any[]} ids */
+export function told(alerts, ids) {
+  return alerts.some((alert) => ids.includes(alert.never));
 }
 
 /** Leads to the rows of those that are alike. @param {TaskView} task @param {number} number */
@@ -73,7 +79,7 @@ export function drawAlerts(scene) {
 /** @param {Scene} scene */
 export function drawNodes(scene) {
   const rows = scene.nodes.map((node) =>
-    h("tr", { key: node.key }, h("th", { scope: "row" }, h("span", { class: "name" }, node.name)), stateCell(node.sign, node.state), cell(node.role),
+    h("tr", { key: node.key }, h("th", { scope: "row" }, nameOf(node.name)), stateCell(node.sign, node.state), cell(node.role),
       cell(node.resources), cell(node.why, "why")),
   );
   return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];

@@ -21,20 +21,21 @@ export function rowsOf(table) {
   if (!table || Array.isArray(table)) return table ?? [];
   const rows = Array.from({ length: table.rows }, () => /** @type {Record<string, any>} */ ({}));
   const fill = (/** @type {any} */ columns, /** @type {(column: any) => (index: number) => any} */ reader) => {
-    for (const [name, column] of Object.entries(columns ?? {})) {
-      const valueOf = reader(column);
+    for (const name in columns) {
+      const valueOf = reader(columns[name]);
       rows.forEach((row, index) => {
         const value = valueOf(index);
         if (value != null) row[name] = value;
       });
     }
   };
-  const inOrder = (/** @type {any[]} */ values) => (/** @type {number} */ index) => values[index];
   fill(table.same, (value) => () => value);
-  fill(table.each, inOrder);
+  fill({ ...table.each, ...table.within }, (column) => {
+    const values = rowsOf(column);
+    return (index) => values[index];
+  });
   fill(table.of, ([distinct, places]) => (index) => distinct[places[index]]);
   fill(table.cut, ([start, middles, end]) => (index) => middles[index] == null ? null : start + middles[index] + end);
-  fill(table.within, (inner) => inOrder(rowsOf(inner)));
   fill(table.lists, ({ sizes, rows: inner }) => {
     const values = rowsOf(inner);
     return (index) => values.splice(0, sizes[index]);

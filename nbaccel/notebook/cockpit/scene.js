@@ -13,7 +13,7 @@ import { age, amount, clock, count, duration, plain } from "./words.js";
 /** @type {Record<string, string>} */
 const ALERTS = { infeasible: "Can never start", leak: "Memory leak" };
 
-/** @typedef {{key: string, kind: string, title: string, message: string, age: string, never: string}} AlertView never: the task of which it says that it cannot start */
+/** @typedef {{key: string, kind: string, title: string, message: string, age: string, never: string | null | undefined | false}} AlertView never: the task of which it says that it cannot start */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string, moves: boolean}} NodeView moves: it comes or goes */
 /** @typedef {import("./types.js").Found} Found */
 /** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, past?: Record<string, import("./history.js").Past>, device?: string, tiles?: import("./devices.js").TilesInSight}} Asked what the person has chosen */
@@ -167,7 +167,7 @@ function alertsOf(snapshot, now) {
       title: ALERTS[alert.kind] ?? plain(alert.kind[0].toUpperCase() + alert.kind.slice(1)),
       message: plain(alert.message),
       age: age(now - alert.since),
-      never: (alert.kind === "infeasible" && alert.task_id) || "-",
+      never: alert.kind === "infeasible" && alert.task_id,
     }))
     .reverse();
 }
