@@ -15,7 +15,7 @@ import pytest
 import nbaccel
 from tests.census import Place
 from tests.heads import assert_idle, inside, rows
-from tests.local_engine.loan_programs import is_straight, kill, on_loan, outcome, pid_of, same, wait_for
+from tests.local_engine.loan_programs import is_straight, kill, on_loan, outcome, pid_of, runs, same, wait_for
 from tests.rig import wait_until
 
 WAYS = {"through the head": "0", "on loan": "1"}
@@ -54,7 +54,7 @@ def wanted(ref: Any, by: str) -> Any:
 
 def worker_of(ref: Any, mark: Path) -> int:
     """The pid of the process that runs this task, once it does."""
-    wait_until(mark.exists, "the task to begin")
+    wait_until(lambda: runs(ref.task_id().hex(), mark), "the task to begin")
     task_id = ref.task_id().hex()
     return int(next(row["pid"] for row in rows("tasks") if row["task_id"] == task_id))
 
@@ -65,10 +65,11 @@ def test_a_worker_dies_in_flight(cluster: Place, tmp_path: Path, retries: int, b
     gate, mark = tmp_path / "gate", tmp_path / "mark"
     ref = sent(wait_for.options(max_retries=retries), str(gate), str(mark))
     pid, held = worker_of(ref, mark), wanted(ref, by)
+    task_id = ref.task_id().hex()
     del ref
     kill(pid)
     if retries:
-        wait_until(lambda: mark.read_text().count("run") == 2, "the second run")
+        wait_until(lambda: runs(task_id, mark) == 2, "the second run")
         gate.touch()
     if held is not None:
         found = outcome(held)

@@ -24,6 +24,7 @@ from tests.local_engine.loan_programs import (
     open_loans,
     pid_of,
     run_until_stopped,
+    runs,
     same,
     straight_results,
     wait_for,
@@ -47,6 +48,10 @@ def cluster(head: Place) -> Iterator[Place]:
     started: Any = engines.started()
     wait_until(lambda: not started.straight._lines, "the end of all loans")
     wait_until(lambda: not started.holdings._private, "the last private ref to go")
+
+
+def until_it_runs(ref: Any, mark: Path) -> None:
+    wait_until(lambda: runs(ref.task_id().hex(), mark), "the task to begin")
 
 
 @nbaccel.remote
@@ -181,7 +186,7 @@ def test_a_task_on_loan_that_waits_gives_its_cpu_to_the_one_it_waits_for(tmp_pat
         gate, other, mark = (tmp_path / f"{what}{number}" for what in ("gate", "other", "mark"))
         ref = on_loan(double_after, number, str(gate))
         busy = wait_for.remote(str(other), str(mark))
-        wait_until(mark.exists, "the other CPU to be taken")
+        until_it_runs(busy, mark)  # the other CPU is taken
         gate.touch()
         assert nbaccel.get(ref) == 2 * number
         other.touch()
@@ -248,7 +253,7 @@ def test_what_is_under_way_is_listed_and_holds_its_cpu(tmp_path: Path) -> None:
     for number in range(3):
         gate, mark = tmp_path / str(number), tmp_path / f"{number} has begun"
         ref = on_loan(wait_for, str(gate), str(mark))
-        wait_until(mark.exists, "the task to begin")
+        until_it_runs(ref, mark)
         states = {task["task_id"]: task["state"] for task in list_tasks(limit=10_000)}
         assert states[ref.task_id().hex()] == "RUNNING"
         assert nbaccel.available_resources()["CPU"] == 1
@@ -314,7 +319,7 @@ def test_work_that_waits_starts_when_the_task_on_loan_has_ended(tmp_path: Path) 
     for number in range(3):
         gate, mark = tmp_path / str(number), tmp_path / f"{number} has begun"
         ref = on_loan(wait_for, str(gate), str(mark))
-        wait_until(mark.exists, "the task to begin")  # a worker that ends its loan begins nothing
+        until_it_runs(ref, mark)  # a worker that ends its loan begins nothing
         waiting = both.remote(number)
         assert "wait_for" in nbaccel.explain(waiting).sentence
         gate.touch()
@@ -342,10 +347,10 @@ def test_a_driver_that_stands_still_does_not_keep_others_from_its_worker(tmp_pat
 def test_a_task_whose_worker_dies_runs_again(tmp_path: Path) -> None:
     gate, mark = tmp_path / "gate", tmp_path / "mark"
     ref = on_loan(wait_for, str(gate), str(mark))
-    wait_until(mark.exists, "the task to begin")
+    until_it_runs(ref, mark)
     (worker,) = [task["worker_pid"] for task in list_tasks(detail=True) if task["task_id"] == ref.task_id().hex()]
     os.kill(worker, 9)
-    wait_until(lambda: mark.read_text().count("run") == 2, "the second run")
+    wait_until(lambda: runs(ref.task_id().hex(), mark) == 2, "the second run")
     gate.touch()
     assert nbaccel.get(ref) != worker
 
