@@ -41,7 +41,7 @@ from nbaccel.views.snapshot import OnSnapshot
 
 START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
 END_TIMEOUT_S = 15.0
-LOANS = "0"  # whether workers may be lent to this driver, unless the environment says it
+LOANS = "1"  # whether workers may be lent to this driver, unless the environment says it
 STRAIGHT_CALLS = "1"  # whether calls of actors may go straight to them, unless the environment says it
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 
