@@ -1,4 +1,5 @@
-"""Makes a module of JavaScript smaller to send: no comments, no indentation, no spaces that only people need.
+"""Makes a module of JavaScript smaller to send: no comments, no indentation, no spaces that only people need, one
+declaration for several that follow each other, no brackets around an arrow's only parameter.
 
 Strings, the text of templates and regular expressions stay as they are, and so do names, which `tools/shortening.py`
 looks after. Most statements keep a line of their own, so that an error in a page still names a line that can be read.
@@ -19,6 +20,8 @@ _PLAIN = re.compile(
       | (?P<sign>.)""",
     re.VERBOSE | re.DOTALL,
 )
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _REGULAR_EXPRESSION = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
 _BEFORE_AN_EXPRESSION = frozenset("(,=:[!&|?{};+-*%<>~^")
 _GOES_ON_AFTER = frozenset("{([,=?:&|<>*")  # a line that ends with one of them goes on in the next line
@@ -34,6 +37,7 @@ def squeezed(text: str) -> str:
         squeezed("const a = b + 1; // one more\\n")     # 'const a=b+1;\\n'
     """
     said: list[str] = []
+    began = [""]  # in each open bracket, the word with which the last statement began
     pause = ""
     for token in tokens_of(text):
         if token.isspace():
@@ -41,10 +45,31 @@ def squeezed(text: str) -> str:
             continue
         if (token in "]})" and said[-1:] == [","]) or (token == "}" and said[-1:] == [";"] and not _is_loop(said)):
             said.pop()
-        said.append(_kept(pause, said[-1] if said else "", token))
+        if token in ("const", "let") and said[-1:] == [";"] and began[-1] == token:  # one declaration for both
+            said[-1:] = [",", "\n"]
+            pause = ""
+            continue
+        if not said or said[-1] in (";", "{", "}"):
+            began[-1] = token
+        if token in _OPENING:
+            began.append("")
+        elif token in _CLOSING:
+            began.pop()
+        if token == ">" and said[-1:] == ["="] and len(said) > 7:
+            _bare_parameter(said)
+        said.append("" if said[-1:] == ["\n"] else _kept(pause, said[-1] if said else "", token))
         said.append(token)
         pause = ""
     return "".join(said) + "\n"
+
+
+def _bare_parameter(said: list[str]) -> None:
+    """Make the end of what is said `each=` if it is `(each)=`: an arrow's only parameter needs no brackets."""
+    opening, _, name, _, closing, _, _ = said[-7:]
+    if (opening, closing) == ("(", ")") and _NAME.fullmatch(name):
+        before = said[-9] if len(said) > 8 else ""
+        said[-7] = " " if before and _in_name(before[-1]) else ""
+        said[-3] = ""
 
 
 def _is_loop(said: list[str]) -> bool:

@@ -47,6 +47,7 @@ function read(text) {
       if (parent.name === node && !isProperty) bound.add(node.text);
       return void told.push([isProperty ? "property" : "name", node.text]);
     }
+    if (goesOn(node) || (ts.isVariableDeclarationList(node) && goesOn(parent))) return void ts.forEachChild(node, visit);
     told.push(["part", node.kind]);
     if (ts.isVariableDeclarationList(node)) told.push(["flags", node.flags & ts.NodeFlags.BlockScoped]);
     if (ts.isLiteralExpression(node) || ts.isTemplateMiddleOrTemplateTail(node) || ts.isTemplateHead(node)) told.push(["text", node.rawText ?? node.getText()]);
@@ -54,4 +55,11 @@ function read(text) {
   };
   visit(source);
   return { told, bound };
+}
+
+/** Whether a statement declares more of what the one before it declares: `const a = 1; const b = 2;` is `const a = 1, b = 2;`. */
+function goesOn(node) {
+  const before = ts.isVariableStatement(node) && node.parent.statements?.[node.parent.statements.indexOf(node) - 1];
+  const kind = (each) => each.declarationList.flags & ts.NodeFlags.BlockScoped;
+  return before && ts.isVariableStatement(before) && kind(before) === kind(node);
 }

@@ -28,6 +28,20 @@ from tools.squeezing import squeezed
         ("while (a());\n{\n  b();\n}\nif (c) {\n  while (d());\n}\n", "while(a());\n{b()}\nif(c){while(d());}\n"),
         ("a = b\n  .map(c)\n  ? d\n  : e;\nf();\n(g)();\n", "a=b.map(c)?d:e;\nf();\n(g)();\n"),
         ("const o = {\n  f() {},\n  g: 1,\n};\nlet h = () => {\n};\n", "const o={f(){},g:1};\nlet h=()=>{};\n"),
+        (
+            "const a = 1;\nconst b = (c) => {\n  let d = 1;\n  let e;\n};\nlet f;\n",
+            "const a=1,\nb=c=>{let d=1,\ne};\nlet f;\n",
+        ),
+        (
+            "const a = 1;\nif (b) c();\nconst d = 2;\nfor (const e of d) f(e);\n",
+            "const a=1;\nif(b)c();\nconst d=2;\nfor(const e of d)f(e);\n",
+        ),
+        ("if (a) {\n  const b = 1;\n}\nconst c = { const: 1 };\n", "if(a){const b=1}\nconst c={const:1};\n"),
+        (
+            "f((a) => (b) => a + b, async (c) => c, (d, e) => d, ({ g }) => g);",
+            "f(a=>b=>a+b,async c=>c,(d,e)=>d,({g})=>g);\n",
+        ),
+        ("return (a) => f(a) >= (a);", "return a=>f(a)>=(a);\n"),
         ('const escaped = "\\"  // no comment";', 'const escaped="\\"  // no comment";\n'),
         ('const t = `\\`  ${ {a: "}"}.a }  `  ;', 'const t=`\\`  ${{a:"}"}.a}  `;\n'),
     ],
