@@ -187,7 +187,7 @@ export interface SnapshotLine {
   snapshot: Snapshot;
 }
 
-/** A consistent snapshot at one moment. Rows are capped; `counts` tells how many there are of each state. */
+/** A consistent snapshot at one moment. Rows are capped; `counts` and `functions` tell how many tasks there are. */
 export interface Snapshot {
   runtime: Runtime;
   seq?: number;
@@ -209,6 +209,7 @@ export interface Snapshot {
   arrivals?: ArrivalRow[];
   requests?: RequestRow[];
   infeasible_requests?: Record<string, number>[];
+  functions?: FunctionRow[];
 }
 
 export interface Runtime {
@@ -425,6 +426,19 @@ export interface RequestRow {
   by?: string;
   job?: number;
   since?: number;
+}
+
+/**
+ * How many tasks a function has had, or how many constructors and calls a class: all of them, not only those with
+ * rows.
+ */
+export interface FunctionRow {
+  name: string;
+  running?: number;
+  waiting?: number;
+  failed?: number;
+  cancelled?: number;
+  finished?: number;
 }
 
 /** Why things are where they are; empty when the id is not known. */

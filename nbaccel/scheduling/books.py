@@ -14,6 +14,7 @@ from nbaccel.scheduling.moves import (
     ACTOR,
     ARGS,
     BUSY,
+    FINISHED,
     IDLE,
     IN_GET,
     RUNNING,
@@ -131,6 +132,12 @@ def _check_tasks(tasks: TaskTable) -> None:
         assert tasks.counts[state] == counted[state], (
             f"{counted[state]} are {state.name}, {tasks.counts[state]} counted"
         )
+    for name, number in (("finished", 0), ("failed", 1), ("cancelled", 2)):
+        endings = sum(count.endings[number] for count in tasks.functions)
+        assert tasks.counts[FINISHED + number] == endings, f"{endings} of all functions have {name}"
+    unfinished = Counter(record.count for record in live)
+    for count in tasks.functions:
+        assert count.unfinished == unfinished[count], f"{unfinished[count]} of {count.function} have not ended: {count}"
     for record in live:
         _check_task(record)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -10,6 +11,7 @@ import msgspec
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.events import Demand, RequestedBundles
 from nbaccel.scheduling.explain import Explainer, TaskExplanation
+from nbaccel.scheduling.function_counts import FunctionCount
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
@@ -123,6 +125,12 @@ class Queries:
     def counts(self) -> dict[str, int]:
         """How many tasks there are, and were, in each state."""
         return {state.name: self._tasks.counts[state] for state in TaskStatus}
+
+    def tasks_by_function(self) -> Iterator[tuple[FunctionCount, int]]:
+        """The counts of each function, and how many of its tasks are with a worker now."""
+        running = Counter(record.count for record in self.running())
+        for count in self._tasks.functions:
+            yield count, running[count]
 
     def waiting(self) -> Iterator[TaskRecord]:
         """Tasks and calls that have not been given a worker: by line, without arguments, then actor calls."""

@@ -11,6 +11,7 @@ import msgspec
 
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
 from nbaccel.scheduling.events import CancelAsked
+from nbaccel.scheduling.function_counts import FunctionCount, FunctionCounts
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.line_order import LineOrder, Position
 from nbaccel.scheduling.moves import (
@@ -68,6 +69,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     ended_at: float | None = None
     why: str = ""
     story: Story = ()
+    count: FunctionCount | None = None  # of its function; None for what is no task of a user's
 
     @property
     def over(self) -> bool:
@@ -118,6 +120,7 @@ class TaskTable:
         self._cluster = cluster
         self.records: dict[bytes, TaskRecord] = {}
         self.counts: list[int] = [0] * len(TaskStatus)
+        self.functions = FunctionCounts()
         self.shapes: dict[object, Shape] = {}
         self.order = LineOrder()
         self._changed = self.order.changed
@@ -151,7 +154,7 @@ class TaskTable:
         elif parent is not None and parent.doom is not None:
             self.doomed.append((record, parent.doom))
         self.records[task.task_id] = record
-        self.counts[ARGS] += 1
+        self._came(record, ARGS)
         return record
 
     def again(self, old: TaskRecord, now: float) -> TaskRecord:
@@ -161,7 +164,7 @@ class TaskTable:
         record.choice, record.choice_why = old.choice, old.choice_why
         record.of_detached = old.of_detached
         self.records[old.task.task_id] = record
-        self.counts[ARGS] += 1
+        self._came(record, ARGS)
         return record
 
     def ended_unseen(self, task: Task, now: float) -> None:
@@ -169,8 +172,13 @@ class TaskTable:
         self._seq = seq = self._seq + 1
         record = TaskRecord(task, None, None, seq, now, state=FINISHED, story=(FINISHED, now))
         self.records[task.task_id] = record
-        self.counts[FINISHED] += 1
+        self._came(record, FINISHED)
         self._end(record, now)
+
+    def _came(self, record: TaskRecord, state: TaskStatus) -> None:
+        self.counts[state] += 1
+        record.count = count = self.functions.of(record.task.terms)
+        count.came += 1
 
     def await_objects(self, record: TaskRecord) -> bool:
         """Whether it must wait for arguments."""
@@ -265,6 +273,8 @@ class TaskTable:
     def _end(self, record: TaskRecord, now: float) -> None:
         record.ended_at = now
         record.hold = None
+        if record.count is not None:
+            record.count.endings[record.state - FINISHED] += 1
         if record.doom is not None and record.children:  # submitted since it was cancelled, and not awaited
             self.doomed += [(child, record.doom) for child in record.children.values()]
         parent = record.parent

@@ -140,6 +140,13 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
         msgspec.structs.force_setattr(self, "returns", 0 if self.kind is TaskKind.ACTOR_CREATION else returns)
 
     @property
+    def function(self) -> str:
+        """The function's, class's or method's own name, whatever the task is called."""
+        if self.kind is TaskKind.ACTOR_CREATION:
+            return self.name
+        return f"{self.class_name}.{self.method}" if self.class_name and self.method else self.class_name or self.method
+
+    @property
     def functions(self) -> tuple[bytes, ...]:
         """The keys of all code that a task may run."""
         return tuple(key for key in (self.function_key, *self.other_functions) if key)

@@ -160,6 +160,22 @@ class TaskRow(msgspec.Struct):
     retry_of: str = ""  # the failed task whose call this one runs again
 
 
+class FunctionRow(msgspec.Struct):
+    """How many tasks a function has had, or how many constructors and calls a class: all of them, not only those with
+    rows."""
+
+    name: str  # the function's own name, or the class's
+    running: int = 0
+    waiting: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    finished: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.running + self.waiting + self.failed + self.cancelled + self.finished
+
+
 class ActorRow(msgspec.Struct):
     actor_id: str
     class_name: str
@@ -258,7 +274,7 @@ class Runtime(msgspec.Struct):
 
 
 class Snapshot(msgspec.Struct):
-    """A consistent snapshot at one moment. Rows are capped; `counts` tells how many there are of each state."""
+    """A consistent snapshot at one moment. Rows are capped; `counts` and `functions` tell how many tasks there are."""
 
     runtime: Runtime
     seq: int = 0
@@ -280,6 +296,7 @@ class Snapshot(msgspec.Struct):
     arrivals: list[ArrivalRow] = []
     requests: list[RequestRow] = []
     infeasible_requests: list[dict[str, float]] = []  # bundles that no node and no type can meet
+    functions: list[FunctionRow] = []  # those of the rows first, then those with the most tasks
 
     def to_json(self) -> bytes:
         """Encode for observers; unknown fields are ignored when read back."""

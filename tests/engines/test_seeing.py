@@ -468,6 +468,27 @@ def test_many_tasks_are_all_listed(nb):
     assert len(wait_until(lambda: rows if len(rows := listed()) >= 60 else None)) == 60
 
 
+@nbaccel.remote(num_cpus=0, max_retries=0)
+def counted_shard(number):
+    if number == 7:
+        raise ValueError("a bad shard")
+
+
+def test_a_snapshot_says_how_many_tasks_a_function_has_had_whatever_they_are_called(nb, engine):
+    nb.snapshot()  # on Ray tasks begin to report when somebody looks
+    named = counted_shard.options(name="another name") if engine != "ray" else counted_shard
+    nb.wait([counted_shard.remote(number) for number in range(60)] + [named.remote(60)], num_returns=61)
+    waits = counted_shard.options(resources={"nowhere": 1}).remote(61)
+
+    def counted():
+        return next((row for row in nb.snapshot().functions if row.name == "counted_shard"), None)
+
+    row = wait_until(lambda: row if (row := counted()) is not None and row.finished >= 60 and row.failed else None)
+    assert (row.finished, row.failed, row.waiting, row.total) == (60, 1, 1, 62)
+    nb.cancel(waits)
+    wait_until(lambda: (row := counted()) is not None and (row.cancelled, row.waiting) == (1, 0))
+
+
 # ---- filters
 
 

@@ -107,7 +107,7 @@ def test_the_collector_joins_what_is_said_of_a_task(collector):
 
     seq, (note,), ended, _ = asyncio.run(run())
     assert (seq, note["parent"], note["pid"], note["ended_at"]) == (3, "p", 7, 3.0)
-    assert ended == {"FINISHED": 1, "FAILED": 0, "CANCELLED": 0}
+    assert ended == {"train": {"FINISHED": 1, "FAILED": 0, "CANCELLED": 0}}
 
 
 def test_a_later_attempt_has_not_ended(collector):
@@ -118,7 +118,7 @@ def test_a_later_attempt_has_not_ended(collector):
 
     _, (note,), ended, _ = asyncio.run(run())
     assert "ended_at" not in note and "error" not in note
-    assert ended == {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0}  # a task ends once
+    assert ended == {"train": {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0}}  # a task ends once
 
 
 def test_a_task_that_succeeds_at_last_has_ended_once_and_well(collector):
@@ -133,7 +133,7 @@ def test_a_task_that_succeeds_at_last_has_ended_once_and_well(collector):
 
     _, (note,), ended, briefs = asyncio.run(run())
     assert "error" not in note and note["ended_at"] == 4.0
-    assert (ended, briefs) == ({"FINISHED": 1, "FAILED": 0, "CANCELLED": 0}, [])
+    assert (ended, briefs) == ({"train": {"FINISHED": 1, "FAILED": 0, "CANCELLED": 0}}, [])
 
 
 def test_only_what_is_new_is_told(collector):
@@ -188,7 +188,8 @@ def test_short_tasks_travel_together_and_lose_nothing(collector):
         return await collector.since(0, 0)
 
     seq, others, ended, ((where, briefs),) = asyncio.run(run())
-    assert (seq, others, ended) == (1, [], {"FINISHED": 3, "FAILED": 0, "CANCELLED": 0})
+    assert (seq, others) == (1, [])
+    assert {name: states["FINISHED"] for name, states in ended.items()} == {"train": 2, "load": 1}
     assert list(reporting.expanded(briefs, where)) == [
         {**note, "task_id": note["task_id"].hex(), **WHERE} for note in notes
     ]
@@ -205,7 +206,7 @@ def test_a_short_task_that_its_parent_spoke_of_is_joined_to_that(collector):
 
     _, (note,), ended, briefs = asyncio.run(run())
     assert (note["parent"], note["ended_at"]) == ("p", 2.0)
-    assert ended["FINISHED"] == 2
+    assert ended["train"]["FINISHED"] == 2
     assert len(briefs) == 1  # there is nobody any more who has not ended
 
 
@@ -219,8 +220,27 @@ def test_the_collector_keeps_a_bounded_number_of_short_tasks(collector):
         return await collector.since(0, 0)
 
     _, _, ended, briefs = asyncio.run(run())
-    assert ended["FINISHED"] == (most // 200 + 3) * 200
+    assert ended["train"]["FINISHED"] == (most // 200 + 3) * 200
     assert len(briefs) == most // 200
+
+
+def test_the_collector_counts_calls_by_their_class_and_further_functions_together(collector):
+    most = __import__("nbaccel_in_ray.collector").collector.MOST_FUNCTIONS
+    calls = [
+        _note(f"c{n}", name=name, kind=kind, started_at=1.0, ended_at=2.0)
+        for n, (name, kind) in enumerate(
+            [("Keeper.__init__", "actor creation"), ("Keeper.step", "actor call"), ("a.b", "task")]
+        )
+    ]
+    others = [_note(f"o{n}", name=f"f{n}", started_at=1.0, ended_at=2.0) for n in range(most)]
+
+    async def run():
+        await collector.report(WHERE, calls + others)
+        return await collector.since(0, 0)
+
+    _, _, ended, _ = asyncio.run(run())
+    assert (ended["Keeper"]["FINISHED"], ended["a.b"]["FINISHED"], ended[""]["FINISHED"]) == (2, 1, 2)
+    assert len(ended) == most + 1
 
 
 class _Link:

@@ -12,6 +12,7 @@ from nbaccel.ray_engine.reports import task_rows
 from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views.snapshot import TaskRow
 
 TASK = (1).to_bytes(24)
 
@@ -39,3 +40,11 @@ def test_an_error_that_was_raised_here_is_known_before_its_task_says_that_it_end
     here = SimpleNamespace(job_id="01000000")
     (row,) = task_rows.rows(SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, here, False), {"n"})
     assert (row.state, row.why) == (state, raised)
+
+
+def test_tasks_are_counted_by_function_also_where_the_collector_has_forgotten_them():
+    rows = [TaskRow("1", "train", "task", "RUNNING"), TaskRow("2", "load", "task", "PENDING_NODE_ASSIGNMENT")]
+    rows += [TaskRow("3", "train", "task", "FINISHED", finished_at=2.0), TaskRow("4", "load", "task", "CANCELLED")]
+    numbers = list(task_rows.numbers(rows, {"train": {"FINISHED": 98, "FAILED": 0}, "": {"FINISHED": 3}}))
+    assert task_rows.counts(numbers) == {"FINISHED": 101, "RUNNING": 1, "PENDING_NODE_ASSIGNMENT": 1, "CANCELLED": 1}
+    assert sorted(numbers)[-2:] == [("train", "FINISHED", 98), ("train", "RUNNING", 1)]

@@ -6,9 +6,10 @@ import pytest
 
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.function_counts import MOST_FUNCTIONS, FunctionCounts
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED
-from nbaccel.scheduling.terms import Task, WorkerPool
+from nbaccel.scheduling.terms import Task, TaskKind, Terms, WorkerPool
 from tests.scheduling.world import World, choice, node
 
 
@@ -626,3 +627,47 @@ def test_failures_are_kept_when_more_than_a_thousand_others_have_ended_since() -
     shown = w.scheduler.ended_and_failed(20, 50)
     assert [record.task.name for record in shown] == ["good"] * 20 + ["fails"] * 50
     assert shown[20].task is failed[-1]
+
+
+def test_tasks_are_counted_by_function_whatever_they_are_called_and_however_many_are_forgotten() -> None:
+    w = world(1)
+    for number in range(KEEP_ENDED + KEEP_FAILED + 10):
+        task = w.submit(f"shard {number}", method="shard")
+        w.ready()
+        w.returns(task, after_s=0.01)
+    failed = w.submit("shard last", method="shard")
+    w.returns(failed, failed=True)
+    w.submit("load", method="load")
+    waits = w.submit("load", method="load")
+    w.tell(ev.CancelAsked(waits.task_id))
+    w.submit("load", method="load")
+    found = {count.function: (count, running) for count, running in w.scheduler.tasks_by_function()}
+    shard, of_shard = found["shard"]
+    load, of_load = found["load"]
+    assert (shard.came, shard.endings, of_shard) == (
+        KEEP_ENDED + KEEP_FAILED + 11,
+        [KEEP_ENDED + KEEP_FAILED + 10, 1, 0],
+        0,
+    )
+    assert (load.came, load.endings, load.unfinished, of_load) == (3, [0, 0, 1], 2, 1)
+
+
+def test_the_constructor_of_an_actor_and_its_calls_are_counted_by_their_own_names() -> None:
+    counts = FunctionCounts()
+    made = Terms("Keeper.__init__", TaskKind.ACTOR_CREATION, b"", (choice(CPU=1),), class_name="Keeper")
+    call = Terms("my call", TaskKind.ACTOR_CALL, b"", (choice(),), class_name="Keeper", method="step")
+    again = Terms("another", TaskKind.ACTOR_CALL, b"", (choice(),), class_name="Keeper", method="step")
+    assert counts.of(made).function == "Keeper.__init__"
+    assert counts.of(call).function == "Keeper.step"
+    assert counts.of(again) is counts.of(call)
+
+
+def test_functions_beyond_the_thousandth_are_counted_together() -> None:
+    counts = FunctionCounts()
+    for number in range(MOST_FUNCTIONS):
+        counts.of(Terms("f", TaskKind.TASK, b"", (choice(CPU=1),), method=f"f{number}")).came += 1
+    others = [counts.of(Terms("f", TaskKind.TASK, b"", (choice(CPU=1),), method=name)) for name in ("one", "two")]
+    assert others[0] is others[1] and others[0].function == ""
+    assert len(list(counts)) == MOST_FUNCTIONS
+    others[0].came += 1
+    assert [count.came for count in counts][-1] == 1 and len(list(counts)) == MOST_FUNCTIONS + 1

@@ -12,17 +12,19 @@ from nbaccel.accelerators import Device, NodeDevices
 from nbaccel.accelerators.metrics import DeviceReading as DeviceFacts
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.moves import FAILED
+from nbaccel.scheduling.moves import CANCELLED, FAILED, FINISHED, RUNNING, WAITING
 from nbaccel.scheduling.queries import DeviceHolder
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.tasks import TaskRecord
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import trace_events
-from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, Holder, TaskRow
+from nbaccel.views import function_rows, palette, trace_events
+from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, FunctionRow, Holder, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 MOST_FAILED = 50  # the newest failures, however much has ended since
 MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
+
+_ENDED = (FINISHED, FAILED, CANCELLED)
 
 PidOf = Callable[[bytes], int | None]  # the process of a worker, by the worker's id
 
@@ -105,7 +107,6 @@ class Rows:
         entry: TaskEntry = task.payload
         terms = task.terms
         choice = terms.choices[record.choice] if terms.choices else None
-        code = (terms.class_name, terms.method) if terms.kind is not TaskKind.ACTOR_CREATION else (terms.name,)
         return TaskRow(
             task_id=task.task_id.hex(),
             name=terms.name,
@@ -130,11 +131,22 @@ class Rows:
             peak_memory_bytes=entry.peak_memory,
             hint=entry.hint,
             progress=entry.progress,
-            function=".".join(filter(None, code)),
+            function=terms.function,
             error_type=entry.error_type,
             retryable=entry.retryable,
             retry_of=entry.retry_of.hex(),
         )
+
+    def functions(self, shown: list[TaskRow]) -> list[FunctionRow]:
+        """How many tasks each function has had, those of the shown tasks first."""
+        numbers: list[tuple[str, str, int]] = []
+        for count, running in self._scheduler.tasks_by_function():
+            if count.function:
+                subject = palette.subject(count.function, kind=count.kind.words)
+                numbers += [(subject, state.name, number) for state, number in zip(_ENDED, count.endings, strict=True)]
+                numbers.append((subject, RUNNING.name, running))
+                numbers.append((subject, WAITING.name, count.unfinished - running))
+        return function_rows.rows(numbers, shown)
 
     def failures(self, counts: dict[str, int], started_at: float) -> list[Alert]:
         """What a snapshot says of the tasks that failed."""

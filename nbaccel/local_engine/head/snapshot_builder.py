@@ -85,13 +85,14 @@ class SnapshotBuilder:
         """A snapshot. `rows` asks for more tasks of each kind than usual."""
         actors = list(self._records.actors.values())
         counts = self._scheduler.counts()
+        tasks = self.rows.tasks(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows))
         return Snapshot(
             runtime=self._runtime(),
             seq=seq,
             time=time.time(),
             nodes=self.node_rows(),
             devices=self.device_rows(),
-            tasks=self.rows.tasks(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows)),
+            tasks=tasks,
             actors=[self.rows.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
             workers=self.worker_rows(),
@@ -99,6 +100,7 @@ class SnapshotBuilder:
             jobs=self.job_rows(),
             alerts=[*self._alerts()[-MOST_ALERTS:], *self.rows.failures(counts, self._started_at)],
             counts=counts,
+            functions=self.rows.functions(tasks),
             published=self._published(),
             found=self._found(),
             node_types=self._growing.types(),

@@ -23,14 +23,16 @@ _OF_ATTEMPT: tuple[Literal["ended_at", "error", "end", "progress"], ...] = ("end
 
 
 class Reports:
-    """The notes of the tasks, by their ids; `ended`: how many have ended in each state since somebody watches."""
+    """The notes of the tasks, by their ids; `ended`: how many of each function have ended in each state since somebody
+    watches.
+    """
 
     def __init__(self, session: RaySession, actors: SmallActors, submissions: Submissions) -> None:
         self._session = session
         self._actors = actors
         self._submissions = submissions
         self.notes: dict[str, Note] = {}
-        self.ended: dict[str, int] = {}
+        self.ended: dict[str, dict[str, int]] = {}
         self._seen = 0
         self._glanced: RaysRef | None = None  # the collector's next answer
         self._asking = threading.Lock()
@@ -54,7 +56,7 @@ class Reports:
         self._actors.lose_collector()
         self._glanced, self._seen = None, 0
 
-    def _take(self, answer: tuple[int, list[Note], dict[str, int], list[tuple[Note, object]]]) -> None:
+    def _take(self, answer: tuple[int, list[Note], dict[str, dict[str, int]], list[tuple[Note, object]]]) -> None:
         seq, notes, ended, briefs = answer
         if seq < self._seen:
             return

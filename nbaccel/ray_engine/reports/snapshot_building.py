@@ -13,6 +13,7 @@ from nbaccel.ray_engine.reports import device_rows, task_rows
 from nbaccel.ray_engine.reports.notes import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views import function_rows
 from nbaccel.views.listed import ListedGroup
 from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, Runtime, Snapshot, WorkerRow
 
@@ -27,7 +28,7 @@ class SnapshotFacts(msgspec.Struct):
 
     tables: RaysTables
     notes: dict[str, Note]
-    ended: dict[str, int]  # state -> the number of tasks that ended in it since watching began
+    ended: dict[str, dict[str, int]]  # function -> state -> the number of tasks that ended in it since watching began
     submissions: Submissions
     context: CodeFacts  # the driver's facts
     shared: bool
@@ -45,7 +46,9 @@ def build(known: SnapshotFacts, seq: int) -> Snapshot:
     nodes = [_node(row, known.tables["available"]) for row in known.tables["nodes"]]
     tasks = task_rows.rows(known, {node.node_id for node in nodes if node.alive})
     actors = _actors(known)
-    counts = task_rows.counts(tasks, known.ended)
+    numbers = list(task_rows.numbers(tasks, known.ended))
+    counts = task_rows.counts(numbers)
+    shown = task_rows.shown(tasks, known.more_rows)
     failures = Alert.of_failures(counts, task_rows.last_failed(tasks), known.began_at)
     snapshot = Snapshot(
         runtime=_runtime(known),
@@ -53,12 +56,13 @@ def build(known: SnapshotFacts, seq: int) -> Snapshot:
         time=time.time(),
         nodes=nodes,
         devices=device_rows.rows(nodes, tasks, actors, known),
-        tasks=task_rows.shown(tasks, known.more_rows),
+        tasks=shown,
         actors=actors,
         workers=_workers(known),
         groups=[ListedGroup.of_ray(row).in_snapshot() for row in known.tables["groups"]][-50:],
         alerts=[*(_lost(node) for node in nodes if not node.alive), *_leaks(known), *failures],
         counts=counts,
+        functions=function_rows.rows(((name, state, number) for name, state, number in numbers if name), shown),
     )
     task_rows.say_why(snapshot)
     return snapshot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import ray
@@ -14,6 +14,7 @@ from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.notes import Note
 from nbaccel.ray_engine.submission.submissions import Submission
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views import function_rows
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
 if TYPE_CHECKING:
@@ -270,13 +271,22 @@ def last_failed(tasks: Iterable[TaskRow]) -> TaskRow | None:
     return max((row for row in tasks if row.state == "FAILED"), key=planning.ended_at, default=None)
 
 
-def counts(tasks: Iterable[TaskRow], ended: dict[str, int]) -> dict[str, int]:
-    """Of all tasks: those that have ended are counted by the collector, which may have forgotten their rows."""
-    made = {state: number for state, number in ended.items() if number}
+def numbers(tasks: Iterable[TaskRow], ended: dict[str, dict[str, int]]) -> Iterator[tuple[str, str, int]]:
+    """(function, state, number) of all tasks: those that have ended are counted by the collector, which may have
+    forgotten their rows."""
+    for function, states in ended.items():
+        yield from ((function, state, number) for state, number in states.items() if number)
     for row in tasks:
         if row.state not in _ENDED or row.finished_at is None:
-            made[row.state] = made.get(row.state, 0) + 1
-    return made
+            yield function_rows.subject(row), row.state, 1
+
+
+def counts(numbers: Iterable[tuple[str, str, int]]) -> dict[str, int]:
+    """How many tasks there are in each state."""
+    found: dict[str, int] = {}
+    for _function, state, number in numbers:
+        found[state] = found.get(state, 0) + number
+    return found
 
 
 def say_why(snapshot: Snapshot) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 from nbaccel_in_ray.reporting import BRIEF, Briefs, expanded
 
 MOST_TASKS = 5_000
 MOST_SENT = 2_000
+MOST_FUNCTIONS = 200  # tasks of further ones are counted together, under the name ""
 
 Note = dict[str, Any]
 
+
+Endings = dict[str, int]  # state -> the number of tasks that ended in it
 
 NO_BRIEFS: Briefs = ([], b"")
 
@@ -22,7 +25,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._tasks: dict[str, Note] = {}
-        self._ended = {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0}
+        self._ended: dict[str, Endings] = {}
         self._seq = 0
         self._changed: asyncio.Event | None = None
         self._open: set[str] = set()  # tasks that have not ended
@@ -47,7 +50,10 @@ class Collector:
             return
         self._seq += 1
         count = len(briefs[1]) // BRIEF.size
-        self._ended["FINISHED"] += count
+        kinds = Counter(row[1] for row in BRIEF.iter_unpack(briefs[1]))
+        for kind, number in kinds.items():
+            name, what, _choice = briefs[0][kind]
+            self._endings(name, what)["FINISHED"] += number
         self._briefs.append((self._seq, where, briefs))
         self._brief_rows += count
         while self._brief_rows > MOST_TASKS:
@@ -58,15 +64,25 @@ class Collector:
         known = self._tasks.pop(note["task_id"], {})
         if "started_at" in note and known.get("attempt", 0) < note["attempt"]:
             if "ended_at" in known:  # the end of an earlier attempt: a task is counted once
-                self._ended[known.get("end", "FINISHED")] -= 1
+                self._endings_of(known)[known.get("end", "FINISHED")] -= 1
             for name in ("ended_at", "error", "end", "progress"):
                 known.pop(name, None)
-        if "ended_at" in note and "ended_at" not in known:
-            self._ended[note.get("end", "FINISHED")] += 1
         joined = self._tasks[note["task_id"]] = {**known, **note, **where, "seq": self._seq}
+        if "ended_at" in note and "ended_at" not in known:
+            self._endings_of(joined)[note.get("end", "FINISHED")] += 1
         (self._open.discard if "ended_at" in joined else self._open.add)(note["task_id"])
         if len(self._tasks) > MOST_TASKS:
             self._forget_one()
+
+    def _endings_of(self, note: Note) -> Endings:
+        return self._endings(note.get("name", ""), note.get("kind", "task"))
+
+    def _endings(self, name: str, kind: str) -> Endings:
+        """How the tasks of a function have ended, or the constructors and calls of a class."""
+        subject = name if kind == "task" else name.split(".", 1)[0]
+        if subject not in self._ended and len(self._ended) >= MOST_FUNCTIONS:
+            subject = ""
+        return self._ended.setdefault(subject, {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0})
 
     def _forget_one(self) -> None:
         """Forget the task that changed longest ago, an ended one if there is any."""
@@ -78,8 +94,10 @@ class Collector:
         del self._tasks[oldest]
         self._open.discard(oldest)
 
-    async def since(self, seq: int, wait_s: float) -> tuple[int, list[Note], dict[str, int], list[tuple[Note, Briefs]]]:
-        """(seq, notes that changed after `seq`, number of ended tasks by state, packed short tasks).
+    async def since(
+        self, seq: int, wait_s: float
+    ) -> tuple[int, list[Note], dict[str, Endings], list[tuple[Note, Briefs]]]:
+        """(seq, notes that changed after `seq`, number of ended tasks by function and state, packed short tasks).
 
         Waits up to `wait_s` for a first change.
         """
