@@ -14,8 +14,10 @@ have called report m + 2 yet, because that needs the answer to m + 1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
 from typing import Any
+
+from nbaccel.train.mail_reader import Batch
 
 Message = tuple[int, str, int, Any]  # rank, kind, number, contents
 
@@ -29,12 +31,14 @@ class Mailbox:
         self._latest = -1
         self._stop_after: int | None = None
         self._messages: list[Message] = []
+        self._taken = 0  # messages of this gang that the driver has got
         self._news = asyncio.Event()
         self._meetings: dict[str, _Meeting] = {}
 
     async def begin(self, gang: int, size: int, first: int) -> None:
         """A gang of so many ranks starts; its first report has the number `first`."""
         self._gang, self._size, self._latest, self._stop_after = gang, size, first - 1, None
+        self._taken = 0
         self._messages.clear()
         self._news.set()  # a question for news of the earlier gang gets none
         for meeting in self._meetings.values():
@@ -51,18 +55,17 @@ class Mailbox:
         self._news.set()
         return self._stop_after
 
-    async def take(self, gang: int, max_wait_s: float) -> Sequence[Message]:
-        """The messages since the last call; waits up to a timeout for one."""
+    async def take(self, gang: int, max_wait_s: float) -> Batch:
+        """The messages since the last call, with the number of the first; waits up to a timeout for one."""
         if not self._messages and max_wait_s:
             self._news.clear()
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), max_wait_s)
-            except TimeoutError:
-                return []
         if gang != self._gang:
-            return []
-        taken, self._messages = self._messages, []
-        return taken
+            return 0, []
+        messages, self._messages = self._messages, []
+        first, self._taken = self._taken, self._taken + len(messages)
+        return first, messages
 
     async def stop(self, gang: int) -> None:
         """Have all ranks stop after the same report, as soon as possible."""

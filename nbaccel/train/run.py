@@ -12,7 +12,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -30,6 +29,7 @@ from nbaccel.train.gang import Gang, never_fits, new_mailbox
 from nbaccel.train.gathering import Gathering
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.live import Live
+from nbaccel.train.mail_reader import MailReader
 from nbaccel.train.metrics import unpacked
 from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Seat
@@ -42,7 +42,6 @@ from nbaccel.train.worker import LastWords, Payload
 from nbaccel.views import run_snapshot, sinks
 from nbaccel.waits import interruptible
 
-_TAKE_S = 30.0  # one question to the mailbox waits so long for news
 _LAST_ANSWER_S = 5.0  # a mailbox that does not answer for so long is killed
 
 
@@ -84,7 +83,7 @@ class Run:
         self._seats_before: list[Seat] = []
         self._mailbox: Any = None
         self._payload_ref: Any = None
-        self._asked: Any = None  # the question for news that is on its way
+        self._mail: MailReader | None = None
         self._wake_at: float | None = None
         self._last_words: dict[int, LastWords] = {}
         self._errors: dict[int, BaseException] = {}
@@ -271,9 +270,12 @@ class Run:
         self._records.gang_stands(self._controller.number, gang.seats)
         self._live.facts.gang_stands(gang.seats, self._records.first_report)
         self._tell(ct.GangReady(gang.size))
+        number, mailbox = self._controller.number, self._mailbox
+        take = partial(mailbox.take.remote, number)
+        self._mail = MailReader(self._inbox, take, self._read, self._mailbox_failed, lambda: self._gang is gang)
         for rank, ref in enumerate(gang.run(self._payload_ref)):
-            self._when(ref, partial(self._function_ended, rank))
-        self._ask_for_news()
+            self._inbox.when(ref, partial(self._function_ended, self._mail, rank), lambda: self._gang is gang)
+        self._mail.follow()
 
     def gang_waits(self, sentence: str) -> None:
         """Tell the user that there is no place for the gang at present."""
@@ -316,26 +318,9 @@ class Run:
         at = words.at if words is not None else time.time()
         self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
 
-    def _when(self, ref: Any, told: Callable[[Future[Any]], None]) -> None:
-        """Call `told` once the ref is ready, unless its gang has ended by then."""
-        gang = self._gang
-        self._inbox.when(ref, told, lambda: gang is self._gang and gang is not None)
-
     # ---- news
 
-    def _ask_for_news(self) -> None:
-        self._asked = self._mailbox.take.remote(self._controller.number, _TAKE_S)
-        self._when(self._asked, self._news_came)
-
-    def _news_came(self, future: Future[Any]) -> None:
-        if future.exception() is not None:
-            self._mailbox_failed(future.exception())
-            return
-        self._read(future.result())
-        if self._gang is not None and self._gang.seats:
-            self._ask_for_news()
-
-    def _mailbox_failed(self, error: BaseException | None) -> None:
+    def _mailbox_failed(self, error: BaseException) -> None:
         what = (
             "The task in which the run was begun was cancelled"
             if isinstance(error, exceptions.TaskCancelledError)
@@ -384,16 +369,11 @@ class Run:
             self._said.add(sentence)
             say("train", f"{self.name}: {sentence}")
 
-    def _function_ended(self, rank: int, future: Future[Any]) -> None:
+    def _function_ended(self, mail: MailReader, rank: int, future: Future[Any]) -> None:
         """Handle the end of a rank's function, after all messages that it has sent before."""
-        ref = self._mailbox.take.remote(self._controller.number, 0)
-        self._when(ref, lambda news: self._settle_rank(rank, future, news))
+        mail.after_all(lambda: self._settle_rank(rank, future))
 
-    def _settle_rank(self, rank: int, future: Future[Any], news: Future[Any]) -> None:
-        if news.exception() is not None:
-            self._mailbox_failed(news.exception())
-            return
-        self._read(news.result())
+    def _settle_rank(self, rank: int, future: Future[Any]) -> None:
         error = future.exception()
         if error is not None:
             self.worker_failed(rank, error)
@@ -466,7 +446,7 @@ class Run:
                 self._end_mailbox()
             except exceptions.RayError:
                 pass  # it has ended with its cluster
-        self._mailbox = self._payload_ref = self._asked = None
+        self._mailbox = self._payload_ref = self._mail = None
         self._result = self._records.close(how, error, self._return_value)
         if error is not None:
             error.result = self._result
@@ -477,7 +457,8 @@ class Run:
 
     def _end_mailbox(self) -> None:
         """End the mailbox after its open answers, so that no question fails."""
-        answers = [self._mailbox.begin.remote(-1, 0, 0), *([self._asked] if self._asked is not None else [])]
+        asked = [self._mail.asked] if self._mail is not None else []
+        answers = [self._mailbox.begin.remote(-1, 0, 0), *asked]
         nbaccel.wait(answers, num_returns=len(answers), timeout=_LAST_ANSWER_S)
         nbaccel.kill(self._mailbox)
 

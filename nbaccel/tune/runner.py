@@ -19,6 +19,7 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.inbox import Inbox
+from nbaccel.train.mail_reader import MailReader
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
 from nbaccel.tune.errors import TuneError, could_not_write, words_of
@@ -36,7 +37,6 @@ from nbaccel.tune.trial_task import Ended
 from nbaccel.views import run_snapshot
 from nbaccel.waits import interruptible
 
-_TAKE_S = 30.0  # one question to the mailbox waits so long for news
 _LAST_ANSWER_S = 5.0
 _BUDGET_GRACE_S = 5.0  # after the time budget, for trials that do not report
 
@@ -74,7 +74,7 @@ class Runner:
         self._error: BaseException | None = None
         self._mailbox: Any = None
         self._launcher: Launcher | None = None
-        self._asked: Any = None
+        self._mail: MailReader | None = None
         self._calls = 0
         self._written = set(experiment.trials)  # trials that the journal has
         self._stop_was_told = False
@@ -125,7 +125,9 @@ class Runner:
                 self._budget_at = time.monotonic() + self._plan.time_budget_s
             told = {"stop": self._plan.run_config.stop, "num_samples": self._plan.num_samples}
             self._each(lambda callback: callback.setup(**told, total_num_samples=self._plan.total))
-            self._ask_for_news()
+            take, inbox = self._mailbox.take.remote, self._inbox
+            self._mail = MailReader(inbox, take, self._read, self._mailbox_failed, lambda: not self._ended.is_set())
+            self._mail.follow()
             self._refill()
             self._live.changed()
             while not self._ended.is_set():
@@ -220,18 +222,10 @@ class Runner:
 
     # ---- news
 
-    def _ask_for_news(self) -> None:
-        self._asked = self._mailbox.take.remote(_TAKE_S)
-        self._inbox.when(self._asked, self._news_came, lambda: True)
-
-    def _news_came(self, future: Future[Any]) -> None:
-        if future.exception() is not None:
-            raise TuneError(
-                "The process through which trials report has ended. tune.Tuner.restore(path, trainable) goes on."
-            ) from future.exception()
-        self._read(future.result())
-        if not self._ended.is_set():
-            self._ask_for_news()
+    def _mailbox_failed(self, error: BaseException) -> None:
+        raise TuneError(
+            "The process through which trials report has ended. tune.Tuner.restore(path, trainable) goes on."
+        ) from error
 
     def _read(self, messages: Any) -> None:
         answers: dict[str, bool] = {}
@@ -292,14 +286,8 @@ class Runner:
             if attempt.received >= attempt.ended[1]:
                 self._settle(trial, attempt)
             return
-        # What it reported before comes first.
-        last = self._mailbox.take.remote(0)
-        self._inbox.when(last, lambda news: self._failed_after(trial, error, news), lambda: True)
-
-    def _failed_after(self, trial: Trial, error: BaseException, news: Future[Any]) -> None:
-        if news.exception() is None:
-            self._read(news.result())
-        self._attempt_failed(trial, error)
+        assert self._mail is not None
+        self._mail.after_all(lambda: self._attempt_failed(trial, error))  # what it reported before comes first
 
     def _settle(self, trial: Trial, attempt: _Attempt) -> None:
         assert attempt.ended is not None
@@ -442,11 +430,11 @@ class Runner:
         if self._mailbox is not None:
             try:
                 nbaccel.wait([self._mailbox.wake.remote()], timeout=_LAST_ANSWER_S)
-                nbaccel.wait([self._asked] if self._asked is not None else [], timeout=_LAST_ANSWER_S)
+                nbaccel.wait([self._mail.asked] if self._mail is not None else [], timeout=_LAST_ANSWER_S)
                 nbaccel.kill(self._mailbox)
             except (exceptions.RayError, ValueError):
                 pass  # as above
-        self._mailbox = self._asked = self._launcher = None
+        self._mailbox = self._mail = self._launcher = None
         try:
             self._journal.end(how)
         finally:

@@ -20,6 +20,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbaccel.train.mail_reader import Batch
+
 GATHER_S = 0.01  # between two answers to the driver, if no trial waits
 
 Message = tuple[str, int, str, int, Any]  # trial, attempt, kind, number, contents
@@ -30,6 +32,7 @@ class TrialMailbox:
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
+        self._taken = 0  # messages that the driver has got
         self._news = asyncio.Event()
         self._urgent = asyncio.Event()
         self._taken_at = -math.inf
@@ -57,22 +60,21 @@ class TrialMailbox:
         """Whether this attempt of a trial is to end."""
         return self._all_stopped or (trial, attempt) in self._stopped
 
-    async def take(self, max_wait_s: float) -> Sequence[Message]:
-        """The messages since the last call; waits up to a timeout for one."""
+    async def take(self, max_wait_s: float) -> Batch:
+        """The messages since the last call, with the number of the first; waits up to a timeout for one."""
         if not self._messages and max_wait_s:
             self._news.clear()
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), max_wait_s)
-            except TimeoutError:
-                return []
         gather_s = self._taken_at + GATHER_S - time.monotonic()
         if gather_s > 0 and max_wait_s and not self._waiting:
             self._urgent.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._urgent.wait(), gather_s)
         self._taken_at = time.monotonic()
-        taken, self._messages = self._messages, []
-        return taken
+        messages, self._messages = self._messages, []
+        first, self._taken = self._taken, self._taken + len(messages)
+        return first, messages
 
     async def answer(self, answers: Mapping[str, bool]) -> None:
         """Let trials that wait go on, or end them (True)."""

@@ -27,8 +27,10 @@ from nbaccel.train import (
     WorkerGroupError,
     signalling,
 )
+from nbaccel.train import run as run_module
 from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from nbaccel.train.inbox import Inbox
 from tests.census import Place
 from tests.rig import wait_until
 from tests.train import loops
@@ -66,6 +68,30 @@ def test_reports_and_checkpoints_are_kept(kept: Kept) -> None:
     again = Result.from_path(result.path)
     assert (again.metrics, again.history) == (result.metrics, result.history)
     assert list(result.metrics_dataframe["step"]) == [0, 1, 2, 3]
+
+
+class SlowForReports(Inbox):
+    """Delivers the mailbox's first answer with a report after its next answer, as may happen to a large one."""
+
+    def when(self, ref: Any, told: Callable[[Any], None], still: Callable[[], bool]) -> None:
+        super().when(ref, lambda future: self._hold(future, told), still)
+
+    def _hold(self, future: Any, told: Callable[[Any], None]) -> None:
+        value = None if future.exception() else future.result()
+        is_answer = isinstance(value, tuple) and isinstance(value[0], int)
+        if is_answer and value[1] and not hasattr(self, "held"):
+            self.held = lambda: told(future)
+            return
+        told(future)
+        if is_answer and self.held is not None:
+            held, self.held = self.held, None
+            held()
+
+
+def test_a_large_report_that_arrives_late_is_kept(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "Inbox", SlowForReports)
+    result = fit(loops.steps, kept(), ScalingConfig(num_workers=1), steps=1)
+    assert len(result.history) == 1 and len(result.best_checkpoints) == 1
 
 
 def test_a_run_that_finished_is_left_alone_unless_it_is_to_go_on(kept: Kept, capsys: Any) -> None:

@@ -24,8 +24,9 @@ def test_messages_come_in_order_and_once() -> None:
         box = await started()
         for number in range(3):
             assert await box.put(0, 1, "report", number, {"n": number}) is None
-        assert [each[2] for each in await box.take(0, 0)] == [0, 1, 2]
-        assert await box.take(0, 0) == []
+        first, messages = await box.take(0, 0)
+        assert first == 0 and [each[2] for each in messages] == [0, 1, 2]
+        assert await box.take(0, 0) == (3, [])
 
     run(body())
 
@@ -36,8 +37,9 @@ def test_a_question_waits_for_news() -> None:
         asked = asyncio.create_task(box.take(0, 30))
         await asyncio.sleep(0)
         await box.put(0, 0, "report", 0, {})
-        assert len(await asked) == 1
-        assert await box.take(0, 0.001) == []
+        first, messages = await asked
+        assert first == 0 and len(messages) == 1
+        assert await box.take(0, 0.001) == (1, [])
 
     run(body())
 
@@ -63,7 +65,7 @@ def test_what_an_ended_gang_says_is_dropped() -> None:
         await box.begin(1, 2, 5)
         assert await box.put(0, 0, "report", 3, {}) is None
         await box.stop(0)
-        assert await box.take(1, 0) == [] and await box.put(1, 0, "report", 5, {}) is None
+        assert await box.take(1, 0) == (0, []) and await box.put(1, 0, "report", 5, {}) is None
 
     run(body())
 

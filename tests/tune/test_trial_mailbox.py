@@ -25,10 +25,10 @@ async def _soon() -> None:
 async def _after_a_first_message(mailbox: TrialMailbox) -> asyncio.Task[list[str]]:
     """The driver's second question; the first one is answered immediately."""
     await mailbox.put("trial", 1, "begun", 0, None)
-    assert [each[2] for each in await mailbox.take(60)] == ["begun"]
+    assert [each[2] for each in (await mailbox.take(60))[1]] == ["begun"]
 
     async def taken() -> list[str]:
-        return [each[4] for each in await mailbox.take(60)]
+        return [each[4] for each in (await mailbox.take(60))[1]]
 
     asked = asyncio.ensure_future(taken())
     await mailbox.put("trial", 1, "report", 0, "a")
@@ -56,7 +56,7 @@ def test_a_report_that_is_waited_for_is_taken_at_once() -> None:
         await mailbox.take(60)
         waits = asyncio.ensure_future(mailbox.put("trial", 1, "report", 0, "a", waits=True))
         await _soon()
-        assert [each[4] for each in await mailbox.take(60)] == ["a"]
+        assert [each[4] for each in (await mailbox.take(60))[1]] == ["a"]
         await mailbox.answer({"trial": False})
         assert not await waits
 
@@ -67,7 +67,7 @@ def test_the_driver_that_wants_no_more_news_and_the_one_that_wants_the_last_are_
     async def scenario() -> None:
         mailbox = TrialMailbox()
         asked = await _after_a_first_message(mailbox)
-        assert [each[4] for each in await mailbox.take(0)] == ["a"]
+        assert [each[4] for each in (await mailbox.take(0))[1]] == ["a"]
         await mailbox.wake()
         assert await asked == []
 
