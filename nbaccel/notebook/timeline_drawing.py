@@ -22,7 +22,7 @@ from nbaccel.views.palette import HUES
 RUN = "nbaccel-run"  # the class of a bar
 SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # signs of tasks that did not return
 _TRACK, _GAP, _LINE, _STRIP = 18, 6, 15, 26
-_LEAST_LABEL, _MOST_LABEL, _CHARACTER = 60, 140, 6.8
+_LEAST_LABEL, _MOST_LABEL, _CHARACTER = 74, 140, 6.8  # "about 512" waited
 _NAMED_PERCENT = 6.0  # a bar of this width has room for some four characters
 _LEAST_PERCENT = 0.2
 _MOST_BANDS, _MOST_STEPS, _MOST_TICKS = 3, 150, 6
@@ -163,7 +163,7 @@ def _strip(
         if number > 0 and width > 0:
             drawn += f'<rect x="{x:.2f}%" y="{top + _STRIP - height:.1f}" width="{width:.2f}%" height="{height:.1f}"/>'
     about = f"about {max(1, round(most))}"  # each step is a mean
-    named = _label("waiting", top - 2, left) + _text(str(-left), top + 12, str(left - 8), about, "opacity:.75")
+    named = _label("waiting", top - 2, left) + _text(str(-left), top + 12, str(left - 8), about, "opacity:.75", about)
     shown = f'<g fill="{palette.WAITING}"><title>{about} waited at most</title>{drawn}</g>'
     return named + shown + _rule(top + _STRIP), top + _STRIP + _GAP
 

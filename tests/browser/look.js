@@ -1,4 +1,4 @@
-// Shows clusters in the cockpit of a loose page, and finds what is wrong with what is shown.
+// Finds what is wrong with what a page shows: what overflows, is covered, is cut short, cannot be read, or is unequal.
 
 const text = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 const known = new Map();
@@ -13,6 +13,8 @@ function rgba(colour) {
   return known.get(colour);
 }
 const over = ([r, g, b, a], ground) => [r, g, b].map((each, at) => each * a + ground[at] * (1 - a));
+const paper = document.documentElement.appendChild(document.createElement("i")); // whose colour is that of the page
+paper.style.background = "Canvas";
 function ground(element) {
   const layers = [];
   for (let at = element; at; at = at.parentElement) {
@@ -20,23 +22,34 @@ function ground(element) {
     layers.push(colour);
     if (colour[3] === 1) break;
   }
-  const page = rgba(getComputedStyle(document.documentElement).colorScheme === "dark" ? "#121212" : "Canvas");
+  const page = rgba(getComputedStyle(paper).backgroundColor);
   return layers.reverse().reduce((below, layer) => over(layer, below), page.slice(0, 3));
 }
 const light = channel => (channel /= 255) <= 0.03928 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
 const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+/** The drawn bar that words stand on. */
+function barBelow(element) {
+  if (element.matches(".bar-name")) return element.parentElement.querySelector(".run");
+  const before = element.closest("foreignObject")?.previousElementSibling;
+  return before?.matches("rect") ? before : null;
+}
 function contrast(element) {
-  const run = element.matches(".bar-name") && element.parentElement.querySelector(".run");
-  const style = getComputedStyle(element), below = run ? rgba(getComputedStyle(run).fill).slice(0, 3) : ground(element);
-  const ink = over(rgba(element.namespaceURI.endsWith("svg") ? style.fill : style.color), below);
+  const bar = barBelow(element), style = getComputedStyle(element);
+  const below = bar ? rgba(getComputedStyle(bar).fill).slice(0, 3) : ground(element);
+  const [r, g, b, a] = rgba(element.namespaceURI.endsWith("svg") ? style.fill : style.color);
+  const ink = over([r, g, b, a * style.opacity], below);
   const [high, low] = [luminance(ink), luminance(below)].sort((a, b) => b - a);
   return (high + 0.05) / (low + 0.05);
 }
 const name = element => `${element.tagName.toLowerCase()}.${element.getAttribute("class") ?? ""} "${(element.textContent ?? "").slice(0, 40)}"`;
-const unseen = element => element.closest(".unseen, [aria-hidden=true].gap, thead") && getComputedStyle(element.closest(".unseen, thead") ?? element).clipPath !== "none";
+const unseen = element => {
+  const hidden = element.closest("[class*=unseen], .gap, thead");
+  return Boolean(hidden) && getComputedStyle(hidden).clipPath !== "none";
+};
 /** Whether it lies in what its scrolling ancestors show. */
 function inSight(element, root) {
-  const { left, top, width, height } = element.getBoundingClientRect();
+  const { top, width, height } = element.getBoundingClientRect();
+  if (top + height > innerHeight) return false;
   for (let at = element.parentElement; at && at !== root.parentElement; at = at.parentElement) {
     if (!["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(at).overflowY)) continue;
     const box = at.getBoundingClientRect();
@@ -46,10 +59,16 @@ function inSight(element, root) {
 }
 /** Whether it is a part of one line that is cut where it does not fit, and whose title has the whole. */
 function endsInEllipsis(element, root) {
-  const line = element.parentElement?.closest(".has");
-  const title = line && root.contains(line.closest("[title]"));
-  return Boolean(title) && getComputedStyle(line).textOverflow === "ellipsis" && getComputedStyle(line).overflowX === "hidden";
+  for (let line = element; line && line !== root; line = line.parentElement) {
+    const { textOverflow, overflowX } = getComputedStyle(line);
+    if (textOverflow === "ellipsis" && overflowX === "hidden") return isTold(line, root);
+  }
+  return false;
 }
+/** Whether a title has the whole of it. */
+const isTold = (element, root) => root.contains(element.closest("[title]")) || Boolean(barBelow(element)?.querySelector("title"));
+/** Whether it is a shape that says a state beside its word. */
+const isSign = element => Boolean(element.closest(".sign, [aria-hidden=true]")) && !/\w/.test(element.textContent);
 function overflows(root) {
   const right = root.getBoundingClientRect().right - 1, found = [];
   if (document.scrollingElement.scrollWidth > innerWidth) found.push(`the page is ${document.scrollingElement.scrollWidth} wide`);
@@ -62,28 +81,66 @@ function overflows(root) {
   }
   return found;
 }
+/** Buttons and words that something else lies over. */
 function covered(root) {
   const found = [];
-  for (const each of root.querySelectorAll("button, select, input, summary, a")) {
-    if (unseen(each) || !inSight(each, root)) continue;
-    const { left, top, width, height } = each.getBoundingClientRect();
+  const hidden = (each, { left, top, width, height }) => {
     const there = document.elementFromPoint(left + width / 2, top + height / 2);
     if (!there || !(each.contains(there) || there.contains(each))) found.push(`${name(each)} is covered by ${there ? name(there) : "nothing"}`);
+  };
+  for (const each of root.querySelectorAll("button, select, input, summary, a")) {
+    if (!unseen(each) && inSight(each, root)) hidden(each, each.getBoundingClientRect());
+  }
+  const reach = document.createRange();
+  for (const [node, element] of words(root)) {
+    if (element.closest("button, select, svg, .cut") || !inSight(element, root) || endsInEllipsis(element, root)) continue;
+    reach.selectNodeContents(node);
+    hidden(element, reach.getClientRects()[0]);
   }
   return found;
 }
-function unreadable(root, least) {
-  const found = [];
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+/** The texts that can be seen, with their elements. */
+function words(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), found = [];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
-    if (!node.nodeValue.trim() || element.closest("style, [disabled]") || unseen(element)) continue;
-    if (!element.getClientRects().length) continue;
-    const ratio = contrast(element), needed = element.closest(".sign") ? Math.min(least, 3) : least; // a sign is a drawing
+    if (node.nodeValue.trim() && !element.closest("style, title, option, [disabled]") && !unseen(element) && element.getClientRects().length) found.push([node, element]);
+  }
+  return found;
+}
+/** Words that are cut, and whose whole no title has. */
+function cutShort(root) {
+  const isCut = each => getComputedStyle(each).overflowX === "hidden" && each.scrollWidth > each.clientWidth + 1;
+  return [...root.querySelectorAll("*")].filter(each => !each.matches("svg") && !unseen(each) && isCut(each) && !isTold(each, root))
+    .map(each => `${name(each)} is cut, and no title has the whole`);
+}
+/** Words of one drawing that lie over each other. */
+function overlapping(root) {
+  const found = [];
+  for (const drawing of root.querySelectorAll("svg")) {
+    const boxes = [...drawing.querySelectorAll("text")].filter(each => each.textContent).map(each => [each, each.getBoundingClientRect()]);
+    boxes.sort(([, a], [, b]) => a.top - b.top);
+    boxes.forEach(([one, a], at) => {
+      for (const [other, b] of boxes.slice(at + 1)) {
+        if (b.top + 3 >= a.bottom) break;
+        if (a.left + 1 < b.right && b.left + 1 < a.right) found.push(`${name(one)} lies over ${name(other)}`);
+      }
+    });
+  }
+  return found;
+}
+/** A question that nobody has answered: then the view itself has not been looked at. */
+function unanswered(root) {
+  return root.textContent.includes("Asking the kernel") ? ["it still asks the kernel"] : [];
+}
+window.unreadable = function (root, least) {
+  const found = [];
+  for (const [, element] of words(root)) {
+    const ratio = contrast(element), needed = isSign(element) ? Math.min(least, 3) : least; // a sign is a drawing
     if (ratio < needed) found.push(`${name(element)} has a contrast of ${ratio.toFixed(2)}`);
   }
   return found;
-}
+};
 function unequal(root) {
   const found = [];
   const groups = { tile: root.querySelectorAll(".tiles li"), tab: root.querySelectorAll("[role=tab]") };
@@ -95,55 +152,8 @@ function unequal(root) {
   }
   return found;
 }
-Date.now = () => 1_700_000_000_000; // the clocks of the page and of the cluster agree, and stand still
-window.answers = {};
-const told = new Set(); // what the open view has been answered
-const plain = model.send;
-model.send = message => {
-  plain(message);
-  const answer = message.say === "history" && window.answers[message.ask];
-  if (answer) queueMicrotask(() => {
-    tell({ say: "history", id: message.id, ask: message.ask, key: message.key, answer });
-    told.add(message.ask);
-  });
-};
-const FRAMES = 10;
-const ASKS = { Card: "readings", Devices: "readings", Timeline: "runs", Accounting: "accounting" };
-/** Shows a cluster in a view. */
-window.show = async (sight, view) => {
-  const root = () => document.querySelector(".nbaccel-cockpit");
-  const open = () => root().querySelector('[data-act="details"]').getAttribute("aria-expanded") === "true";
-  window.answers = sight.answers;
-  if (model.get("snapshot") !== sight.snapshot) { // another cluster, and a view that knows nothing of the last one
-    window.end();
-    told.clear();
-    push(sight.snapshot);
-    window.end = widget.render({ model, el: document.body });
-    await frame();
-  }
-  if (open() === (view === "Card")) { root().querySelector('[data-act="details"]').click(); await frame(); }
-  if (view !== "Card") {
-    const tab = [...root().querySelectorAll("[role=tab]")].find(each => each.textContent.replace(/[^a-z]/gi, "") === view);
-    if (!tab) return false;
-    tab.click();
-  }
-  for (let left = FRAMES; left && ASKS[view] && !told.has(ASKS[view]); left -= 1) await frame(); // an empty one asks nothing
-  await frame();
-  return true;
-};
-/** What is wrong with what is shown. */
-window.faults = least => {
-  const root = document.querySelector(".nbaccel-cockpit");
-  return [...overflows(root), ...covered(root), ...unreadable(root, least), ...unequal(root)];
-};
-window.lookAt = async (sights, views, least) => {
-  const found = [];
-  let looks = 0;
-  for (const sight of sights) for (const view of views) {
-    if (!(await show(sight, view))) continue;
-    looks += 1;
-    const faults = window.faults(least);
-    if (faults.length) found.push(`${view}, ${sight.name}: ${faults.slice(0, 3).join("; ")}${faults.length > 3 ? ` and ${faults.length - 3} more` : ""}`);
-  }
-  return { looks, found };
-};
+/** What is wrong with what a part of the page shows. @param {Element} root @param {number} least contrast of words */
+window.faults = (root, least) =>
+  [overflows, covered, cutShort, overlapping, unequal, unanswered].flatMap(look => look(root)).concat(window.unreadable(root, least));
+/** The first of them, in one line. */
+window.told = faults => `${faults.slice(0, 3).join("; ")}${faults.length > 3 ? ` and ${faults.length - 3} more` : ""}`;

@@ -51,7 +51,7 @@ def draw(folder: Path) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         page = LoosePage(browser, {"runtime": {"engine": "local", "version": "0.1.0"}, "time": sights.NOW})
-        page.page.evaluate(f"() => {{ {sights.LOOK} }}")
+        page.page.evaluate(f"() => {{ {sights.LOOK} {sights.SHOW} }}")
         pictures = [(choice, _picture(page, choice)) for choice in order]
         per_sheet = PICTURES // SHEETS
         for number in range(SHEETS):

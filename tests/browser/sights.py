@@ -12,7 +12,20 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.notebook import drawn, page_history
+from nbaccel.notebook import (
+    accounting,
+    card,
+    drawn,
+    page_history,
+    parts,
+    past_timeline,
+    static_tables,
+    status_card,
+    timeline,
+    view,
+)
+from nbaccel.notebook.kept_readings import KeptReadings
+from nbaccel.views import task_lines
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
@@ -39,7 +52,9 @@ THEMES: dict[str, dict[str, Any]] = {
     "dark": {"color_scheme": "dark", "forced_colors": "none"},
     "forced colours": {"color_scheme": "light", "forced_colors": "active"},
 }
-LOOK = (Path(__file__).parent / "look.js").read_text()  # what a page does with them
+HERE = Path(__file__).parent
+LOOK = (HERE / "look.js").read_text()  # what finds faults in a page
+SHOW = (HERE / "show.js").read_text()  # what shows the clusters in a page with a cockpit
 VIEWS = ("Card", "Devices", "Waiting", "Tasks", "Actors", "Timeline", "Accounting", "Alerts", "Nodes")
 LONG = "train_the_large_model_on_all_shards_again"
 NAMES = (LONG, "shard", "evaluate", "infer", "Keeper.step", "tokenize")
@@ -135,8 +150,8 @@ def _waiting(number: int) -> TaskRow:
     name = NAMES[number % 2]
     row = TaskRow(_id(1000 + number), name, "task", "PENDING_NODE_ASSIGNMENT", 1, {"GPU": 2.0, "CPU": 8.0})
     row.cell, row.submitted_at = "[13]", NOW - 50 - number
-    busy = "Both are busy" if number % 2 else "All of them are busy"
-    row.why = f"{name} (cell [13]) waits for 8 CPUs and 2 GPUs. {busy}: {LONG} on GPU 0 (cell [12], 3 min 12 s), shard."
+    busy = f"All GPUs are busy: {LONG} on GPU 0 (cell [12], 3 min 12 s), shard on GPU 1 (cell [12], 3 min 10 s)."
+    row.why = f"{name} (cell [13]) waits for 8 CPUs and 2 GPUs. {busy}"
     return row
 
 
@@ -153,7 +168,7 @@ def _ended(number: int, condition: str) -> TaskRow:
 
 
 def _actor(number: int) -> ActorRow:
-    row = ActorRow(f"{number:024x}", ("Keeper", LONG.title().replace("_", ""), "Cache")[number], "ALIVE", 1)
+    row = ActorRow(f"{0xC1 + number:02x}" * 12, ("Keeper", LONG.title().replace("_", ""), "Cache")[number], "ALIVE", 1)
     row.name, row.cell, row.since, row.pid = "the-one-with-a-name" * (number == 1), "[3]", NOW - 8000, 300 + number
     row.device_ids, row.pending_calls = {"GPU": ["2"]} if number == 0 else {}, number * 7
     if number == 2:
@@ -162,7 +177,12 @@ def _actor(number: int) -> ActorRow:
 
 
 def past(shown: Snapshot, condition: str) -> dict[str, str]:
-    """What the head answers to the questions of an open view, by question."""
+    """What the head answers to the questions of an open view, by question, as a page gets it."""
+    return {ask: _with_hues(answer) for ask, answer in answers(shown, condition).items()}
+
+
+def answers(shown: Snapshot, condition: str) -> dict[str, Any]:
+    """The same as records."""
     book = HistoryBook(NOW - 600)
     lanes = {row.index: lane_of(row.node_id, row.resource, row.id) for row in shown.devices}
     for lane in lanes.values():
@@ -190,9 +210,11 @@ def past(shown: Snapshot, condition: str) -> dict[str, str]:
                     began + 11,
                 )
             )
-    answers = [book.runs(NOW, (NOW - 60, NOW), 0), book.accounting(NOW), book.readings(NOW)]
-    said = zip(("runs", "accounting", "readings"), answers, strict=True)
-    return {ask: _with_hues(answer) for ask, answer in said}
+    return {
+        "runs": book.runs(NOW, (NOW - 60, NOW), 0),
+        "accounting": book.accounting(NOW),
+        "readings": book.readings(NOW),
+    }
 
 
 def _with_hues(answer: Any) -> str:
@@ -206,7 +228,25 @@ def sight(devices: int, condition: str) -> dict[str, Any]:
     """What a page is given: the snapshot as JSON, and the answers."""
     shown = snapshot(devices, condition)
     return {"name": f"{devices} devices, {condition}", "snapshot": drawn.to_json(drawn.of_snapshot(shown)),
-            "answers": past(shown, condition)}  # fmt: skip
+            "measured": condition != "empty", "answers": past(shown, condition)}  # fmt: skip
+
+
+def static_views(shown: Snapshot, condition: str) -> dict[str, str]:
+    """What a saved notebook keeps of the same cluster: each view as HTML."""
+    told, at = answers(shown, condition), "as of 2023-11-14 22:13:20"
+    kept = KeptReadings()
+    kept.add(told["readings"])
+    lines = kept.sections(shown)
+    return {
+        "card": card.html(shown, at),
+        "status": status_card.html(shown, at),
+        "devices": view.boxed(shown, "", static_tables.devices(shown, everything=True)).html,
+        "tasks": view.boxed(shown, "", static_tables.tasks(shown, task_lines.ordered(shown.tasks))).html,
+        "actors": view.boxed(shown, "", static_tables.actors(shown)).html,
+        "timeline": parts.box(timeline.sections(past_timeline.picture(told["runs"], shown))),
+        "accounting": accounting.accounting_view(told["accounting"], shown).html,
+        "last card": card.last_mimebundle(shown, past=accounting.sections(told["accounting"], shown))["text/html"],
+    } | ({"readings": parts.box(lines)} if lines else {})
 
 
 def all_sights() -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ LEAST_CONTRAST = 4.5
 @pytest.fixture
 def page(loose: Callable[..., LoosePage]) -> LoosePage:
     made = loose({"runtime": {"engine": "local", "version": "0.1.0"}, "time": sights.NOW}, reduced_motion="reduce")
-    made.page.evaluate(f"() => {{ {sights.LOOK} }}")
+    made.page.evaluate(f"() => {{ {sights.LOOK} {sights.SHOW} }}")
     return made
 
 
@@ -36,3 +36,34 @@ def test_every_view_in_every_theme_and_width_holds_what_is_in_it(page: LoosePage
     assert not problems, "\n".join([f"{len(problems)} sights are not right:", *problems[:60]])
     expected = len(sights.THEMES) * len(sights.WIDTHS) * len(clusters) * (len(sights.VIEWS) - 1)
     assert looks >= expected  # Nodes is there where there are several
+
+
+BROKEN = {
+    "pixels too far right": ("Devices", ".tabs { width: 3000px }"),
+    "is covered by p.said": ("Devices", ".said { position: fixed; inset: 0; z-index: 9; background: red }"),
+    "is cut, and no title has the whole": (
+        "Devices",
+        ".tabs button { width: 20px !important; overflow: hidden !important }",
+    ),
+    "has a contrast of": ("Devices", ".quiet { color: #aaa !important }"),
+    "pixels high": ("Tasks", "tr[data-task]:first-of-type { height: 99px !important }"),
+    "lies over": ("Timeline", ".timeline text { font-size: 40px !important }"),
+}
+
+
+def test_a_look_finds_each_kind_of_fault(page: LoosePage) -> None:
+    shown = sights.sight(2, "busy")
+    page.page.set_viewport_size({"width": 1400, "height": HEIGHT})
+    for fault, (view, rules) in BROKEN.items():
+        page.page.evaluate("given => show(...given)", [shown, view])
+        assert not page.root.evaluate("root => faults(root, 4.5)"), view
+        style = page.page.add_style_tag(content=rules)
+        found = page.root.evaluate("root => faults(root, 4.5)")
+        assert any(fault in each for each in found), (fault, found[:5])
+        style.evaluate("style => style.remove()")
+
+
+def test_a_view_that_gets_no_answer_is_not_taken_for_a_sight(page: LoosePage) -> None:
+    unanswered = {**sights.sight(2, "busy"), "answers": {}}
+    with pytest.raises(Exception, match="Accounting, 2 devices, busy: nobody has answered about accounting"):
+        page.page.evaluate("given => show(...given)", [unanswered, "Accounting"])
