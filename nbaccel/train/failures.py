@@ -43,7 +43,7 @@ def worker_group_error(
         lines += said.frames
         lines += _message(f"{said.kind}: {said.message}" if said.message else said.kind)
     else:
-        lines += _message(f"{type(causes[first]).__name__}: {causes[first]}")
+        lines += _message(_named(causes[first]))
     if note:
         lines.append(note)
     others = sorted(set(errors) - {first})
@@ -90,6 +90,11 @@ def _devices(error: BaseException) -> str:
     return "".join([*(f", on {each}" for each in found), f", pid {pid}" if pid else ""])
 
 
+def _named(error: BaseException) -> str:
+    message = str(error).strip()
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
 def _message(text: str) -> list[str]:
     lines = text[:_LONGEST_MESSAGE].splitlines()
     return lines if len(lines) <= _LINES else [*lines[: _LINES - 1], "…"]
@@ -101,7 +106,7 @@ def first_line(error: BaseException | None) -> str:
     if isinstance(error, WorkerGroupError) and error.first_rank in error.worker_failures:
         cause = error.worker_failures[error.first_rank]
         if not isinstance(cause, exceptions.NodeDiedError):  # the first line has it already
-            first = f"{first.removesuffix('.')}: {type(cause).__name__}: {cause}".splitlines()[0]
+            first = f"{first.removesuffix('.')}: {_named(cause)}".splitlines()[0]
     return first[:_LONGEST_LINE]
 
 
@@ -110,7 +115,7 @@ def short(rank: int, errors: Mapping[int, BaseException]) -> str:
     cause = cause_of(errors[rank]) if rank in errors else None
     if isinstance(cause, exceptions.NodeDiedError):
         return f"rank {rank}: {cause}"
-    text = f"{type(cause).__name__}: {cause}".splitlines()[0][:200] if cause is not None else "unknown"
+    text = _named(cause).splitlines()[0][:200] if cause is not None else "unknown"
     return f"rank {rank}: {text}"
 
 

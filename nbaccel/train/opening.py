@@ -50,6 +50,7 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
     wanted = config.name or default_name
     storage_ = storage_of(config.storage_path, config.storage_filesystem)
     root = storage_.local_root() if storage_ is not None else Path(config.storage_path)
+    folder = root / wanted
     try:
         if config.name:
             name, past = _choose(root, storage_, wanted, bool(config.resume))
@@ -64,11 +65,7 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
             f"Wait for it, stop it, or give this one another name: RunConfig(name={name + '-other'!r})."
         ) from None
     except OSError as error:
-        raise ControllerError(
-            f"The run's folder {folder} cannot be written: {error.strerror}. Give another one: "
-            "RunConfig(storage_path=...), or the environment variable NBACCEL_STORAGE.",
-            error,
-        ) from error
+        raise _not_writable(folder, error) from error
     remote = storage_.run(name) if storage_ is not None else None
     try:
         if remote is not None:
@@ -76,17 +73,38 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
         # Read again: whoever held the lock a moment ago may have written.
         past = journal.read(folder) or past
         storage.settle(str(folder), past)
-        log = Journal(folder, past)
+        log = _begun(folder, past, name)
     except BaseException:  # of a network, or of a disk
         lock.release()
         raise
-    said = _how_it_begins(config.name or name, name, past, folder)
-    log.begin(name)
+    said = _how_it_begins(config.name or name, name, past)
     past.name = name
     past.ended = past.error = ""
     if remote is not None:
         said = f"{said} The run is copied to {remote.url}; it works in {folder}.".strip()
     return OpenRun(name, str(folder), past, log, lock, said, remote=remote)
+
+
+def _begun(folder: Path, past: Past, name: str) -> Journal:
+    """The run's journal, with the line that it begins. Raises ControllerError if the disk is full."""
+    try:
+        log = Journal(folder, past)
+        try:
+            log.begin(name)
+        except OSError:
+            log.close()
+            raise
+    except OSError as error:
+        raise _not_writable(folder, error) from error
+    return log
+
+
+def _not_writable(folder: Path, error: OSError) -> ControllerError:
+    return ControllerError(
+        f"The run's folder {folder} cannot be written: {error.strerror or error}. Give another one: "
+        "RunConfig(storage_path=...), or the environment variable NBACCEL_STORAGE.",
+        error,
+    )
 
 
 def _choose(root: Path, remote: RemoteStorage | None, wanted: str, resume: bool) -> tuple[str, Past]:
@@ -105,11 +123,10 @@ def _choose(root: Path, remote: RemoteStorage | None, wanted: str, resume: bool)
 
 def _new(root: Path, remote: RemoteStorage | None, wanted: str) -> tuple[str, Past]:
     """A folder that nobody has, for a run that was given no name: another one may have begun in the same second."""
-    root.mkdir(parents=True, exist_ok=True)
     name, number = wanted, 1
     while True:
         try:
-            (root / name).mkdir()
+            (root / name).mkdir(parents=True)
             if remote is None or not remote.run(name).journal():
                 return name, Past()
         except FileExistsError:
@@ -118,7 +135,7 @@ def _new(root: Path, remote: RemoteStorage | None, wanted: str) -> tuple[str, Pa
         name = f"{wanted}-{number}"
 
 
-def _how_it_begins(wanted: str, name: str, past: Past, folder: Path) -> str:
+def _how_it_begins(wanted: str, name: str, past: Past) -> str:
     if name != wanted and not past.name:
         return (
             f"The run {wanted} has finished, so {name} begins. RunConfig(name={wanted!r}, resume=True) goes on with "

@@ -170,9 +170,9 @@ class Run:
             return  # a cluster may grow
         reason = never_fits(self._scaling, self._scaling.min_workers, nbaccel.cluster_resources())
         if reason:
-            self._open.journal.end("failed", reason)
-            self._open.close()
-            raise ControllerError(reason)
+            error = ControllerError(reason)
+            error.result = self._records.close("failed", error, None)
+            raise error
 
     def _main(self) -> None:
         try:

@@ -145,7 +145,11 @@ class RunLock:
         self._file.flush()
 
     def release(self) -> None:
+        """Let others have the folder, also while a process that was forked meanwhile has the file open."""
+        if self._file.closed:
+            return
         self._file.truncate(0)
+        fcntl.flock(self._file, fcntl.LOCK_UN)
         self._file.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ import nbaccel
 from nbaccel import hints
 from nbaccel.train import forwarding, loops
 from nbaccel.train.backend import BackendConfig
+from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.datasets import DataConfig, Datasets, check
 from nbaccel.train.forwarding import Forwarding
@@ -89,7 +91,7 @@ class DataParallelTrainer:
         and returns a Result, the second interrupts the function, the third ends the processes.
 
         Raises WorkerGroupError if workers failed more often than `max_failures` allows, and ControllerError if the gang
-        can never be placed or the folder cannot be written; both have `.result`.
+        can never be placed or the folder cannot be written; once the run has begun, both have `.result`.
 
         In a trial of nbaccel.tune, the reports of rank 0 go on to the trial by themselves, with their checkpoints. The
         run begins with the trial's checkpoint, and what ends the trial ends the run and raises here.
@@ -109,15 +111,19 @@ class DataParallelTrainer:
         self._refuse_the_debug_engine()
         hints.expect_imports(self.backend_config.imports)
         trial, opened = self._open()
-        run = Run(
-            opened,
-            self._payload(),
-            self.scaling_config,
-            self.run_config,
-            self.backend_config,
-            Forwarding(trial) if trial is not None else None,
-        )
-        run.begin()
+        try:
+            run = Run(
+                opened,
+                self._payload(),
+                self.scaling_config,
+                self.run_config,
+                self.backend_config,
+                Forwarding(trial) if trial is not None else None,
+            )
+            run.begin()
+        except BaseException:  # it has no thread that would let go of the folder
+            opened.close()
+            raise
         return run
 
     def _fit_here(self) -> Result:
@@ -134,8 +140,9 @@ class DataParallelTrainer:
         if opened.said:
             say("train", opened.said)
         latest = trial.latest_checkpoint() if trial is not None else None
-        if self._resume_from is not None or latest is not None:  # for a run without a checkpoint of its own
-            opened.begin_from = (latest or self._resume_from).path
+        begin_from = latest or self._resume_from  # for a run without a checkpoint of its own
+        if begin_from is not None:
+            opened.begin_from = begin_from.path
         return trial, opened
 
     def _payload(self) -> Payload:
@@ -171,12 +178,16 @@ def _of_kind(name: str, given: Any, kind: type[Any]) -> Any:
     return given
 
 
-def _old_checkpoint(given: Any) -> Any:
-    if given is not None:
-        warnings.warn(
-            "resume_from_checkpoint=... is deprecated: a run of the same RunConfig(name=...) goes on by itself, and a "
-            "checkpoint of another run can be given in train_loop_config.",
-            DeprecationWarning,
-            stacklevel=4,
-        )
-    return given
+def _old_checkpoint(given: Any) -> Checkpoint | None:
+    if given is None:
+        return None
+    found: Checkpoint = _of_kind("resume_from_checkpoint", given, Checkpoint)
+    if not os.path.isdir(found.path):
+        raise ValueError(f"resume_from_checkpoint: {found.path} is no folder.")
+    warnings.warn(
+        "resume_from_checkpoint=... is deprecated: a run of the same RunConfig(name=...) goes on by itself, and a "
+        "checkpoint of another run can be given in train_loop_config.",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+    return found

@@ -201,7 +201,7 @@ class TrainWorker:
         _listen(self._session)  # from now on: to load the function and its data may take seconds
 
     def run(self, payload: Payload) -> tuple[str, Any]:
-        """Run the training function; ("returned", its value) or ("stopped", None). Raises what the function raised."""
+        """Run the training function; ("returned", its value in rank 0) or ("stopped", None). Raises what it raised."""
         session_ = self._session
         assert session_ is not None, "prepare() comes first"
         session.enter(session_, payload.datasets)
@@ -214,7 +214,7 @@ class TrainWorker:
                     value = call(payload.function, payload.config)
                 session_.in_function = False
                 session_.send_last("returned", None)
-                return "returned", _without_tensors(value)
+                return "returned", _without_tensors(value) if session_.seat.rank == 0 else None
             except StopTraining:
                 session_.in_function = False
                 session_.send_last("stopped", None)

@@ -34,7 +34,7 @@ def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
     assert config.storage_path is not None
     wanted = config.name or default_name
     name, number = wanted, 1
-    while (Path(config.storage_path) / name).exists():
+    while os.path.exists(Path(config.storage_path) / name):
         number += 1
         name = f"{wanted}-{number}"
     said = ""
@@ -73,10 +73,14 @@ def _open(folder: Path, said: str) -> OpenExperiment:
         ) from None
     except OSError as error:
         raise TuneError(
-            f"The experiment's folder {folder} cannot be written: {error.strerror}. Give another one: "
+            f"The experiment's folder {folder} cannot be written: {error.strerror or error}. Give another one: "
             "RunConfig(storage_path=...), or the environment variable NBACCEL_STORAGE."
         ) from error
-    past = experiment_journal.read(folder) or ExperimentPast()
-    for trial in past.trials.values():
-        trial_folder.settle(str(folder), trial, remove=True)
-    return OpenExperiment(folder.name, str(folder), past, ExperimentJournal(folder, past), lock, said)
+    try:
+        past = experiment_journal.read(folder) or ExperimentPast()
+        for trial in past.trials.values():
+            trial_folder.settle(str(folder), trial, remove=True)
+        return OpenExperiment(folder.name, str(folder), past, ExperimentJournal(folder, past), lock, said)
+    except BaseException:  # a later version, or a disk
+        lock.release()
+        raise

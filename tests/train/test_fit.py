@@ -260,6 +260,21 @@ def test_a_gang_that_never_fits_is_told_with_numbers(kept: Kept) -> None:
         fit(loops.steps, kept(), nine)
 
 
+def test_a_run_that_never_fits_has_its_result_and_lets_go_of_its_folder(kept: Kept) -> None:
+    with pytest.raises(ControllerError) as caught:
+        fit(loops.steps, kept(), ScalingConfig(num_workers=8, use_gpu=True))
+    result = caught.value.result
+    assert result is not None and result.error is caught.value
+    assert fit(loops.steps, kept(), steps=1).path == result.path
+
+
+def test_a_value_of_another_rank_need_not_be_sent(kept: Kept) -> None:
+    def function(config: Any) -> Any:
+        return threading.Lock() if train.get_context().get_world_rank() else "sent"
+
+    assert fit(function, kept()).return_value == "sent"
+
+
 def test_trainer_resources_of_zero_take_nothing(kept: Kept) -> None:
     with pytest.warns(DeprecationWarning):
         four = ScalingConfig(num_workers=2, resources_per_worker={"CPU": 2}, trainer_resources={"CPU": 0})

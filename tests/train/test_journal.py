@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.train import RunConfig, journal, storage
+from nbaccel.train import ControllerError, RunConfig, journal, storage
 from nbaccel.train.journal import FILE, Journal, Past
 from nbaccel.train.opening import open_run
 from nbaccel.train.retention import Kept
@@ -108,7 +108,7 @@ def test_a_line_that_the_disk_has_no_room_for_is_taken_back(tmp_path: Path) -> N
 
 FULL_AT_A_COMMIT = """
 import os, resource, sys
-from nbaccel.train import RunConfig, storage
+from nbaccel.train import ControllerError, RunConfig, storage
 from nbaccel.train.opening import open_run
 from nbaccel.train.records import Records
 config = RunConfig(name="run", storage_path=sys.argv[1])
@@ -177,3 +177,36 @@ def test_a_checkpoint_that_was_given_up_or_is_gone_does_not_come_back(tmp_path: 
     past = read(tmp_path)
     storage.settle(str(tmp_path), past)
     assert past.kept == [] and not (tmp_path / "checkpoint_000001").exists()
+
+
+@pytest.mark.parametrize("name", [None, "run", "n" * 300])
+def test_a_folder_that_cannot_be_written_is_told(name: str | None, tmp_path: Path) -> None:
+    storage_path = tmp_path / "runs"
+    if name is None or len(name) < 256:
+        storage_path.touch()  # a file
+    with pytest.raises(
+        ControllerError, match=r"cannot be written: (Not a directory|File name too long)\. Give another"
+    ):
+        open_run(RunConfig(name=name, storage_path=str(storage_path)), "train_2026-11-21")
+
+
+FULL_AT_THE_BEGINNING = """
+import resource, sys
+from nbaccel.train import ControllerError, RunConfig
+from nbaccel.train.opening import open_run
+config = RunConfig(name="run", storage_path=sys.argv[1])
+most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, most[1]))
+try:
+    open_run(config, "")
+except ControllerError as error:
+    kept = error  # as a notebook keeps the last error
+finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, most)
+assert "cannot be written: No space left" in str(kept), kept
+open_run(config, "").close()
+"""
+
+
+def test_a_disk_that_is_full_at_the_beginning_is_told_and_leaves_no_lock(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FULL_AT_THE_BEGINNING, str(tmp_path)], check=True)

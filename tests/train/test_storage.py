@@ -66,3 +66,12 @@ def test_a_run_has_one_driver_at_a_time(tmp_path: Path) -> None:
     assert storage.holder(str(tmp_path)) == str(os.getpid())
     lock.release()
     storage.RunLock(str(tmp_path)).release()
+
+
+def test_a_process_that_was_forked_during_a_run_does_not_keep_its_folder(tmp_path: Path) -> None:
+    lock = storage.RunLock(str(tmp_path))
+    inherited = os.dup(lock._file.fileno())  # as a forked process has it
+    lock.release()
+    lock.release()  # of a run that fell while it ended
+    storage.RunLock(str(tmp_path)).release()
+    os.close(inherited)

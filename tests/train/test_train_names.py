@@ -6,11 +6,13 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import nbaccel
 from nbaccel import train
+from nbaccel.train import Checkpoint
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 
 
@@ -80,6 +82,15 @@ def test_what_a_trainer_cannot_take_is_refused_when_it_is_made() -> None:
         DataParallelTrainer(print, validation_config=object())
     with pytest.raises(DeprecationWarning, match="train_loop_config"):
         DataParallelTrainer(print, metadata={"a": 1})
+
+
+def test_a_checkpoint_to_resume_from_is_a_checkpoint_that_is_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"resume_from_checkpoint takes nbaccel\.train\.Checkpoint"):
+        DataParallelTrainer(print, resume_from_checkpoint=str(tmp_path))
+    with pytest.raises(ValueError, match="gone is no folder"):
+        DataParallelTrainer(print, resume_from_checkpoint=Checkpoint(tmp_path / "gone"))
+    with pytest.warns(DeprecationWarning, match="resume_from_checkpoint"):
+        DataParallelTrainer(print, resume_from_checkpoint=Checkpoint(tmp_path))
 
 
 def test_what_a_call_would_not_run_is_refused_when_the_trainer_is_made() -> None:
