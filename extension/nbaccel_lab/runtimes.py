@@ -1,7 +1,8 @@
 """Finds the runtimes of this user: the files that heads write into Jupyter's runtime directory.
 
 A file is used only if it belongs to this user, nobody else may read or write it, its process lives, and its socket
-belongs to this user too. Every other file that has the name of a runtime's is ignored, with the reason.
+belongs to this user too. What a killed head has left is removed, as nbaccel itself does it. Every other file that has
+the name of a runtime's is ignored, with the reason.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,17 +23,23 @@ MOST_FILES = 256
 MOST_BYTES = 65_536  # of a file: a record has less than a thousand
 MOST_CHARACTERS = 300  # of a title
 _NAME = re.compile(r"nbaccel-([A-Za-z0-9_-]{1,64})\.json")
+_DIRECTORY = re.compile(r"nbaccel-[A-Za-z0-9_]+")
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     "session": str, "socket": str, "token": str, "pid": int, "start_time": int, "boot_id": str,
 }  # fmt: skip
 _FURTHER: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "shared": (bool, False), "title": (str, ""), "version": (str, ""), "python": (str, ""), "engine": (str, "local"),
-    "started_at": ((int, float), 0.0), "owner_pid": (int, 0), "protocol": (int, PROTOCOL),
+    "started_at": ((int, float), 0.0), "owner_pid": (int, 0), "protocol": (int, PROTOCOL), "host": (str, ""),
+    "directory": (str, ""),
 }  # fmt: skip
 
 
 class Ignorable(ValueError):
     """A file is not used; the message says why."""
+
+
+class Ended(Exception):
+    """The process that wrote a file has ended; the exception's only argument is what the file says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ class IgnoredFile:
 
 
 def scan(folder: Path | None = None) -> tuple[list[RuntimeRecord], list[IgnoredFile]]:
-    """(the runtimes, oldest first; the files that were ignored). Reads files: not for the event loop."""
+    """(the runtimes, oldest first; the files that were ignored). Reads and removes files: not for the event loop."""
     folder = Path(jupyter_runtime_dir()) if folder is None else folder
     try:
         names = sorted(name for name in os.listdir(folder) if name.startswith("nbaccel-") and name.endswith(".json"))
@@ -86,6 +94,8 @@ def scan(folder: Path | None = None) -> tuple[list[RuntimeRecord], list[IgnoredF
     for name in names[:MOST_FILES]:
         try:
             records.append(_record(folder / name))
+        except Ended as end:
+            _clear(folder / name, end.args[0])
         except Ignorable as why:
             ignored.append(IgnoredFile(_plain(name), str(why)))
     if len(names) > MOST_FILES:
@@ -101,7 +111,7 @@ def _record(path: Path) -> RuntimeRecord:
     if given["session"] != name[1]:
         raise Ignorable("It names another session than its own name does.")
     if not _lives(given["pid"], given["start_time"], given["boot_id"]):
-        raise Ignorable(f"It is stale: its process {given['pid']} has ended.")
+        raise Ended(given)
     _check_socket(given["socket"])
     taken: dict[str, Any] = {
         key: given[key] for key in ("socket", "token", "pid", "owner_pid", "shared", "started_at", "protocol")
@@ -162,14 +172,43 @@ def _typed(name: str, value: Any, kind: type | tuple[type, ...]) -> Any:
 
 
 def _lives(pid: int, start_time: int, boot_id: str) -> bool:
-    """Whether the process that wrote a file still runs: its start time and this boot tell it from a later one."""
+    """Whether the process that wrote a file still runs: its start time and this boot tell it from a later one.
+
+    Raises Ignorable if that cannot be told.
+    """
     try:
         if boot_id != Path("/proc/sys/kernel/random/boot_id").read_text().strip():
             return False
         facts = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return facts[0] not in "ZX" and int(facts[19]) == start_time
-    except (OSError, IndexError, ValueError):
+    except (FileNotFoundError, ProcessLookupError, IndexError):
         return False
+    except OSError as error:  # such as too many open files
+        raise Ignorable(f"Whether its process {pid} runs cannot be told: {error.strerror}.") from None
+
+
+def _clear(path: Path, given: dict[str, Any]) -> None:
+    """Remove what a killed head has left: its file, and the directory of its socket.
+
+    They stay while the head's kernel or script lives, which removes them itself and may still read the head's log. They
+    also stay if another machine has written the file into a folder that both share: its processes are not seen here.
+    """
+    if given["host"] not in ("", os.uname().nodename) or _is_there(given["owner_pid"]):
+        return
+    try:
+        path.unlink(missing_ok=True)
+        directory = given["directory"]
+        facts = os.lstat(directory)
+    except (OSError, ValueError):  # ValueError: a null character
+        return
+    is_private = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not stat.S_IMODE(facts.st_mode) & 0o077
+    is_the_sockets = os.path.dirname(given["socket"]) == directory
+    if is_private and is_the_sockets and _DIRECTORY.fullmatch(os.path.basename(directory)):
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_there(pid: int) -> bool:
+    return pid > 0 and os.path.exists(f"/proc/{pid}")
 
 
 def _check_socket(socket: str) -> None:

@@ -3,6 +3,9 @@
 Only its owner can read it. It names the head's socket and the token that a connection must show. A record whose process
 has ended (pid, start time and boot tell) is stale; the next program that looks removes it. A driver of an engine that
 has no head of ours writes such a file for itself, with the name of its engine: observers may ask it as they ask a head.
+
+Machines may share the directory, as those of a cluster share home directories. A head of another machine cannot be seen
+to run from here, so its file stays.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class SessionRecord(msgspec.Struct):
     owner_pid: int = 0  # of the driver that an embedded head belongs to
     protocol: int = 1
     engine: str = "local"  # of another engine, the process that answers is a driver and no head
+    host: str = msgspec.field(default_factory=lambda: os.uname().nodename)
 
 
 def title() -> str:
@@ -111,7 +115,8 @@ def find(engine: str = "local") -> list[SessionRecord]:
         if record is None:
             continue
         if not is_alive(record):
-            _clear(path, record)
+            if record.host == os.uname().nodename:
+                _clear(path, record)
         elif record.engine == engine:
             records.append(record)
     return sorted(records, key=lambda record: -record.started_at)

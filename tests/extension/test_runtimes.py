@@ -72,9 +72,7 @@ HOSTILE: list[tuple[str, Change, str]] = [
     ("its pid is text", lambda head: _write(head, pid="1"), "'pid'"),
     ("its pid is true", lambda head: _write(head, pid=True), "'pid'"),
     ("its title is a list", lambda head: _write(head, title=["x"]), "'title'"),
-    ("its process has ended", lambda head: _write(head, pid=2**22 + 1), "stale"),
-    ("its pid is another process now", lambda head: _write(head, start_time=1), "stale"),
-    ("it is of another boot", lambda head: _write(head, boot_id="0"), "stale"),
+    ("its host is a list", lambda head: _write(head, host=["x"]), "'host'"),
     ("its socket is missing", lambda head: _write(head, socket="/nowhere/s"), "socket is not there"),
     ("its socket has a null in it", lambda head: _write(head, socket="/tmp/\0"), "socket is not there"),
     ("its socket is a file", lambda head: _write(head, socket="/etc/passwd"), "is none"),
@@ -94,11 +92,82 @@ def _become_link(file: Path) -> None:
 
 
 @pytest.mark.parametrize(("change", "said"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
-def test_a_stale_or_hostile_file_is_ignored_with_its_reason(
-    head: FakeHead, tmp_path: Path, change: Change, said: str
-) -> None:
+def test_a_hostile_file_is_ignored_with_its_reason(head: FakeHead, tmp_path: Path, change: Change, said: str) -> None:
     change(head)
     assert said in _reason(tmp_path)
+
+
+NOBODY = 2**22 + 1  # no process has this id
+KILLED: dict[str, dict[str, Any]] = {
+    "its process has ended": {"pid": NOBODY, "owner_pid": NOBODY},
+    "its pid is another process now": {"start_time": 1},
+    "the machine has started anew": {"boot_id": "0", "host": os.uname().nodename},
+}
+
+
+@pytest.fixture
+def killed(head: FakeHead, tmp_path: Path) -> FakeHead:
+    """A head that has been killed; its socket lies in a directory that nothing else uses."""
+    directory = tmp_path / "nbaccel-dir"
+    directory.mkdir(mode=0o700)
+    (directory / "head.log").touch()
+    _write(head, directory=str(directory), socket=str(directory / "head.sock"))
+    return head
+
+
+@pytest.mark.parametrize("changes", KILLED.values(), ids=KILLED)
+def test_what_a_killed_head_has_left_is_removed_without_a_word(
+    killed: FakeHead, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    _write(killed, **changes)
+    assert runtimes.scan(tmp_path) == ([], [])
+    assert not killed.file.exists() and not Path(killed.record["directory"]).exists()
+
+
+LEFT: dict[str, dict[str, Any]] = {
+    "its kernel lives": {"pid": NOBODY, "owner_pid": os.getpid()},
+    "another machine has written it": {"boot_id": "0", "host": "another-machine"},
+}
+
+
+@pytest.mark.parametrize("changes", LEFT.values(), ids=LEFT)
+def test_what_others_may_still_use_of_an_ended_head_stays_without_a_word(
+    killed: FakeHead, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    _write(killed, **changes)
+    assert runtimes.scan(tmp_path) == ([], [])
+    assert killed.file.exists() and Path(killed.record["directory"], "head.log").exists()
+
+
+def _away(directory: Path, name: str, mode: int = 0o700) -> Path:
+    directory.rename(moved := directory.with_name(name))
+    moved.chmod(mode)
+    return moved
+
+
+FOREIGN: dict[str, Callable[[Path], dict[str, str]]] = {
+    "with another name": lambda place: {"directory": str(moved := _away(place, "work")), "socket": f"{moved}/s"},
+    "that others may read": lambda place: {"directory": str(_away(place, place.name, 0o755))},
+    "without the socket": lambda place: {"socket": "/nowhere/s"},
+}
+
+
+@pytest.mark.parametrize("change", FOREIGN.values(), ids=FOREIGN)
+def test_no_directory_is_removed_but_the_one_that_a_head_makes(
+    killed: FakeHead, tmp_path: Path, change: Callable[[Path], dict[str, str]]
+) -> None:
+    _write(killed, pid=NOBODY, **change(Path(killed.record["directory"])))
+    assert runtimes.scan(tmp_path) == ([], [])
+    assert not killed.file.exists() and Path(killed.record["directory"], "head.log").exists()
+
+
+def test_nbaccel_leaves_the_files_of_heads_on_other_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    ended: dict[str, Any] = {"socket": "/nowhere/s", "token": "t", "pid": NOBODY, "start_time": 1, "boot_id": "0"}
+    ours = sessions.publish(sessions.SessionRecord("ours", **ended))
+    theirs = sessions.publish(sessions.SessionRecord("theirs", **ended, host="another-machine"))
+    assert sessions.find() == []
+    assert not ours.exists() and theirs.exists()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")

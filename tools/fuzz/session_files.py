@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def _one(cases: Cases, folder: Path, case: str) -> None:
     for path in planted:
         written_files.place(cases, path, _record(cases, victim), victim / "file")
     try:
-        found = sessions.find()
+        found = [*sessions.find(), *_found_by_jupyter()]
     except Exception as error:
         raise AssertionError(f"{case}: {error!r}") from error
     assert all(record.pid == os.getpid() for record in found), f"{case}: a head was found that does not run: {found}"
@@ -52,6 +53,15 @@ def _one(cases: Cases, folder: Path, case: str) -> None:
         written_files.clear(path)
     (victim / "file").unlink()
     victim.rmdir()
+
+
+def _found_by_jupyter() -> list[Any]:
+    """What nbaccel-lab finds, where it is installed."""
+    if find_spec("nbaccel_lab") is None:
+        return []
+    from nbaccel_lab import runtimes
+
+    return list(runtimes.scan()[0])
 
 
 def _record(cases: Cases, victim: Path) -> dict[str, Any]:
@@ -67,4 +77,6 @@ def _record(cases: Cases, victim: Path) -> dict[str, Any]:
         "shared": rng.random() < 0.5,
         "title": rng.choice(cases.texts),
         "started_at": rng.choice((0.0, 1e308, -1.0)),
+        "owner_pid": rng.choice((0, os.getpid(), -1)),
+        "host": rng.choice((os.uname().nodename, "", *cases.texts)),
     }
