@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from nbaccel import proc
+from nbaccel.ray_engine.startup import orphans
 
 
 def test_a_process_shows_its_variables_also_while_its_program_begins() -> None:
@@ -30,6 +31,16 @@ def test_a_name_with_spaces_and_parentheses_moves_no_field() -> None:
         while proc.name(odd.pid) != ") S 1 2 (":
             os.sched_yield()
         assert proc.stat(odd.pid).parent == os.getpid()
+        odd.kill()
+
+
+def test_a_name_that_is_no_text_hides_no_process() -> None:
+    """A name is bytes, and the kernel cuts it after fifteen of them, also in the middle of a letter."""
+    with subprocess.Popen(["sh", "-c", r"printf '\321x' > /proc/$$/comm; read line"], stdin=subprocess.PIPE) as odd:
+        while not proc.name(odd.pid).endswith("x"):
+            os.sched_yield()
+        assert proc.stat(odd.pid).parent == os.getpid()
+        assert odd.pid in orphans.children_of(os.getpid())
         odd.kill()
 
 

@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from tests.browser.test_cockpit import FAILS_ONCE
+from tests.browser.test_cockpit import FAILS_ONCE, WITH_REASON
 from tests.browser.test_looks import AXE
 from tests.extension.fake_head import FakeHead
 from tests.rig import is_alive
@@ -125,7 +125,7 @@ def test_the_panel_runs_a_failed_task_again(opened: Callable[..., Any]) -> None:
     runtime.get_by_role("button", name="Log of fails_once").click()
     runtime.get_by_role("region", name="Log of fails_once").get_by_text("not yet").first.wait_for()
     runtime.get_by_role("button", name="Retry fails_once").click()
-    runtime.locator("tr[data-task]", has_text="retry of #").filter(has_text="finished").wait_for()
+    runtime.locator(WITH_REASON.format("retry of #")).filter(has_text="finished").wait_for()
     assert runtime.locator("tr[data-task]", has_text="failed").count() == 1, "the old task stays as it was"
 
 

@@ -63,7 +63,7 @@ def _facts(pid: int) -> list[str]:
     As nbaccel.proc does it, which is not imported here: this file runs by itself, without site-packages, to start fast.
     """
     try:
-        with open(f"/proc/{pid}/stat") as file:
+        with open(f"/proc/{pid}/stat", errors="replace") as file:  # a process may have any name
             return file.read().rpartition(")")[2].split()
     except OSError:
         return []
