@@ -195,6 +195,7 @@ class LoanModel(HeadWorld):
         self.here: dict[bytes, int] = {}  # object -> status, as the driver knows it
         self.private: set[bytes] = set()
         self.sent: list[bytes] = []  # tasks of the driver
+        self.dropped: set[bytes] = set()  # those whose refs have ended
         self.children: list[bytes] = []
         self.half_taken: list[wire.Done] = []  # the answer whose first half the thread has dealt with
         self.time = 100.0
@@ -234,6 +235,17 @@ class LoanModel(HeadWorld):
 
     def publish(self, id: bytes) -> None:
         self.private.discard(id)
+        if task_of(id) in self.dropped:
+            self.said.append(wire.Releases([id]))
+
+    def drops(self, task_id: bytes) -> None:
+        """The last ref to its result ends."""
+        id = return_id(task_id, 0)
+        self.dropped.add(task_id)
+        if id in self.private:
+            self.private.discard(id)
+        else:
+            self.said.append(wire.Releases([id]))
 
     def _close(self, way: LoanWay) -> None:
         line: Any = way.line
@@ -411,7 +423,13 @@ class LoanModel(HeadWorld):
     def waiting(self) -> list[bytes]:
         """Tasks whose results never came."""
         children = [child for child in self.children if not self._is_over(child)]
-        return [task_id for task_id in self.sent if return_id(task_id, 0) not in self.here] + children
+        wanted = [task_id for task_id in self.sent if task_id not in self.dropped]
+        return [task_id for task_id in wanted if return_id(task_id, 0) not in self.here] + children
+
+    def held(self) -> set[bytes]:
+        """Tasks of the driver whose results the head keeps."""
+        self.parts.flush()
+        return {task_of(id) for id in self.parts.objects.records} & set(self.sent)
 
     def _is_over(self, task_id: bytes) -> bool:
         record = self.parts.scheduler.task_record(task_id)

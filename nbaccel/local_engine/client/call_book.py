@@ -47,7 +47,7 @@ class CallBook:
         self._open: dict[bytes, OpenCall] = {}
         self._untold: dict[bytes, OpenCall] = {}
         self._ended: list[wire.StraightCall] = []
-        self._known: list[bytes] = []
+        self._known: dict[bytes, None] = {}
 
     def begins(
         self, task_id: bytes, template: int, actor_id: bytes, way: Any, number: int = 0, args: bytes = b""
@@ -82,7 +82,7 @@ class CallBook:
                 return None
             self._untold.pop(done.task_id, None)
             if not done.results:
-                self._known.append(done.task_id)
+                self._known[done.task_id] = None
                 return call
             value, told = done.results[0].value, call.call
             self._ended.append(
@@ -103,7 +103,7 @@ class CallBook:
         with self._lock:
             if self._open.pop(task_id, None) is not None:
                 self._untold.pop(task_id, None)
-                self._known.append(task_id)
+                self._known[task_id] = None
 
     def failed(self, task_id: bytes) -> None:
         """The head has said how this call ended, and nobody else will."""
@@ -121,6 +121,13 @@ class CallBook:
                 call.promised = call.sent = True
                 self._tell(0.0, [task_id])
         return True
+
+    def announce(self, task_id: bytes) -> None:
+        """Others get a ref to a result of which the head was to hear from the actor: it may not have read that yet."""
+        if task_id in self._open:
+            self.promise(task_id)
+        if task_id in self._known:
+            self.tell()
 
     # ---- news
 
@@ -147,6 +154,6 @@ class CallBook:
                     del untold[task_id]
         if not (opened or promised or self._ended or self._known):
             return False
-        self._say(wire.StraightNews(opened, self._ended, self._known, promised))
-        self._ended, self._known = [], []
+        self._say(wire.StraightNews(opened, self._ended, list(self._known), promised))
+        self._ended, self._known = [], {}
         return True

@@ -204,6 +204,7 @@ class StraightCalls:
             self._settle()
         for id in ids:
             if not self._holdings.is_private(id):
+                self.book.announce(task_of(id))
                 continue
             if not self.book.promise(task_of(id)):
                 self.book.tell()

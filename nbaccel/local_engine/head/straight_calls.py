@@ -7,7 +7,8 @@
   worker ── CallTold ──► admitted, if the driver has not told of it; then Done, whose result is an object here
 ```
 A call whose result the head has is told by both ends, in any order: `half_told` holds what one of the two has told, so
-that a call that has ended is never admitted once more.
+that a call that has ended is never admitted once more. Whoever comes first, the result is an object from then on: the
+driver may give others a ref to it, or let go of it, before the worker's word is read.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class StraightCallBooks:
         for task_id in message.promised:
             self._promised(peer, task_id)
         for task_id in message.known:
-            self._is_second(peer.client_id, task_id)
+            self._one_end_told(peer.client_id, task_id)
         for task_id, begun in message.lost:
             self._lost(peer, task_id, begun)
 
@@ -207,10 +208,9 @@ class StraightCallBooks:
         driver = self._peers.get(callee.client_id)
         if driver is None or driver.left:
             return  # the actor ends with its driver
-        self._is_second(driver.client_id, call.task_id)
+        self._one_end_told(driver.client_id, call.task_id)
         record = self._scheduler.task_record(call.task_id)
         if record is None or not record.over:
-            self._objects.promise(return_id(call.task_id, 0), driver.client_id)
             self._is_ours(driver, callee, call)
 
     def _is_ours(self, driver: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall) -> None:
@@ -233,13 +233,19 @@ class StraightCallBooks:
         self._objects.promise(return_id(task_id, 0), peer.client_id)
         self._tell(LentTaskLost(task_id, begun))
 
-    def _is_second(self, client_id: int, task_id: bytes) -> None:
-        """One of the two ends has told that the head has the result; the second one settles it."""
+    def _one_end_told(self, client_id: int, task_id: bytes) -> None:
+        """One of the two ends has told that the result is an object here, or will be; the second one settles it.
+
+        From the first on others may have a ref to the result. Its driver may have had its last ref before.
+        """
         half = self._half_told.setdefault(client_id, set())
         if task_id in half:
             half.discard(task_id)
-        else:
-            half.add(task_id)
+            return
+        half.add(task_id)
+        record = self._scheduler.task_record(task_id)
+        if record is None or not record.over:
+            self._objects.promise_late(return_id(task_id, 0), client_id)
 
     def client_gone(self, client_id: int) -> None:
         """A driver has ended."""

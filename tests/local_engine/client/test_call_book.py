@@ -67,6 +67,20 @@ def test_a_young_call_is_told_with_a_question_and_an_old_one_by_itself() -> None
     assert books.opened() == [b"a", b"b"]
 
 
+def test_before_others_get_a_ref_the_head_is_told_of_a_result_that_it_may_not_have_read_yet() -> None:
+    books = Books()
+    books.begins(b"a")
+    books.book.announce(b"a")  # its actor has just said that the answer comes through the head
+    assert [(news.opened[0].task_id, news.promised) for news in books.said] == [(b"a", [b"a"])]
+    books.returns(b"a", here=False)
+    assert books.known() == []
+    books.book.announce(b"a")
+    assert books.known() == [b"a"]
+    books.book.announce(b"a")
+    books.book.announce(b"never went straight")
+    assert len(books.said) == 2
+
+
 def test_a_call_that_an_interrupt_kept_from_being_sent_is_forgotten_with_its_ref() -> None:
     books = Books()
     books.book.begins(b"a", 1, b"actor", WAY)

@@ -24,6 +24,10 @@ def check_the_end(model: LoanModel) -> None:
     assert not model.borrowing.open
     assert not model.parts.scheduler._lending.open and not model.parts.scheduler._lending.over
     assert not any(model.parts.tasks.straight_calls._half_told.values())
+    for task_id in set(model.sent) - model.dropped:
+        model.drops(task_id)
+    model.finish_all()
+    assert model.held() == set()
 
 
 @pytest.fixture
@@ -104,6 +108,21 @@ def test_who_waits_has_lent_its_cpu_though_the_task_before_it_ends_late(model: L
     assert model.free_cpus == 0
     child = model.children[0]
     assert any(getattr(item, "task_id", b"") == child for worker in model.alive() for item in worker.heard)
+
+
+def test_the_end_of_a_ref_may_reach_the_head_before_the_worker_tells_of_the_task(model: LoanModel) -> None:
+    worker = borrowed(model)
+    model.sends()
+    worker.takes()
+    worker.ends(is_large=True)
+    (way,) = model.lines_with_news()
+    model.reads(way)
+    model.goes_on()
+    model.drops(model.sent[-1])
+    say_all(model)
+    say_all(worker)
+    model.finish_all()
+    assert model.held() <= set(model.sent[:-1])
 
 
 class LoanOrders(RuleBasedStateMachine):
@@ -194,6 +213,14 @@ class LoanOrders(RuleBasedStateMachine):
         worker.speaks()
         if all and worker.is_alive:
             say_all(worker)
+
+    def refs(self) -> list[bytes]:
+        return [task_id for task_id in self.model.sent if task_id not in self.model.dropped]
+
+    @precondition(lambda self: self.refs())
+    @rule(data=st.data())
+    def ref_ends(self, data: st.DataObject) -> None:
+        self.model.drops(data.draw(st.sampled_from(self.refs())))
 
     @rule(data=st.data(), which=st.integers(0, 7))
     def trouble(self, data: st.DataObject, which: int) -> None:

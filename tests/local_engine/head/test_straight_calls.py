@@ -183,6 +183,57 @@ def test_what_both_ends_told_is_admitted_once_whoever_came_first(world: Straight
     assert world.objects == set()
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("knows", ["before the actor tells", "after"])
+def test_a_result_whose_ref_ended_before_the_actor_told_of_the_call_is_kept_for_nobody(
+    world: StraightWorld, knows: str, *, is_open: bool
+) -> None:
+    call = world.new_call()
+    if is_open:
+        world.tell(opened=[call])
+    world.releases(call)  # the driver has heard from the actor that the head has the result, and nobody wants it
+    if knows == "after":
+        world.actor_tells(call)
+        world.tell(known=[call.task_id])
+    else:
+        world.tell(known=[call.task_id])
+        world.actor_tells(call)
+    assert world.state(call) is FINISHED
+    assert world.objects == set()
+    assert not any(world.parts.tasks.straight_calls._half_told.values())
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_result_may_be_an_argument_before_the_actor_told_of_the_call(world: StraightWorld, *, is_open: bool) -> None:
+    call = world.new_call()
+    if is_open:
+        world.tell(opened=[call])
+    world.tell(known=[call.task_id])
+    waiting = world.submit("task", after=call.task_id)
+    assert return_id(waiting, 0) not in world.values
+    world.releases(call)
+    world.actor_tells(call)
+    assert waiting in [run.task_id for worker in world.running() for run in worker.runs]
+    for worker in world.running():
+        if worker is not world.worker:
+            world.returns(worker)
+    world.say(wire.Releases([return_id(waiting, 0)]))
+    world.settle()
+    assert world.objects == set()
+
+
+def test_an_error_whose_ref_ended_before_the_actor_told_of_the_call_is_nobodys(world: StraightWorld) -> None:
+    call = world.new_call()
+    world.releases(call)
+    world.tell(known=[call.task_id])
+    raised = wire.ReturnValue(wire.Value(wire.RAISED, b"x"))
+    done = wire.Done(call.task_id, [raised], failed=True, times=[1.0, 2.0])
+    world.worker.sock.send(wire.frame([wire.CallTold(call), done]))
+    world.settle()
+    assert world.state(call) is FAILED
+    assert world.objects == set()
+
+
 def test_the_last_handle_ends_the_actor_only_after_its_open_calls(world: StraightWorld) -> None:
     call = world.new_call()
     world.tell(opened=[call])
@@ -256,6 +307,7 @@ class StraightCallMachine(RuleBasedStateMachine):
         self.late: list[wire.StraightCall] = []  # the driver says so first
         self.here: list[wire.StraightCall] = []
         self.there: list[wire.StraightCall] = []
+        self.dropped: list[wire.StraightCall] = []  # the refs of these ended before the actor told of them
         self.promised: set[bytes] = set()
         self.dead = False
 
@@ -274,7 +326,7 @@ class StraightCallMachine(RuleBasedStateMachine):
             assert world.status(call) == wire.OK
         promised_here = [call for call in self.here if call.task_id in self.promised]
         world.releases(*self.open, *self.there, *promised_here)
-        states = [world.state(call) for call in (*self.here, *self.there)]
+        states = [world.state(call) for call in (*self.here, *self.there, *self.dropped)]
         assert states == [FINISHED] * len(states)
         assert world.objects == set()
         assert not any(world.parts.tasks.straight_calls._half_told.values())
@@ -321,12 +373,14 @@ class StraightCallMachine(RuleBasedStateMachine):
             self.world.tell(known=[call.task_id])
 
     @precondition(lambda self: bool(self.open) and not self.dead)
-    @rule()
-    def driver_speaks_first(self) -> None:
+    @rule(wanted=st.booleans())
+    def driver_speaks_first(self, wanted: bool) -> None:
         call = self.open.pop(0)
         opened = [call] * (call.task_id not in self.told)
+        if not wanted and call.task_id not in self.promised:
+            self.world.releases(call)
         self.world.tell(opened=opened, known=[call.task_id])
-        self.there.append(call)
+        (self.there if wanted or call.task_id in self.promised else self.dropped).append(call)
         self.world.actor_tells(call)
 
     @precondition(lambda self: bool(self.acks))
