@@ -21,7 +21,7 @@ def members(token: str | None = None) -> set[int]:
     marked: set[int] = set()
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         try:
-            stat = Path(f"/proc/{pid}/stat").read_text()
+            stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
             parents[pid] = int(stat.rpartition(")")[2].split()[1])
             if mark in Path(f"/proc/{pid}/environ").read_bytes():
                 marked.add(pid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -81,3 +82,13 @@ def test_agents_are_ended_though_the_raylet_takes_its_time(monkeypatch: pytest.M
         for each in processes:
             each.kill()
             each.wait()
+
+
+def test_a_process_whose_name_is_no_text_is_seen_like_any_other() -> None:
+    rename = "import sys; open('/proc/self/comm', 'wb').write(b'\\xd1'); print('renamed', flush=True); sys.stdin.read()"
+    program = subprocess.Popen([sys.executable, "-c", rename], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"renamed\n"
+    assert orphans.started_at(program.pid) > 0
+    program.communicate()
+    assert orphans.started_at(program.pid) == 0
