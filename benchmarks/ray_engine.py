@@ -15,6 +15,7 @@ import importlib
 import os
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +30,13 @@ GOALS = {
     "actor round trip": 1.25,
     "async actor calls": 1.10,
     "stream items": 1.10,
+    "placement groups": 1.10,
+    "actors made": 1.10,
+    "calls of many actors": 1.10,
 }
+BUNDLES = 8  # of each placement group
+CALLS_OF_EACH = 100  # of many actors
+REPORTS = "reports"
 MOST_FOR_REPORTS = 0.01  # of all CPU time
 START_GOAL_S = 0.3
 
@@ -59,13 +66,17 @@ def items(count: int) -> Iterator[tuple[int, int]]:
 
 
 def measured(run: Callable[[], Any]) -> Measured:
+    """Of one run; what it returns is called afterwards, to end what it has made."""
     wall, cpu = time.perf_counter(), cpu_seconds()
-    run()
-    return time.perf_counter() - wall, cpu_seconds() - cpu
+    end = run()
+    took = time.perf_counter() - wall, cpu_seconds() - cpu
+    if callable(end):
+        end()
+    return took
 
 
 def cpu_seconds() -> float:
-    """Of this process and of Ray's, which are its descendants."""
+    """Of this process and of Ray's, which are its descendants. Those that have ended are counted no more."""
     me = psutil.Process()
     total = 0.0
     for process in (me, *me.children(recursive=True)):
@@ -97,6 +108,45 @@ def streamed(api: Any, generator: Any, count: int) -> None:
     assert number == count - 1
 
 
+def grouped(api: Any, count: int) -> None:
+    """Groups one after the other: each is created, waited for and removed."""
+    module = importlib.import_module(f"{api.__name__}.util")
+    for _ in range(count):
+        group = module.placement_group([{"CPU": 0.01}] * BUNDLES)
+        assert api.get(group.ready(), timeout=60).id == group.id
+        module.remove_placement_group(group)
+
+
+def made(api: Any, kind: Any, count: int) -> list[Any]:
+    """Actors in processes of their own, each of which has answered."""
+    actors = [kind.remote() for _ in range(count)]
+    answers = api.get([actor.work.remote(number) for number, actor in enumerate(actors)])
+    assert [value for _pid, value in answers] == list(range(count))
+    assert len({pid for pid, _value in answers} - {os.getpid()}) == count
+    return actors
+
+
+def made_to_be_ended(api: Any, kind: Any, count: int) -> Callable[[], None]:
+    actors = made(api, kind, count)
+    return lambda: ended(api, actors)
+
+
+def ended(api: Any, actors: list[Any]) -> None:
+    """Their processes have ended, so that the next run neither finds nor waits for them."""
+    pids = [pid for pid, _value in api.get([actor.work.remote(0) for actor in actors])]
+    for actor in actors:
+        api.kill(actor)
+    while any(psutil.pid_exists(pid) for pid in pids):
+        time.sleep(0.05)
+
+
+def all_called(api: Any, actors: list[Any]) -> None:
+    """Many calls of each of them, all in flight."""
+    refs = [actor.work.remote(number) for number in range(CALLS_OF_EACH) for actor in actors]
+    values = [value for _pid, value in api.get(refs)]
+    assert values == [number for number in range(CALLS_OF_EACH) for _actor in actors]
+
+
 def in_turn(ours: Callable[[int], Any], rays: Callable[[int], Any], count: int) -> float:
     """The ratio of the medians of lone calls."""
     took: dict[Any, list[float]] = {ours: [], rays: []}
@@ -110,13 +160,13 @@ def in_turn(ours: Callable[[int], Any], rays: Callable[[int], Any], count: int) 
 
 
 def compare(
-    name: str, ours: Callable[[], None], rays: Callable[[], None], pairs: int, lone: Callable[[], float] | None = None
+    name: str, ours: Callable[[], Any], rays: Callable[[], Any], pairs: int, lone: Callable[[], float] | None = None
 ) -> None:
     """Print the medians of both and of their ratio; each pair in the other order than the one before.
 
     `lone`: gives the ratio of the wall time where that is compared call by call.
     """
-    ours(), rays()
+    measured(ours), measured(rays)
     wall, cpu, took = [], [], []
     for pair in range(pairs):
         first, second = (ours, rays) if pair % 2 else (rays, ours)
@@ -130,7 +180,7 @@ def compare(
         f"{what} {'met' if found <= goal else 'not met'}" for what, found in (("wall", ratio), ("CPU", ratio_cpu))
     )
     print(
-        f"{name:17} nbaccel {mine:7.3f} s  ray {theirs:7.3f} s  ratio {ratio:5.2f}  CPU {ratio_cpu:5.2f}  "
+        f"{name:20} nbaccel {mine:7.3f} s  ray {theirs:7.3f} s  ratio {ratio:5.2f}  CPU {ratio_cpu:5.2f}  "
         f"goal {goal:.2f}: {words}"
     )
 
@@ -151,7 +201,7 @@ def start_both(ray: Any, nbaccel: Any) -> None:
     ray.init = original
     extra = total - sum(inside)
     met = "met" if extra <= START_GOAL_S else "not met"
-    print(f"{'init':17} nbaccel adds {extra:.3f} s to ray.init's {sum(inside):.1f} s  goal {START_GOAL_S:.2f}  {met}")
+    print(f"{'init':20} nbaccel adds {extra:.3f} s to ray.init's {sum(inside):.1f} s  goal {START_GOAL_S:.2f}  {met}")
 
 
 def compare_calls(asked: argparse.Namespace) -> None:
@@ -161,12 +211,15 @@ def compare_calls(asked: argparse.Namespace) -> None:
 
     start_both(ray, nbaccel)
     try:
-        kinds = {**calls(ray, nbaccel, asked), **streams(ray, nbaccel, asked)}
+        kinds = {**calls(ray, nbaccel, asked), **streams(ray, nbaccel, asked), **groups(ray, nbaccel, asked)}
         for name in asked.only:
-            ours, rays, lone = kinds[name]
-            compare(name, ours, rays, asked.pairs, lone)
-        if "tasks" in asked.only:
+            if name in kinds:
+                ours, rays, lone = kinds[name]
+                compare(name, ours, rays, asked.pairs, lone)
+        compare_many_actors(ray, nbaccel, asked)
+        if REPORTS in asked.only:
             share_of_reports(nbaccel, 10 * asked.tasks)
+            reports_unwatched(nbaccel, asked.tasks)
     finally:
         nbaccel.shutdown()
 
@@ -212,6 +265,54 @@ def streams(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> dict[str, Kind
     }
 
 
+def groups(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> dict[str, Kind]:
+    count = asked.tasks // 20
+    return {"placement groups": (lambda: grouped(nbaccel, count), lambda: grouped(ray, count), None)}
+
+
+def compare_many_actors(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> None:
+    """Each is a process of Ray's, of some 70 MB and half a second of CPU: most of it is Ray's, whoever asks for it."""
+    mine, theirs = (api.remote(num_cpus=0)(Worker) for api in (nbaccel, ray))
+    if "actors made" in asked.only:
+        compare(
+            "actors made",
+            lambda: made_to_be_ended(nbaccel, mine, asked.actors),
+            lambda: made_to_be_ended(ray, theirs, asked.actors),
+            asked.pairs,
+        )
+    if "calls of many actors" in asked.only:
+        my_actors, their_actors = made(nbaccel, mine, asked.actors), made(ray, theirs, asked.actors)
+        compare(
+            "calls of many actors",
+            lambda: all_called(nbaccel, my_actors),
+            lambda: all_called(ray, their_actors),
+            asked.pairs,
+        )
+
+
+def reports_unwatched(nbaccel: Any, tasks: int) -> None:
+    """How many reports come once nobody has watched for a while: none, however many tasks run."""
+    import ray
+
+    from nbaccel import engine as engines
+
+    engine: Any = engines.current()
+    collector = engine.small_actors.collector()
+    lasts_s = importlib.import_module("nbaccel_in_ray.collector").WATCH_LASTS_S
+    time.sleep(lasts_s + 2 * importlib.import_module("nbaccel_in_ray.reporting").LOOK_EVERY_S)
+
+    def taken() -> int:
+        reports: int = ray.get(collector.__ray_call__.remote(lambda self: self._seq))
+        return reports
+
+    found = []
+    for count in (tasks, 10 * tasks):
+        before = taken()
+        all_at_once(nbaccel.get, nbaccel.remote(work).remote, count)
+        found.append(f"{taken() - before} of {count} tasks")
+    print(f"{'unwatched':20} reports, {lasts_s:.0f} s after the last question: {', '.join(found)}")
+
+
 def share_of_reports(nbaccel: Any, tasks: int) -> None:
     """The part of all CPU time that reports take while somebody watches.
 
@@ -250,16 +351,16 @@ def share_of_reports(nbaccel: Any, tasks: int) -> None:
     share = (in_collector + in_threads + on_the_way) / cpu
     met = "met" if share <= MOST_FOR_REPORTS else "not met"
     print(
-        f"{'reports':17} {share:.2%} of the CPU time of {tasks} tasks in {wall:.1f} s: collector {in_collector:.3f} s, "
+        f"{'reports':20} {share:.2%} of the CPU time of {tasks} tasks in {wall:.1f} s: collector {in_collector:.3f} s, "
         f"threads {in_threads:.3f} s, {reports} reports {on_the_way:.3f} s, of {cpu:.1f} s  goal 1 %: {met}"
     )
 
 
 def count_and_reporter() -> tuple[int, int]:
     """Of a worker: its pid, and its reporting thread."""
-    from nbaccel_in_ray.reporting import reporter
-
-    return os.getpid(), reporter._thread.native_id
+    (reporter,) = (each for each in threading.enumerate() if each.name == "nbaccel-reports")
+    assert reporter.native_id is not None
+    return os.getpid(), reporter.native_id
 
 
 def process_seconds(pid: int) -> float:
@@ -275,7 +376,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=2000)
     parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=list(GOALS), help=", ".join(GOALS))
+    parser.add_argument("--actors", type=int, default=20, help="of the rows of many actors, for each of both")
+    rows = [*GOALS, REPORTS]
+    parser.add_argument("--only", type=lambda text: text.split(","), default=rows, help=", ".join(rows))
     compare_calls(parser.parse_args())
 
 

@@ -90,10 +90,20 @@ def _note(task_id, **more):
     return {"task_id": task_id, "attempt": 0, "name": "train", "kind": "task", **more}
 
 
+class _Sign:
+    """Stands for the key in Ray's store."""
+
+    def put(self):
+        pass
+
+    def remove(self):
+        pass
+
+
 @pytest.fixture
 def collector():
     starting.import_shipped()
-    return __import__("nbaccel_in_ray.collector").collector.Collector()
+    return __import__("nbaccel_in_ray.collector").collector.Collector(b"", _Sign())
 
 
 def test_the_collector_joins_what_is_said_of_a_task(collector):
@@ -249,10 +259,12 @@ class _Link:
     def __init__(self):
         self.batches = []
 
-    def look(self, lost):
+    has_collector = False
+
+    def look(self, is_new):
         return True
 
-    def send(self, where, batch, briefs):
+    def send(self, where, batch, briefs, forgotten):
         self.batches.append((batch, len(briefs[1]) // 48))
         return "ref"
 

@@ -34,6 +34,7 @@ class Note(TypedDict, total=False):
     submitter: str | None  # the worker whose task submitted this one
     cancelled_at: float  # when its submitter asked for that
     stands_for: str
+    forgotten: bool  # a nested task of which nobody can say any more whether it has begun
 
 
 class DeviceSample(TypedDict):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
+import time
 from itertools import islice
 from typing import Literal
 
@@ -23,8 +25,8 @@ _OF_ATTEMPT: tuple[Literal["ended_at", "error", "end", "progress"], ...] = ("end
 
 
 class Reports:
-    """The notes of the tasks, by their ids; `ended`: how many of each function have ended in each state since somebody
-    watches.
+    """The notes of the tasks, by their ids; `ended`: how many of each function have ended in each state, as far as they
+    were told.
     """
 
     def __init__(self, session: RaySession, actors: SmallActors, submissions: Submissions) -> None:
@@ -34,6 +36,7 @@ class Reports:
         self.notes: dict[str, Note] = {}
         self.ended: dict[str, dict[str, int]] = {}
         self._seen = 0
+        self._asked_at = 0.0
         self._glanced: RaysRef | None = None  # the collector's next answer
         self._asking = threading.Lock()
 
@@ -42,15 +45,19 @@ class Reports:
         self._session.head.check()
         with self._asking:
             try:
-                answer = ray.get(
-                    self._actors.collector().since.remote(self._seen, wait_s), timeout=wait_s + ASK_TIMEOUT_S
-                )
+                answer = ray.get(self._ask(wait_s), timeout=wait_s + ASK_TIMEOUT_S)
             except ray.exceptions.RayActorError:
                 self._lose_collector()
                 return
             except ray.exceptions.GetTimeoutError:
                 return
             self._take(answer)
+
+    def _ask(self, wait_s: float) -> RaysRef:
+        """Ray's ref of what is new. The collector then takes it that somebody watches, and tasks report."""
+        asked = self._actors.collector().since.remote(self._seen, wait_s)
+        self._asked_at = time.monotonic()
+        return asked
 
     def _lose_collector(self) -> None:
         self._actors.lose_collector()
@@ -84,17 +91,18 @@ class Reports:
     def _glance(self) -> bool:
         if not self._actors.has_begun_collecting():
             return False
-        collector, asked = self._actors.collector(), self._glanced
+        asked = self._glanced
         if asked is not None and not is_here(asked):
             return False
         if asked is not None:
             self._take(ray.get(asked))
-        self._glanced = collector.since.remote(self._seen, 0)
+        self._glanced = self._ask(0)
         return asked is not None
 
     def is_watched(self) -> bool:
-        """Whether tasks report already."""
-        return self._actors.is_collecting
+        """Whether tasks report already: they stop some time after the last question."""
+        lasts_s: float = importlib.import_module("nbaccel_in_ray.collector").WATCH_LASTS_S
+        return self._actors.is_collecting and time.monotonic() < self._asked_at + lasts_s
 
     def has_begun(self, task_id: bytes) -> bool:
         """Whether the task has said so."""
@@ -104,7 +112,7 @@ class Reports:
         """Ray's ref of the collector's next answer; None while the collector starts."""
         if not self._actors.is_collecting:
             return None
-        return self._actors.collector().since.remote(self._seen, LONGEST_WAIT_S)
+        return self._ask(LONGEST_WAIT_S)
 
     def parent_of(self, task_id: str) -> bytes | None:
         """Of the cell of a task, or of the task that submitted it, and so on; None while that is not known."""

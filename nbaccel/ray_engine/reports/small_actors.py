@@ -94,7 +94,7 @@ class SmallActors:
             "num_cpus": 0,
             **self._keywords(),
         }
-        made: CollectorHandle = ray.remote(kind).options(**options).remote()
+        made: CollectorHandle = ray.remote(kind).options(**options).remote(self._watched_key())
         _internal_kv_put(self._watched_key(), b"1", namespace=self._session.namespace_of_reports)
         return made, made.since.remote(0, 0)
 

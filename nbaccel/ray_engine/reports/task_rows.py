@@ -217,8 +217,8 @@ def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) ->
 
 def _state_of_nested(note: Note, actors: dict[str, str], known: SnapshotFacts) -> str | None:
     """If its actor or its submitter has ended, it may have run, and the end came before its report: None."""
-    if "name" not in note:
-        return None  # its submitter's first note was lost
+    if "name" not in note or note.get("forgotten"):
+        return None  # its submitter's first note was lost, or that of its run
     if "cancelled_at" in note or known.notes.get(note.get("parent") or "", {}).get("end") == "CANCELLED":
         return "CANCELLED"
     is_old = time.time() > note["submitted_at"] + REPORTS_COME_S

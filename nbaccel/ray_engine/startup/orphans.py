@@ -63,11 +63,7 @@ def _facts(pid: int) -> list[str]:
     As nbaccel.proc does it, which is not imported here: this file runs by itself, without site-packages, to start fast.
     """
     try:
-<<<<<<< HEAD
         with open(f"/proc/{pid}/stat", errors="replace") as file:  # a process may have any name
-=======
-        with open(f"/proc/{pid}/stat", errors="replace") as file:
->>>>>>> f7f5c0e (A process whose name is no text ends neither a benchmark nor the guard of a killed notebook's Ray)
             return file.read().rpartition(")")[2].split()
     except OSError:
         return []

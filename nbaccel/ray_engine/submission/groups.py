@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from math import inf
 from typing import Protocol
+
+import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.handles.options import ResourceOptions
@@ -18,6 +23,9 @@ from nbaccel.ray_engine.submission.options_for_ray import group_of, rays_group
 from nbaccel.ray_engine.submission.shipping import Shipping
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import GroupRow, Snapshot
+
+JUDGED_FOR_S = 10.0  # what the nodes could hold then, they can hold now: a node may have left since
+MOST_JUDGED = 1_000
 
 
 class Places(Protocol):
@@ -37,6 +45,7 @@ class RayGroups:
         shipping: Shipping,
         places: Places,
         stand_ins: dict[bytes, object],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session = session
         self._handles = handles
@@ -44,6 +53,8 @@ class RayGroups:
         self._places = places
         self._stand_ins = stand_ins
         self._refused: dict[bytes, tuple[GroupRow, Labels]] = {}
+        self._clock = clock
+        self._judged: dict[bytes, float] = {}  # what a group asks for -> when the nodes could hold it
 
     def create_group(
         self,
@@ -108,10 +119,12 @@ class RayGroups:
 
     def _judge_group(self, row: GroupRow, labels: Labels) -> None:
         """Of a driver's groups, which are the ones somebody looks at."""
-        if self._session.in_worker:
+        asks = msgspec.msgpack.encode((row.strategy, row.bundles, labels))
+        if self._session.in_worker or self._clock() < self._judged.get(asks, -inf) + JUDGED_FOR_S:
             return
         sentence = self._never_placed(row, labels)
         if not sentence:
+            self._remember(asks)
             return
         if self._session.refuses_infeasible:
             self._refused[bytes.fromhex(row.group_id)] = (row, labels)
@@ -119,6 +132,12 @@ class RayGroups:
             parent = engines.cell_source()[1] if engines.cell_source is not None else b""
             message = f"{sentence}. It waits in case a node joins."
             sinks.installed.notice(sinks.Notice("infeasible", message, parent, bytes.fromhex(row.group_id)))
+
+    def _remember(self, asks: bytes) -> None:
+        """That groups which ask so can be placed: a program makes many of them, and each question costs Ray 1 ms."""
+        if len(self._judged) >= MOST_JUDGED:
+            self._judged.clear()
+        self._judged[asks] = self._clock()
 
     def why_group_is_refused(self, group_id: bytes) -> str:
         """Asked anew, since a node may have joined; "" for groups that wait or are placed."""

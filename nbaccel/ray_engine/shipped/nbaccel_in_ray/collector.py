@@ -1,16 +1,24 @@
-"""The small actor that collects the reports of a job's tasks; it is created when somebody first watches or asks."""
+"""The small actor that collects the reports of a job's tasks; it is created when somebody first watches or asks.
+
+When nobody has asked it for a while, it takes away the sign that somebody watches, and no more reports come: what it
+costs then does not depend on what the job does. The next question puts the sign back.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, deque
 from typing import Any
 
-from nbaccel_in_ray.reporting import BRIEF, Briefs, expanded
+from ray.experimental import internal_kv
+
+from nbaccel_in_ray.reporting import BRIEF, NAMESPACE, Briefs, Forgotten, expanded
 
 MOST_TASKS = 5_000
 MOST_SENT = 2_000
 MOST_FUNCTIONS = 200  # tasks of further ones are counted together, under the name ""
+WATCH_LASTS_S = 30.0  # after the last question; a view asks at least every 20 s
 
 Note = dict[str, Any]
 
@@ -20,10 +28,30 @@ Endings = dict[str, int]  # state -> the number of tasks that ended in it
 NO_BRIEFS: Briefs = ([], b"")
 
 
-class Collector:
-    """The latest attempt of each task, numbered by its last change; short tasks stay packed in batches."""
+class WatchSign:
+    """The key in Ray's store by which the processes of a job see that somebody watches."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def put(self) -> None:
+        internal_kv._internal_kv_put(self._key, b"1", namespace=NAMESPACE)
+
+    def remove(self) -> None:
+        internal_kv._internal_kv_del(self._key, namespace=NAMESPACE)
+
+
+class Collector:
+    """The latest attempt of each task, numbered by its last change; short tasks stay packed in batches.
+
+    `key`: of the sign that somebody watches.
+    """
+
+    def __init__(self, key: bytes, sign: WatchSign | None = None) -> None:
+        self._sign = sign or WatchSign(key)
+        self._asked_at = 0.0
+        self._until_unwatched: asyncio.Task[None] | None = None  # while the sign is there
+        self._unwatched_at = 0.0  # when the sign was last taken away (Unix seconds)
         self._tasks: dict[str, Note] = {}
         self._ended: dict[str, Endings] = {}
         self._seq = 0
@@ -32,8 +60,15 @@ class Collector:
         self._briefs: deque[tuple[int, Note, Briefs]] = deque()  # (number, process, packed tasks)
         self._brief_rows = 0
 
-    async def report(self, where: Note, batch: list[Note], briefs: Briefs = NO_BRIEFS) -> None:
-        """Take a process's notes of the tasks that it runs or has submitted."""
+    async def report(
+        self, where: Note, batch: list[Note], briefs: Briefs = NO_BRIEFS, forgotten: Forgotten | None = None
+    ) -> None:
+        """Take a process's notes of the tasks that it runs or has submitted.
+
+        `forgotten`: how many have ended there whose notes had no room until somebody watched.
+        """
+        if forgotten:
+            self._forget_pending(forgotten)
         for note in batch:
             self._take(note, where if "started_at" in note else {"submitter": where.get("worker_id")})
         if briefs[1]:
@@ -84,6 +119,16 @@ class Collector:
             subject = ""
         return self._ended.setdefault(subject, {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0})
 
+    def _forget_pending(self, forgotten: Forgotten) -> None:
+        """Count these; one of them may be a nested task that waited when the sign was taken away."""
+        for (name, kind, state), number in forgotten.items():
+            self._endings(name, kind)[state] += number
+        for task_id in list(self._open):
+            note = self._tasks[task_id]
+            if "started_at" not in note and note.get("submitted_at", 0.0) < self._unwatched_at:
+                self._take({"task_id": task_id, "forgotten": True}, {})
+                self._open.discard(task_id)
+
     def _forget_one(self) -> None:
         """Forget the task that changed longest ago, an ended one if there is any."""
         for task_id, note in self._tasks.items():
@@ -101,6 +146,7 @@ class Collector:
 
         Waits up to `wait_s` for a first change.
         """
+        self._asked()
         if self._seq <= seq and wait_s > 0:
             if self._changed is None:
                 self._changed = asyncio.Event()
@@ -119,3 +165,19 @@ class Collector:
             self._ended,
             [(where, briefs) for number, where, briefs in self._briefs if number > seq],
         )
+
+    # ---- whether somebody watches
+
+    def _asked(self) -> None:
+        """Somebody watches from now on for `WATCH_LASTS_S`."""
+        self._asked_at = time.monotonic()
+        if self._until_unwatched is None:
+            self._sign.put()
+            self._until_unwatched = asyncio.get_running_loop().create_task(self._wait_until_unwatched())
+
+    async def _wait_until_unwatched(self) -> None:
+        while (left_s := self._asked_at + WATCH_LASTS_S - time.monotonic()) > 0:
+            await asyncio.sleep(left_s)
+        self._sign.remove()
+        self._unwatched_at = time.time()
+        self._until_unwatched = None

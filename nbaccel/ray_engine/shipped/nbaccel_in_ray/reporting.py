@@ -1,7 +1,8 @@
 """Reports about tasks: noted in their process, and sent in batches by a thread, only while somebody watches.
 
 A note costs a few microseconds. The thread sleeps while no task runs. While a task runs, it looks every two seconds for
-the sign that somebody watches (a key in Ray's own store); then it sends the running and the latest ended tasks.
+the sign that somebody watches (a key in Ray's own store); then it sends the running and the latest ended tasks. When
+nobody watches any more, it still says of tasks that the collector holds for running that they have ended, and no more.
 
 A task that ended before its first report, and of which nothing else is known, travels as 48 bytes. Such tasks wait for
 half a second, in a flood for 1.5 s, and then cost one small message together. See `expanded`.
@@ -15,7 +16,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import ray
@@ -34,12 +35,15 @@ FLOOD_LASTS_S = 0.2  # after a task's end: Ray may end a process that has been i
 QUIET_S = 0.5
 LONGEST_SAYING_S = 0.5  # a task never waits longer for its report
 UNSAID_S = 30.0  # an idle process with unsent notes looks for watchers so long
+LOOK_IDLE_EVERY_S = 20.0  # and then so often, if there is a collector
 MOST_KEPT = 2_000  # ended tasks of one process that a late watcher can still learn of
+MOST_FORGOTTEN = 200  # functions by which those for whose notes there was no room are counted
 END_TIMEOUT_S = 1.0
 
 Note = dict[str, Any]
 Kind = tuple[str, str, str]  # a task's name, kind and choice
 Briefs = tuple[list[Kind], bytes]  # the kinds, and a row for each task
+Forgotten = dict[tuple[str, str, str], int]  # a task's name and kind, and the state in which it ended -> how many
 BRIEF = struct.Struct("<24sIIdd")  # task id, number of its kind, attempt, started and ended (Unix seconds)
 _TOLD_AT_ONCE = ("devices", "progress", "ended_at")
 # The errors with which a cancelled task ends.
@@ -62,28 +66,34 @@ class CollectorLink:
 
     def __init__(self) -> None:
         self._collector: Any = None
+        self._is_watched = False
         self._answer: Any = None  # Ray's ref of the collector's answer to the last report
         self._looked_at = 0.0
 
     def __bool__(self) -> bool:
         """Whether somebody watched at the last look."""
+        return self._is_watched
+
+    @property
+    def has_collector(self) -> bool:
+        """Whether there is a collector, which may have notes of this process."""
         return self._collector is not None
 
-    def look(self, lost: Callable[[], None]) -> bool:
-        """Whether somebody watches this job; `lost` is called when the collector has died meanwhile."""
+    def look(self, is_new: Callable[[], None]) -> bool:
+        """Whether somebody watches this job; `is_new` is called when the collector knows nothing of this process."""
         now = time.monotonic()
         if now - self._looked_at < LOOK_EVERY_S:
             return bool(self)
         self._looked_at = now
         if self._has_died():
-            self._collector = None
-            lost()
+            self.let_go()
         job_id = ray.get_runtime_context().get_job_id()
-        if not internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE):
-            self._collector = None
-        elif self._collector is None:
+        sign = internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE)
+        if sign and self._collector is None:
             self._collector = ray.get_actor(collector_name(job_id), namespace=NAMESPACE)
-        return bool(self)
+            is_new()
+        self._is_watched = bool(sign)
+        return self._is_watched
 
     def look_anew(self) -> None:
         """Make the next look a real one, even if the last look was just now."""
@@ -91,7 +101,7 @@ class CollectorLink:
 
     def let_go(self) -> None:
         """Send nothing more until the next look: the cluster or the collector has ended."""
-        self._collector = None
+        self._collector, self._is_watched = None, False
 
     def _has_died(self) -> bool:
         """Whether the collector's answer to the last report is an error."""
@@ -106,9 +116,9 @@ class CollectorLink:
             pass  # it is on its way: the next report has an answer too
         return False
 
-    def send(self, where: Note, batch: list[Note], briefs: Briefs) -> Any:
+    def send(self, where: Note, batch: list[Note], briefs: Briefs, forgotten: Forgotten) -> Any:
         """Report notes of the process that `where` describes; returns Ray's ref of the answer."""
-        self._answer = self._collector.report.remote(where, batch, briefs)
+        self._answer = self._collector.report.remote(where, batch, briefs, forgotten)
         return self._answer
 
 
@@ -135,6 +145,9 @@ class Reporter:
         self._running: dict[int, Note] = {}
         self._ids: set[object] = set()  # of the tasks that run
         self._news: deque[Note] = deque(maxlen=MOST_KEPT)  # notes that were not sent yet
+        self._owed: deque[Note] = deque()  # of tasks that the collector holds for running, and that have ended
+        self._forgotten: Forgotten = {}  # tasks that ended and whose notes had no room
+        self._counting = threading.Lock()
         self._lock = threading.Lock()
         self._link = link or CollectorLink()
         self._start_thread = start
@@ -174,7 +187,7 @@ class Reporter:
             self._lives_on, self.creation = True, note
         self._running[id(note)] = note
         self._ids.add(note["task_id"])
-        self._news.append(note)
+        self._keep(note)
         if not self._is_started or self._idle:
             self._start()
         return note
@@ -193,20 +206,36 @@ class Reporter:
             self._in_ray.release()
         for stream in printing.streams:
             stream.ended(note)
-        if note.pop("sent", False):
-            self._news.append(note)
+        if note.get("sent"):
+            note["sent"] = False  # it is owed now, and counted when it is told
+            self._owed.append(note)
             self._is_urgent = True
-        elif len(note) != _FIELDS_OF_BRIEF:
+        elif not _is_brief(note):
             self._is_urgent = True
         if self._idle:
             self._wake.set()
 
     def submitted(self, note: Note) -> None:
         """Note that a task of this process has submitted another one."""
-        self._news.append(note)
+        self._keep(note)
         self._is_urgent = True
         if not self._is_started or self._idle:
             self._start()
+
+    def _keep(self, note: Note) -> None:
+        """Until somebody watches, or as long as there is room."""
+        if len(self._news) == MOST_KEPT:
+            oldest = self._news[0]
+            if "ended_at" in oldest and "sent" not in oldest:
+                self._forget(oldest)
+        self._news.append(note)
+
+    def _forget(self, note: Note) -> None:
+        """Count a task that has ended instead of keeping its note."""
+        name = note["name"] if len(self._forgotten) < MOST_FORGOTTEN else ""
+        ended_so = (name, note["kind"], note.get("end", "FINISHED"))
+        with self._counting:
+            self._forgotten[ended_so] = self._forgotten.get(ended_so, 0) + 1
 
     def current(self) -> Note | None:
         """The note of the running task; in a thread that an actor has started, the note of the actor."""
@@ -254,7 +283,7 @@ class Reporter:
             time.sleep(SEND_EVERY_S if watched else LOOK_EVERY_S)  # also when idle: waking for every short task is dear
             if self._running:
                 self._worked_at = time.monotonic()
-            elif not self._lives_on and not (watched and self._news):
+            elif not self._lives_on and not (watched and self._news) and not (self._owed and self._link.has_collector):
                 self._sleep()
 
     def _say(self) -> bool:
@@ -268,8 +297,10 @@ class Reporter:
             if self._lives_on and not self._running and time.monotonic() < self._ended_at + QUIET_S:
                 return bool(self._link)
             try:
-                if self._link.look(self._tell_again):
+                if self._link.look(self._tell_anew):
                     self._send()
+                elif self._owed and self._link.has_collector:
+                    self._send_owed()
             except Exception:  # the cluster or the collector has ended: a report must never cost a task
                 self._link.let_go()
             return bool(self._link)
@@ -278,14 +309,15 @@ class Reporter:
         """Sleep until the next task starts; only briefly while notes are unsent: somebody may begin to watch."""
         self._idle = True
         if not self._running:
-            may_be_asked = self._news and time.monotonic() < self._worked_at + UNSAID_S
-            if self._wake.wait(LOOK_EVERY_S if may_be_asked else None):
+            is_fresh = time.monotonic() < self._worked_at + UNSAID_S
+            later_s = LOOK_IDLE_EVERY_S if self._link.has_collector else None
+            if self._wake.wait((LOOK_EVERY_S if is_fresh else later_s) if self._news else None):
                 self._worked_at = time.monotonic()
         self._wake.clear()
         self._idle = False
 
-    def _tell_again(self) -> None:
-        """Report what still holds something to the next collector: it knows nothing yet."""
+    def _tell_anew(self) -> None:
+        """Report what still holds something to a collector that knows nothing yet."""
         for note in list(self._running.values()):
             note.pop("sent", None)
         if self.creation is not None:
@@ -306,8 +338,7 @@ class Reporter:
             return None
         self._is_urgent = False  # before the news are read: a note that comes in between is urgent next time
         briefs, young = [], []
-        while self._news:
-            note = self._news.popleft()
+        for note in (*self._taken_from(self._owed), *self._taken_from(self._news)):
             if _is_brief(note):
                 briefs.append(note)
             elif _is_told(note, born_before):
@@ -318,14 +349,20 @@ class Reporter:
         if not notes and not briefs:
             return None
         self._sent_at = now
-        batch = []
-        for note in notes.values():
-            if "ended_at" not in note and "started_at" in note:
-                note["sent"] = True  # before the copy: an end that comes in between is then sent separately
-            plain = {name: _plain(value) for name, value in list(note.items()) if name != "sent"}
-            plain["task_id"] = plain.pop("stands_for", plain["task_id"])
-            batch.append(plain)
-        return self._link.send(self._where(), batch, packed(briefs))
+        with self._counting:
+            forgotten, self._forgotten = self._forgotten, {}
+        return self._link.send(self._where(), _as_sent(notes.values()), packed(briefs), forgotten)
+
+    def _send_owed(self) -> Any:
+        """Say which tasks have ended that the collector holds for running. They are as many as ran beside each other
+        when somebody watched last.
+        """
+        return self._link.send(self._where(), _as_sent(self._taken_from(self._owed)), packed([]), {})
+
+    @staticmethod
+    def _taken_from(waiting: deque[Note]) -> list[Note]:
+        """All that is there now."""
+        return [waiting.popleft() for _ in range(len(waiting))]
 
     def _where(self) -> Note:
         if not self._here:
@@ -342,17 +379,29 @@ class Reporter:
         """Send now and wait: this process is about to end."""
         self._link.look_anew()
         try:
-            if self._link.look(self._tell_again):
-                sent = self._send(everything=True)
+            if self._link.look(self._tell_anew) or (self._owed and self._link.has_collector):
+                sent = self._send(everything=True) if self._link else self._send_owed()
                 if sent is not None:
                     _value(sent, END_TIMEOUT_S)
         except Exception:  # the task's own result matters more than its report
             return
 
 
+def _as_sent(notes: Iterable[Note]) -> list[Note]:
+    """Copies that can travel. Of those that run, the collector then knows that they do."""
+    batch = []
+    for note in notes:
+        if "ended_at" not in note and "started_at" in note:
+            note["sent"] = True  # before the copy: an end that comes in between is then sent separately
+        plain = {name: _plain(value) for name, value in list(note.items()) if name != "sent"}
+        plain["task_id"] = plain.pop("stands_for", plain["task_id"])
+        batch.append(plain)
+    return batch
+
+
 def _is_brief(note: Note) -> bool:
     """Whether a task has ended and its note has nothing else to report."""
-    return "ended_at" in note and len(note) == _FIELDS_OF_BRIEF
+    return "ended_at" in note and len(note) - ("sent" in note) == _FIELDS_OF_BRIEF
 
 
 def _is_told(note: Note, born_before: float) -> bool:
