@@ -30,6 +30,7 @@ BEGUN = re.compile(r"\[(\*|\d+)\]")  # the prompt of a cell that runs or has run
 CELLS = "[...document.querySelectorAll('.jp-Notebook .jp-CodeCell')]"
 IS_LEFT = f"(cell => !/{BEGUN.pattern}/.test(cell.querySelector('.jp-InputPrompt')?.textContent))"
 ALL_HAVE_BEGUN = f"{CELLS}.length > 0 && !{CELLS}.some({IS_LEFT})"
+FIRST_LEFT_IS_SELECTED = f"() => {CELLS}.find({IS_LEFT})?.classList.contains('jp-mod-active')"
 # The selected cell is the last one, and the others have begun: a page that is laid out may have moved the selection.
 ONLY_THE_LAST_IS_LEFT = f"""() => {{
     const cells = {CELLS}, last = cells.pop();
@@ -133,11 +134,11 @@ class NotebookPage:
     def _run_from_here(self) -> None:
         """Run the selected cell and those below it, which may not have been drawn yet."""
         for _ in range(3):
-            if self._choose("Run", "Run Selected Cell and All Below"):
+            if self._choose("Run", "Run Selected Cell and All Below", only_if=FIRST_LEFT_IS_SELECTED):
                 return
         # The item is disabled on the last cell. After a menu, keys may reach nobody; this item reaches the cell.
         if self.page.evaluate(ONLY_THE_LAST_IS_LEFT):
-            self._choose("Run", "Run Selected Cell and Do not Advance")
+            self._choose("Run", "Run Selected Cell and Do not Advance", only_if=FIRST_LEFT_IS_SELECTED)
 
     def open_panel(self) -> Any:
         """The panel of nbaccel-lab, opened by its command."""
@@ -173,13 +174,16 @@ class NotebookPage:
         while not self._choose(menu, item):
             assert time.monotonic() < end, f"{item} of the menu {menu} cannot be chosen."
 
-    def _choose(self, menu: str, item: str) -> bool:
-        """Whether the item could be chosen. One that is disabled when its menu opens stays so until it opens again."""
+    def _choose(self, menu: str, item: str, only_if: str = "() => true") -> bool:
+        """Whether the item could be chosen. One that is disabled when its menu opens stays so until it opens again.
+
+        `only_if` is asked once the menu is open: a page that is laid out may select another cell until then.
+        """
         chosen = self.page.get_by_role("menuitem", name=item).first
         with suppress(playwright.TimeoutError):  # a page that is being laid out may close its menu
             self.page.get_by_role("menuitem", name=menu, exact=True).click(timeout=10_000)
             chosen.wait_for(timeout=10_000)
-            if chosen.get_attribute("aria-disabled") != "true":
+            if chosen.get_attribute("aria-disabled") != "true" and self.page.evaluate(only_if):
                 chosen.click(timeout=10_000)
                 return True
         self.page.keyboard.press("Escape")
