@@ -15,6 +15,7 @@ from nbaccel.train.saying import say
 
 Metrics = dict[str, Any]
 _LARGEST_TEXT = 10_000  # characters of one text; a metric is drawn and kept in memory
+_MOST_BITS = 1_000  # of an int: a float can be made of it
 _told: set[str] = set()  # the metrics of this process whose texts were cut
 
 
@@ -44,8 +45,10 @@ def _key(key: Any) -> str:
 
 
 def _plain(path: str, value: Any) -> Any:
-    if value is None or type(value) in (bool, int, float):
+    if value is None or type(value) in (bool, float):
         return value
+    if type(value) is int:
+        return _int(path, value)
     if isinstance(value, str):
         return value if len(value) <= _LARGEST_TEXT else _cut(path, value)
     if isinstance(value, Mapping):
@@ -53,6 +56,15 @@ def _plain(path: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(f"{path}[{index}]", inner) for index, inner in enumerate(value)]
     return _number(path, value)
+
+
+def _int(path: str, value: int) -> int:
+    if value.bit_length() > _MOST_BITS:
+        raise ValueError(
+            f"train.report(): the metric {path!r} is an int of {value.bit_length():,} bits, too large to be drawn or "
+            "compared. Report it as a text, str(value)."
+        )
+    return value
 
 
 def _cut(path: str, text: str) -> str:

@@ -473,4 +473,5 @@ class Run:
             wrapped.result = of_run(self.path, self._open.past, self._config.checkpoint_config, error=wrapped)
             self._result, self._error = wrapped.result, wrapped
             self._live.end("failed", failures.first_line(wrapped))
-            self._ended.set()
+        finally:
+            self._ended.set()  # whoever waits goes on, whatever has failed above

@@ -16,6 +16,7 @@ from nbaccel.train import controller as ct
 from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.ranks import Seat
 from nbaccel.train.retention import Kept, best
+from nbaccel.views import wording
 from nbaccel.views.run_snapshot import CheckpointTick, Curve, RankDot, RunSnapshot
 from nbaccel.views.thinning import Point, few, thinned
 
@@ -28,6 +29,7 @@ MOST_RANKS = 64
 MOST_TICKS = 40
 _EPOCHS = ("epochs", "num_epochs", "max_epochs", "n_epochs", "num_train_epochs")  # its name for people
 _LONGEST_TEXT = 200
+_LARGEST_INT = 2**63  # that views can be sent
 
 
 @dataclass(slots=True)
@@ -139,7 +141,7 @@ def epochs_of(config: Any) -> int | None:
     if not isinstance(config, Mapping):
         return None
     found = (config.get(name) for name in _EPOCHS)
-    return next((value for value in found if type(value) is int and value > 0), None)
+    return next((value for value in found if type(value) is int and 0 < value < _LARGEST_INT), None)
 
 
 def snapshot_of(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig) -> RunSnapshot:
@@ -150,20 +152,20 @@ def snapshot_of(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig)
     shown = [each for each in ticks[:-MOST_TICKS] if each.best] + ticks[-MOST_TICKS:]
     return RunSnapshot(
         id=facts.id,
-        name=facts.name,
-        path=facts.path,
+        name=wording.encodable(facts.name),
+        path=wording.encodable(facts.path),
         state=facts.state,
-        why=facts.why,
+        why=wording.encodable(facts.why),
         started_at=facts.started_at,
         ended_at=facts.ended_at,
         backend=facts.backend,
         each=dict(facts.each),
         ranks=[_copy(facts.ranks[rank]) for rank in sorted(facts.ranks)[:MOST_RANKS]],
         reports=facts.reports,
-        metrics={name[:_LONGEST_TEXT]: _short(value) for name, value in _scalars(facts.metrics).items()},
-        curves=[Curve(name[:_LONGEST_TEXT], few(points, MOST_POINTS)) for name, points in facts.curves.items()],
+        metrics={_name(name): _sendable(value) for name, value in _scalars(facts.metrics).items()},
+        curves=[Curve(_name(name), few(points, MOST_POINTS)) for name, points in facts.curves.items()],
         checkpoints=shown,
-        load=f'nbaccel.train.Checkpoint("{facts.path}/{found.folder}")' if found is not None else "",
+        load=wording.encodable(f'nbaccel.train.Checkpoint("{facts.path}/{found.folder}")') if found is not None else "",
         epoch=epoch,
         epochs=facts.epochs,
         epochs_done=done,
@@ -201,8 +203,15 @@ def _scalars(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return dict(list(found.items())[:20])
 
 
-def _short(value: Any) -> Any:
-    return value[:_LONGEST_TEXT] if isinstance(value, str) else value
+def _name(name: str) -> str:
+    return wording.encodable(name[:_LONGEST_TEXT])
+
+
+def _sendable(value: Any) -> Any:
+    """A metric as views can be sent it: short, and a large int as the nearest float."""
+    if isinstance(value, str):
+        return wording.encodable(value[:_LONGEST_TEXT])
+    return float(value) if type(value) is int and abs(value) >= _LARGEST_INT else value
 
 
 def _epochs(facts: RunFacts) -> tuple[float | None, float | None, float | None]:

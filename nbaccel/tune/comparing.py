@@ -78,5 +78,5 @@ def varying(configs: Sequence[dict[str, Any]]) -> list[str]:
 
 def said(value: Any, most: int) -> str:
     """A parameter or a metric as short text: numbers with four digits."""
-    text = wording.number(value) if type(value) is float else str(value)
+    text = wording.number(value) if type(value) is float else wording.encodable(str(value))
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -22,7 +22,7 @@ from nbaccel.tune import comparing, result_tables
 from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_facts import TrialFacts, metric_of
-from nbaccel.views import sinks
+from nbaccel.views import sinks, wording
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
 from nbaccel.views.record_book import nobody_asked
 
@@ -106,18 +106,18 @@ class ExperimentLive:
         self._metric = self._metric or metric_of(trials)
         return ExperimentSnapshot(
             self.id,
-            self._name,
-            self._path,
+            wording.encodable(self._name),
+            wording.encodable(self._path),
             state,
-            why,
+            wording.encodable(why),
             self._started_at,
             ended_at,
             dict(Counter(trial.state.value for trial in trials)),
             self._total,
-            metric or "",
+            wording.encodable(metric or ""),
             best_of(list(trials), metric, mode) if metric and mode else None,
             self._experiment.presses,
-            self._metric,
+            wording.encodable(self._metric),
             mode or "",
         )
 
@@ -137,4 +137,4 @@ def best_of(trials: list[Trial], metric: str, mode: str) -> BestTrial | None:
 def words_of(config: dict[str, object], names: list[str]) -> dict[str, str]:
     """These parameters of a config as short text."""
     flat = comparing.flat(config)
-    return {name: comparing.said(flat[name], MOST_WORDS) for name in names if name in flat}
+    return {wording.encodable(name): comparing.said(flat[name], MOST_WORDS) for name in names if name in flat}

@@ -12,7 +12,7 @@ from nbaccel.tune import comparing
 from nbaccel.tune.schedulers.trial_scheduler import nested
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_session import ADDED
-from nbaccel.views import trial_rows
+from nbaccel.views import trial_rows, wording
 from nbaccel.views.trial_rows import TrialRow
 
 MOST_ROWS = 500  # that leave at a time; the others leave the next time
@@ -74,7 +74,7 @@ def row_of(trial: Trial, metric: str) -> TrialRow:
         pid=trial.pid or None,
         started_at=trial.started_at or None,
         ended_at=None if runs else trial.ended_at or None,
-        error=trial.error_words[:MOST_TEXT] if trial.state is TrialState.ERROR else "",
+        error=wording.encodable(trial.error_words[:MOST_TEXT]) if trial.state is TrialState.ERROR else "",
         attempts=trial.attempts,
         stops=trial.stops,
         waits=runs and not trial.pid,
@@ -91,12 +91,13 @@ def config_of(config: Mapping[str, Any]) -> dict[str, Any]:
     if len(msgspec.json.encode(plain)) <= MOST_CONFIG_BYTES:
         return plain
     flat = comparing.flat(dict(config))
-    return {str(name): comparing.said(value, MOST_WORDS) for name, value in list(flat.items())[:MOST_PARAMETERS]}
+    first = list(flat.items())[:MOST_PARAMETERS]
+    return {wording.encodable(str(name)): comparing.said(value, MOST_WORDS) for name, value in first}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {wording.encodable(str(name)): _plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     if value is None or type(value) is bool:
@@ -105,4 +106,4 @@ def _plain(value: Any) -> Any:
         return value if abs(value) < _MOST_INT else str(value)
     if type(value) is float:
         return value if math.isfinite(value) else str(value)
-    return value[:MOST_TEXT] if type(value) is str else comparing.said(value, MOST_WORDS)
+    return wording.encodable(value[:MOST_TEXT]) if type(value) is str else comparing.said(value, MOST_WORDS)

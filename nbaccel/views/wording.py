@@ -67,6 +67,11 @@ def plain(name: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
+def encodable(text: str) -> str:
+    """A text that can be sent to views. Half of a surrogate pair, as in a file's name that is no UTF-8, is an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def task_name(name: str) -> str:
     """A task's name for people: an actor's constructor is the actor that starts, "Model (starting)"."""
     made = name.removesuffix(".__init__")

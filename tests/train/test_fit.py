@@ -260,6 +260,16 @@ def test_a_gang_that_never_fits_is_told_with_numbers(kept: Kept) -> None:
         fit(loops.steps, kept(), nine)
 
 
+def test_metrics_that_views_cannot_be_sent_do_not_end_the_run(kept: Kept) -> None:
+    odd = {"file": os.fsdecode(b"a\xff.png"), "hash": 2**70, "loss": float("nan")}
+    result = fit(reports, kept(), ScalingConfig(num_workers=1), metrics=odd)
+    assert result.metrics is not None and result.metrics["hash"] == 2**70 and result.metrics["file"] == odd["file"]
+
+
+def reports(config: dict[str, Any]) -> None:
+    train.report(config["metrics"])
+
+
 def test_a_run_that_never_fits_has_its_result_and_lets_go_of_its_folder(kept: Kept) -> None:
     with pytest.raises(ControllerError) as caught:
         fit(loops.steps, kept(), ScalingConfig(num_workers=8, use_gpu=True))

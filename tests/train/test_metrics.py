@@ -53,6 +53,12 @@ def test_a_tensor_of_several_values_is_refused_with_what_to_write() -> None:
         plain({"loss": torch.ones(3)})
 
 
+def test_an_int_that_no_float_can_hold_is_refused() -> None:
+    assert plain({"hash": 2**70}) == {"hash": 2**70}
+    with pytest.raises(ValueError, match=r"'a/b' is an int of 1,329 bits"):
+        plain({"a": {"b": 10**400}})
+
+
 def test_a_text_that_is_too_long_is_cut_and_told_once_for_each_metric(capfd: pytest.CaptureFixture[str]) -> None:
     long = "x" * 10_001
     found = [plain({"eval": {"note": long}, "step": step, "other": "x" * 10_000}) for step in range(3)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import msgspec
@@ -133,6 +134,19 @@ def test_epochs_and_the_time_that_is_left_are_told_where_they_are_known() -> Non
     endless.reported(0, {"epoch": 7}, 0.0)
     assert run_snapshot.progress_words(drawn(endless)) == "epoch 7 · 1 report"
     assert epochs_of(None) is None and epochs_of({"epochs": True}) is None
+
+
+def test_what_views_cannot_be_sent_is_drawn_as_well_as_may_be() -> None:
+    odd = os.fsdecode(b"a\xff.png")  # a file's name that is no UTF-8
+    run = facts(1, epochs=epochs_of({"epochs": 2**70}))
+    run.name = run.path = odd
+    run.reported(0, {odd: 1.0, "file": odd, "hash": 2**70, "epoch": 2**70, "epochs": 2**70}, 0.0)
+    run.ended("failed", f"no {odd}", 1.0)
+    shown = snapshot_of(run, [Kept("checkpoint_000000", 0, {})], CheckpointConfig())
+    large = dict.fromkeys(("hash", "epoch", "epochs"), 2.0**70)
+    assert shown.metrics == {r"a\udcff.png": 1.0, "file": r"a\udcff.png"} | large
+    assert msgspec.json.decode(msgspec.json.encode(shown), type=RunSnapshot) == shown
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(msgspec.to_builtins(shown)), type=RunSnapshot) == shown
 
 
 def test_the_largest_run_fits_into_a_record() -> None:

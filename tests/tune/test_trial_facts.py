@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import msgspec
@@ -49,6 +50,7 @@ def test_a_config_is_sent_as_it_is_and_odd_values_as_text() -> None:
     assert config_of(given) == {
         "lr": 0.1, "net": {"sizes": [8, str(2**70)]}, "f": "<built-in function len>", "bad": "nan", "3": None
     }  # fmt: skip
+    assert config_of({os.fsdecode(b"\xff"): os.fsdecode(b"a\xff.png")}) == {r"\udcff": r"a\udcff.png"}
     large = config_of({f"weight{number}": "x" * 200 for number in range(100)})
     assert len(large) == trial_facts.MOST_PARAMETERS and len(msgspec.json.encode(large)) < 2_000
 
