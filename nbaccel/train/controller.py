@@ -20,7 +20,8 @@ SILENT_S = 5.0  # a checkpoint does not wait longer for ranks that have never re
 MISSING_S = 30.0  # after this a rank is named whose part of a checkpoint is missing
 STOPPED_S = 1.0  # how long ranks that never report may go on after another rank has stopped
 EARLY_S = 10.0  # after this it is said that a rank has returned while others go on
-STILL_S = 60.0  # a run that has reported and then says nothing for so long is asked where it stands
+HANGS_S = 3.0  # after this ranks are named that the second press has interrupted and that go on
+STILL_S = 60.0  # a run that says nothing for so long is asked where it stands
 
 
 # ---- events
@@ -120,7 +121,11 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Tell the user about these ranks: "silent", "missing", "early", "still" or "restarting"."""
+    """Tell the user about these ranks.
+
+    what  "silent", "missing", "early", "still" (it has reported before), "unheard" (it has not), "interrupted",
+          "hangs" or "restarting"
+    """
 
     what: str
     ranks: tuple[int, ...] = ()
@@ -206,9 +211,10 @@ class Controller:
         self._silent_was_said = False
         self._early_was_said = False
         self._still_was_said = False
+        self._asked_at = 0.0  # a gang that has not reported; at first when its function began
         self._last_report: float | None = None
         self._first_return: float | None = None
-        self._deadlines: dict[str, float] = {}  # "finally", "stopped"
+        self._deadlines: dict[str, float] = {}  # "finally", "stopped", "hangs"
         self._woken_for = 0.0
 
     def begin(self) -> list[Order]:
@@ -236,6 +242,7 @@ class Controller:
                 self._gang = _Gang(size)
                 self.phase = Phase.RUNNING
                 self._last_report = self._first_return = None
+                self._asked_at = now
                 return []
             case NoPlace():
                 return self._finish(RunOutcome.FAILED)
@@ -253,7 +260,7 @@ class Controller:
             case Died(rank, at):
                 return self._failed(rank, at, self._gang.died, now)
             case StopPressed():
-                return self._pressed()
+                return self._pressed(now)
         return []
 
     def _is_running(self, rank: int) -> bool:
@@ -301,7 +308,7 @@ class Controller:
         self._deadlines["finally"] = now + FINALLY_S
         return [InterruptRanks(ranks)]
 
-    def _pressed(self) -> list[Order]:
+    def _pressed(self, now: float) -> list[Order]:
         self.presses += 1
         alive = self._gang.alive()
         if self.phase is Phase.PLACING:
@@ -310,7 +317,8 @@ class Controller:
             return [AskToStop()] if self.phase is Phase.RUNNING else []
         if self.presses == 2:
             self._gang.interrupted.update(alive)
-            return [InterruptRanks(alive)]
+            self._deadlines["hangs"] = now + HANGS_S
+            return [InterruptRanks(alive), Say("interrupted", alive)]
         self._gang.killed.update(alive)
         return [Kill(alive)]
 
@@ -374,6 +382,9 @@ class Controller:
             left = tuple(rank for rank in alive if rank in self._gang.interrupted and rank not in self._gang.killed)
             self._gang.killed.update(left)
             orders += [Kill(left)] if left else []
+        if now >= self._deadlines.get("hangs", now + 1):
+            del self._deadlines["hangs"]
+            orders += [Say("hangs", alive)] if self.presses == 2 else []
         return orders
 
     def _odd_silence(self, now: float) -> list[Order]:
@@ -384,6 +395,9 @@ class Controller:
             if now >= self._first_return + EARLY_S:
                 self._early_was_said = True
                 return [Say("early", alive)]
+        elif self._last_report is None and now >= self._asked_at + STILL_S:
+            self._asked_at = now  # again and again: it may come to where it hangs only later
+            return [Say("unheard", alive)]
         elif self._last_report is not None and not self._still_was_said and now >= self._last_report + STILL_S:
             self._still_was_said = True
             return [Say("still", alive)]
@@ -407,7 +421,9 @@ class Controller:
         if self.phase is Phase.RUNNING:
             if self._first_return is not None and not self._early_was_said:
                 times.append(self._first_return + EARLY_S)
-            elif self._last_report is not None and not self._still_was_said:
+            elif self._last_report is None:
+                times.append(self._asked_at + STILL_S)
+            elif not self._still_was_said:
                 times.append(self._last_report + STILL_S)
         return times
 

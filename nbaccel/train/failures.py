@@ -141,6 +141,11 @@ def about_ranks(name: str, order: Say, standing: Sequence[str]) -> str:
             )
         case "missing":
             return f"{name}: the checkpoint of report {order.report} waits for {_ranks(order.ranks)}: {where}."
+        case "hangs":
+            ends = "its process" if len(order.ranks) == 1 else "their processes"
+            return f"{name} has not ended: {where}. Stop again ends {ends}."
+        case "unheard":
+            return f"{name} has not reported yet: {where}."
         case "early":
             return f"{name}: other ranks have returned, {_ranks(order.ranks)} has not: {where}."
         case _:

@@ -404,12 +404,20 @@ class Run:
             self._records.failure(failures.short(order.ranks[0], self._errors))
             self._records.call_after_exception(self._errors)
             return
+        if order.what in ("interrupted", "hangs") and self._forwarding is not None:
+            return  # nobody presses: the trial ends it
+        if order.what == "interrupted":
+            say("train", f"{self.name} interrupts the function. Stop again ends its processes.")
+            return
         gang = self._gang
         assert gang is not None
 
         def look() -> None:
             chosen = [gang.seats[rank] for rank in order.ranks]
             standing = [signalling.standing(stack) for stack in signalling.where(chosen)]
+            if order.what == "unheard" and ("unheard" in self._said or not any(map(signalling.is_waiting, standing))):
+                return  # it may never report
+            self._said.add(order.what)
             say("train", failures.about_ranks(self.name, order, standing))
 
         threading.Thread(target=look, daemon=True).start()

@@ -126,5 +126,10 @@ def standing(stack: str) -> str:
     return f"is in {own['name']} ({place})"
 
 
+def is_waiting(standing: str) -> bool:
+    """Whether these words of `standing` are of a rank that waits for others."""
+    return standing.startswith("waits in ")
+
+
 def _is_users(file: str) -> bool:
     return "site-packages" not in file and "/nbaccel/" not in file and "lib/python" not in file

@@ -68,7 +68,7 @@ def plain(name: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """A text that can be sent to views. Half of a surrogate pair, as in a file's name that is no UTF-8, is an escape."""
+    """A text that can be sent to views. Half a surrogate pair, as in a file's name that is no UTF-8, is an escape."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -104,13 +104,15 @@ def reads_its_part(config: dict[str, Any]) -> list[int]:
 
 
 def hangs_in_c(config: dict[str, Any]) -> None:
-    """Rank 1 hangs in C code that keeps the interpreter's lock."""
+    """Rank 1 hangs in C code that keeps the interpreter's lock: it takes a mutex twice, which no signal ends."""
     import ctypes
 
     rank = train.get_context().get_world_rank()
     train.report({"rank": rank})
     Path(config["folder"], f"there-{rank}").touch()
     if rank == 1:
-        ctypes.PyDLL(None).sleep(3600)
+        mutex = ctypes.create_string_buffer(128)
+        for _ in range(2):
+            ctypes.PyDLL(None).pthread_mutex_lock(mutex)
     while True:
         time.sleep(3600)

@@ -178,7 +178,7 @@ def test_ranks_that_never_report_are_interrupted_after_the_others_have_stopped()
 def test_the_second_press_interrupts_and_the_third_kills() -> None:
     controller = running()
     tell(controller, StopPressed())
-    assert tell(controller, StopPressed()) == [InterruptRanks((0, 1))]
+    assert tell(controller, StopPressed()) == [InterruptRanks((0, 1)), Say("interrupted", (0, 1))]
     tell(controller, Stopped(0))
     assert tell(controller, StopPressed()) == [Kill((1,))]
     assert tell(controller, Died(1, 3.0)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
@@ -190,7 +190,17 @@ def test_ranks_that_the_second_press_has_interrupted_have_all_the_time_they_need
     tell(controller, StopPressed())
     tell(controller, Stopped(0), 1.0)
     assert tell(controller, RunTimePassed(), 1.0 + ct.STOPPED_S) == []  # rank 1 is in its `finally` blocks
-    assert tell(controller, RunTimePassed(), 2.0 + ct.STOPPED_S + ct.FINALLY_S) == []
+    assert tell(controller, RunTimePassed(), 2.0 + ct.STOPPED_S + ct.FINALLY_S) == [Say("hangs", (1,))]
+
+
+def test_a_rank_that_goes_on_after_the_second_press_is_named_once() -> None:
+    controller = running()
+    tell(controller, StopPressed())
+    tell(controller, StopPressed(), 1.0)
+    tell(controller, Stopped(0), 2.0)
+    assert tell(controller, RunTimePassed(), 1.0 + ct.HANGS_S) == [Say("hangs", (1,))]
+    assert tell(controller, RunTimePassed(), 9.0 + ct.HANGS_S) == []
+    assert tell(controller, StopPressed(), 20.0) == [Kill((1,))]
 
 
 def test_a_run_that_waits_for_its_place_stops_at_once() -> None:
@@ -218,12 +228,14 @@ def test_a_rank_that_goes_on_long_after_another_has_returned_is_named_once() -> 
     controller = running()
     assert WakeRunAt(20.0 + ct.EARLY_S) in controller.handle(Returned(0), 20.0)
     assert tell(controller, RunTimePassed(), 30.0) == [Say("early", (1,))]
-    assert tell(controller, RunTimePassed(), 60.0) == []
+    assert tell(controller, RunTimePassed(), 59.0) == []
 
 
-def test_a_run_that_has_reported_and_then_says_nothing_is_asked_where_it_stands() -> None:
+def test_a_run_that_says_nothing_is_asked_where_it_stands() -> None:
     controller = running()
-    assert tell(controller, RunTimePassed(), 1000.0) == []  # it may never report
+    assert tell(controller, RunTimePassed(), ct.STILL_S) == [Say("unheard", (0, 1))]
+    assert tell(controller, RunTimePassed(), 2 * ct.STILL_S - 1) == []
+    assert tell(controller, RunTimePassed(), 2 * ct.STILL_S) == [Say("unheard", (0, 1))]
     tell(controller, Reported(0, 0), 1000.0)
     assert tell(controller, RunTimePassed(), 1000.0 + ct.STILL_S) == [Say("still", (0, 1))]
     assert tell(controller, RunTimePassed(), 1100.0) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from nbaccel.train import (
     ScalingConfig,
     UserCallback,
     WorkerGroupError,
+    controller,
     signalling,
 )
 from nbaccel.train import run as run_module
@@ -32,7 +34,7 @@ from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.inbox import Inbox
 from tests.census import Place
-from tests.rig import wait_until
+from tests.rig import wait_until, written_so_far
 from tests.train import loops
 
 Kept = Callable[..., RunConfig]
@@ -213,7 +215,10 @@ def test_a_function_that_never_reports_can_ask_whether_to_stop(begun: Any, tmp_p
     assert run.result(timeout=60).return_value == "asked"
 
 
-def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(begun: Any, tmp_path: Path) -> None:
+def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
+    begun: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.setattr(controller, "HANGS_S", 0.0)
     run = begun(loops.hangs_in_c)
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
 
@@ -223,8 +228,12 @@ def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(begun: 
 
     # Both in this function: that rank 1 answers while C code has the lock is what faulthandler is for.
     wait_until(lambda: where().count("is in hangs_in_c (loops.py line") == 2, "both stacks")
-    for _ in range(3):
-        run.stop()
+    run.stop()
+    run.stop()
+    hangs = r"run has not ended: .*rank 1 is in hangs_in_c \(loops.py line \d+\)\. Stop again ends"
+    wait_until(lambda: re.search(hangs, written_so_far(2)), "where rank 1 stands")
+    assert "run interrupts the function. Stop again ends its processes." in written_so_far(2) and run.running
+    run.stop()
     assert run.result(timeout=60).stopped
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from nbaccel.train import FailureConfig, RunConfig, ScalingConfig, WorkerGroupEr
 from nbaccel.train.torch import TorchConfig, TorchTrainer
 from tests.census import Place
 from tests.heads import assert_idle, inside
-from tests.rig import wait_until
+from tests.rig import wait_until, written_so_far
 
 torch_loops = pytest.importorskip("tests.train.torch_loops", exc_type=ImportError)
 
@@ -96,9 +97,12 @@ def test_the_rank_that_failed_is_told_and_not_those_who_waited_for_it(kept: Kept
     assert str(caught.value.__cause__) == "expected 32 rows, got 31"
 
 
-def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(kept: Kept, tmp_path: Path) -> None:
-    from nbaccel.train import signalling
+def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    from nbaccel.train import controller, signalling
 
+    monkeypatch.setattr(controller, "STILL_S", 0.05)
     trainer = TorchTrainer(
         torch_loops.nobody_comes,
         train_loop_config={"folder": str(tmp_path)},
@@ -114,6 +118,10 @@ def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(kep
 
     wait_until(lambda: "waits in all_reduce" in "".join(standing()[:1]), "rank 0 to wait")
     wait_until(lambda: "is in nobody_comes (torch_loops.py line" in "".join(standing()[1:]), "rank 1 to be there")
+    said = (
+        r"run has not reported yet: rank 0 waits in all_reduce \(torch_loops\.py line \d+\); rank 1 is in nobody_comes"
+    )
+    wait_until(lambda: re.search(said, written_so_far(2)), "a line about the ranks")
     for _ in range(3):
         run.stop()
     assert run.result(timeout=60).stopped
