@@ -18,7 +18,10 @@ from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Snapshot
 
 MOST_ROWS = 50  # of a table
-NOTHING = "Nothing has run yet. A remote function that is called is counted here:"
+NOTHING = (
+    "Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. "
+    "A call is counted here:"
+)
 _BAR_PX = 84
 _ABOUT = 20  # shares that differ by less than a part of so many are about equal
 _GRID = "nbaccel-grid"  # tables of one grid of columns

@@ -38,6 +38,7 @@ SIGNS = {
     "removed": "–",
 }
 _SIGN_COLOURS = {"failed": palette.FAILURE, "waiting": palette.WAITING, "cancelled": palette.WAITING}
+_GO_ON = ("running", "alive")
 _LEFT = ' style="text-align:left"'  # without our style sheet, Jupyter aligns cells to the right
 _CLEAR = ("State", "Devices", "In use", "Held by", "Why")  # columns whose cells need no name before them
 SHORT, SHORT_NAME = 24, 40  # characters of a cell, and of a row's head, that stay on one line
@@ -88,8 +89,8 @@ def sign(shape: str, colour: str = "") -> Html:
 
 
 def pill(state: str, colour: str = "") -> Html:
-    """A state as a shape and a word: red if failed, grey if waiting or cancelled, otherwise in `colour`."""
-    shape = sign(SIGNS.get(state, "◌"), _SIGN_COLOURS.get(state, colour))
+    """A state as a shape and a word: red if failed, grey if waiting or cancelled; in `colour` while it goes on."""
+    shape = sign(SIGNS.get(state, "◌"), _SIGN_COLOURS.get(state, colour if state in _GO_ON else ""))
     failed = " nbaccel-failed" if state == "failed" else ""
     return Html(f'<span class="nbaccel-pill{failed}">{shape} {escape(state)}</span>')
 

@@ -38,7 +38,10 @@ function contrast(element) {
   const below = bar ? rgba(getComputedStyle(bar).fill).slice(0, 3) : ground(element);
   const [r, g, b, a] = rgba(element.namespaceURI.endsWith("svg") ? style.fill : style.color);
   const ink = over([r, g, b, a * style.opacity], below);
-  const [high, low] = [luminance(ink), luminance(below)].sort((a, b) => b - a);
+  return ratioOf(ink, below);
+}
+function ratioOf(one, other) {
+  const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a);
   return (high + 0.05) / (low + 0.05);
 }
 const name = element => `${element.tagName.toLowerCase()}.${element.getAttribute("class") ?? ""} "${(element.textContent ?? "").slice(0, 40)}"`;
@@ -139,6 +142,10 @@ window.unreadable = function (root, least) {
     const ratio = contrast(element), needed = isSign(element) ? Math.min(least, 3) : least; // a sign is a drawing
     if (ratio < needed) found.push(`${name(element)} has a contrast of ${ratio.toFixed(2)}`);
   }
+  for (const tab of root.querySelectorAll("[role=tab][aria-selected=true]")) {
+    const ratio = ratioOf(rgba(getComputedStyle(tab).borderBottomColor).slice(0, 3), ground(tab));
+    if (ratio < Math.min(least, 3)) found.push(`the line below ${name(tab)} has a contrast of ${ratio.toFixed(2)}`);
+  }
   return found;
 };
 function unequal(root) {
@@ -150,6 +157,9 @@ function unequal(root) {
     const most = Math.max(...heights), least = Math.min(...heights);
     if (heights.length > 1 && most - least > 2.5) found.push(`${what}s are ${least.toFixed(1)} to ${most.toFixed(1)} pixels high`);
   }
+  const last = root.querySelectorAll("[aria-label=Tasks] .acts button:last-child, [aria-label=Tasks] .group button:last-child");
+  const ends = [...last].map(each => each.getBoundingClientRect().right);
+  if (innerWidth >= 900 && Math.max(...ends) - Math.min(...ends) > 2.5) found.push(`buttons end at ${Math.min(...ends)} to ${Math.max(...ends)}`);
   return found;
 }
 /** What is wrong with what a part of the page shows. @param {Element} root @param {number} least contrast of words */

@@ -47,6 +47,8 @@ BROKEN = {
     ),
     "has a contrast of": ("Devices", ".quiet { color: #aaa !important }"),
     "pixels high": ("Tasks", "tr[data-task]:first-of-type { height: 99px !important }"),
+    "the line below button": ("Devices", "[role=tab] { border-bottom-color: #eee !important }"),
+    "buttons end at": ("Tasks", ".group button { margin-right: 9px !important }"),
     "lies over": ("Timeline", ".timeline text { font-size: 40px !important }"),
 }
 

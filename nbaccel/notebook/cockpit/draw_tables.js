@@ -73,7 +73,7 @@ export function drawActors(scene, state) {
 export function drawAlerts(scene) {
   if (!scene.alerts.length) return [empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:", "f.options(num_gpus=1000).remote()")];
   return [h("ul", { class: "alerts", key: "alerts" }, scene.alerts.map((alert) =>
-    h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.title), ` ${alert.message}`, h("span", { class: "quiet" }, ` · ${alert.age} ago`))))];
+    h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.title), ` ${alert.message}`, h("span", { class: "quiet" }, " · ", h("span", { class: "nowrap" }, `${alert.age} ago`)))))];
 }
 
 /** @param {Scene} scene */

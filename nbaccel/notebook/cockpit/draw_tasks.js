@@ -96,7 +96,7 @@ function taskRow(task, inGroup, peak, scene, state) {
     h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, below)),
     stateCell(task.sign, task.state, task.colour),
     cell(task.devices || task.asks, task.devices ? "nowrap" : "quiet nowrap"), whereCell(task.cell, state),
-    cell(task.started, "nowrap"), tookCell(task.took), peak && cell(task.peak, "nowrap"),
+    cell(task.started, "nowrap"), tookCell(task.took), peak && h("td", { class: "nowrap", "data-head": "peak" }, task.peak),
     cell([cancel(task, scene, state), task.retryable && state.retries && !scene.ended && endButton("retry", task, `#${task.short}`, state), logs(task, scene, state)], "acts"));
 }
 

@@ -11,7 +11,7 @@ export const STYLE = `
 --raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));
 --line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
 --edge:color-mix(in srgb,var(--ink) 55%,transparent);
---focus:var(--jp-brand-color1,var(--vscode-focusBorder,Highlight));
+--focus:var(--jp-brand-color1,var(--vscode-focusBorder,CanvasText));
 --warn:${PALETTE.attention};
 --failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));
 color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
@@ -61,7 +61,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .opens{border:0;padding:0 4px 0 0}
 & .part.failed{background:${PALETTE.failure}}
 & tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
-& tr.inner th{padding-left:18px}
+& tr.inner th{padding-left:18px}& tr.group th{padding-right:3px}& .group th>:last-child:not(.quiet){float:right}
 & tr.gap{border:0}
 & .models{margin:8px 0 -2px}
 & code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
@@ -114,7 +114,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .measure+.measure{margin-top:2px}
 & .spark .dots{stroke-dasharray:1 3}
 & .tile .spark{height:14px;margin-top:4px}
-& td.number{white-space:nowrap}
+& td.number,& td.share{white-space:nowrap}
 & .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}
 & td.share .bar{display:inline-flex;width:60%;min-width:60px;max-width:220px;height:8px}
 & .bar.plain .part{background:var(--edge)}
@@ -165,7 +165,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 @container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}
 & td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
 & th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
-& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}
+& td.where{min-width:0}& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}
 & thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 & table,& tbody{display:block}
 & tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}

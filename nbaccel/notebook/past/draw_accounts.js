@@ -10,7 +10,7 @@ import { cell, empty, nameOf, table } from "../cockpit/draw_parts.js";
 export function drawAccounts({ accounts }) {
   if (!accounts) return null; // the answer is on its way
   const { functions, cells, devices, more } = accounts;
-  const nothing = !functions.length && empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After", "f.remote()");
+  const nothing = !functions.length && empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. A call is counted here:", "f.remote()");
   return [
     nothing || h("p", { key: "total" }, h("strong", {}, accounts.total)),
     functions.length > 0 && used("By function", "Function", functions),

@@ -744,7 +744,7 @@ function drawActors(b,a){if(!b.actors.length)return[empty("No actor. A remote cl
 const rows=b.actors.map(ac=>h("tr",{key:ac.id,"data-actor":ac.id},h("th",{scope:"row"},nameOf(ac.name),h("span",{class:"quiet small below"},[`#${ac.id.slice(0,8)}`,ac.pid&&`pid ${ac.pid}`].filter(Boolean).join(" · "))),stateCell(ac.sign,ac.state,ac.colour),cell(ac.devices,"nowrap"),whereCell(ac.cell,a),cell(ac.age,"short"),h("td",{"data-head":"calls waiting"},ac.calls),cell(ac.why,"why"),cell(ac.alive&&!b.ended&&endButton("kill",ac,`#${ac.id.slice(0,8)}`,a),"acts")));
 return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),b.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${b.actorsMore} more actors`)]}
 function drawAlerts(b){if(!b.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
-return[h("ul",{class:"alerts",key:"alerts"},b.alerts.map(P=>h("li",{key:P.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),P.title),` ${P.message}`,h("span",{class:"quiet"},` · ${P.age} ago`))))]}
+return[h("ul",{class:"alerts",key:"alerts"},b.alerts.map(P=>h("li",{key:P.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),P.title),` ${P.message}`,h("span",{class:"quiet"}," · ",h("span",{class:"nowrap"},`${P.age} ago`)))))]}
 function drawNodes(b){const rows=b.nodes.map(e=>h("tr",{key:e.key},h("th",{scope:"row"},nameOf(e.name)),stateCell(e.sign,e.state),cell(e.role),cell(e.resources),cell(e.why,"why")));
 return[table("Nodes",["Node","State","Role","Resources","Why"],rows)]}
 const WAITING_SHOWN=3,
@@ -791,7 +791,7 @@ a.rows.set(d.id,{content:a8,shape});
 return shape}
 function reasonRow(d,N){return h("tr",{key:`why/${d.id}`,class:"reason"},h("td",{colspan:N},h("span",{class:"quiet",title:d.why},d.why)))}
 function taskRow(d,bZ,bp,b,a){const bx=[`#${d.short}`,d.pid&&`pid ${d.pid}`].filter(Boolean).join(" · ");
-return h("tr",{key:d.id,"data-task":d.id,class:bZ?"inner":null},h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},bx)),stateCell(d.sign,d.state,d.colour),cell(d.devices||d.asks,d.devices?"nowrap":"quiet nowrap"),whereCell(d.cell,a),cell(d.started,"nowrap"),tookCell(d.took),bp&&cell(d.peak,"nowrap"),cell([cancel(d,b,a),d.retryable&&a.retries&&!b.ended&&endButton("retry",d,`#${d.short}`,a),logs(d,b,a)],"acts"))}
+return h("tr",{key:d.id,"data-task":d.id,class:bZ?"inner":null},h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},bx)),stateCell(d.sign,d.state,d.colour),cell(d.devices||d.asks,d.devices?"nowrap":"quiet nowrap"),whereCell(d.cell,a),cell(d.started,"nowrap"),tookCell(d.took),bp&&h("td",{class:"nowrap","data-head":"peak"},d.peak),cell([cancel(d,b,a),d.retryable&&a.retries&&!b.ended&&endButton("retry",d,`#${d.short}`,a),logs(d,b,a)],"acts"))}
 function tookCell(ea){const[bO,...cK]=ea.split(" · ");
 return cell([bO,cK.length>0&&[" ",h("span",{class:"quiet small below"},cK.join(" · "))]].flat(),"short")}
 function logs(d,b,a){if(d.state==="waiting"||b.ended)return null;
@@ -964,7 +964,7 @@ const STYLE=`
 --raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));
 --line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
 --edge:color-mix(in srgb,var(--ink) 55%,transparent);
---focus:var(--jp-brand-color1,var(--vscode-focusBorder,Highlight));
+--focus:var(--jp-brand-color1,var(--vscode-focusBorder,CanvasText));
 --warn:${PALETTE.attention};
 --failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));
 color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
@@ -1014,7 +1014,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .opens{border:0;padding:0 4px 0 0}
 & .part.failed{background:${PALETTE.failure}}
 & tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
-& tr.inner th{padding-left:18px}
+& tr.inner th{padding-left:18px}& tr.group th{padding-right:3px}& .group th>:last-child:not(.quiet){float:right}
 & tr.gap{border:0}
 & .models{margin:8px 0 -2px}
 & code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
@@ -1067,7 +1067,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .measure+.measure{margin-top:2px}
 & .spark .dots{stroke-dasharray:1 3}
 & .tile .spark{height:14px;margin-top:4px}
-& td.number{white-space:nowrap}
+& td.number,& td.share{white-space:nowrap}
 & .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}
 & td.share .bar{display:inline-flex;width:60%;min-width:60px;max-width:220px;height:8px}
 & .bar.plain .part{background:var(--edge)}
@@ -1118,7 +1118,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 @container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}
 & td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
 & th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
-& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}
+& td.where{min-width:0}& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}
 & thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 & table,& tbody{display:block}
 & tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}

@@ -31,7 +31,7 @@ function percent(share){return`${Math.round(100*Math.max(0,share))} %`}
 function seconds(ah){return ah<100?String(Math.round(ah*10)/10):String(Math.round(ah))}
 function drawAccounts({accounts:p}){if(!p)return null;
 const{functions:P,cells:J,devices:ae,more:aO}=p;
-const be=!P.length&&empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. After","f.remote()");
+const be=!P.length&&empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. A call is counted here:","f.remote()");
 return[be||h("p",{key:"total"},h("strong",{},p.total)),P.length>0&&used("By function","Function",P),J.length>0&&used("By cell","Cell",J),ae.length>0&&onGrid("By device",["Device","Held","Held share"],ae.map(heldRow)),aO>0&&h("p",{class:"quiet more",key:"more"},`and ${aO} more rows`)]}
 function used(aB,bp,d){const aI=d.some(row=>row.failed);
 return onGrid(aB,[bp,"Runs",...(aI?["Failed"]:[]),"Took in all","Device-seconds","Share"],d.map(row=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),aI&&number("failed",row.failed),number("took",row.took),number("device-s",row.used),cell(share(row.share,row.colour),"share"))))}
