@@ -156,6 +156,24 @@ def _ranks(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
 
 
+def never_placed(sentence: str) -> str:
+    """The engine's sentence on a placement group, as one on the gang: the run ends and does not wait."""
+    reason = sentence.partition(" cannot be placed here: ")[2] or sentence
+    reason = reason.removesuffix(" It waits in case a node joins.")
+    return f"The gang can never be placed: {reason} Ask for what there is, or start the cluster with more."
+
+
+def mailbox_ended(error: BaseException, latest: str) -> ControllerError:
+    """The error of a run without its meeting point. `latest`: the checkpoint from which it would go on."""
+    what = f"The process through which the ranks report has ended, and the run with it: {error}".rstrip(".")
+    if isinstance(error, exceptions.TaskCancelledError):
+        what = "The task in which the run was begun was cancelled, and the run with it"
+    then = f"Run it again: it goes on from {latest}." if latest else "It has no checkpoint to go on from."
+    failed = ControllerError(f"{what}. {then}", error)
+    failed.__cause__ = error
+    return failed
+
+
 def not_shared(folder: str, hosts: Sequence[str]) -> str:
     return (
         f"the folder {folder} is not the same disk on {', '.join(hosts)}, so checkpoints travel between the machines, "

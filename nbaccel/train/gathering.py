@@ -127,7 +127,7 @@ class Gathering:
         if gang.size > self._scaling.min_workers:
             self._shrink(sentence, never=never)
         elif never:
-            self._told.no_place(ControllerError(sentence))
+            self._told.no_place(ControllerError(failures.never_placed(sentence)))
         else:
             self._told.gang_waits(sentence)
 

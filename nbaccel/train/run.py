@@ -321,14 +321,7 @@ class Run:
     # ---- news
 
     def _mailbox_failed(self, error: BaseException) -> None:
-        what = (
-            "The task in which the run was begun was cancelled"
-            if isinstance(error, exceptions.TaskCancelledError)
-            else "The process through which the ranks report has ended"
-        )
-        failed = ControllerError(f"{what}, and the run with it. Run it again: it goes on from its latest checkpoint.")
-        failed.__cause__ = error
-        self.no_place(failed)
+        self.no_place(failures.mailbox_ended(error, self._records.latest_name()))
 
     def _read(self, messages: Any) -> None:
         for rank, kind, number, contents in messages:

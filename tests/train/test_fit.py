@@ -279,6 +279,20 @@ def reports(config: dict[str, Any]) -> None:
     train.report(config["metrics"])
 
 
+@pytest.mark.parametrize(
+    ("scaling", "why"),
+    [
+        (ScalingConfig(num_workers=1, label_selector={"zone": "x"}), r"no node has the labels zone=x\."),
+        (ScalingConfig(num_workers=2, placement_strategy="STRICT_SPREAD"), r"its 2 bundles do not fit together .*\."),
+    ],
+)
+def test_a_gang_that_no_node_can_hold_is_told_as_a_gang(scaling: ScalingConfig, why: str, kept: Kept) -> None:
+    told = rf"(?i)^The gang can never be placed: .*{why} Ask for what there is"
+    with pytest.raises(ControllerError, match=told) as caught:
+        fit(loops.steps, kept(), scaling)
+    assert "It waits" not in str(caught.value)
+
+
 def test_a_run_that_never_fits_has_its_result_and_lets_go_of_its_folder(kept: Kept) -> None:
     with pytest.raises(ControllerError) as caught:
         fit(loops.steps, kept(), ScalingConfig(num_workers=8, use_gpu=True))
