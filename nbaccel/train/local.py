@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
+import threading
 import time
 from typing import Any
 
@@ -13,7 +15,7 @@ from nbaccel.train import failures, session, storage
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
-from nbaccel.train.controller import Failed, Reported, Returned, Stopped
+from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.forwarding import TrialHost
 from nbaccel.train.live import Live
@@ -26,6 +28,7 @@ from nbaccel.train.result import Result
 from nbaccel.train.run_facts import RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.worker import Payload
+from nbaccel.views import run_snapshot
 
 
 class LocalSession:
@@ -42,6 +45,18 @@ class LocalSession:
         self._live = live
         self._trial = trial
         self._next = records.first_report
+        self._thread = threading.current_thread()
+
+    def was_asked(self, what: str) -> None:
+        """Take a view's request to stop; called in a thread of the engine.
+
+        The first ends the function after its next report, the second interrupts it, as the Stop button of a cell does.
+        """
+        facts = self._live.facts
+        if run_snapshot.asks_to_stop(what, facts.stops):
+            facts.happened(StopPressed())
+            if facts.stops == 2 and self._thread is threading.main_thread() and self._thread.ident is not None:
+                signal.pthread_kill(self._thread.ident, signal.SIGINT)
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
         number, self._next = self._next, self._next + 1
@@ -59,6 +74,8 @@ class LocalSession:
             ends = self._trial.take_report(metrics, self.latest_checkpoint() if checkpoint is not None else None)
             if ends is not None:
                 raise ends
+        if self.stop_requested():
+            raise StopTraining
 
     def latest_checkpoint(self) -> Checkpoint | None:
         path = self._records.latest_path()
@@ -68,7 +85,7 @@ class LocalSession:
         return value
 
     def stop_requested(self) -> bool:
-        return False
+        return self._live.facts.stops > 0
 
     def connected(self, backend: str) -> None:
         """Do nothing: there is only one rank to connect."""
@@ -82,13 +99,15 @@ def run_here(
 ) -> Result:
     """Run the function in this thread. Its exceptions are raised unchanged, with this process's own frames.
 
+    Returns its Result, also if a view has stopped it.
+
     trial  in which it runs: its reports go on there, and what ends the trial is raised in the function
     """
     records = Records(open_run, run_config)
     facts = RunFacts(
         f"run-{secrets.token_hex(6)}", open_run.name, open_run.folder, time.time(), epochs=epochs_of(payload.config)
     )
-    live = Live(facts, lambda: records.past.kept, run_config.checkpoint_config)
+    live = Live(facts, lambda: records.past.kept, run_config.checkpoint_config, lambda what: session_.was_asked(what))
     session_ = LocalSession(open_run, records, live, trial)
     records.gang_begins(1)
     records.gang_stands(0, [session_.seat])
@@ -100,11 +119,17 @@ def run_here(
         with backend.train_func_context():
             value = call(payload.function, payload.config)
     except BaseException as error:
-        how = "stopped" if isinstance(error, (KeyboardInterrupt, StopTraining)) else "failed"
+        if isinstance(error, (KeyboardInterrupt, StopTraining)):
+            result = records.close("stopped", None, None)
+            facts.happened(Stopped(0))
+            live.end("stopped", "")
+            if facts.stops:
+                return result
+            raise
         records.failure(failures.short(0, {0: error}))
-        records.close(how, error if isinstance(error, Exception) else None, None)
-        facts.happened(Stopped(0) if how == "stopped" else Failed(0, time.time()))
-        live.end(how, failures.short(0, {0: error}) if how == "failed" else "")
+        records.close("failed", error if isinstance(error, Exception) else None, None)
+        facts.happened(Failed(0, time.time()))
+        live.end("failed", failures.short(0, {0: error}))
         raise
     finally:
         session.enter(*outer)

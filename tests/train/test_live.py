@@ -14,7 +14,7 @@ import pytest
 import nbaccel
 from nbaccel import api
 from nbaccel.notebook import reprs
-from nbaccel.train import RunConfig, ScalingConfig, WorkerGroupError
+from nbaccel.train import Result, RunConfig, ScalingConfig, WorkerGroupError
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.live import MOST_ENDED
 from nbaccel.train.run import Run
@@ -123,6 +123,28 @@ def test_a_function_in_this_process_is_seen_as_well(kept: Kept, tmp_path: Path) 
     runs = {run.name: run for run in run_snapshot.of_snapshot(nbaccel.snapshot())}
     assert (runs["here"].state, runs["here"].reports, runs["here"].ranks[0].state) == ("finished", 3, "returned")
     assert runs["fails-here"].state == "failed" and "it cannot be divided" in runs["fails-here"].why
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_a_function_in_this_process_stops_when_a_view_asks_it_to(presses: int, kept: Kept, tmp_path: Path) -> None:
+    def press() -> None:
+        there = "reports-0" if presses == 1 else "there-0"
+        wait_until(lambda: (tmp_path / there).exists(), "the function")
+        (seen,) = (each for each in run_snapshot.of_snapshot(nbaccel.snapshot()) if each.is_under_way)
+        for stops in range(presses):
+            api.ask(seen.id, f"stop {stops}")
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    result = DataParallelTrainer(
+        loops.until_stopped if presses == 1 else loops.silent,
+        train_loop_config={"folder": str(tmp_path), "reports": False},
+        scaling_config=ScalingConfig(num_workers=0),
+        run_config=kept("here"),
+    ).fit()
+    presser.join()
+    assert result.stopped and Result.from_path(result.path).stopped
+    assert (tmp_path / "ended-0").read_text() == (str(result.metrics["number"]) if result.metrics else "interrupted")
 
 
 class Recorded(sinks.Sinks):
