@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -405,12 +405,23 @@ class TaskTable:
         if shape.told:
             self._waits_no_more(shape, record)
 
-    def longest_waiting(self, shape: Shape, but: TaskRecord | None = None) -> dict[str, TaskRecord]:
-        """Of each cell the first that waits, among the first of the line, `but` for the one that is leaving it."""
+    def longest_waiting(
+        self, shape: Shape, but: TaskRecord | None = None, cells: Collection[str] | None = None
+    ) -> dict[str, TaskRecord]:
+        """Of each cell the first that waits, among the first of the line, `but` for the one that is leaving it.
+
+        `cells`: no others are wanted. Mostly the first of the line is of the only one.
+        """
         first: dict[str, TaskRecord] = {}
+        missing = None if cells is None else set(cells)
         for record in islice(shape.line, MAX_LOOKED_AT):
             if record.state == WAITING and record is not but:
-                first.setdefault(record.task.terms.cell_in_words, record)
+                cell = record.task.terms.cell_in_words
+                first.setdefault(cell, record)
+                if missing is not None:
+                    missing.discard(cell)
+                    if not missing:
+                        break
         return first
 
     def say(self, shape: Shape, record: TaskRecord, kind: str, message: str) -> None:
@@ -426,7 +437,7 @@ class TaskTable:
         told = shape.told.get(left.task.terms.cell_in_words)
         if shape.size and (told is None or told.record is not left):
             return
-        waiting = self.longest_waiting(shape, but=left) if shape.size else {}
+        waiting = self.longest_waiting(shape, left, shape.told) if shape.size else {}
         for cell, line in list(shape.told.items()):
             if cell in waiting:
                 line.record = waiting[cell]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
+from nbaccel.scheduling import tasks
 from nbaccel.scheduling.events import DeviceSpec
 from nbaccel.scheduling.terms import Choice, Placement, Task
 from tests.scheduling.world import HEAD, World, choice, demand, node
@@ -177,6 +181,28 @@ def test_each_cell_has_a_line_of_its_own_until_its_last_task_starts() -> None:
         w.ready()
     assert w.is_sent(second)
     assert [(warning.task_id, warning.message) for warning in w.warnings] == [(first.task_id, "")]
+
+
+def test_a_task_that_leaves_a_line_of_one_cell_looks_at_few_of_those_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+
+    def counted(line: Iterable[object], most: int) -> Iterator[object]:
+        for record in islice(line, most):
+            looked.append(record)
+            yield record
+
+    w = world(0, cpus=1, waiting_notice_s=5.0)
+    task = w.submit("f")
+    w.ready()
+    waiting = [w.submit("f") for _ in range(50)]
+    w.time_passes(6)
+    assert [warning.task_id for warning in w.warnings] == [waiting[0].task_id]
+    monkeypatch.setattr(tasks, "islice", counted)
+    for next_one in waiting[:10]:
+        w.returns(task)
+        assert w.is_sent(next_one)
+        task = next_one
+    assert 0 < len(looked) <= 30
 
 
 def test_a_line_goes_when_its_task_is_cancelled() -> None:

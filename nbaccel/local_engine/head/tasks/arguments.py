@@ -57,10 +57,10 @@ class Arguments:
         if not entry.pinned:
             return
         submit = entry.submit
-        pinned = [id for _place, id in submit.slots] + submit.refs
-        if submit.actor_id and task.terms.kind is TaskKind.ACTOR_CALL:
-            pinned.append(submit.actor_id)
-        if pinned:
+        if submit.slots or submit.refs or submit.actor_id:
+            pinned = [id for _place, id in submit.slots] + submit.refs
+            if submit.actor_id and task.terms.kind is TaskKind.ACTOR_CALL:
+                pinned.append(submit.actor_id)
             self._objects.unpin_later(pinned)
         entry.pinned = False
         submit.args = b""
