@@ -198,8 +198,9 @@ class CellOutput:
         return path == ended and (self._runs.is_here(id) or self._experiments.is_here(id))
 
     def show_run(self, snapshot: RunSnapshot, text: str) -> None:
-        """Shows a run under the running cell too, and updates it there."""
-        self._runs.show(snapshot)
+        """Shows a run under the running cell too, and updates it there; a cell that has the card has it once."""
+        if not self._runs.is_here(snapshot.id):
+            self._runs.show(snapshot)
 
     def place(self, file: str, line: str) -> str:
         """Where a line of code is, in words: "cell [7] line 31"."""

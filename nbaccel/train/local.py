@@ -109,6 +109,7 @@ def run_here(
     )
     live = Live(facts, lambda: records.past.kept, run_config.checkpoint_config, lambda what: session_.was_asked(what))
     session_ = LocalSession(open_run, records, live, trial)
+    facts.goes_on_from(records.past.reports)
     records.gang_begins(1)
     records.gang_stands(0, [session_.seat])
     facts.gang_stands([session_.seat], records.first_report)

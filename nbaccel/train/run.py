@@ -42,6 +42,7 @@ from nbaccel.train.worker import LastWords, Payload
 from nbaccel.views import run_snapshot, sinks
 from nbaccel.waits import interruptible
 
+_told: set[str] = set()  # sentences of ranks, in this process: they hold for the next run as well
 _LAST_ANSWER_S = 5.0  # a mailbox that does not answer for so long is killed
 
 
@@ -75,6 +76,7 @@ class Run:
             f"run-{secrets.token_hex(6)}", self.name, self.path, time.time(), epochs=epochs_of(payload.config)
         )
         facts.each = scaling._resources_per_worker_not_none
+        facts.goes_on_from(self._records.past.reports)
         self._live = Live(facts, lambda: self._records.past.kept, run_config.checkpoint_config, self._was_asked)
         self._ended = threading.Event()
         self._result: Result | None = None
@@ -342,8 +344,9 @@ class Run:
                 self._last_words[rank] = contents
             elif kind == "backend":
                 self._live.facts.backend = contents
-            elif kind == "say":
-                self._say_once(contents)
+            elif kind == "say" and contents not in _told:
+                _told.add(contents)
+                say("train", f"{self.name}: {contents}")
 
     def _arrived(self, files: Any, number: int) -> bool:
         """Put files that have travelled into the run's folder.

@@ -55,6 +55,11 @@ class RunFacts:
     failures: int = 0
     stops: int = 0  # requests to stop: steps down the ladder
 
+    def goes_on_from(self, reports: Sequence[Mapping[str, Any]]) -> None:
+        """Note the reports of an earlier run of this name, as its journal has them; when they came does not count."""
+        for each in reports:
+            self.reported(each["report"], each["metrics"], 0.0)
+
     # ---- events
 
     def gang_begins(self, size: int) -> None:

@@ -138,8 +138,8 @@ def gang_words(run: RunSnapshot) -> str:
             held.setdefault(resource, []).extend(id for id in ids if id not in held.get(resource, []))
     workers = wording.count(len(run.ranks), "worker")
     devices = wording.device_ids(held)
-    gang = f"{workers} on {devices}" if devices else f"{workers} with {wording.demand(run.each)} each"
-    return wording.sentence([gang, run.backend])
+    each = f"{workers} with {wording.demand(run.each)} each" if run.each else workers  # without any: this process
+    return wording.sentence([f"{workers} on {devices}" if devices else each, run.backend])
 
 
 def progress_words(run: RunSnapshot) -> str:

@@ -77,6 +77,7 @@ def test_sixteen_runs_of_ten_thousand_reports_on_64_ranks_stay_under_64_kilobyte
         {"epoch": 3.5, "reports": 0, "curves": []},
         {"state": "failed", "ended_at": 1_000_010.0, "checkpoints": []},
         {"state": "stopped", "ranks": [RankDot(0), RankDot(1, "failed")], "each": {"CPU": 2, "GPU": 0.5}},
+        {"each": {}, "ranks": [RankDot(0)]},
         {"curves": [Curve(f"{value}", [(0, value), (1, value)]) for value in (1e-5, 12345.678, -0.25, 1e10)]},
     ],
 )

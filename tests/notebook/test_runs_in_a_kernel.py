@@ -112,6 +112,12 @@ def test_a_started_run_draws_itself_in_a_later_cell_until_it_ends(kernel: Kernel
     kernel.until(lambda: "⊘ background stopped" in _card(later) or "⊘ background stopped" in _first_card(kernel))
 
 
+def test_a_cell_that_starts_a_run_and_ends_in_it_has_its_card_once(kernel: Kernel) -> None:
+    cell = kernel.run("run = trainer(goes_on, 'once').start()\nrun")
+    kernel.run("run.stop()\nrun.result()")
+    assert sum(kind == "display_data" and "once" in str(body["data"]) for kind, body in cell.outputs) == 1
+
+
 def _first_card(kernel: Kernel) -> str:
     """A front end changes every display of an id; the message belongs to the cell that began the run."""
     return "\n".join(_card(cell) for cell in kernel._cells.values())

@@ -136,6 +136,18 @@ def test_epochs_and_the_time_that_is_left_are_told_where_they_are_known() -> Non
     assert epochs_of(None) is None and epochs_of({"epochs": True}) is None
 
 
+def test_a_run_that_goes_on_shows_what_it_had_before() -> None:
+    run = RunFacts("run-1", "mnist", "/runs/mnist", 1000.0, epochs=6)
+    run.goes_on_from([{"report": epoch, "metrics": {"epoch": epoch, "loss": 1.0 - epoch / 10}} for epoch in range(5)])
+    run.gang_begins(1)
+    run.gang_stands(seats(1), 3)  # after the checkpoint of report 2
+    for epoch in range(3, 6):
+        run.reported(epoch, {"epoch": epoch, "loss": 0.5}, 1000.0 + epoch)
+    shown = drawn(run)
+    assert (shown.reports, shown.epochs_done, shown.epochs) == (6, 6.0, 6)
+    assert [at for at, _ in shown.curves[0].points] == [0, 1, 2, 3, 4, 5]
+
+
 def test_what_views_cannot_be_sent_is_drawn_as_well_as_may_be() -> None:
     odd = os.fsdecode(b"a\xff.png")  # a file's name that is no UTF-8
     run = facts(1, epochs=epochs_of({"epochs": 2**70}))

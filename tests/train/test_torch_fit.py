@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel.train import FailureConfig, RunConfig, ScalingConfig, WorkerGroupError
+from nbaccel.train import FailureConfig, RunConfig, ScalingConfig, WorkerGroupError, run
 from nbaccel.train.torch import TorchConfig, TorchTrainer
 from tests.census import Place
 from tests.heads import assert_idle, inside
@@ -60,11 +60,15 @@ def test_two_ranks_learn_what_one_process_learns(kept: Kept) -> None:
     assert variables["MASTER_ADDR"] == "127.0.0.1" and variables["ACCELERATE_TORCH_DEVICE"] == "cpu"
 
 
-def test_a_function_for_gpus_runs_on_devices_that_are_only_counted(kept: Kept, capsys: Any) -> None:
+def test_a_function_for_gpus_runs_on_devices_that_are_only_counted(
+    kept: Kept, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_told", set())
     shared = ScalingConfig(num_workers=2, use_gpu=True, resources_per_worker={"GPU": 2})
     found = fit(torch_loops.together, kept(), shared, train_loop_config={}).return_value
     assert (found["device"], found["devices"], found["backend"]) == ("cpu", ["cpu"], "gloo")
-    assert capsys.readouterr().err.count("The GPUs of this run are logical") == 1
+    assert fit(torch_loops.together, kept(), shared, train_loop_config={}).path.endswith("run-2")
+    assert capsys.readouterr().err.count("The GPUs of this run are logical") == 1  # not by each run again
 
 
 def test_a_program_that_was_written_for_torchrun_runs_unprepared(kept: Kept) -> None:
@@ -109,11 +113,11 @@ def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(
         scaling_config=TWO,
         run_config=kept(),
     )
-    run = trainer.start()
+    begun = trainer.start()
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
 
     def standing() -> list[str]:
-        gang = run._gang
+        gang = begun._gang
         return [signalling.standing(stack) for stack in signalling.where(gang.seats)] if gang else []
 
     wait_until(lambda: "waits in all_reduce" in "".join(standing()[:1]), "rank 0 to wait")
@@ -121,8 +125,8 @@ def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(
     said = r"run has not reported yet: rank 0 waits in all_reduce \(torch_loops\.py line \d+\)"
     wait_until(lambda: re.search(said, written_so_far(2)), "a line about the ranks")
     for _ in range(3):
-        run.stop()
-    assert run.result(timeout=60).stopped
+        begun.stop()
+    assert begun.result(timeout=60).stopped
 
 
 def test_one_worker_has_a_group_of_its_own_and_its_model_is_not_wrapped(kept: Kept) -> None:

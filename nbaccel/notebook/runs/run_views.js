@@ -85,7 +85,8 @@ export function gangWords(run) {
   }
   const workers = count((run.ranks ?? []).length, "worker");
   const devices = deviceWords(held);
-  return [devices ? `${workers} on ${devices}` : `${workers} with ${demandWords(run.each)} each`, run.backend].filter(Boolean).join(" · ");
+  const each = Object.keys(run.each ?? {}).length ? `${workers} with ${demandWords(run.each)} each` : workers;
+  return [devices ? `${workers} on ${devices}` : each, run.backend].filter(Boolean).join(" · ");
 }
 
 /** "3 of 10 epochs · about 2 min 05 s left · 7 reports". @param {Run} run */
