@@ -42,6 +42,7 @@ def worker_group_error(
     elif said is not None:
         lines += said.frames
         lines += _message(f"{said.kind}: {said.message}" if said.message else said.kind)
+        lines += [f"(caused by {said.caused_by})"] if said.caused_by else []
     else:
         lines += _message(_named(causes[first]))
     if note:

@@ -8,6 +8,8 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from nbaccel.host_address import host_address
@@ -29,6 +31,22 @@ from nbaccel.train.run_facts import RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.worker import Payload
 from nbaccel.views import run_snapshot
+
+_running = threading.RLock()  # held by the thread whose function runs here
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """While a function runs in this process. Raises ValueError if another thread runs one: they share report()."""
+    if not _running.acquire(blocking=False):
+        raise ValueError(
+            "A training function with num_workers=0 is running in another thread of this process, and train.report() "
+            "would mix the two. Wait for it, or give this one a process: ScalingConfig(num_workers=1)."
+        )
+    try:
+        yield
+    finally:
+        _running.release()
 
 
 class LocalSession:

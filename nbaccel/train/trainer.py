@@ -16,7 +16,7 @@ from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.datasets import DataConfig, Datasets, check
 from nbaccel.train.forwarding import Forwarding
-from nbaccel.train.local import run_here
+from nbaccel.train.local import alone, run_here
 from nbaccel.train.opening import OpenRun, open_run
 from nbaccel.train.result import Result
 from nbaccel.train.run import Run
@@ -127,8 +127,9 @@ class DataParallelTrainer:
         return run
 
     def _fit_here(self) -> Result:
-        trial, opened = self._open()
-        return run_here(opened, self._payload(), self.run_config, self.backend_config, trial)
+        with alone():
+            trial, opened = self._open()
+            return run_here(opened, self._payload(), self.run_config, self.backend_config, trial)
 
     def _open(self) -> tuple[forwarding.TrialHost | None, OpenRun]:
         """The trial in which the run begins, if there is one, and the run's open folder."""

@@ -36,6 +36,7 @@ from nbaccel.train.out_of_memory import is_out_of_memory
 from nbaccel.train.ranks import Facts, Seat
 
 _OUR_FILES = str(Path(__file__).parent.parent) + os.sep
+_LONGEST_CAUSE = 300  # characters
 _FRAMES = 6  # of the user's own code that an error shows
 
 
@@ -75,6 +76,7 @@ class LastWords:
     message: str
     frames: list[str]
     peak_bytes: int | None = None  # of device memory, where it ran out
+    caused_by: str = ""  # the exception from which it was raised, in one line
 
 
 class RankSession:
@@ -285,7 +287,17 @@ def _last_words(error: BaseException, next_report: int) -> LastWords:
         message,
         _own_frames(error),
         device_memory.measure(sys.maxsize).peak_bytes if is_out_of_memory(type(error).__name__) else None,
+        _cause(error),
     )
+
+
+def _cause(error: BaseException) -> str:
+    """The first of the exceptions from which this one was raised, in one line."""
+    seen: list[BaseException] = []
+    while error.__cause__ is not None and error.__cause__ not in seen:
+        error = error.__cause__
+        seen.append(error)
+    return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST_CAUSE] if seen else ""
 
 
 def _own_frames(error: BaseException) -> list[str]:

@@ -159,6 +159,18 @@ def test_an_exception_with_a_constructor_of_its_own_is_the_cause(kept: Kept) -> 
     assert type(caught.value.__cause__).__name__ == "Broken"
 
 
+def wraps(config: dict[str, Any]) -> None:
+    try:
+        loops.fail("raise")
+    except ZeroDivisionError as error:
+        raise ValueError("the batch is bad") from error
+
+
+def test_the_exception_from_which_another_was_raised_is_named(kept: Kept) -> None:
+    with pytest.raises(WorkerGroupError, match=r"bad\n\(caused by ZeroDivisionError: it cannot be divided\)\n"):
+        fit(wraps, kept(), ScalingConfig(num_workers=1))
+
+
 # ---- stopping
 
 
@@ -421,6 +433,28 @@ def test_without_workers_the_function_runs_here_and_keeps_its_checkpoints(kept: 
     assert fit(loops.steps, kept("b"), here, steps=3).return_value == 2
     with pytest.raises(RuntimeError):
         train.get_context()
+
+
+def test_functions_of_two_threads_do_not_share_this_process(kept: Kept) -> None:
+    here = ScalingConfig(num_workers=0)
+    told: list[str] = []
+
+    def other() -> None:
+        try:
+            fit(loops.steps, kept("other"), here, steps=1)
+        except ValueError as error:
+            told.append(str(error))
+
+    def outer(config: dict[str, Any]) -> None:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        fit(loops.steps, kept("inner"), here, steps=1)  # of the same thread
+        train.report({"step": 7})
+
+    assert fit(outer, kept(), here).metrics == {"step": 7}
+    assert len(told) == 1 and "ScalingConfig(num_workers=1)" in told[0]
+    fit(loops.steps, kept("other"), here, steps=1)
 
 
 def test_a_run_in_a_task_and_in_a_thread(kept: Kept, tmp_path: Path) -> None:
