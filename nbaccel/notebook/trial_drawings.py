@@ -29,6 +29,8 @@ CURVES_IN_TABLE = 4
 GROUPS = 4  # of a parameter's numbers, in the table
 _WIDE, _SMALL = (560, 200), (220, 150)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 18, 22
+_BESIDE_LAST = 46  # to the right of the last of several axes, for its labels
+_LINE, _LETTER = 12, 6.5  # the height of a label and the width of a letter
 _BESIDE = "display:inline-block;vertical-align:top;margin:4px 16px 4px 0;max-width:100%"
 
 
@@ -71,7 +73,7 @@ def _parallel(seen: SeenTrials, colour: str) -> Html:
     goal = trial_axes.numbers([each.value for each in drawn if each.value is not None], seen.metric)
     axes = [*usable, (seen.metric, goal)]
     width = _WIDE[0]
-    places = [_LEFT + index * (width - _LEFT - 24) / (len(axes) - 1) for index in range(len(axes))]
+    places = [_LEFT + index * (width - _LEFT - _BESIDE_LAST) / (len(axes) - 1) for index in range(len(axes))]
     lines = []
     for each in drawn:
         values: list[Value] = [*(each.params.get(name) for name, _ in usable), each.value]
@@ -84,12 +86,15 @@ def _parallel(seen: SeenTrials, colour: str) -> Html:
 
 
 def _upright(x: float, name: str, axis: Axis, is_last: bool) -> str:
-    """One axis with its name above and its labels to the left."""
+    """One axis with its name above and its labels to the left, those of the last one to the right: no line is there."""
     bottom = _WIDE[1] - _BOTTOM
-    anchor, at = ("end", _WIDE[0] - 2) if is_last else ("middle", x)
+    is_long = is_last and len(wording.plain(name)) * _LETTER > 2 * _BESIDE_LAST
+    anchor, at = ("end", _WIDE[0] - 2) if is_long else ("middle", x)
+    side, beside = ("start", x + 5) if is_last else ("end", x - 5)
+    heights = trial_axes.apart([(share * (bottom - _TOP), label) for share, label in axis.labels], lambda _: _LINE)
     labels = "".join(
-        f'<text x="{x - 5:.1f}" y="{_height(share, _WIDE) + 4:.1f}" text-anchor="end">{escape(label)}</text>'
-        for share, label in axis.labels
+        f'<text x="{beside:.1f}" y="{bottom - height + 4:.1f}" text-anchor="{side}">{escape(label)}</text>'
+        for height, label in heights
     )
     return (
         f'<path d="M{x:.1f} {_TOP}V{bottom}" stroke="currentColor" opacity=".5"/>'
@@ -219,7 +224,8 @@ def _grid(axis: Axis, size: tuple[int, int]) -> str:
 def _below(axis: Axis, size: tuple[int, int]) -> str:
     at = [(_LEFT + share * (size[0] - _LEFT - _RIGHT), label) for share, label in axis.labels]
     return "".join(
-        f'<text x="{x:.1f}" y="{size[1] - 5}" text-anchor="middle">{escape(label)}</text>' for x, label in at
+        f'<text x="{x:.1f}" y="{size[1] - 5}" text-anchor="middle">{escape(label)}</text>'
+        for x, label in trial_axes.apart(at, lambda label: len(label) * _LETTER + _LETTER)
     )
 
 

@@ -150,7 +150,7 @@ class Experiment:
             trial.config, trial.donor = dict(fate.config or {}), fate.donor
             self._again.insert(0, trial)
         elif how is End.STOPPED and fate.kind == "stop":
-            trial.state = TrialState.STOPPED
+            trial.state = TrialState.DONE if fate.is_last else TrialState.STOPPED
         elif how is End.FAILED:
             self._failed(trial)
         else:

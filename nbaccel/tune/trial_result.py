@@ -20,7 +20,7 @@ class TrialResult(Result):
     """The result of a trial: that of a run (metrics, checkpoint, error, path, history), and the trial's parameters.
 
     config  its parameters
-    state   "done", "stopped" by a scheduler or a stopper, "error", or "pending" if it was interrupted
+    state   "done", "stopped" early by a scheduler, a stopper or a person, "error", or "pending" if it was interrupted
     """
 
     trial_id: str = ""

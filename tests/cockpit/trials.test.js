@@ -141,6 +141,16 @@ test("on a narrow page the drawings are as wide as there is room, with as many a
   assert.match(drawn(search(), rows(), { state }), /viewBox="0 0 256 200"/);
 });
 
+test("a choice among few numbers has a label for each, and no label touches the one before", () => {
+  const widths = [4, 8, 16, 16.5, 4];
+  const many = Object.fromEntries(widths.map((width, number) => [`t_${number}`, { number, state: "done", value: number, config: { width } }]));
+  const { trials, names } = trialsOf(search(), answered(many));
+  const [axis, last] = parallelShape(trials, names, "loss").axes;
+  assert.deepEqual(axis.levels.map(({ label }) => label), ["4", "8", "16"]);
+  assert.deepEqual(scatterShape(trials, "width", "loss").below.map(({ label }) => label), ["4", "8", "16"]);
+  assert.ok(last.x + 5 + 6 * 6.5 < 560, "the labels of the last axis are to its right, where no line is");
+});
+
 test("on a narrow page a trial's numbers say what they are", () => {
   const html = drawn(search(), rows());
   assert.match(html, /<td[^>]*data-head="lr"[^>]*>/);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel.tune.experiment import End, Experiment, Rules
+from nbaccel.tune.schedulers import ASHAScheduler
 from nbaccel.tune.schedulers.trial_scheduler import Decision, TrialScheduler
 from nbaccel.tune.stopper import DictStopper
 from nbaccel.tune.trial import Trial, TrialState
@@ -94,6 +95,15 @@ def test_an_exploited_trial_is_first_in_line() -> None:
     assert trial is not None and made.on_result(trial, {}).kind == "exploit"
     assert made.on_ended(trial, End.STOPPED) is TrialState.PENDING
     assert (trial.config, trial.donor) == ({"x": 10}, "t1") and made.next() is trial
+
+
+def test_a_trial_that_has_gone_on_for_as_long_as_any_may_has_finished() -> None:
+    made = experiment(2, ASHAScheduler("n", "loss", "min", max_t=4, grace_period=2, reduction_factor=2))
+    first, second = made.next(), made.next()
+    assert first is not None and second is not None
+    assert [made.on_result(first, {"n": n, "loss": 1}).kind for n in (2, 4)] == ["continue", "stop"]
+    assert made.on_result(second, {"n": 2, "loss": 9}).kind == "stop"
+    assert [made.on_ended(each, End.STOPPED) for each in (first, second)] == [TrialState.DONE, TrialState.STOPPED]
 
 
 def test_an_interrupted_trial_has_not_ended() -> None:

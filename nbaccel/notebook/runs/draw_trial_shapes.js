@@ -1,7 +1,7 @@
 // Draws what trial_shapes.js has measured.
 
 import { h } from "../cockpit/dom.js";
-import { SMALL, TALL } from "./trial_shapes.js";
+import { LETTER, SMALL, TALL } from "./trial_shapes.js";
 
 /** @param {{best: string, front: string[], others: string}} layers @param {number} colour */
 function drawLayers({ best, front, others }, colour) {
@@ -21,6 +21,14 @@ export function drawOverlaid(shape, metric, colour) {
       drawLayers(shape, colour)));
 }
 
+/** Over its axis; where there is no room to both sides, from the left edge, or up to the right one.
+ * @param {import("./trial_shapes.js").ParallelShape} shape @param {number} place */
+function placeOfName({ axes, wide }, place) {
+  const { x, name } = axes[place];
+  if (place === 0) return { x: x - 40, "text-anchor": "start" };
+  return x + (name.length * LETTER) / 2 > wide ? { x: wide, "text-anchor": "end" } : { x, "text-anchor": "middle" };
+}
+
 /** @param {import("./trial_shapes.js").ParallelShape} shape @param {number} colour */
 export function drawParallel(shape, colour) {
   return h("figure", { key: "parallel", class: "curve wide" }, h("figcaption", { class: "line" }, h("span", { class: "name" }, "Parameters"), h("span", { class: "quiet" }, "and what came of them, the best in front")),
@@ -28,8 +36,8 @@ export function drawParallel(shape, colour) {
       drawLayers(shape, colour),
       shape.axes.map(({ name, x, levels }, place) => h("g", { key: name },
         h("path", { class: "axis-line", d: `M${x} ${shape.top}V${shape.bottom}` }),
-        h("text", { class: "axis-name", x: place ? x : x - 40, y: 14, "text-anchor": place === 0 ? "start" : place === shape.axes.length - 1 ? "end" : "middle", ...(place === shape.axes.length - 1 ? { x: shape.wide } : {}) }, name),
-        levels.map(({ y, label }) => h("text", { key: label, x: x - 5, y: y + 4, "text-anchor": "end" }, label))))));
+        h("text", { class: "axis-name", y: 14, ...placeOfName(shape, place) }, name),
+        levels.map(({ y, label }) => h("text", { key: label, y: y + 4, ...(place === shape.axes.length - 1 ? { x: x + 5 } : { x: x - 5, "text-anchor": "end" }) }, label))))));
 }
 
 /** @param {import("./trial_shapes.js").ScatterShape} shape @param {number} colour */

@@ -19,6 +19,10 @@ const MOST_LINES = 300;
 const MOST_AXES = 6; // of parameters
 const AXIS_ROOM = 66; // for an axis and its numbers
 const MOST_WORDS = 10; // values of a parameter that is no number
+const MOST_LABELLED = 5; // numbers of a parameter that have a label each, instead of round numbers between them
+const BESIDE_LAST = 46; // to the right of the last of several axes, for its labels
+const LINE = 12; // the height of a label
+export const LETTER = 6.5; // its width, about
 
 /** @param {number} number */
 function rounded(number) {
@@ -79,7 +83,9 @@ function axisOf(name, values, bottom, top) {
   const there = values.filter((value) => value !== undefined && value !== null);
   if (there.length && there.every((value) => typeof value === "number" && Number.isFinite(value))) {
     const { at, levels } = scaleOf(there, bottom, top, name);
-    return { name: plain(name), at: (value) => (typeof value === "number" ? at(value) : null), levels };
+    const few = [...new Set(there)].sort((one, other) => one - other);
+    const labels = few.length > MOST_LABELLED ? levels : few.map((value) => ({ y: at(value), label: reading(value) }));
+    return { name: plain(name), at: (value) => (typeof value === "number" ? at(value) : null), levels: labels };
   }
   const distinct = [...new Set(values.map(paramWords))].sort();
   if (distinct.length > MOST_WORDS) return null;
@@ -88,12 +94,24 @@ function axisOf(name, values, bottom, top) {
   return { name: plain(name), at: (value) => at(distinct.indexOf(paramWords(value))), levels };
 }
 
+/** The labels, in their order along the axis, without those that would touch the one before.
+ * @param {Axis["levels"]} levels @param {(label: string) => number} room what a label takes along the axis */
+function apart(levels, room) {
+  /** @type {Axis["levels"]} */
+  const kept = [];
+  for (const level of levels) {
+    const before = kept[kept.length - 1];
+    if (!before || Math.abs(level.y - before.y) >= (room(level.label) + room(before.label)) / 2) kept.push(level);
+  }
+  return kept;
+}
+
 /** Parallel coordinates: an axis for each parameter and one for the metric, a line for each trial.
  * @param {Trial[]} trials the best first @param {string[]} names @param {string} metric @param {number} [wide] */
 export function parallelShape(trials, names, metric, wide = WIDE) {
   const drawn = trials.filter(({ value }) => value != null).slice(0, MOST_LINES);
   const [bottom, top] = [TALL - 8, 26];
-  const most = Math.min(MOST_AXES, Math.floor((wide - MARGIN - 24) / AXIS_ROOM));
+  const most = Math.min(MOST_AXES, Math.floor((wide - MARGIN - BESIDE_LAST) / AXIS_ROOM));
   const given = names.slice(0, most).map((name) => ({ name, axis: axisOf(name, drawn.map(({ params }) => params[name]), bottom, top) }));
   const usable = given.filter(({ axis }) => axis);
   if (drawn.length < 2 || !usable.length) return null;
@@ -101,8 +119,8 @@ export function parallelShape(trials, names, metric, wide = WIDE) {
   const last = /** @type {Axis} */ (axisOf(metric, drawn.map(({ value }) => value), bottom, top));
   heights.push((trial) => last.at(trial.value));
   const axes = [...usable.map(({ axis }) => /** @type {Axis} */ (axis)), last];
-  const apart = (wide - MARGIN - 24) / (axes.length - 1);
-  const x = (/** @type {number} */ place) => rounded(MARGIN + place * apart);
+  const step = (wide - MARGIN - BESIDE_LAST) / (axes.length - 1);
+  const x = (/** @type {number} */ place) => rounded(MARGIN + place * step);
   const lines = drawn.map((trial) => {
     const points = heights.map((height, place) => ({ x: x(place), y: height(trial) })).filter(({ y }) => y != null);
     return points.map((point, index) => `${index ? "L" : "M"}${point.x} ${point.y}`).join("");
@@ -110,7 +128,7 @@ export function parallelShape(trials, names, metric, wide = WIDE) {
   return {
     ...layers(lines),
     wide,
-    axes: axes.map(({ name, levels }, place) => ({ name: cutTo(Math.floor(apart / 8), name), x: x(place), levels })),
+    axes: axes.map(({ name, levels }, place) => ({ name: cutTo(Math.floor(step / 8), name), x: x(place), levels: apart(levels, () => LINE) })),
     bottom,
     top,
     words: `Parallel coordinates of ${count(drawn.length, "trial")}: ${axes.map(({ name }) => name).join(", ")}; the best in front: ${wordsOfBest(drawn[0], names, metric)}`,
@@ -143,7 +161,7 @@ export function scatterShape(trials, name, metric) {
     best,
     others: others.map((dot) => `M${dot.x} ${dot.y}h0`).join(""),
     levels,
-    below: across.levels.map(({ y, label }) => ({ x: y, label })),
+    below: apart(across.levels, (label) => (label.length + 1) * LETTER).map(({ y, label }) => ({ x: y, label })),
     words: `${plain(metric)} against ${plain(name)} of ${count(drawn.length, "trial")}, the best at ${paramWords(drawn[0].params[name])}`,
   };
 }

@@ -11,14 +11,14 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, PRUNE, STOP, Decision, Result, TrialScheduler, number_of
+from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, FINISH, PRUNE, Decision, Result, TrialScheduler, number_of
 
 
 class AsyncHyperBandScheduler(TrialScheduler):
     """Stop trials that are not among the best when they reach a rung.
 
     time_attr         the result's time: "training_iteration" counts reports
-    max_t             trials stop at this time, unless stop_last_trials is False
+    max_t             trials have finished at this time, unless stop_last_trials is False
     grace_period      the first rung: no trial stops before it
     reduction_factor  of the trials at a rung, the best 1 / reduction_factor go on; the rungs are grace_period times
                       the powers of it
@@ -62,7 +62,7 @@ class AsyncHyperBandScheduler(TrialScheduler):
         if time is None or value is None:
             return CONTINUE
         if time >= self._max_t and self._stops_last:
-            return STOP
+            return FINISH
         return self._at_rungs(trial, time, value)
 
     def on_complete(self, trial: str, result: Result) -> None:

@@ -19,17 +19,20 @@ class Decision:
     donor      the trial whose checkpoint it takes over
     config     its new parameters
     is_pruned  it stops because others are better, before its own end
+    is_last    it stops because no trial goes on for longer: it has finished
     """
 
     kind: Literal["continue", "stop", "exploit"]
     donor: str = ""
     config: Mapping[str, Any] | None = None
     is_pruned: bool = False
+    is_last: bool = False
 
 
 CONTINUE = Decision("continue")
 STOP = Decision("stop")
 PRUNE = Decision("stop", is_pruned=True)
+FINISH = Decision("stop", is_last=True)
 
 
 class TrialScheduler:
