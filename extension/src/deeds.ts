@@ -32,6 +32,7 @@ export function deedsOf(
       return told(server.order('start', { kernelspec }), done);
     },
     insertInit() {
+      if (notebooks.showInit()) return trans.__('This cell has %accel_init. Run it to start nbaccel.');
       const inserted = notebooks.insertInit(panel => NotebookActions.insertAbove(panel.content));
       return inserted ? trans.__('Inserted %accel_init. Run the cell to start nbaccel.') : trans.__('No notebook is open.');
     }

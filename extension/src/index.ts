@@ -98,7 +98,7 @@ function addCommands(
   }, given => meant(given) !== undefined);
   add('nbaccel:shutdown', trans.__("Shut Down This Notebook's nbaccel"), async () => {
     const runtime = own();
-    if (runtime) panel.say(await deeds.shutDown(runtime.id, titleOf(runtime)));
+    if (runtime) await panel.shutDown(runtime.id, titleOf(runtime));
   }, () => watch.mayExecute && own() !== undefined);
   const changed = () => app.commands.notifyCommandChanged();
   notebooks.changed(changed);

@@ -4,6 +4,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { Cell, INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 
 const CELL = /\[(\d+)\]/;
+const INIT = /^%accel_init\b/m;
 export const INIT_CELL = '%load_ext nbaccel\n%accel_init';
 
 export class Notebooks {
@@ -55,9 +56,22 @@ export class Notebooks {
     const panel = number ? await this.open(path) : null;
     const cell = panel && cellOf(panel, number);
     if (!panel || !cell) return false;
-    panel.content.activeCellIndex = panel.content.widgets.indexOf(cell);
-    await panel.content.scrollToCell(cell);
-    panel.content.activate();
+    await show(panel, cell);
+    return true;
+  }
+
+  /** The cell of the current notebook that starts nbaccel. */
+  get initCell(): Cell | null {
+    const cells = this.current?.content.widgets ?? [];
+    return cells.find(({ model }) => model.type === 'code' && INIT.test(model.sharedModel.getSource())) ?? null;
+  }
+
+  /** Show the cell that starts nbaccel. Returns whether there is one. */
+  showInit(): boolean {
+    const panel = this.current;
+    const cell = this.initCell;
+    if (!panel || !cell) return false;
+    void show(panel, cell);
     return true;
   }
 
@@ -71,6 +85,12 @@ export class Notebooks {
     panel.content.activate();
     return true;
   }
+}
+
+async function show({ content }: NotebookPanel, cell: Cell): Promise<void> {
+  content.activeCellIndex = content.widgets.indexOf(cell);
+  await content.scrollToCell(cell);
+  content.activate();
 }
 
 /** A cell gets its number when it has ended. One that runs has none yet: it is the one that runs. */

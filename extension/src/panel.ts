@@ -6,7 +6,7 @@ import { button, draw, h, plain, type Shape, STYLE } from './cockpit';
 import { drawMachine } from './machine';
 import type { Runtime } from './messages';
 import type { Notebooks } from './notebooks';
-import { RuntimeSections } from './runtimes';
+import { RuntimeSections, titleOf } from './runtimes';
 import type { Server } from './server';
 import { isSameNotebook, type Reader } from './source';
 import { API, type Watch } from './watch';
@@ -26,6 +26,7 @@ export class Panel extends Widget {
   private readonly above: HTMLElement;
   private readonly sections: RuntimeSections;
   private readonly ends: (() => void)[];
+  private readonly ended = new Set<string>(); // notebooks whose nbaccel has ended
   private onlyMine = false;
   private said = '';
   private unsaid: ReturnType<typeof setTimeout> | undefined;
@@ -53,7 +54,7 @@ export class Panel extends Widget {
     below.className = 'nbaccel-runtimes';
     this.node.append(style, this.above, below);
     this.sections = new RuntimeSections(below, watch, server, this.reader());
-    this.ends = [watch.subscribe(this.soon)];
+    this.ends = [watch.subscribe(this.soon), watch.whenEnded(runtime => this.tellEnd(runtime))];
     notebooks.changed(this.soon);
     this.node.addEventListener('click', this.clicked);
     this.soon();
@@ -72,6 +73,17 @@ export class Panel extends Widget {
     this.unsaid = setTimeout(() => this.say(''), SAID_MS);
     if (!words) clearTimeout(this.unsaid);
     this.soon();
+  }
+
+  /** Shut down a runtime, after a question. */
+  async shutDown(runtime: string, title: string): Promise<void> {
+    const words = await this.deeds.shutDown(runtime, title);
+    if (!this.watch.isGone(runtime)) this.say(words); // else its end has been told already
+  }
+
+  private tellEnd(runtime: Runtime): void {
+    this.ended.add(runtime.notebook);
+    this.say(this.trans.__('nbaccel of %1 has ended.', titleOf(runtime)));
   }
 
   protected onActivateRequest(): void {
@@ -139,7 +151,9 @@ export class Panel extends Widget {
     if (!watch.connected) return null;
     if (notebooks.path && !watch.runtimes.some(each => this.isMine(each))) {
       const name = plain(notebooks.path.split('/').at(-1));
-      return h('p', { key: 'hint', class: 'hint' }, h('span', { class: 'quiet' }, trans.__('%1 does not use nbaccel yet.', name)), ' ', button(trans.__('Insert %accel_init'), { 'data-do': 'insert' }));
+      const words = this.ended.has(notebooks.path) ? trans.__('%1 does not use nbaccel any more.', name) : trans.__('%1 does not use nbaccel yet.', name);
+      const deed = notebooks.initCell ? trans.__('Go to %accel_init') : trans.__('Insert %accel_init');
+      return h('p', { key: 'hint', class: 'hint' }, h('span', { class: 'quiet' }, words), ' ', button(deed, { 'data-do': 'insert' }));
     }
     if (shown.length) return null;
     return h('p', { key: 'hint', class: 'quiet empty' }, trans.__('No runtime. A notebook that runs this has one:'), ' ', h('code', {}, '%accel_init'));
@@ -179,7 +193,7 @@ export class Panel extends Widget {
       insert: () => this.say(this.deeds.insertInit()),
       open: () => this.notebooks.open(path),
       timeline: () => this.deeds.openTimeline(runtime, title),
-      shutdown: async () => this.say(await this.deeds.shutDown(runtime, title))
+      shutdown: () => this.shutDown(runtime, title)
     };
     deeds[target.dataset.do ?? '']?.();
     this.soon();

@@ -13,24 +13,35 @@ import type { Watch } from './watch';
 export const TIMELINE = 'nbaccel:timeline'; // the command that opens a page, and opens it again after a reload
 
 class TimelinePage extends Widget {
-  private readonly end: () => void;
+  private readonly ends: (() => void)[];
 
   constructor(
     readonly runtime: string,
     readonly of: string,
     watch: Watch,
     server: Server,
-    reader: Reader
+    reader: Reader,
+    ended: string
   ) {
     super();
     this.addClass('nbaccel-page');
+    const view = this.node.ownerDocument.createElement('div');
+    const note = this.node.ownerDocument.createElement('p');
+    this.node.append(note, view);
     const state = newState(true);
     state.tab = 'timeline';
-    this.end = mount(this.node, sourceOf(runtime, watch, server, reader), { state });
+    const source = sourceOf(runtime, watch, server, reader);
+    /** A page that is opened again after a reload may find that its runtime has ended meanwhile. */
+    const look = () => {
+      view.hidden = watch.isGone(runtime) && !source.snapshot();
+      note.textContent = view.hidden ? ended : '';
+    };
+    this.ends = [mount(view, source, { state }), watch.subscribe(look)];
+    look();
   }
 
   dispose(): void {
-    if (!this.isDisposed) this.end();
+    if (!this.isDisposed) for (const end of this.ends) end();
     super.dispose();
   }
 }
@@ -68,7 +79,8 @@ export class Timelines {
   private made(runtime: string, title: string): Page {
     const { app, watch, server, trans } = this;
     const reader = { notebook: () => '', onlyMine: () => false, go: () => void app.commands.execute('nbaccel:open') };
-    const page = new MainAreaWidget({ content: new TimelinePage(runtime, title, watch, server, reader) });
+    const ended = trans.__('nbaccel of %1 has ended.', title);
+    const page = new MainAreaWidget({ content: new TimelinePage(runtime, title, watch, server, reader, ended) });
     page.id = `nbaccel-timeline-${runtime}`;
     page.title.label = trans.__('Devices of %1', title);
     page.title.icon = icon;

@@ -20,6 +20,8 @@ export class Watch {
   wasConnected = false;
   private readonly snapshots = new Map<string, HeadSnapshot>();
   private readonly listeners = new Set<() => void>();
+  private readonly farewells = new Set<(runtime: Runtime) => void>();
+  private isListed = false; // since it is connected, the server has sent the list
   private readonly waiting = new Map<number, Waiting>();
   private socket: WebSocket | null = null;
   private questions = 0;
@@ -42,13 +44,19 @@ export class Watch {
   }
 
   isGone(runtime: string): boolean {
-    return this.connected && !this.runtimes.some(each => each.id === runtime);
+    return this.connected && this.isListed && !this.runtimes.some(each => each.id === runtime);
   }
 
   /** Call back after each change. Returns what ends it. */
   subscribe(changed: () => void): () => void {
     this.listeners.add(changed);
     return () => void this.listeners.delete(changed);
+  }
+
+  /** Call back with each runtime that has ended. */
+  whenEnded(told: (runtime: Runtime) => void): () => void {
+    this.farewells.add(told);
+    return () => void this.farewells.delete(told);
   }
 
   /** Ask a runtime. Rejects with a sentence. */
@@ -95,7 +103,7 @@ export class Watch {
   private closed(socket: WebSocket): void {
     if (this.socket !== socket) return;
     this.socket = null;
-    this.connected = false;
+    this.connected = this.isListed = false;
     for (const { reject } of this.waiting.values()) reject(new Refused('The connection to the Jupyter server was lost.'));
     this.waiting.clear();
     if (!this.ended && this.page.visibilityState !== 'hidden') {
@@ -133,10 +141,13 @@ export class Watch {
   }
 
   private listed(message: Extract<Message, { type: 'runtimes' }>): void {
+    const known = new Set(message.runtimes.map(each => each.id));
+    const ended = this.runtimes.filter(each => !known.has(each.id));
     this.runtimes = message.runtimes;
     this.ignored = message.ignored;
-    const known = new Set(this.runtimes.map(each => each.id));
+    this.isListed = true;
     for (const id of this.snapshots.keys()) if (!known.has(id)) this.snapshots.delete(id);
+    for (const runtime of ended) for (const told of this.farewells) told(runtime);
   }
 
   private answered(message: Extract<Message, { type: 'answer' }>): void {

@@ -140,13 +140,13 @@ class NotebookPage:
         if self.page.evaluate(ONLY_THE_LAST_IS_LEFT):
             self._choose("Run", "Run Selected Cell and Do not Advance", only_if=FIRST_LEFT_IS_SELECTED)
 
-    def open_panel(self) -> Any:
+    def open_panel(self, command: str = "Show Accelerators") -> Any:
         """The panel of nbaccel-lab, opened by its command."""
         panel = self.page.locator(".nbaccel-panel")
         end = time.monotonic() + 2 * PATIENCE_S
         while not panel.is_visible():
             assert time.monotonic() < end, "The panel does not open."
-            self.command("Show Accelerators")
+            self.command(command)
             with suppress(playwright.TimeoutError):
                 panel.wait_for(timeout=5000)
         return panel

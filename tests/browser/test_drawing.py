@@ -215,6 +215,18 @@ def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -
             assert page.page.evaluate("document.documentElement.scrollWidth") <= width, (tab, devices)
 
 
+@pytest.mark.parametrize("width", [320, 480])
+def test_the_names_of_those_who_hold_many_devices_fit_a_narrow_page(
+    loose: Callable[..., LoosePage], width: int
+) -> None:
+    snapshot = cluster(64, 64)
+    for device in snapshot["devices"]:
+        device["holders"][0]["name"] = "train_the_large_model_on_every_shard_of_the_corpus_once_more_" * 2
+    page = loose(snapshot, viewport={"width": width, "height": 700})
+    page.root.get_by_text("× 64").first.wait_for()
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize("width", [480, 900])
 def test_a_log_of_long_lines_fits_the_page(loose: Callable[..., LoosePage], width: int) -> None:
     page = loose(cluster(2, 3), viewport={"width": width, "height": 700})

@@ -66,6 +66,19 @@ def test_accounting_says_who_used_the_devices(loose: Callable[..., LoosePage]) -
     )
 
 
+def test_a_devices_share_and_its_idle_time_stand_on_one_line_of_a_narrow_page(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2), viewport={"width": 450, "height": 700})
+    page.root.get_by_role("tab", name="Accounting").click()
+    devices = [{"device": f"n/GPU/{number}", "since": 0.0, "held_seconds": 9.0, "devices": 1} for number in (0, 1)]
+    page.recall("accounting", {"seq": 4, "pause_s": 1, "time": NOW, "functions": [account("train", 40)], "cells": [],
+                               "devices": devices, "known_seconds": 100, "held_seconds": 42, "left_out": 0,
+                               "hues": {}})  # fmt: skip
+    share = page.root.get_by_role("region", name="By device").locator("td.share").first
+    bar, words = share.locator(".bar"), share.get_by_text("idle")
+    assert words.evaluate("words => words.getClientRects().length") == 1
+    assert abs(bar.bounding_box()["y"] - words.bounding_box()["y"]) < 12
+
+
 def runs(lanes: int, now: float) -> dict[str, Any]:
     """On each device a run of its own and ten thousand short ones, all of which stay in sight for 45 seconds."""
     kinds = [{"index": 0, "function": "train", "cell": "[7] line 3", "job": 0, "state": "FINISHED"},

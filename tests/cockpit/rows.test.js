@@ -144,7 +144,7 @@ test("of a thousand devices the tiles in sight are drawn, in whole lines, and al
   assert.equal(tiles[0].props["aria-setsize"], 1000);
   const heights = drawn.filter((each) => each.props.class === "gap").map((each) => parseInt(each.props.style.slice(7)) + 4);
   assert.equal(heights.reduce((sum, each) => sum + each, 0) + (40 * tiles.length) / 16, 40 * Math.ceil(1000 / 16));
-  assert.match(words(drawn.find((each) => each.key === "holders")), /Held by {2}train × 500, {2}half × 500, {2}Keeper × 500/);
+  assert.match(words(drawn.find((each) => each.key === "holders")), /Held by \u00a0train × 500, \u00a0half × 500, \u00a0Keeper × 500/);
   assert.ok(drawn.some((each) => each.tag === "tr" && each.props["data-device"] === "GPU 999"));
 });
 

@@ -10,7 +10,7 @@ const GROUPS = 8; // names of holders that are told
 export function heldWords({ heldBy, devicesFree, devicesTaken, ended }) {
   if (ended) return [];
   const names = heldBy.slice(0, GROUPS).map(({ name, number, colour }, at) => [
-    at > 0 && ", ", h("span", { key: name, class: "nowrap" }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), ` ${name}${number > 1 ? ` × ${number}` : ""}`)]).flat();
+    at > 0 && ", ", h("span", { key: name }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), ` ${name}${number > 1 ? ` × ${number}` : ""}`)]).flat();
   const more = heldBy.length > GROUPS && ` and ${heldBy.length - GROUPS} more`;
   const others = [devicesFree && `${devicesFree} free`, devicesTaken && `${devicesTaken} taken by others`].filter(Boolean).map((words) => ` · ${words}`).join("");
   return [names.length ? "Held by " : "Nobody holds one", ...names, more, others];

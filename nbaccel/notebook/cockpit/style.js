@@ -23,7 +23,7 @@ font-variant-numeric:tabular-nums}
 & .small{font-size:.92em}
 & .nowrap,& .short{white-space:nowrap}
 & .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-& p{margin:6px 0}
+& p{margin:6px 0;overflow-wrap:anywhere}
 & .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
 & .aside{margin-left:auto}
 & .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0}
@@ -116,7 +116,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .tile .spark{height:14px;margin-top:4px}
 & td.number,& td.share{white-space:nowrap}
 & .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}
-& td.share .bar{display:inline-flex;width:60%;min-width:60px;max-width:220px;height:8px}
+& td.share .bar{display:inline-flex;width:clamp(60px,17cqw,220px);height:8px}
 & .bar.plain .part{background:var(--edge)}
 & .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}

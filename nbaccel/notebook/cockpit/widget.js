@@ -58,7 +58,7 @@ export function sourceOf(model) {
       model.on("msg:custom", heard);
       return () => model.off("msg:custom", heard);
     },
-    send: (message) => model.send(message),
+    send: (message) => lost || model.send(message),
     retries: true,
   };
 }

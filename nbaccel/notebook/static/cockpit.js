@@ -11,12 +11,12 @@ w.execCommand("copy");
 aK.remove()}
 const STEP=0.8;
 function isHere(i,H){return H.startsWith("[")&&Boolean(i.closest(".jp-Notebook"))}
-async function d3(i,H,aw){const b1=i.closest(".jp-Notebook"),
+async function d3(i,H,aw){const b2=i.closest(".jp-Notebook"),
 w=i.ownerDocument.defaultView;
-if(!b1||!w)return;
+if(!b2||!w)return;
 const cq=H.split(" ")[0],
-ay=q=>[...b1.querySelectorAll(".jp-InputPrompt")].find(D=>D.textContent===`${q}:`)?.closest(".jp-Cell"),
-bK=b1.querySelector(".jp-WindowedPanel-outer")??b1,
+ay=q=>[...b2.querySelectorAll(".jp-InputPrompt")].find(D=>D.textContent===`${q}:`)?.closest(".jp-Cell"),
+bK=b2.querySelector(".jp-WindowedPanel-outer")??b2,
 z=bK.scrollTop;
 let cell=ay(cq);
 for(let aW=0;!cell&&aW<bK.scrollHeight;aW+=STEP*bK.clientHeight){bK.scrollTop=aW;
@@ -32,13 +32,13 @@ ENDED=new Set(["FINISHED","FAILED","CANCELLED"]),
 RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
 function amount(bI){return String(Math.round(bI*10000)/10000)}
 function size(bW){if(bW==null)return"unknown";
-for(const[b7,U]of SIZES){if(bW>=b7){const I=bW/b7;
+for(const[b8,U]of SIZES){if(bW>=b8){const I=bW/b8;
 return`${I>=10||Number.isInteger(I)?Math.round(I):I.toFixed(1)} ${U}`}}
 return`${bW} B`}
 function age(aB){const aD=Math.max(0,Math.floor(aB));
 if(aD<60)return`${aD} s`;
-const[b7,b_,av,dJ]=aD<3600?["min",60,aD%60,"s"]:["h",3600,Math.floor((aD%3600)/60),"min"];
-return`${Math.floor(aD/Number(b_))} ${b7}${av?` ${String(av).padStart(2,"0")} ${dJ}`:""}`}
+const[b8,b_,av,dJ]=aD<3600?["min",60,aD%60,"s"]:["h",3600,Math.floor((aD%3600)/60),"min"];
+return`${Math.floor(aD/Number(b_))} ${b8}${av?` ${String(av).padStart(2,"0")} ${dJ}`:""}`}
 function duration(aB){return aB<9.95?`${Math.max(0,aB).toFixed(1)} s`:age(aB)}
 function clock(bO,k){const t=new Date(bO*1000),
 bP=l=>String(l).padStart(2,"0"),
@@ -151,10 +151,10 @@ const SAY_EVERY_MS=5000;
 function speaker(a,r){let T=0,
 aE;
 return H=>{clearTimeout(aE);
-const b8=Math.max(0,T+SAY_EVERY_MS-Date.now());
+const b9=Math.max(0,T+SAY_EVERY_MS-Date.now());
 aE=setTimeout(()=>{T=Date.now();
 a.said=H;
-r.redraw()},a.said?b8:0)}}
+r.redraw()},a.said?b9:0)}}
 const LEAST_S=0.05,
 LEAST_DRAG_PX=6,
 CARD_PX=246,
@@ -295,8 +295,8 @@ b$.href=URL.createObjectURL(new Blob([q],{type:"application/json"}));
 b$.download="nbaccel-trace.json";
 b$.click();
 setTimeout(()=>URL.revokeObjectURL(b$.href),1000)}
-function kernelClock(db=()=>Date.now()/1000){let b9=0;
-return{heard(bO){b9=Math.max(b9,bO-db())},now:()=>db()+b9}}
+function kernelClock(db=()=>Date.now()/1000){let ca=0;
+return{heard(bO){ca=Math.max(ca,bO-db())},now:()=>db()+ca}}
 const SVG="http://www.w3.org/2000/svg",
 DRAWN=Symbol("drawn"),
 UNIT=/(\d) (?=(?:s|min|h|%|°C|W|B|[KMGT]iB|[CGT]PUs?)(?!\w))/g;
@@ -372,8 +372,8 @@ if(!aC)return button(VERBS[am],{...aP,"data-act":am,"aria-label":`${VERBS[am]} $
 if(a.doubted!==B){return button(`${VERBS[am]}…`,{...aP,"data-act":"doubt","data-owner":aC,"aria-label":`${VERBS[am]} ${g} ${L} of ${aC}`})}
 return h("span",{class:"ask nowrap"},button("Keep",{...aP,"data-act":"keep","aria-label":`Keep ${g} of ${aC}`})," ",button(`${VERBS[am]} it`,{...aP,"data-act":am,class:"urgent","aria-label":`${VERBS[am]} ${g} of ${aC} all the same`}))}
 function empty(q,bk){return h("p",{class:"quiet empty",key:"empty"},q,bk&&" ",bk&&h("code",{},bk))}
-function stateCell(sign,U,ax){const b3=ax!=null&&(U==="running"||U==="alive")?` ink c${ax}`:"";
-return h("td",{class:`nowrap state ${U}`},h("span",{class:`sign${b3}`,"aria-hidden":"true"},sign),` ${U}`)}
+function stateCell(sign,U,ax){const b4=ax!=null&&(U==="running"||U==="alive")?` ink c${ax}`:"";
+return h("td",{class:`nowrap state ${U}`},h("span",{class:`sign${b4}`,"aria-hidden":"true"},sign),` ${U}`)}
 function whereCell(H,a){const aC=H.startsWith("[")?"":H.replace(/ \[\d+\].*/,""),
 ab=aC.length>24?[h("span",{class:"cut",title:aC},aC),H.slice(aC.length)]:[H];
 return cell(H&&a.goes(H)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":H,title:"Show the cell"},ab):ab,"nowrap where")}
@@ -406,10 +406,10 @@ if(!m.yours||m.yours===m.failure)return[h("div",{key:"failure",class:"failure"},
 return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},m.yours),h("details",{open:true},h("summary",{},"The whole traceback"),aD))]}
 function printed(aF,m){if(!m)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
 const u=logLines(m.pieces),
-b6=aF.search.trim().toLowerCase(),
-ay=b6?u.filter(({text:q})=>q.toLowerCase().includes(b6)):u,
-dP=m.note||(b6&&u.length?"No line has this text.":m.over?"It has printed nothing.":"It has printed nothing yet."),
-cV=[b6&&u.length&&`${ay.length} of ${count(u.length,"line")}`,m.left&&"the beginning is only in %accel_logs",ay.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
+b7=aF.search.trim().toLowerCase(),
+ay=b7?u.filter(({text:q})=>q.toLowerCase().includes(b7)):u,
+dP=m.note||(b7&&u.length?"No line has this text.":m.over?"It has printed nothing.":"It has printed nothing yet."),
+cV=[b7&&u.length&&`${ay.length} of ${count(u.length,"line")}`,m.left&&"the beginning is only in %accel_logs",ay.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
 return h("div",{key:"printed"},cV.length>0&&h("p",{class:"quiet",role:"status"},cV.join(" · ")),ay.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},ay.slice(-MOST_LINES).map(({text:q,err:aZ},x)=>h("span",{key:`l${x}`,class:aZ?"err":null},`${q}\n`))):h("p",{class:"quiet"},dP))}
 function followLog(i,a){const A=a.log?.follow&&i.querySelector(".printed");
 if(A)A.scrollTop=A.scrollHeight}
@@ -468,8 +468,8 @@ return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:dr
 const LEAST_PAUSE_MS=250,
 LATE_MS=10_000,
 MINUTES_TOLD=3;
-function questionOf(a,c,k){const{engine:cd,pid:bq}=c.runtime;
-const a7=`${cd} ${bq??""} ${c.nodes?.[0]?.node_id??""}`;
+function questionOf(a,c,k){const{engine:ce,pid:bq}=c.runtime;
+const a7=`${ce} ${bq??""} ${c.nodes?.[0]?.node_id??""}`;
 if(a.only)return rowsQuestion(a,c);
 const r=a.details?a.tab:"devices";
 if(r==="runs")return rowsQuestion(a,c);
@@ -500,8 +500,8 @@ if(!["readings","task_log","rows"].includes(aU.ask)&&!c?.past)return void dK();
 const place=placeOf(aU),
 m=a.past[place],
 R=m?.key===aU.key&&m.start===aU.start,
-b8=Math.max(R?m.due:0,T+LEAST_PAUSE_MS)-Date.now();
-if(b8>0)return void(aE=setTimeout(aG,b8));
+b9=Math.max(R?m.due:0,T+LEAST_PAUSE_MS)-Date.now();
+if(b9>0)return void(aE=setTimeout(aG,b9));
 T=Date.now();
 const n=R||aU.ask==="runs"?(m?.data??null):null;
 a.past[place]={key:aU.key,start:aU.start,due:T+LATE_MS,data:n};
@@ -519,7 +519,7 @@ clearTimeout(aE)};
 return{look:aG,heard:bl,end:ah}}
 const GROUPS=8;
 function heldWords({heldBy,devicesFree:cG,devicesTaken:bz,ended:al}){if(al)return[];
-const a2=heldBy.slice(0,GROUPS).map(({name:g,number:l,colour:ax},t)=>[t>0&&", ",h("span",{key:g,class:"nowrap"},h("span",{class:`swatch c${ax}`,"aria-hidden":"true"}),` ${g}${l>1?` × ${l}`:""}`)]).flat(),
+const a2=heldBy.slice(0,GROUPS).map(({name:g,number:l,colour:ax},t)=>[t>0&&", ",h("span",{key:g},h("span",{class:`swatch c${ax}`,"aria-hidden":"true"}),` ${g}${l>1?` × ${l}`:""}`)]).flat(),
 more=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`,
 az=[cG&&`${cG} free`,bz&&`${bz} taken by others`].filter(Boolean).map(H=>` · ${H}`).join("");
 return[a2.length?"Held by ":"Nobody holds one",...a2,more,az]}
@@ -530,7 +530,7 @@ const PALETTE={hues:[["#1575c3","#207cca","#056ebb"],["#99612a","#a06731","#a76e
 const HUES=PALETTE.hues.length,
 SHADES=PALETTE.hues[0].length;
 function numberOf(q){let bY=2166136261;
-for(let ce=0;ce<q.length;ce++)bY=Math.imul(bY^q.charCodeAt(ce),16777619);
+for(let cf=0;cf<q.length;cf++)bY=Math.imul(bY^q.charCodeAt(cf),16777619);
 return(bY^(bY>>>15))>>>0}
 function colourOf(c,aV,B){const dE=c.hues?.[aV]??numberOf(aV)%HUES;
 return dE*SHADES+(B?numberOf(B)%SHADES:0)}
@@ -554,9 +554,9 @@ if(!q)return true;
 return[row.name,taskName(row.name),row.task_id,row.cell,whyOf(row,c),deviceWords(row.device_ids)].some(D=>(D??"").toLowerCase().includes(q))}
 function cellOf(row,c){return row.cell?cellWords(c,{job:row.job,cell:row.cell.split(" ")[0]}):""}
 function cellsOf(c){const l=cell=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0),
-b3=cell=>(cell.startsWith("[")?0:1),
+b4=cell=>(cell.startsWith("[")?0:1),
 dk=new Set((c.tasks??[]).map(row=>cellOf(row,c)).filter(Boolean));
-return[...dk].sort((O,J)=>b3(O)-b3(J)||l(O)-l(J))}
+return[...dk].sort((O,J)=>b4(O)-b4(J)||l(O)-l(J))}
 function whyOf(row,c){return row.reason==null?(row.why??""):(c.reasons?.[row.reason]??"")}
 function withoutSubject(aX,row){const g=plain(row.name).replace(/\.__init__$/,""),
 cell=plain(row.cell);
@@ -596,12 +596,12 @@ const bN=[...W].sort(dn);
 if(!$)return bN;
 const z=new Map($.map((B,x)=>[B,x]));
 return bN.sort((O,J)=>(z.get(O.id)??$.length)-(z.get(J.id)??$.length))}
-function grouped(W,aH){const ca=new Map();
-for(const d of W){const R=ca.get(d.subject);
+function grouped(W,aH){const cb=new Map();
+for(const d of W){const R=cb.get(d.subject);
 if(R)R.push(d);
-else ca.set(d.subject,[d])}
+else cb.set(d.subject,[d])}
 const rows=[];
-for(const d of W){const R=ca.get(d.subject)??[];
+for(const d of W){const R=cb.get(d.subject)??[];
 if(R.length<=MOST_OF_ONE)rows.push({task:d,inGroup:false});
 else if(R[0]===d)rows.push(...groupRows(R,aH.has(d.subject)))}
 return rows}
@@ -656,12 +656,12 @@ return h("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call make
 function waits({task:d,number:l},az){const aX=d.why||d.asks;
 return[h("span",{class:"has",title:aX},h("span",{class:"sign","aria-hidden":"true"},"◌ "),l>1&&`× ${l} `,nameOf(d.name),` waits ${d.age}: `,h("span",{class:"quiet"},aX)),az>0&&button(`and ${az} more`,{"data-act":"tab","data-tab":"waiting"})]}
 const HEIGHT=16;
-function shape(au,dx=false){const b5=au.map((aS,t)=>(aS==null?null:`${t} ${Math.round(10*(HEIGHT-1-aS*(HEIGHT-2)))/10}`));
+function shape(au,dx=false){const b6=au.map((aS,t)=>(aS==null?null:`${t} ${Math.round(10*(HEIGHT-1-aS*(HEIGHT-2)))/10}`));
 let co="",
 aQ=-1;
-b5.forEach((b4,t)=>{if(b4!=null)co+=(b5[t-1]==null?"M":"L")+b4;
-if(b4!=null&&b5[t-1]==null)aQ=t;
-if(b4!=null&&b5[t+1]==null&&dx)co+=`L${t} ${HEIGHT}L${aQ} ${HEIGHT}Z`});
+b6.forEach((b5,t)=>{if(b5!=null)co+=(b6[t-1]==null?"M":"L")+b5;
+if(b5!=null&&b6[t-1]==null)aQ=t;
+if(b5!=null&&b6[t+1]==null&&dx)co+=`L${t} ${HEIGHT}L${aQ} ${HEIGHT}Z`});
 return co}
 function spark(aa,br={}){const d6=Math.max(2,...aa.map(({levels:au})=>au.length));
 return h("svg",{class:"spark",viewBox:`0 0 ${d6-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...br},aa.map(({levels:au,kind:v})=>[v==="area"&&h("path",{key:"under",class:"under",d:shape(au,true)}),h("path",{key:v,class:v,d:shape(au)})]).flat())}
@@ -669,11 +669,11 @@ function between(au){const m=(au??[]).filter(aS=>aS!=null),
 aT=aS=>`${Math.round(100*aS)} %`;
 return m.length>1?`between ${aT(Math.min(...m))} and ${aT(Math.max(...m))} in the last two minutes`:""}
 const GAP_PX=4;
-function drawTiles(b,a){const{devices:Z,devicesBefore:cc,deviceTotal:ap}=b;
+function drawTiles(b,a){const{devices:Z,devicesBefore:cd,deviceTotal:ap}=b;
 const inSight=Z.length<ap?a.tiles??{row:40,columns:20}:null;
 const aa=l=>Math.ceil(l/(inSight?.columns??1))*(inSight?.row??0),
 cQ=Z.some(f=>f.lines),
-list=h("ul",{class:cQ?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",aa(cc)),Z.map((f,x)=>knownTile(f,inSight?cc+x+1:0,ap,a)),emptyLines("below",aa(ap)-aa(cc+Z.length)));
+list=h("ul",{class:cQ?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",aa(cd)),Z.map((f,x)=>knownTile(f,inSight?cd+x+1:0,ap,a)),emptyLines("below",aa(ap)-aa(cd+Z.length)));
 return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${ap} devices`},list):list,h("p",{class:"quiet small",key:"holders"},heldWords(b),cQ&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(Z.find(f=>f.key===a.hover.bar),a))}
 function emptyLines(bS,ar){return ar>GAP_PX&&h("li",{key:bS,class:"gap","aria-hidden":"true",style:`height:${ar-GAP_PX}px`})}
 function cardOf(f,a){if(!f)return null;
@@ -701,13 +701,13 @@ if(b.deviceTotal<=MOST_ROWS)return[models(b),rows(b.devices,b,a)];
 return[models(b),drawTiles(b,a),b.chosenDevice&&rows([b.chosenDevice],b,a)]}
 function models({sameModel:d0,deviceTotal:ap,devices:Z}){if(!d0)return null;
 return h("p",{class:"quiet small models",key:"models"},`${ap} × ${Z[0].model}`)}
-function rows(Z,b,a){const b0=Z.some(f=>f.utilisation||f.memory),
+function rows(Z,b,a){const b1=Z.some(f=>f.utilisation||f.memory),
 bs=Z.some(f=>f.node),
 af=b.sameModel,
 $=!b.ended&&Z.some(f=>f.holders.length||f.reason),
-N=["Device",...(bs?["Node"]:[]),b.ended?"State":"In use",...(b0?["Load, memory, power"]:[]),...($?["Held by"]:[])];
-return table("Devices",N,Z.map(f=>row(f,{several:bs,measured:b0,said:af,held:$},b,a)))}
-function row(f,{several:bs,measured:b0,said:af,held:$},b,a){return h("tr",{key:f.key,"data-device":f.label},h("th",{scope:"row",title:f.title||null},h("span",{class:"label"},f.label),!af&&h("span",{class:"quiet small model"},f.model)),bs&&h("td",{class:"quiet"},f.node),h("td",{class:"use"},!b.ended&&useBar(f),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},f.sign),` ${f.state}`)),b0&&h("td",{class:"load",title:f.facts},meter("utilisation",f,f.utilisation),meter("memory",f,f.memory),f.power&&meter("power",f,f.power)),$&&h("td",{class:"holders"},holders(f,b,a)))}
+N=["Device",...(bs?["Node"]:[]),b.ended?"State":"In use",...(b1?["Load, memory, power"]:[]),...($?["Held by"]:[])];
+return table("Devices",N,Z.map(f=>row(f,{several:bs,measured:b1,said:af,held:$},b,a)))}
+function row(f,{several:bs,measured:b1,said:af,held:$},b,a){return h("tr",{key:f.key,"data-device":f.label},h("th",{scope:"row",title:f.title||null},h("span",{class:"label"},f.label),!af&&h("span",{class:"quiet small model"},f.model)),bs&&h("td",{class:"quiet"},f.node),h("td",{class:"use"},!b.ended&&useBar(f),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},f.sign),` ${f.state}`)),b1&&h("td",{class:"load",title:f.facts},meter("utilisation",f,f.utilisation),meter("memory",f,f.memory),f.power&&meter("power",f,f.power)),$&&h("td",{class:"holders"},holders(f,b,a)))}
 function useBar(f){const ae=f.holders.map(j=>h("span",{key:j.key,class:`part c${j.colour}`,style:`width:${100*j.fraction}%`}));
 return h("div",{class:"bar",role:"img","aria-label":`${f.label}: ${f.use}`,title:f.use},ae,!ae.length&&taken(f))}
 function meter(bh,f,I){if(!I)return h("div",{class:"measure quiet small"},`${bh} unknown`);
@@ -797,8 +797,8 @@ return cell([bO,cK.length>0&&[" ",h("span",{class:"quiet small below"},cK.join("
 function logs(d,b,a){if(d.state==="waiting"||b.ended)return null;
 return button("Log",{"data-act":"logs","data-id":d.id,"data-name":d.name,"aria-expanded":String(a.log?.id===d.id),"aria-label":`Log of ${d.name} #${d.short}`})}
 function filters(b,a){const{filter:G}=a;
-const b2=(I,L,ao)=>h("option",{key:I||"all",value:I,selected:I===ao},L);
-return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:G.state},b2("","all",G.state),STATES.map(U=>b2(U,`${U} (${b.counts[U]??0})`,G.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:G.cell},b2("","all",G.cell),b.cells.map(g=>b2(g,g,G.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:G.text,placeholder:"name, id, reason"})),(G.state||G.cell||G.text)&&!b.ended&&b.tasks.some(d=>d.cancellable)&&cancelMany("Cancel all of these","these",G,"",a),!b.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
+const b3=(I,L,ao)=>h("option",{key:I||"all",value:I,selected:I===ao},L);
+return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:G.state},b3("","all",G.state),STATES.map(U=>b3(U,`${U} (${b.counts[U]??0})`,G.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:G.cell},b3("","all",G.cell),b.cells.map(g=>b3(g,g,G.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:G.text,placeholder:"name, id, reason"})),(G.state||G.cell||G.text)&&!b.ended&&b.tasks.some(d=>d.cancellable)&&cancelMany("Cancel all of these","these",G,"",a),!b.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
 const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(b,a)=>b.pastViews?.drawTimeline(b,a)??loading(b),accounting:b=>(b.accounts?b.pastViews?.drawAccounts(b):null)??loading(b),alerts:drawAlerts,nodes:drawNodes,runs:(b,a)=>b.runs?.draw(a)??[]};
 function drawFrame(b,a){const by=a.details?[tabs(b,a),panel(b,a)]:a.listed?drawListed(b,a):drawCard(b,a);
 return[header(b,a),...by,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
@@ -825,10 +825,10 @@ bD=new Map();
 for(const row of rows){if(!row.parent){bD.set(row,`${plain(row.resource)} ${short(row.id)}`);
 continue}
 const y=`${v(row)}/${row.parent}`,
-cb=cC.get(y)??{number:firstFree(v(row),taken),instances:0};
-cC.set(y,cb);
+cc=cC.get(y)??{number:firstFree(v(row),taken),instances:0};
+cC.set(y,cc);
 const dV=row.profile?` (${plain(row.profile)})`:"";
-bD.set(row,`${plain(row.resource)} ${cb.number} · MIG ${cb.instances++}${dV}`)}
+bD.set(row,`${plain(row.resource)} ${cc.number} · MIG ${cc.instances++}${dV}`)}
 return bD}
 function firstFree(v,taken){let l=0;
 while(taken.has(`${v}/${l}`))l+=1;
@@ -893,10 +893,10 @@ if(row.metrics?.temperature_celsius!=null)ae.push(`${Math.round(row.metrics.temp
 if(row.metrics?.power_watts!=null)ae.push(`${Math.round(row.metrics.power_watts)} W`);
 return ae.join(" · ")}
 function afterEnd(c){const{shared:bt}=c.runtime;
-const cf=a=>(ENDED.has(a)?a:"ENDED_WITH_IT"),
-W=(c.tasks??[]).map(row=>({...row,state:cf(row.state),reason:ENDED.has(row.state)?row.reason:null})),
+const cg=a=>(ENDED.has(a)?a:"ENDED_WITH_IT"),
+W=(c.tasks??[]).map(row=>({...row,state:cg(row.state),reason:ENDED.has(row.state)?row.reason:null})),
 K={};
-for(const[a,l]of Object.entries(c.counts??{}))K[cf(a)]=(K[cf(a)]??0)+l;
+for(const[a,l]of Object.entries(c.counts??{}))K[cg(a)]=(K[cg(a)]??0)+l;
 if(bt)delete K.ENDED_WITH_IT;
 return{...c,devices:(c.devices??[]).map(row=>({...row,holders:[],free_reason:"",metrics:null,over:true})),tasks:bt?W.filter(row=>ENDED.has(row.state)):W,counts:K,actors:(c.actors??[]).map(row=>({...row,state:"DEAD",pending_calls:0})),actor_counts:{}}}
 const ALERTS={infeasible:"Can never start",leak:"Memory leak"};
@@ -913,9 +913,9 @@ return{title:titleOf(c),ended:al,endedAt:al&&`${ai.lost?"This was known":ai.runt
 function tasksOf(c,C,k){const ay=C.found,
 rows=ay?{...c,tasks:ay.tasks,reasons:ay.reasons}:c;
 return ordered(taskViews(rows,ay?NO_FILTER:C.filter,k),C.sort??BY_STATE,C.held??null)}
-function titleOf(c){const{engine:cd,version:ef,pid:bq,shared:bt}=c.runtime;
+function titleOf(c){const{engine:ce,version:ef,pid:bq,shared:bt}=c.runtime;
 const cA=(c.nodes??[]).filter(e=>e.alive!==false).length;
-return["nbaccel "+plain(ef),`${plain(cd)} engine`,cA>1?count(cA,"node"):"",bq?`head pid ${bq}`:"",bt?"shared by several notebooks":""].filter(Boolean)}
+return["nbaccel "+plain(ef),`${plain(ce)} engine`,cA>1?count(cA,"node"):"",bq?`head pid ${bq}`:"",bt?"shared by several notebooks":""].filter(Boolean)}
 function busyOf(c){const bc=new Map(),
 bb=goneNodes(c);
 for(const row of c.devices??[]){if(row.offered===false||bb.has(row.node_id??""))continue;
@@ -976,7 +976,7 @@ font-variant-numeric:tabular-nums}
 & .small{font-size:.92em}
 & .nowrap,& .short{white-space:nowrap}
 & .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-& p{margin:6px 0}
+& p{margin:6px 0;overflow-wrap:anywhere}
 & .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
 & .aside{margin-left:auto}
 & .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0}
@@ -1069,7 +1069,7 @@ outline:1px solid var(--edge);outline-offset:-1px}
 & .tile .spark{height:14px;margin-top:4px}
 & td.number,& td.share{white-space:nowrap}
 & .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}
-& td.share .bar{display:inline-flex;width:60%;min-width:60px;max-width:220px;height:8px}
+& td.share .bar{display:inline-flex;width:clamp(60px,17cqw,220px);height:8px}
 & .bar.plain .part{background:var(--edge)}
 & .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}
 & .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
@@ -1248,14 +1248,14 @@ const c4=e=>{if(e.nodeType!==1)return;
 const Q=(e);
 if(Q.classList.contains(g))c3(Q);
 for(const place of Q.getElementsByClassName(g))c3(place)};
-const bG=new MutationObserver(d_=>{for(const[place,cg]of taken){if(place.isConnected)continue;
+const bG=new MutationObserver(d_=>{for(const[place,ch]of taken){if(place.isConnected)continue;
 taken.delete(place);
-cg()}
+ch()}
 for(const bJ of d_)for(const e of bJ.addedNodes)if(e.isConnected)c4(e)});
 bG.observe(w,{childList:true,subtree:true});
 c4(w.documentElement);
 return()=>{bG.disconnect();
-for(const cg of taken.values())cg()}}
+for(const ch of taken.values())ch()}}
 function cover(place,ba){const c$=([...place.children]),
 a0=place.ownerDocument.createElement("div");
 for(const D of c$)D.style.display="none";
@@ -1282,7 +1282,7 @@ return r}}
 const OF="nbaccel-of-";
 function sourceOf(F){let q="",
 cm=null,
-ch=false,
+b0=false,
 cv=()=>{};
 const bd=runsOf(F,()=>cv()),
 bo=pastOf(F,()=>cv());
@@ -1290,7 +1290,7 @@ return{snapshot(){const k=F.get("snapshot");
 if(k!==q){q=k;
 cm=k?unpacked(JSON.parse(k)):null}
 const ab=cm&&{...cm,runs:bd(),past:bo()};
-return ch&&ab?{...ab,ended:true,lost:ch}:ab},subscribe(ad){const c8=()=>{ch=true;
+return b0&&ab?{...ab,ended:true,lost:b0}:ab},subscribe(ad){const c8=()=>{b0=true;
 ad()};
 cv=ad;
 F.on("change:snapshot",ad);
@@ -1301,7 +1301,7 @@ return()=>{F.off("change:snapshot",ad);
 F.off("change:runs",ad);
 F.off("change:past_code",ad);
 F.off("comm_live_update",c8)}},listen(bl){F.on("msg:custom",bl);
-return()=>F.off("msg:custom",bl)},send:E=>F.send(E),retries:true}}
+return()=>F.off("msg:custom",bl)},send:E=>b0||F.send(E),retries:true}}
 function render({model:F,el:dt}){return mount(dt,sourceOf(F),{state:newState(Boolean(F.get("details")))})}
 function initialize({model:F}){const c1=new WeakMap();
 return takePlaces(document,F.get("place"),place=>{const a=c1.get(place)??newState(place.classList.contains("nbaccel-details"));

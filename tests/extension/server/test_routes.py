@@ -74,6 +74,7 @@ async def test_who_may_only_look_cannot_cancel(
     assert [asked["ask"] for asked in head.asked] == ["tasks"]
 
 
+@pytest.mark.parametrize("jp_base_url", ["/a%40b/", "/user/ana.b%40c/"])  # the second one as JupyterHub gives them
 async def test_a_login_by_cookie_needs_the_xsrf_token_to_change_something(
     jp_fetch: Fetch, jp_serverapp: Any, head: FakeHead
 ) -> None:

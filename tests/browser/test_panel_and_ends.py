@@ -1,0 +1,147 @@
+"""What the panel says when a head is killed, its pages after that, and what it shows of a head that notebooks share."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.browser.test_panel import START, assert_accessible, holders, holding
+
+JOIN = '%load_ext nbaccel\nimport nbaccel\nnbaccel.init("auto")'
+SLEEP = """
+import time
+
+@nbaccel.remote(num_cpus=0)
+def NAME():
+    time.sleep(3600)
+
+refs = [NAME.remote() for _ in range(2)]
+"""
+
+
+def kill_head(page: Any) -> None:
+    """Kill the head of a notebook."""
+    files = [json.loads(file.read_text()) for file in Path(page.server.runtime).glob("nbaccel-*.json")]
+    [pid] = [record["pid"] for record in files if page.name in record["title"]]
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_the_end_of_a_killed_head_is_told_and_the_cell_that_starts_another_is_found(opened: Callable[..., Any]) -> None:
+    page = opened(START, holding("solo"), panel=True).run_all()
+    panel = page.open_panel()
+    runtime = panel.locator(".nbaccel-runtime", has_text=page.name)
+    page.until(lambda: holders(runtime) == ["solo"])
+    runtime.get_by_role("button", name=f"Timeline of {page.name}").click()
+    timeline = page.page.locator(".nbaccel-page")
+    timeline.get_by_text("GPU 1").first.wait_for()
+    page.until(lambda: page.layout_has("nbaccel-timeline"))
+    kill_head(page)
+    runtime.wait_for(state="detached")
+    panel.get_by_role("status").get_by_text(f"nbaccel of {page.name} has ended.").wait_for()
+    assert not panel.locator(".attention").count(), "its file needs no warning"
+    timeline.get_by_text("GPU 1").first.wait_for()  # its last picture stays
+
+    page.page.locator(".lm-TabBar-tab", has_text=page.name).first.click()
+    panel.get_by_text(f"{page.name} does not use nbaccel any more.").wait_for()
+    panel.get_by_role("button", name="Go to %accel_init").click()
+    panel.get_by_role("status").get_by_text("Run it to start nbaccel").wait_for()
+    active = page.page.locator(".jp-Notebook .jp-mod-active").first
+    page.until(lambda: "%accel_init" in active.inner_text())
+    assert page.page.locator(".jp-CodeCell", has_text="%accel_init").count() == 1
+
+    page.page.reload()
+    timeline.get_by_text(f"nbaccel of {page.name} has ended.").wait_for()
+    assert not timeline.get_by_text("Waiting for the first snapshot").is_visible(), "none will come"
+    assert not page.refused
+
+
+def test_of_a_shared_head_a_notebook_sees_its_own_tasks_alone_if_it_likes(opened: Callable[..., Any]) -> None:
+    page = opened(JOIN, SLEEP.replace("NAME", "ours"), panel=True)
+    panel = page.open_panel()
+    panel.get_by_role("button", name="Start a shared head").click()
+    head = panel.locator(".nbaccel-runtime", has_text="nbaccel start --head")
+    head.get_by_text("shared").first.wait_for()
+    page.run_all()
+    opened(JOIN, SLEEP.replace("NAME", "theirs"), panel=True).run_all()
+    head.get_by_text("4 running").wait_for()
+    head.get_by_role("button", name="Details").click()
+    head.get_by_role("tab", name="Tasks").click()
+    rows = head.locator("tr[data-task]")
+    page.until(lambda: [sum(name in row for row in rows.all_inner_texts()) for name in ("ours", "theirs")] == [2, 2])
+
+    panel.get_by_role("button", name="Only my notebook").click()
+    head.get_by_text("2 running").wait_for()
+    page.until(lambda: rows.count() == 2 and all("ours" in row for row in rows.all_inner_texts()))
+    panel.get_by_role("button", name="Only my notebook").click()
+    head.get_by_text("4 running").wait_for()
+    head.get_by_role("button", name="Shut down nbaccel start --head").click()
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
+    head.wait_for(state="detached")
+    assert not page.refused
+
+
+def test_the_timelines_page_looks_closer_and_is_saved_as_a_chrome_trace(
+    opened: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = opened(START, holding("once", "again"), panel=True).run_all()
+    runtime = page.open_panel().locator(".nbaccel-runtime", has_text=page.name)
+    runtime.get_by_role("button", name=f"Timeline of {page.name}").click()
+    timeline = page.page.locator(".nbaccel-page")
+    timeline.get_by_text("GPU 1").first.wait_for()
+    with page.page.expect_download() as download:
+        timeline.get_by_role("button", name="Save as Chrome trace").click()
+    download.value.save_as(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())
+    assert {event["tid"] for event in events if event["pid"] == "devices"} == {"GPU 0", "GPU 1"}
+
+    box = timeline.locator("svg.timeline").last.bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 10)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 10, steps=4)
+    page.page.mouse.up()
+    follow = timeline.get_by_role("button", name="Follow")
+    follow.click()  # it is there once the brush looks closer
+    follow.wait_for(state="detached")
+    assert not page.refused
+
+
+CATALOGUE = {
+    "": {"domain": "nbaccel_lab", "language": "de", "plural_forms": "nplurals=2; plural=(n != 1);"},
+    "Show Accelerators": ["Beschleuniger zeigen"],
+    "Only my notebook": ["Nur mein Notebook"],
+    "%1 does not use nbaccel yet.": ["%1 nutzt nbaccel noch nicht."],
+}
+
+
+def test_commands_and_the_panel_speak_the_language_of_a_language_pack(opened: Callable[..., Any]) -> None:
+    page = opened("", panel=True)
+    answer = json.dumps({"data": {"nbaccel_lab": CATALOGUE}, "message": ""})
+    page.page.route("**/api/translations/**", lambda route: route.fulfill(body=answer, content_type="application/json"))
+    page.page.reload()
+    panel = page.open_panel("Beschleuniger zeigen")
+    panel.get_by_role("button", name="Nur mein Notebook").wait_for()
+    panel.get_by_text(f"{page.name} nutzt nbaccel noch nicht.").wait_for()
+    assert not page.refused
+
+
+def test_the_servers_own_page_is_accessible_in_both_themes_and_falls_silent_where_nobody_sees_it(
+    opened: Callable[..., Any],
+) -> None:
+    page = opened(START, holding("first", "second", "third"), panel=True).run_all()
+    page.output("they are submitted")
+    page.page.goto(page.server.url("nbaccel/"))
+    page.until(lambda: sorted(page.holders().values()) == ["first", "second"])
+    for scheme in ("light", "dark"):
+        page.page.emulate_media(color_scheme=scheme)
+        assert_accessible(page, "html")
+    page.show("hidden")
+    sent = page.until_quiet(lambda: page.watched, 1.5)
+    page.file("first.may_end").touch()
+    page.until(lambda: page.file("third.pid").exists())  # the freed device went to it, and a shown page would hear
+    assert page.until_quiet(lambda: page.watched, 1.5) == sent
+    page.show("visible")
+    page.until(lambda: sorted(page.holders().values()) == ["second", "third"])

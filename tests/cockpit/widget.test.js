@@ -1,0 +1,37 @@
+// The cockpit as a widget of a kernel's.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { sourceOf } from "../../nbaccel/notebook/cockpit/widget.js";
+
+/** What anywidget gives, of a kernel that may end. */
+function model() {
+  const listeners = new Map();
+  const sent = [];
+  let isOpen = true;
+  return {
+    sent,
+    get: () => "",
+    on: (name, listener) => listeners.set(name, listener),
+    off: (name) => listeners.delete(name),
+    send(message) {
+      if (!isOpen) throw new Error("Cannot send");
+      sent.push(message);
+    },
+    end() {
+      isOpen = false;
+      listeners.get("comm_live_update")?.();
+    },
+  };
+}
+
+test("a view whose kernel has ended says nothing to it", () => {
+  const kernel = model();
+  const source = sourceOf(kernel);
+  source.subscribe(() => undefined);
+  source.send({ say: "visible" });
+  kernel.end();
+  source.send({ say: "hidden" });
+  assert.deepEqual(kernel.sent, [{ say: "visible" }]);
+});
