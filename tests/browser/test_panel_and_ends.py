@@ -1,4 +1,4 @@
-"""What the panel says when a head is killed, its pages after that, and what it shows of a head that notebooks share."""
+"""The panel when a head is killed, with a head that notebooks share, in Notebook 7 and in another language; its pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.browser.test_panel import START, assert_accessible, holders, holding
+from tests.browser.test_panel import SPIN, START, assert_accessible, holders, holding
+from tests.rig import is_alive
 
 JOIN = '%load_ext nbaccel\nimport nbaccel\nnbaccel.init("auto")'
 SLEEP = """
@@ -81,6 +82,38 @@ def test_of_a_shared_head_a_notebook_sees_its_own_tasks_alone_if_it_likes(opened
     head.get_by_role("button", name="Shut down nbaccel start --head").click()
     page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
     head.wait_for(state="detached")
+    assert not page.refused
+
+
+def test_in_notebook_7_a_busy_kernels_task_is_cancelled_its_cell_found_and_another_runtime_ended(
+    opened: Callable[..., Any],
+) -> None:
+    other = opened(START, holding("left"), classic=True, panel=True).run_all()
+    page = opened(START, holding("one", "two", "three"), SPIN, classic=True, panel=True).run_all()
+    panel = page.open_panel()
+    ours = panel.locator(".nbaccel-runtime", has_text=page.name)
+    theirs = panel.locator(".nbaccel-runtime", has_text=other.name)
+    page.until(lambda: holders(ours) == ["one", "two"] and holders(theirs) == ["left"])
+    page.file("spin.may_begin").touch()
+    page.until(lambda: page.file("spin.has_begun").exists())
+    ours.get_by_role("button", name="Cancel one").click()
+    page.until(lambda: "three" in holders(ours))
+    assert page.is_busy, "the cell itself goes on"
+
+    ours.get_by_role("button", name="Details").click()
+    ours.get_by_role("tab", name="Tasks").click()
+    ours.locator("tr[data-task]", has_text="three").get_by_role("button", name="[2]").click()
+    active = page.page.locator(".jp-Notebook .jp-mod-active").first
+    page.until(lambda: "they are" in active.inner_text())
+
+    ours.get_by_role("button", name=f"Timeline of {page.name}").click()
+    assert page.page.locator(".nbaccel-page").bounding_box()["height"] > 300, "there is room for it below the notebook"
+    assert panel.bounding_box()["width"] >= 320
+    pid = int(page.file("left.pid").read_text())
+    theirs.get_by_role("button", name=f"Shut down {other.name}").click()
+    page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
+    theirs.wait_for(state="detached")
+    page.until(lambda: not is_alive(pid))
     assert not page.refused
 
 

@@ -62,6 +62,7 @@ result = trainer.fit()
 """
 GIB = 1 << 30
 MODEL = "NVIDIA H100 80GB HBM3"
+WHY = "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('td.why').textContent])"
 # What sticks out of the panel to the right, or is wider than its box and cannot be scrolled.
 STICKS_OUT = """panel => {
     const right = panel.getBoundingClientRect().right + 0.5;
@@ -133,6 +134,12 @@ def test_a_crowded_panel_holds_all_that_is_in_it(
     for tab in ours.get_by_role("tab").all():
         tab.click()
         assert not panel.evaluate(STICKS_OUT), tab.inner_text()
+    ours.get_by_role("tab", name="Waiting").click()
+    why = dict(ours.locator("tr:has(td.why)").evaluate_all(WHY))
+    assert "GPUs" in why[LONG] and why["too_big"] == "never: see Alerts"
+    ours.get_by_role("tab", name="Runs").click()
+    ours.get_by_role("button", name="Stop mnist").first.click()
+    ours.get_by_text("stopping").first.wait_for()
     panel.get_by_role("button", name=f"Go to {other.name}").click()
     theirs.get_by_text("this notebook").wait_for()
     page.file("run.may_end").touch()

@@ -66,6 +66,9 @@ def test_accounting_says_who_used_the_devices(loose: Callable[..., LoosePage]) -
     )
 
 
+TOPS = "row => [...row.children].map(cell => Math.round(cell.getBoundingClientRect().top / 10))"
+
+
 def test_a_devices_share_and_its_idle_time_stand_on_one_line_of_a_narrow_page(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(2, 2), viewport={"width": 450, "height": 700})
     page.root.get_by_role("tab", name="Accounting").click()
@@ -77,6 +80,8 @@ def test_a_devices_share_and_its_idle_time_stand_on_one_line_of_a_narrow_page(lo
     bar, words = share.locator(".bar"), share.get_by_text("idle")
     assert words.evaluate("words => words.getClientRects().length") == 1
     assert abs(bar.bounding_box()["y"] - words.bounding_box()["y"]) < 12
+    tops = page.root.get_by_role("region", name="By function").locator("tbody tr").first.evaluate(TOPS)
+    assert tops[0] < tops[1] == tops[2] == tops[3], "the numbers stand below the name"
 
 
 def runs(lanes: int, now: float) -> dict[str, Any]:

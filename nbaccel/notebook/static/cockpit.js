@@ -1131,6 +1131,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}
 & tbody tr td{overflow-wrap:anywhere}
 & td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
+& .accounts th[scope=row]{flex-basis:100%!important}
 & tr.gap{padding:0;border:0!important}}
 @container (max-width:340px){& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1 1 calc(100% - 90px)}
 & .first>:not(strong),& .top>.chip{order:1}}
