@@ -1,4 +1,4 @@
-"""The panel when a head is killed, with a head that notebooks share, in Notebook 7 and in another language; its pages."""
+"""The panel when a head is killed, with a shared head, in Notebook 7 and in another language; its pages."""
 
 from __future__ import annotations
 
