@@ -83,7 +83,8 @@ class TaskReturned(msgspec.Struct):
 
     `retry`: it raised one of its retry_exceptions and the head wants it again. `fall_back`: it raised this, which its
     next choice is to answer. `retire`: why the process must end before anybody gets its devices. `cancelled`: it failed
-    because it was asked to stop. `loaded`: its process has imported modules of the user's.
+    because it was asked to stop. `loaded`: its process has imported modules of the user's. `took_s`: how long it ran by
+    its worker's clock, if that is known.
     """
 
     worker_id: bytes
@@ -94,6 +95,7 @@ class TaskReturned(msgspec.Struct):
     retire: str = ""
     cancelled: bool = False
     loaded: bool = False
+    took_s: float | None = None
 
 
 class CallsEnded(msgspec.Struct):

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 SHORT_S = 0.001  # a function whose calls take less on average is sent ahead
 LONG_S = 0.005  # a worker whose task runs longer gives back tasks sent ahead
 LEARNING = 0.25  # weight of the newest duration in the average
-MAX_WINDOW = 16
+MAX_WINDOW = 16  # tasks that a worker holds; more, up to so many, if all of them take less than AHEAD_S
+MAX_SHORT_WINDOW = 64
+AHEAD_S = MAX_WINDOW * SHORT_S
 MAX_FUNCTIONS = 10_000
 MAX_FAILED_STARTS = 3
 RECALL_WORTH_S = 0.0005  # fewer seconds of work than this are done before a recalled task could run elsewhere
@@ -66,7 +68,10 @@ class Loans:
         worker.used = True
         worker.loaded = worker.loaded or event.loaded
         started_at = record.started_at
-        average = self._learn(task.terms.function_key, now - started_at if started_at is not None else 0.0)
+        took_s = event.took_s
+        if took_s is None:
+            took_s = now - started_at if started_at is not None else 0.0
+        average = self._learn(task.terms.function_key, took_s)
         self._conclude(record, event, now)
         if event.retire:
             self._dispatcher.retire(worker, event.retire, now)
@@ -132,8 +137,7 @@ class Loans:
         if queue:
             self._next(worker, queue[0], now)
         if average < SHORT_S:
-            if worker.window < MAX_WINDOW:
-                worker.window *= 2
+            worker.window = min(worker.window * 2, _most_ahead(average))
             if shape is not None and shape.size and not worker.recalled and self._may_go_on(worker, shape, done):
                 self._send_ahead(worker, shape, now)
         else:
@@ -355,6 +359,13 @@ class Loans:
             return
         message = f"{record.task.name} found no worker: {MAX_FAILED_STARTS} ended while starting, the last {why}."
         self._tasks.fail(record, Failure.WORKER_CRASHED, message, now)
+
+
+def _most_ahead(average: float) -> int:
+    """So many tasks of this average are held by one worker at most."""
+    if average * MAX_SHORT_WINDOW <= AHEAD_S:
+        return MAX_SHORT_WINDOW
+    return max(MAX_WINDOW, int(AHEAD_S / average))
 
 
 def _waits_only_for(ask: PlaceableChoice, place: Place, names: set[str]) -> bool:

@@ -167,6 +167,27 @@ def test_short_tasks_are_sent_ahead() -> None:
     assert 1 < len(worker.queue) <= 16
 
 
+@pytest.mark.parametrize(("took_s", "most"), [(0.00002, 64), (0.0004, 40), (0.0009, 17)])
+def test_as_many_are_sent_ahead_as_take_little_time_together(took_s: float, most: int) -> None:
+    w = world(1)
+    tasks = [w.submit("short") for _ in range(300)]
+    w.ready()
+    for task in tasks[:40]:
+        w.returns(task, took_s=took_s)
+    queues = [worker.queue for worker in w.workers.values() if worker.queue]
+    assert max(map(len, queues)) == most
+
+
+def test_an_answer_that_comes_late_does_not_make_a_short_task_long() -> None:
+    """On a busy machine it lies in the connection for longer than the task took."""
+    w = world(1)
+    tasks = [w.submit("short") for _ in range(60)]
+    w.ready()
+    for task in tasks[:4]:
+        w.returns(task, after_s=0.004, took_s=0.0001)
+    assert len(w.worker_of(tasks[4]).queue) > 4
+
+
 def test_long_tasks_are_not_sent_ahead() -> None:
     w = world(1)
     tasks = [w.submit("long") for _ in range(10)]

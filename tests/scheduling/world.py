@@ -169,7 +169,7 @@ class World:
                 worker.state = "ready"
                 self.tell(ev.WorkerReady(worker.worker_id, 1000 + int(worker.worker_id[1:])))
 
-    def returns(self, task: Task, after_s: float = 0.0, **how: bool) -> list[do.Command]:
+    def returns(self, task: Task, after_s: float = 0.0, **how: Any) -> list[do.Command]:
         worker = self.worker_of(task)
         if task.task_id in worker.calls:
             del worker.calls[task.task_id]

@@ -126,7 +126,11 @@ class Returns:
         record = self._scheduler.task_record(message.task_id)
         again = message.retry and record is not None and record.task.retries_left != 0
         cancelled = message.failed and message.note == "cancelled"
-        how = (message.failed, again, fall_back, retire, cancelled, message.loaded)
+        times = message.times
+        took_s = (
+            max(times[-1] - times[0], 0.0) if times else None
+        )  # our own clock knows how long its answer lay here, too
+        how = (message.failed, again, fall_back, retire, cancelled, message.loaded, took_s)
         self._tell(TaskReturned(worker.worker_id, message.task_id, *how))
 
     def _progress(self, peer: Peer, message: wire.Progress) -> None:
