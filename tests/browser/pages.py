@@ -310,11 +310,19 @@ class NotebookPage:
         frames = [frame if isinstance(frame, bytes) else frame.encode() for at, frame in self.frames if at >= since]
         return sum(mark in frame or spaced in frame for frame in frames)
 
-    def screenshot(self, name: str, what: Any) -> None:
-        """A screenshot, if the docs show it and NBACCEL_SCREENSHOTS=1 asks for new ones."""
+    def screenshot(self, name: str, what: Any, down_to: Any = None) -> None:
+        """A screenshot, if the docs show it and NBACCEL_SCREENSHOTS=1 asks for new ones.
+
+        It ends a little below `down_to`, where nothing follows.
+        """
         if os.environ.get("NBACCEL_SCREENSHOTS") and any(f"images/{name}.png" in page.read_text() for page in PAGES):
             SCREENSHOTS.mkdir(exist_ok=True)
-            what.screenshot(path=str(SCREENSHOTS / f"{name}.png"))
+            path = str(SCREENSHOTS / f"{name}.png")
+            if down_to is None:
+                what.screenshot(path=path)
+                return
+            box, last = what.bounding_box(), down_to.bounding_box()
+            self.page.screenshot(path=path, clip={**box, "height": last["y"] + last["height"] + 8 - box["y"]})
 
     def file(self, name: str) -> Path:
         return self.server.folder / name

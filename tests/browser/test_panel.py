@@ -61,7 +61,7 @@ def test_the_panel_and_the_widget_act_on_a_kernel_that_takes_no_message(opened: 
     page.cockpit_in_notebook().get_by_role("button", name="Details").click()
     of_widget = page.cockpit_in_notebook().get_by_role("button", name="Cancel beta")
     of_widget.wait_for()
-    page.screenshot("panel", panel)
+    page.screenshot("panel", panel, down_to=runtime)
     page.file("spin.may_begin").touch()
     page.until(lambda: page.file("spin.has_begun").exists())
 
@@ -161,7 +161,8 @@ def test_two_kernels_are_listed_and_one_is_shut_down_with_the_keyboard_alone(ope
     badge.get_by_text("0 1", exact=True).wait_for()
     assert badge.get_attribute("aria-label") == "This cell holds GPU 0 (one), GPU 1 (two)"
     assert page.page.locator(".nbaccel-badge").count() == 1
-    page.screenshot("panel-badge", page.page)
+    notebook = page.page.locator(".jp-Notebook")
+    page.screenshot("panel-badge", notebook, down_to=notebook.locator(".jp-CodeCell").last)
     assert_accessible(page, ".nbaccel-panel", ".nbaccel-status", ".nbaccel-badge")
 
     page.tab_to("Only my notebook")
