@@ -12,7 +12,7 @@ pytest.importorskip("ray")
 from nbaccel.ray_engine.reports import snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.views.record_book import OwnRecords
-from nbaccel.views.snapshot import Runtime, Snapshot
+from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot
 
 RUNS = {"worker_id": "old", "started_at": 1.0}
 
@@ -40,3 +40,32 @@ def test_a_report_that_comes_while_rays_tables_are_read_names_no_process_that_th
     nobody: Any = None
     snapshots.Snapshots(session, nobody, reports, Submissions(), OwnRecords()).take(metrics=False)
     assert built == [{"runs": notes["runs"], "waits": {"submitted_at": 1.0}, "tried again": RUNS}]
+
+
+def test_a_device_that_is_held_for_minutes_without_being_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = DeviceRow("n", "GPU", 0, "0", "nvidia", "NVIDIA GPU", "real", holders=[Holder("train", 1.0, "a1")])
+    device.metrics = DeviceMetrics(utilisation_percent=0.0)
+    logical = DeviceRow("m", "GPU", 0, "0", "nvidia", "NVIDIA GPU", "logical", holders=[Holder("infer", 1.0, "b2")])
+    nodes = [NodeRow("n", "box"), NodeRow("m", "other")]
+    session: Any = SimpleNamespace(
+        asked_inside=lambda *asked: {"nodes": []}, head=SimpleNamespace(check=lambda: None), joined=None
+    )
+    now = [0.0]
+    monkeypatch.setattr(snapshots, "RaysFacts", lambda session: None)
+    monkeypatch.setattr(
+        snapshots,
+        "build",
+        lambda known, number: Snapshot(Runtime("ray", "0", "3"), nodes=nodes, devices=[device, logical]),
+    )
+    monkeypatch.setattr(snapshots, "time", SimpleNamespace(monotonic=lambda: now[0], time=lambda: 1.7e9))
+    nobody: Any = None
+    reports: Any = SimpleNamespace(notes={}, ended={})
+    taken = snapshots.Snapshots(session, nobody, reports, Submissions(), OwnRecords())
+    for now[0] in range(0, 301, 60):
+        assert taken.take(metrics=False).alerts == []
+        shown = taken.take(metrics=True)
+    (alert,) = shown.alerts
+    assert alert.message.startswith("GPU 0 of box has been held by train for 5 minutes without being used.")
+    assert taken.take(metrics=False).alerts == [alert], "also for those who want no measurements"
+    device.metrics = DeviceMetrics(utilisation_percent=40.0)
+    assert taken.take(metrics=True).alerts == []

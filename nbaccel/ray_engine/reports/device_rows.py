@@ -9,6 +9,7 @@ from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.ray_engine.reports.notes import DeviceSample, GroupFacts
 from nbaccel.scheduling.resources import listed
 from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, TaskRow
+from nbaccel.views.unused_devices import HeldDevice
 
 if TYPE_CHECKING:
     from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
@@ -85,6 +86,23 @@ def _row(node: NodeRow, resource: str, index: int, id: str, sample: DeviceSample
     else:
         row.name = f"logical {vendor.family}"
     return row
+
+
+def held(devices: list[DeviceRow], nodes: list[NodeRow]) -> list[HeldDevice]:
+    """The devices that are held, as they were measured; a node's agent may not have answered in time."""
+    names = {node.node_id: f" of {node.name}" for node in nodes} if len(nodes) > 1 else {}
+    return [
+        HeldDevice(
+            f"{row.node_id}/{row.resource}/{row.id}",
+            f"{row.resource} {row.id}{names.get(row.node_id, '')}",
+            row.id,
+            row.holders,
+            row.metrics.utilisation_percent if row.metrics is not None else None,
+            row.metrics is not None,
+        )
+        for row in devices
+        if row.holders
+    ]
 
 
 def type_of(node: NodeRow) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import ray
 
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import growth_rows
+from nbaccel.ray_engine.reports import device_rows, growth_rows
 from nbaccel.ray_engine.reports.cluster import RaysFacts
 from nbaccel.ray_engine.reports.growth_rows import GrowthFacts
 from nbaccel.ray_engine.reports.notes import DeviceSample, Note, RaysTables
@@ -22,6 +22,7 @@ from nbaccel.views import task_filter
 from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
+from nbaccel.views.unused_devices import UnusedDevices
 
 SMALLEST_GAP_S = 0.25
 FIRST_REPORTS_S = 3.0  # processes check every two seconds whether reports are wanted
@@ -46,6 +47,7 @@ class Snapshots:
         self._published = published
         self._growth = growth
         self._number = 0
+        self._unused = UnusedDevices()
         self._began_at = time.time()
 
     def snapshot(self) -> Snapshot:
@@ -76,6 +78,9 @@ class Snapshots:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
         drawn = build(known, self._number)
         drawn.published = self._published.rows()
+        if metrics:
+            self._unused.saw(device_rows.held(drawn.devices, drawn.nodes), time.monotonic())
+        drawn.alerts += self._unused.alerts()
         if self._growth is not None:
             growth_rows.add(drawn, self._growth())
         return drawn
