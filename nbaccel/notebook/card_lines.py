@@ -94,10 +94,7 @@ def _holder(holder: Holder, snapshot: Snapshot) -> Html:
 def _many(holders: _Holders, total: int) -> Html:
     shares = [(group.share / total, palette.colour(group.hue)) for group in holders.groups]
     shares += [(holders.taken / total, palette.WAITING)] if holders.taken else []
-    names = [
-        parts.join([parts.swatch(palette.colour(group.hue)), parts.words(group.words)])
-        for group in holders.groups[:GROUPS_SHOWN]
-    ]
+    names = [parts.key(palette.colour(group.hue), parts.words(group.words)) for group in holders.groups[:GROUPS_SHOWN]]
     said = parts.join([parts.words("Held by" if names else "Nobody holds one"), parts.join(names, ", ")])
     return parts.join([parts.bar(shares, width_px=160), parts.join([said, parts.words(holders.rest)], " · ")])
 

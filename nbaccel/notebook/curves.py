@@ -82,9 +82,7 @@ def table(title: str, series: Sequence[Series], x: str) -> Html:
 
 
 def _named(series: Series) -> Html:
-    return Html(
-        f"{parts.swatch(series.colour)} {parts.words(f'{series.name} {wording.number(series.known()[-1][1])}')}"
-    )
+    return parts.key(series.colour, parts.words(f"{series.name} {wording.number(series.known()[-1][1])}"))
 
 
 def _rows(known: Sequence[Series]) -> list[list[Html]]:

@@ -43,6 +43,7 @@ _LEFT = ' style="text-align:left"'  # without our style sheet, Jupyter aligns ce
 _CLEAR = ("State", "Devices", "In use", "Held by", "Why")  # columns whose cells need no name before them
 SHORT, SHORT_NAME = 24, 40  # characters of a cell, and of a row's head, that stay on one line
 NOTHING = Html("")
+NO_BREAK = "\u00a0"
 
 
 def words(text: str, *, quiet: bool = False, strong: bool = False, title: str = "") -> Html:
@@ -80,6 +81,12 @@ def swatch(colour: str) -> Html:
     """A spot in the colour of a function, for use beside the function's name."""
     style = f"display:inline-block;width:10px;height:10px;border-radius:3px;background:{colour}"
     return Html(f'<span class="nbaccel-swatch" aria-hidden="true" style="{style}"></span>')
+
+
+def key(colour: str, named: Html) -> Html:
+    """A spot in a colour and whose colour it is; no line ends between the two."""
+    style = "display:inline-block;max-width:100%"
+    return Html(f'<span class="nbaccel-key" style="{style}">{join([swatch(colour), named], NO_BREAK)}</span>')
 
 
 def sign(shape: str, colour: str = "") -> Html:

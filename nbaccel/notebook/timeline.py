@@ -59,7 +59,7 @@ def _names(bars: Sequence[Bar]) -> Html:
     for name, number in numbers[:MOST_NAMES]:
         colour = palette.COLOURS[HUES.of(palette.owner(runs[name][0].function))][0]
         said = parts.words(f"{name} × {number}" if number > 1 else name, title=name)
-        named.append(parts.join([parts.swatch(colour), said]))
+        named.append(parts.key(colour, said))
     return parts.paragraph(parts.join(named, " · "), kind="small")
 
 

@@ -44,6 +44,14 @@ def test_each_colour_has_its_name_at_every_level() -> None:
     for level in LEVELS.values():
         assert "train × 2 · evaluate" in Reading(level(shown)).words
     assert shown.count("nbaccel-swatch") - shown.count(".nbaccel-swatch") == 2
+    assert (
+        len(
+            re.findall(
+                r'class="nbaccel-key"[^>]*inline-block[^>]*><span class="nbaccel-swatch"[^>]*></span>\u00a0<', shown
+            )
+        )
+        == 2
+    )
 
 
 def test_runs_at_the_same_time_lie_on_tracks_of_their_own() -> None:
