@@ -46,6 +46,8 @@ cockpit = Cockpit()
 bodies = []
 for number in range({pushes}):
     snapshot.seq, snapshot.counts["FINISHED"] = number, number
+    task, device = snapshot.tasks[number % 20], snapshot.devices[number % 8]
+    task.progress, device.metrics.utilisation_percent = (number, 400), number % 100
     bodies.append(msgspec.msgpack.encode(snapshot))
 costs = []
 for body in bodies:
@@ -58,7 +60,16 @@ print(statistics.median(costs) * 1e3, len(cockpit.snapshot))
 
 def example(devices: int, tasks: int) -> Any:
     """A snapshot as the local engine draws it: every device measured and held, every task from a cell."""
-    from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+    from nbaccel.views.snapshot import (
+        DeviceMetrics,
+        DeviceRow,
+        FunctionRow,
+        Holder,
+        NodeRow,
+        Runtime,
+        Snapshot,
+        TaskRow,
+    )
 
     now = time.time()
     node = "5180ff6a4af162560e00b10be17dded949af4736cb6fddc56df75c76"
@@ -75,16 +86,22 @@ def example(devices: int, tasks: int) -> Any:
         task.cell, task.pid, task.submitted_at, task.started_at = "[12] line 14", 28000, now - 61, now - 60
         snapshot.tasks.append(task)
     snapshot.counts = {"RUNNING": tasks}
+    snapshot.functions = [FunctionRow("train", running=tasks)]
     return snapshot
 
 
 def push() -> None:
-    """A push's cost in a real kernel."""
+    """A push's cost in a real kernel: each time a task has gone on and a device's load is another one."""
+    _push(example(8, 20), "tasks of one function")
+    _push(_varied(example(8, 20)), "tasks of six functions")
+
+
+def _push(snapshot: Any, what: str) -> None:
     from jupyter_client.manager import KernelManager
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "snapshot.json")
-        path.write_bytes(example(8, 20).to_json())
+        path.write_bytes(snapshot.to_json())
         kernels = KernelManager(kernel_name="python3", transport="ipc", ip=f"{folder}/kernel")
         kernels.start_kernel(env={**os.environ, "PYTHONPATH": str(ROOT)})
         client = kernels.client()
@@ -100,7 +117,7 @@ def push() -> None:
         client.stop_channels()
         kernels.shutdown_kernel(now=True)
     cost_ms, size_bytes = "".join(said).split()[-2:]
-    print(f"push    {float(cost_ms):6.3f} ms of CPU (goal 0.3)   {size_bytes} bytes (goal 8192)")
+    print(f"push    {float(cost_ms):6.3f} ms of CPU (goal 0.3)   {size_bytes} bytes (goal 8192)   {what}")
 
 
 def size() -> None:
@@ -121,10 +138,13 @@ def size() -> None:
 
 def _varied(snapshot: Any) -> Any:
     """The same with names, cells, times and peaks as they are in a day's work."""
+    from nbaccel.views.snapshot import FunctionRow
+
     for number, task in enumerate(snapshot.tasks):
         task.name, task.cell = NAMES[number % len(NAMES)], CELLS[number % len(CELLS)]
         task.started_at += number * 0.618
         task.pid, task.peak_memory_bytes = 28000 + number, (number + 1) * 1_234_567_891
+    snapshot.functions = [FunctionRow(name, running=12, waiting=1400, failed=2, finished=346) for name in NAMES]
     for number, device in enumerate(snapshot.devices):
         device.holders[0].name, device.holders[0].cell = NAMES[number % len(NAMES)], CELLS[number % len(CELLS)]
     return snapshot

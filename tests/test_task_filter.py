@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.views.snapshot import TaskRow
+from nbaccel.views.snapshot import FunctionRow, TaskRow
 from nbaccel.views.task_filter import TaskFilter, find
 
 ROWS = [
@@ -27,6 +27,9 @@ ROWS = [
         (TaskFilter(text=" Bad "), "b"),
         (TaskFilter(text="gpu 0"), "d"),
         (TaskFilter(text="infer", states=["running"]), ""),
+        (TaskFilter(function="train"), "ba"),
+        (TaskFilter(function="other"), ""),
+        (TaskFilter(by_state=True), "abcd"),
     ],
 )
 def test_a_task_is_found_by_what_it_is(wanted: TaskFilter, names: str) -> None:
@@ -38,6 +41,18 @@ def test_a_task_is_found_by_what_it_is(wanted: TaskFilter, names: str) -> None:
 def test_a_limit_keeps_the_newest_and_counts_all() -> None:
     found = find(ROWS, TaskFilter(limit=2))
     assert [row.task_id[0] for row in found.rows] == ["d", "c"] and found.total == 4
+
+
+def test_pages_follow_each_other_in_the_order_that_is_asked_for() -> None:
+    pages = [find(ROWS, TaskFilter(limit=3, skip=skip, by_state=True)) for skip in (0, 3, 6)]
+    assert [[row.task_id[0] for row in page.rows] for page in pages] == [["a", "b", "c"], ["d"], []]
+    assert {page.total for page in pages} == {4}
+    assert [row.task_id[0] for row in find(ROWS, TaskFilter(skip=2)).rows] == ["b", "a"]
+
+
+def test_what_passes_is_counted_by_function() -> None:
+    found = find(ROWS, TaskFilter(job=1, limit=1))
+    assert found.functions == [FunctionRow("infer", waiting=1, finished=1), FunctionRow("train", running=1)]
 
 
 def test_an_actor_that_is_made_is_found_by_the_words_of_its_row() -> None:

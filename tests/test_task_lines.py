@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbaccel.views import task_lines
-from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow
 
 NOW = 1_700_000_000.0
 STATES = {"running": "RUNNING", "waiting": "PENDING_NODE_ASSIGNMENT"}
@@ -49,3 +49,26 @@ def test_the_text_table_says_how_many_a_line_stands_for(busy_snapshot: Snapshot)
     rows = [row(number, "waiting", "infer", "infer waits for 1 GPU. Busy.") for number in range(3)]
     table = task_lines.table(busy_snapshot, task_lines.ordered(rows))
     assert len(table.rows) == 1 and "infer × 3" in table.rows[0] and table.rows[0][-1] == "Busy."
+
+
+def test_a_function_with_more_tasks_than_rows_says_how_far_all_of_them_are() -> None:
+    counted = [FunctionRow("score", running=2, failed=1, finished=97), FunctionRow("load", finished=500)]
+    lines = task_lines.ordered([row(1, "running"), row(2, "failed", why="no")], functions=counted)
+    assert [line.progress() for line in lines] == ["97 of 100 · 2 running · 1 failed", "500 of 500"]
+    assert [(line.name, line.number, line.why()) for line in lines] == [("score", 100, "1 × no"), ("load", 500, "")]
+    few = task_lines.ordered([row(1, "running")], functions=[FunctionRow("score", running=1, finished=7)])
+    assert [line.function for line in few] == [""]
+    assert task_lines.ordered([], by_function=False, functions=counted) == []
+
+
+def test_functions_that_go_on_are_told_before_larger_ones_that_are_over(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.functions = [FunctionRow("load", finished=500), FunctionRow("few", running=8)]
+    busy_snapshot.functions += [FunctionRow("score", waiting=2, finished=90)]
+    lines = task_lines.of_many(busy_snapshot)
+    assert [f"{line.name} {line.progress()}" for line in lines] == ["score 90 of 92 · 2 waiting", "load 500 of 500"]
+
+
+def test_a_line_without_a_row_is_drawn_as_text(busy_snapshot: Snapshot) -> None:
+    lines = task_lines.ordered([], functions=[FunctionRow("load", finished=500)])
+    [cells] = task_lines.table(busy_snapshot, lines).rows
+    assert cells[1:3] == ("load × 500", "500 of 500")

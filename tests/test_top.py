@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from nbaccel.views import top
-from nbaccel.views.snapshot import PublishedRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import FunctionRow, PublishedRow, Snapshot, TaskRow
 from nbaccel.views.top_keys import HELP, SORTS, Endable, TopView
 
 
@@ -51,6 +51,12 @@ def test_those_that_failed_stand_before_those_that_wait(busy_snapshot: Snapshot)
     busy_snapshot.tasks.append(TaskRow("t9", "broken", "task", "FAILED"))
     text = _drawn([busy_snapshot])
     assert text.index("t1 ") < text.index("t9 ") < text.index("t2 ")
+
+
+def test_a_function_with_many_tasks_has_a_line_with_their_progress(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.functions = [FunctionRow("shard", running=12, failed=2, finished=346, waiting=140)]
+    lines = [line.rstrip() for line in _drawn([busy_snapshot]).splitlines()]
+    assert "▸ shard 346 of 500 · 12 running · 140 waiting · 2 failed" in lines
 
 
 def test_the_page_fits_the_screen(busy_snapshot: Snapshot) -> None:

@@ -1,5 +1,6 @@
 """Makes a module of JavaScript smaller to send: no comments, no indentation, no spaces that only people need, one
-declaration for several that follow each other, no brackets around an arrow's only parameter.
+declaration for several that follow each other, no brackets around an arrow's only parameter, no line's end
+before a function.
 
 Strings, the text of templates and regular expressions stay as they are, and so do names, which `tools/shortening.py`
 looks after. Most statements keep a line of their own, so that an error in a page still names a line that can be read.
@@ -21,6 +22,7 @@ _PLAIN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_AFTER_CSS = re.compile(r"(?<=[{};,])\n")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _REGULAR_EXPRESSION = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
 _BEFORE_AN_EXPRESSION = frozenset("(,=:[!&|?{};+-*%<>~^")
@@ -46,7 +48,7 @@ def squeezed(text: str) -> str:
         if (token in "]})" and said[-1:] == [","]) or (token == "}" and said[-1:] == [";"] and not _is_loop(said)):
             said.pop()
         if token in ("const", "let") and said[-1:] == [";"] and began[-1] == token:  # one declaration for both
-            said[-1:] = [",", "\n"]
+            said[-1] = ","
             pause = ""
             continue
         if not said or said[-1] in (";", "{", "}"):
@@ -57,7 +59,7 @@ def squeezed(text: str) -> str:
             began.pop()
         if token == ">" and said[-1:] == ["="] and len(said) > 7:
             _bare_parameter(said)
-        said.append("" if said[-1:] == ["\n"] else _kept(pause, said[-1] if said else "", token))
+        said.append(_kept(pause, said[-1] if said else "", token))
         said.append(token)
         pause = ""
     return "".join(said) + "\n"
@@ -90,7 +92,8 @@ def _kept(pause: str, before: str, token: str) -> str:
         return ""
     end, start = before[-1], token[0]
     if pause == "\n":
-        return "" if end in _GOES_ON_AFTER or start in _GOES_ON_BEFORE else "\n"
+        is_next_function = end == "}" and token == "function"
+        return "" if is_next_function or end in _GOES_ON_AFTER or start in _GOES_ON_BEFORE else "\n"
     between_words = _in_name(end) and _in_name(start)
     return " " if between_words or (end == start and end in "+-") else ""
 
@@ -135,7 +138,7 @@ def _end_of_template(text: str, start: int) -> int:
 
 
 def _template_squeezed(template: str) -> str:
-    """The template with its expressions squeezed."""
+    """The template with its expressions squeezed; the lines of one that begins as a style sheet are joined."""
     left, at, kept_to = "", 1, 0
     while template[at] != "`":
         if template[at] == "\\":
@@ -146,7 +149,8 @@ def _template_squeezed(template: str) -> str:
             at = kept_to = end
             continue
         at += 1
-    return left + template[kept_to:]
+    left += template[kept_to:]
+    return _AFTER_CSS.sub("", left) if template.startswith("`\n&{") else left
 
 
 def end_of_expression(text: str, start: int) -> int:

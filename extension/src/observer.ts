@@ -35,7 +35,11 @@ export interface FindTasks {
  * cell     the cell's number, "7" or "[7]"
  * job      the number of the job that submitted it
  * text     somewhere in its name, id, cell, devices or reason, in any case
- * limit    how many rows at most, the newest; 0 for all
+ * function its function's own name, or the class of an actor's constructors and calls
+ * limit    how many rows at most, the first ones; 0 for all
+ * skip     so many of the first ones are left out
+ * by_state those that run come first, then failed, waiting, cancelled and finished ones, each the newest first;
+ *          without it, the newest come first
  */
 export interface TaskFilter {
   states?: string[];
@@ -43,6 +47,9 @@ export interface TaskFilter {
   job?: number;
   text?: string;
   limit?: number;
+  function?: string;
+  skip?: number;
+  by_state?: boolean;
 }
 
 /** Ask for the last lines (`tail`; 0 for all) that a task's worker has printed, or that any worker has. */
@@ -504,11 +511,12 @@ export interface LogsLine {
   text: string;
 }
 
-/** The newest tasks that pass the filter, newest first, and how many pass in all. */
+/** The tasks that were asked for of those that pass the filter, and how many pass, in all and of each function. */
 export interface TasksLine {
   kind: 'tasks';
   rows: TaskRow[];
   total: number;
+  functions?: FunctionRow[];
 }
 
 /** The last lines of the head's own log. */

@@ -73,9 +73,10 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
       const words = await cancelMany(given, only, snapshot(), runtime, watch, server).catch(error => error.message);
       tell({ say: 'taken', id, words });
     },
-    find: async ({ id, key, filter, limit }) => {
-      const found = await watch.ask(runtime, { ask: 'tasks', filter: filterOf(filter, snapshot(), limit) });
-      tell({ say: 'found', id, found: { key, tasks: found.rows, reasons: [], total: found.total } });
+    find: async ({ id, key, filter, limit, function: only = '', skip = 0, by_state = false }) => {
+      const wanted = { ...filterOf(filter, snapshot(), limit), function: only, skip, by_state };
+      const { rows: tasks, total, functions } = await watch.ask(runtime, { ask: 'tasks', filter: wanted });
+      tell({ say: 'found', id, found: { key, tasks, reasons: [], total, functions } });
     },
     history: async ({ id, key, ask, start, end, since, task_id, out_since, err_since, record }) => {
       if (ask === 'rows') {
@@ -151,7 +152,7 @@ function onlyOf(snapshot: HeadSnapshot, job: number): HeadSnapshot {
     return counts;
   };
   const published = snapshot.published?.filter(row => row.job === job);
-  return { ...snapshot, tasks, actors, published, counts: counted(tasks), actor_counts: counted(actors) };
+  return { ...snapshot, tasks, actors, published, functions: [], counts: counted(tasks), actor_counts: counted(actors) };
 }
 
 /** The training runs and experiments, as the module that draws them takes them. */

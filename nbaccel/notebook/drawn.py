@@ -7,21 +7,25 @@ whole snapshot can be sent at every change.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from nbaccel.notebook import packing
 from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import palette
+from nbaccel.views.function_rows import MOST_OF_ONE
 from nbaccel.views.palette import HUES
-from nbaccel.views.snapshot import Alert, Snapshot, TaskRow
+from nbaccel.views.snapshot import Alert, FunctionRow, Snapshot, TaskRow
 from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
 
-FEW_ROWS = 40  # devices and tasks together; up to this number, rows may be sent as they are
-MOST_BYTES_OF_FEW = 8_192  # the size limit of a snapshot that is sent so
+FEW_ROWS = 16  # devices and tasks together; up to this number, rows may be sent as they are
+MOST_BYTES_OF_FEW = 4_096  # of a snapshot that is sent so: a larger message costs more than its packing
 MOST_BYTES = 16_000  # the size limit of any other, unless more rows were asked for
 LEAST_BYTES_OF_TASKS = 2_000  # whatever takes the room of them: a thousand devices, many alerts
 MOST_TASKS = 200  # a filter may ask for more, and gets them
+LONG_S = 60  # the run of a task whose end a page may tell
 MOST_WHY = 400  # characters of a reason, which may name every holder of every device
 _NOT_SHOWN = ("node:", TYPE_PREFIX, "memory", "object_store_memory", "bundle_")
 
@@ -110,6 +114,15 @@ class DrawnTask(msgspec.Struct, omit_defaults=True):
     retry_of: str = ""
 
 
+class DrawnFunction(msgspec.Struct, omit_defaults=True):
+    name: str
+    running: int = 0
+    waiting: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    finished: int = 0
+
+
 class DrawnActor(msgspec.Struct, omit_defaults=True):
     actor_id: str
     class_name: str
@@ -147,6 +160,7 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     arrivals: list[DrawnArrival] = []
     devices: list[DrawnDevice] = []
     tasks: list[DrawnTask] = []
+    functions: list[DrawnFunction] = []  # those with so many tasks that they have one row, which opens
     reasons: list[str] = []
     hues: dict[str, int] = {}  # colours of functions and classes that differ from the one their name gives
     actors: list[DrawnActor] = []
@@ -186,11 +200,14 @@ class DrawnRows:
 
 
 _encoded = msgspec.msgpack.Encoder().encode
+_json = msgspec.json.Encoder().encode
 
 
 def of_snapshot(snapshot: Snapshot, rows: DrawnRows | None = None) -> Drawn:
     """The part of a snapshot that is drawn; `rows` are those of the snapshot before."""
-    drawn = msgspec.convert(msgspec.structs.replace(snapshot, tasks=[]), Drawn, from_attributes=True)
+    drawn = msgspec.convert(
+        msgspec.structs.replace(snapshot, tasks=[], functions=_many(snapshot.functions)), Drawn, from_attributes=True
+    )
     strangers = _name_strangers(drawn, snapshot.runtime.job)
     drawn.hues = HUES.unusual(_name_subjects(drawn, snapshot))
     one_node = len(drawn.nodes) == 1
@@ -203,6 +220,10 @@ def of_snapshot(snapshot: Snapshot, rows: DrawnRows | None = None) -> Drawn:
     return drawn
 
 
+def _many(functions: list[FunctionRow]) -> list[FunctionRow]:
+    return [row for row in functions if row.total > MOST_OF_ONE]
+
+
 class FoundDrawn(msgspec.Struct, omit_defaults=True):
     """The tasks that pass a filter, as a page draws them."""
 
@@ -210,6 +231,7 @@ class FoundDrawn(msgspec.Struct, omit_defaults=True):
     tasks: list[DrawnTask]
     reasons: list[str]
     total: int
+    functions: list[DrawnFunction] = []
 
 
 def of_found(found: FoundTasks, key: str, own_job: int) -> FoundDrawn:
@@ -219,7 +241,8 @@ def of_found(found: FoundTasks, key: str, own_job: int) -> FoundDrawn:
     for task in tasks:
         task.job = 0 if task.job == own_job else task.job
         _shorten_task(task, False, reasons)
-    return FoundDrawn(key, tasks, list(reasons), found.total)
+    functions = msgspec.convert(_many(found.functions), list[DrawnFunction], from_attributes=True)
+    return FoundDrawn(key, tasks, list(reasons), found.total, functions)
 
 
 def _name_subjects(drawn: Drawn, snapshot: Snapshot) -> list[str]:
@@ -231,7 +254,7 @@ def _name_subjects(drawn: Drawn, snapshot: Snapshot) -> list[str]:
             subject = subjects.get(holder.actor_id or holder.task_id or "", holder.name)
             subjects.setdefault(holder.name, subject)
             holder.function = "" if subject == holder.name else subject
-    return list(dict.fromkeys(subjects.values()))
+    return list(dict.fromkeys([*subjects.values(), *(row.name for row in drawn.functions)]))
 
 
 def _name_strangers(drawn: Drawn, own_job: int) -> set[int]:
@@ -282,35 +305,57 @@ def _shown(quantities: dict[str, float]) -> dict[str, float]:
     return {name: amount for name, amount in quantities.items() if not name.startswith(_NOT_SHOWN)}
 
 
+class SnapshotWriter:
+    """Writes one snapshot after the other as JSON. What stays the same from one to the next is packed once."""
+
+    def __init__(self) -> None:
+        self._devices, self._tasks = packing.Packer(), packing.Packer()
+
+    def json(self, drawn: Drawn) -> str:
+        """A snapshot to send. One that is not small goes by columns, and loses rows of ended tasks if it is still too
+        large.
+        """
+        if len(drawn.devices) + len(drawn.tasks) <= FEW_ROWS:
+            plain = _json(drawn)
+            if len(plain) <= MOST_BYTES_OF_FEW:
+                return plain.decode()
+        sent = msgspec.to_builtins(drawn)
+        tasks = sent.pop("tasks", [])
+        sent["devices"] = self._devices.packed(sent.get("devices", []))
+        room = max(MOST_BYTES - len(_json(sent)), LEAST_BYTES_OF_TASKS)
+        while True:
+            table = self._tasks.packed(tasks)
+            packed = _json(table)
+            if len(packed) <= room or len(tasks) > MOST_TASKS:
+                sent["tasks"] = msgspec.Raw(packed)
+                return _json(sent).decode()
+            tasks = _without(tasks, (len(packed) - room) * len(tasks) // len(packed) + 1)
+
+
 def to_json(drawn: Drawn) -> str:
-    """The JSON to send. A large snapshot goes by columns, and loses rows of ended tasks if it is still too large."""
-    if len(drawn.devices) + len(drawn.tasks) <= FEW_ROWS:
-        plain = msgspec.json.encode(drawn)
-        if len(plain) <= MOST_BYTES_OF_FEW:
-            return plain.decode()
-    sent = msgspec.to_builtins(drawn)
-    tasks = sent.pop("tasks", [])
-    sent["devices"] = packing.packed(sent.get("devices", []))
-    room = max(MOST_BYTES - len(msgspec.json.encode(sent)), LEAST_BYTES_OF_TASKS)
-    while True:
-        sent["tasks"] = packing.packed(tasks)
-        size_bytes = len(msgspec.json.encode(sent["tasks"]))
-        if size_bytes <= room or len(tasks) > MOST_TASKS:
-            return msgspec.json.encode(sent).decode()
-        tasks = _without(tasks, (size_bytes - room) * len(tasks) // size_bytes + 1)
+    """The JSON of a single snapshot."""
+    return SnapshotWriter().json(drawn)
 
 
-def _without(tasks: list[dict[str, object]], number: int) -> list[dict[str, object]]:
-    """The snapshot with fewer task rows: the oldest ended ones go first, then as many that run as wait."""
-    ranks: list[tuple[bool, int]] = []
+def _without(tasks: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """The snapshot with fewer task rows: the oldest ended ones go first, long runs after short ones, and then as many
+    that run as wait.
+    """
+    ranks: list[tuple[int, int]] = []
     seen = {True: 0, False: 0}  # by whether it waits
     for place, task in enumerate(tasks):
         waits = str(task["state"]).startswith("PENDING")
-        ranks.append((True, place) if task["state"] in ENDED else (False, seen[waits]))
+        ranks.append((1 + _is_short(task), place) if task["state"] in ENDED else (0, seen[waits]))
         seen[waits] += 1
     order = sorted(range(len(tasks)), key=ranks.__getitem__)
     kept = set(order[: max(len(tasks) - number, 0)])
     return [task for place, task in enumerate(tasks) if place in kept]
+
+
+def _is_short(task: dict[str, Any]) -> bool:
+    """Whether an ended task is not worth a notice (LONG_S of cockpit/notices.js)."""
+    ended_at = task.get("finished_at", 0.0)
+    return bool(ended_at - task.get("started_at", ended_at) < LONG_S)
 
 
 def difference_key(drawn: Drawn) -> bytes:

@@ -46,7 +46,7 @@ class Publisher:
         self._views: dict[str, int] = {}  # visible views -> rows of tasks that each wants
         self._asked: int | None = None  # the number of rows asked of the engine; None if it is not watched
         self._last = b""
-        self._rows = DrawnRows()
+        self._rows, self._writer = DrawnRows(), drawn.SnapshotWriter()
         self._newest: Drawn | None = None
         self._lock = threading.Lock()
         self._sending = threading.Lock()  # keeps snapshots in the order in which they were taken
@@ -118,4 +118,4 @@ class Publisher:
         if key != self._last:
             self._last = key
             self._newest = snapshot
-            self._send(drawn.to_json(snapshot))
+            self._send(self._writer.json(snapshot))

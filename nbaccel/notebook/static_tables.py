@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
-from nbaccel.views import device_labels, palette, tables, wording
+from nbaccel.views import device_labels, function_rows, palette, tables, wording
 from nbaccel.views.device_labels import Labels
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
@@ -171,7 +171,10 @@ def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
 
 def _function(line: TaskLine, snapshot: Snapshot) -> list[Html]:
     """The cells of all tasks of a function: how far they are, and how many failed."""
-    counts, hue = line.counts(), palette.colour(HUES.of(palette.subject(line.first.name, line.first.function)))
+    counts, hue = (
+        line.counts(),
+        palette.colour(HUES.of(function_rows.subject(line.first) if line.rows else line.function)),
+    )
     shares = [(counts.get("finished", 0) / line.number, hue), (counts.get("failed", 0) / line.number, palette.FAILURE)]
     said = [parts.words(f"{counts.pop('finished', 0)} of {line.number}"), *parts.counted(counts)]
     where = parts.words(line.alike(lambda each: tables.cell_words(each, snapshot)))

@@ -24,7 +24,7 @@ from nbaccel.notebook.view import View
 from nbaccel.views import node_tables, tables, task_lines
 from nbaccel.views.history.answers import AccountingAnswer
 from nbaccel.views.observer_lines import ReadAccounting
-from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import TaskFilter
 from nbaccel.views.task_lines import TaskLine
 
@@ -100,22 +100,25 @@ def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> Vi
         return view.of_message(NOT_RUNNING)
     snapshot = seen()
     states = _known([state] if isinstance(state, str) else state, snapshot)
-    found, total = _found(TaskFilter(list(states), cell, snapshot.runtime.job if cell else 0, limit=MOST_READ))
+    wanted = TaskFilter(list(states), cell, snapshot.runtime.job if cell else 0, limit=MOST_READ)
+    found, total, functions = _found(wanted)
+    if not cell and not states:
+        functions, total = snapshot.functions, max(total, sum(snapshot.counts.values()))
     empty = _no_such(states, cell, snapshot) if snapshot.tasks else tables.NO_TASK
-    lines = task_lines.ordered(found, by_function=not states)
+    lines = task_lines.ordered(found, by_function=not states, functions=functions)
     shown = lines[:limit]
     table = replace(task_lines.table(snapshot, shown), empty=empty)
     note = _left_out(lines, limit, total, states)
     return view.of_snapshot(snapshot, table, static_tables.tasks(snapshot, shown, empty), note)
 
 
-def _found(wanted: TaskFilter) -> tuple[list[TaskRow], int]:
-    """The tasks that pass and the number of all that do. Of very many, the failed ones are read though old."""
+def _found(wanted: TaskFilter) -> tuple[list[TaskRow], int, list[FunctionRow]]:
+    """The tasks that pass, and how many do, also by function. Of very many, the failed ones are read though old."""
     found = engine.current().tasks(wanted)
     if found.total > len(found.rows) and not wanted.states:
         failed = engine.current().tasks(msgspec.structs.replace(wanted, states=["failed"]))
-        return list({row.task_id: row for row in (*found.rows, *failed.rows)}.values()), found.total
-    return found.rows, found.total
+        return list({row.task_id: row for row in (*found.rows, *failed.rows)}.values()), found.total, found.functions
+    return found.rows, found.total, found.functions
 
 
 def _left_out(lines: Sequence[TaskLine], limit: int, total: int, states: Collection[str]) -> str:

@@ -176,7 +176,7 @@ class Cockpit(anywidget.AnyWidget):
         if snapshot is None:
             return
         try:
-            wanted = _filter({**content, "limit": 0}, snapshot)
+            wanted = _filter({**content, "limit": 0, "function": ""}, snapshot)
         except (KeyError, ValueError, TypeError) as error:
             _logger.debug("the order of a view was not understood: %s", error)
             return
@@ -221,6 +221,9 @@ def _filter(content: dict[str, Any], snapshot: Snapshot) -> TaskFilter:
         job=jobs.get(owner, snapshot.runtime.job) if cell else 0,
         text=str(given["text"]),
         limit=min(int(content["limit"]), MOST_FOUND),
+        function=str(content.get("function") or ""),
+        skip=max(int(content.get("skip") or 0), 0),
+        by_state=bool(content.get("by_state")),
     )
 
 

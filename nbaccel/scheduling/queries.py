@@ -16,7 +16,7 @@ from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
 from nbaccel.scheduling.lending import Lending
-from nbaccel.scheduling.moves import FAILED, STOPPING, ActorStatus, TaskStatus
+from nbaccel.scheduling.moves import STOPPING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
@@ -164,10 +164,10 @@ class Queries:
         yield from self._tasks.ended()
 
     def ended_and_failed(self, most: int, most_failed: int) -> list[TaskRecord]:
-        """The newest that are over, and the newest that failed, however much has ended since."""
+        """The newest that are over, and the newest that failed or ran for long, however much has ended since."""
         newest = list(islice(self.ended(), most))
-        failed = sum(record.state is FAILED for record in newest)
-        older = (record for record in islice(self.ended(), most, None) if record.state is FAILED)
+        failed = sum(record.is_kept for record in newest)
+        older = (record for record in islice(self.ended(), most, None) if record.is_kept)
         return newest + list(islice(older, max(most_failed - failed, 0) if most else 0))
 
     def waiting_shapes(self) -> Iterator[tuple[TaskRecord, int]]:

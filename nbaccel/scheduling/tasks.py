@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.workers import PoolRecord, WorkerRecord
 
 KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
-KEEP_FAILED = 200  # of tasks that failed before them
+KEEP_FAILED = 200  # of tasks that failed before them, or ran for long
+LONG_S = 60.0  # the run of a task that is worth a notice when it ends
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
@@ -74,6 +75,12 @@ class TaskRecord(msgspec.Struct, eq=False):
     @property
     def over(self) -> bool:
         return self.state >= FINISHED
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether one that is over stays known longer than others: it failed, or ran for long."""
+        ran_s = self.ended_at - self.started_at if self.started_at is not None and self.ended_at is not None else 0.0
+        return self.state is FAILED or ran_s >= LONG_S
 
     def __str__(self) -> str:
         return f"task {self.task.name} ({self.task.task_id.hex()})"
@@ -128,7 +135,7 @@ class TaskTable:
         self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
         self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
         self._ended: deque[TaskRecord] = deque()
-        self._failed: deque[TaskRecord] = deque()  # the last that failed, of those that are too old for `_ended`
+        self._failed: deque[TaskRecord] = deque()  # the last that failed or ran for long, too old for `_ended`
         self._seq = 0
         self._most_shapes = MAX_SHAPES
         self._last_terms: Terms | None = None
@@ -288,8 +295,8 @@ class TaskTable:
             self._age(ended.popleft())
 
     def _age(self, old: TaskRecord) -> None:
-        """It is no longer among the last that ended: a failure is kept for longer, anything else is forgotten."""
-        if old.state is FAILED and self.records.get(old.task.task_id) is old:
+        """It is no longer among the last that ended: failures and long runs are kept for longer, others forgotten."""
+        if old.is_kept and self.records.get(old.task.task_id) is old:
             self._failed.append(old)
             if len(self._failed) <= KEEP_FAILED:
                 return

@@ -13,6 +13,7 @@ from nbaccel.views import palette, tables
 from nbaccel.views.snapshot import FunctionRow, TaskRow
 
 MOST_FUNCTIONS = 50
+MOST_OF_ONE = 8  # tasks of a function with a row each; views show more as one row of the function
 
 
 def subject(row: TaskRow) -> str:

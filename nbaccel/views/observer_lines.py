@@ -19,7 +19,7 @@ from nbaccel.views.explanations import Explanation
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer, TaskLogAnswer
 from nbaccel.views.question import Question
 from nbaccel.views.record_rows import RowsAnswer
-from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 PROTOCOL = 1
@@ -81,10 +81,11 @@ class LogsLine(ObserverLine, tag="logs"):
 
 
 class TasksLine(ObserverLine, tag="tasks"):
-    """The newest tasks that pass the filter, newest first, and how many pass in all."""
+    """The tasks that were asked for of those that pass the filter, and how many pass, in all and of each function."""
 
     rows: list[TaskRow]
     total: int
+    functions: list[FunctionRow] = []
 
 
 class NotesLine(ObserverLine, tag="notes"):
@@ -175,7 +176,7 @@ class FindTasks(ObserverQuestion[FoundTasks], tag="tasks"):
     filter: TaskFilter = TaskFilter()
 
     def line(self, answer: FoundTasks) -> TasksLine:
-        return TasksLine(answer.rows, answer.total)
+        return TasksLine(answer.rows, answer.total, answer.functions)
 
 
 class ReadLogs(ObserverQuestion[str], tag="logs"):

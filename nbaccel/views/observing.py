@@ -119,7 +119,7 @@ def tasks(record: SessionRecord, wanted: TaskFilter) -> FoundTasks:
     """A head's tasks that pass a filter, of all that it knows. Raises ConnectionError."""
     with connected(record) as observer:
         found = observer.answer(FindTasks(wanted), TasksLine)
-    return FoundTasks(found.rows, found.total)
+    return FoundTasks(found.rows, found.total, found.functions)
 
 
 def notes(record: SessionRecord) -> list[str]:

@@ -11,6 +11,7 @@ Example::
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from collections.abc import Iterable
@@ -34,6 +35,7 @@ def number_of(text: str) -> int:
     return number ^ (number >> 15)
 
 
+@functools.lru_cache(4096)
 def usual_hue(name: str) -> int:
     """The hue that a function or class has unless another one has taken it before."""
     return number_of(name) % len(COLOURS)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 
-from nbaccel.views import tables, wording
-from nbaccel.views.snapshot import TaskRow
+from nbaccel.views import function_rows, tables, task_lines, wording
+from nbaccel.views.snapshot import FunctionRow, TaskRow
+
+T = TypeVar("T")
 
 
 class TaskFilter(msgspec.Struct, frozen=True):
@@ -18,7 +22,11 @@ class TaskFilter(msgspec.Struct, frozen=True):
     cell     the cell's number, "7" or "[7]"
     job      the number of the job that submitted it
     text     somewhere in its name, id, cell, devices or reason, in any case
-    limit    how many rows at most, the newest; 0 for all
+    function its function's own name, or the class of an actor's constructors and calls
+    limit    how many rows at most, the first ones; 0 for all
+    skip     so many of the first ones are left out
+    by_state those that run come first, then failed, waiting, cancelled and finished ones, each the newest first;
+             without it, the newest come first
     """
 
     states: list[str] = []
@@ -26,6 +34,9 @@ class TaskFilter(msgspec.Struct, frozen=True):
     job: int = 0
     text: str = ""
     limit: int = 0
+    function: str = ""
+    skip: int = 0
+    by_state: bool = False
 
     def may_pass(self, state: str, cell: str, job: int) -> bool:
         """Whether a task with these facts passes all but the text."""
@@ -36,7 +47,20 @@ class TaskFilter(msgspec.Struct, frozen=True):
         )
 
     def passes(self, row: TaskRow) -> bool:
-        return self.may_pass(row.state, row.cell, row.job) and self.has_text(row)
+        is_of_function = not self.function or function_rows.subject(row) == self.function
+        return is_of_function and self.may_pass(row.state, row.cell, row.job) and self.has_text(row)
+
+    def chosen(self, passing: Iterable[T], facts: Callable[[T], tuple[str, float | None]]) -> list[T]:
+        """Of what passes, the rows that are asked for, in their order; `facts` are the state and the submission."""
+        every = list(passing)
+
+        def rank(each: T) -> tuple[int, float]:
+            state, submitted = facts(each)
+            return task_lines.place(state) if self.by_state else 0, -(submitted or 0.0)
+
+        if not self.limit:
+            return sorted(every, key=rank)[self.skip :]
+        return heapq.nsmallest(self.skip + self.limit, every, key=rank)[self.skip :]
 
     def has_text(self, row: TaskRow) -> bool:
         wanted = self.text.strip().lower()
@@ -54,14 +78,16 @@ class TaskFilter(msgspec.Struct, frozen=True):
 
 
 class FoundTasks(msgspec.Struct):
-    """The newest rows that pass the filter, newest first, and the number of all that pass."""
+    """The rows that were asked for of those that pass the filter, and how many pass, in all and of each function."""
 
     rows: list[TaskRow] = []
     total: int = 0
+    functions: list[FunctionRow] = []
 
 
 def find(rows: Iterable[TaskRow], wanted: TaskFilter) -> FoundTasks:
     """The rows that pass the filter."""
     passing = [row for row in rows if wanted.passes(row)]
-    newest = heapq.nlargest(wanted.limit or len(passing), passing, key=lambda row: row.submitted_at or 0.0)
-    return FoundTasks(newest, len(passing))
+    shown = wanted.chosen(passing, lambda row: (row.state, row.submitted_at))
+    numbers = Counter((function_rows.subject(row), row.state) for row in passing)
+    return FoundTasks(shown, len(passing), function_rows.rows(((*of, n) for of, n in numbers.items()), shown))

@@ -9,22 +9,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from nbaccel.views import device_labels, palette, tables, wording
+from nbaccel.views import device_labels, function_rows, tables, wording
 from nbaccel.views.device_labels import Labels
-from nbaccel.views.snapshot import Snapshot, TaskRow
+from nbaccel.views.function_rows import MOST_OF_ONE
+from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow
 from nbaccel.views.tables import Table
 
 ORDER = ("running", "failed", "waiting", "cancelled", "finished")
-MOST_OF_ONE = 8  # tasks of one function with a line each
 REASONS_SHOWN = 2  # on the line of a function
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLine:
-    """The tasks that one line stands for; `function` is "" unless they are all tasks of a function."""
+    """The tasks that one line stands for; `function` is "" unless they are all tasks of a function.
+
+    The line of a function may have fewer rows than tasks, or none: what is counted is in `all`.
+    """
 
     rows: Sequence[TaskRow]
     function: str = ""
+    all: FunctionRow | None = None  # of a function: how many tasks it has, where that is known
 
     @property
     def first(self) -> TaskRow:
@@ -32,7 +36,7 @@ class TaskLine:
 
     @property
     def number(self) -> int:
-        return len(self.rows)
+        return len(self.rows) if self.all is None else self.all.total
 
     @property
     def name(self) -> str:
@@ -45,6 +49,8 @@ class TaskLine:
 
     def counts(self) -> dict[str, int]:
         """The number of tasks in each state that has any, in people's order."""
+        if self.all is not None:
+            return {word: number for word in tables.STATE_WORDS if (number := getattr(self.all, word))}
         found = Counter(tables.state_word(row.state) for row in self.rows)
         return {word: found[word] for word in (*tables.STATE_WORDS, *found) if found[word]}
 
@@ -56,8 +62,8 @@ class TaskLine:
 
     def alike(self, of: Callable[[TaskRow], str]) -> str:
         """What all tasks of the line have in common; "" if they differ."""
-        first, *others = dict.fromkeys(map(of, self.rows))
-        return "" if others else first
+        found = list(dict.fromkeys(map(of, self.rows)))
+        return found[0] if len(found) == 1 else ""
 
     def why(self) -> str:
         """Why it waits or failed, without what the line says elsewhere; of a function, the reasons that most have."""
@@ -74,22 +80,39 @@ def each(rows: Iterable[TaskRow]) -> list[TaskLine]:
     return [TaskLine([row]) for row in rows]
 
 
-def ordered(rows: Iterable[TaskRow], *, by_function: bool = True) -> list[TaskLine]:
-    """The lines by state, each with the newest first. Waits with one reason are together, the longest first."""
+def ordered(
+    rows: Iterable[TaskRow], *, by_function: bool = True, functions: Iterable[FunctionRow] = ()
+) -> list[TaskLine]:
+    """The lines by state, each with the newest first. Waits with one reason are together, the longest first.
+
+    `functions` says how many tasks there are of each function, also of those whose rows are not given; functions of
+    which there is no row come last.
+    """
     newest = sorted(rows, key=lambda row: -(row.submitted_at or 0.0))
     several: dict[str, list[TaskRow]] = {}
     for row in sorted(newest, key=_place):
-        several.setdefault(_subject(row), []).append(row)
-    many = {name: same for name, same in several.items() if by_function and len(same) > MOST_OF_ONE}
+        several.setdefault(function_rows.subject(row), []).append(row)
+    counted = {row.name: row for row in functions if by_function and row.total > MOST_OF_ONE}
+    many = {
+        name: same for name, same in several.items() if (by_function and len(same) > MOST_OF_ONE) or name in counted
+    }
     lines: dict[tuple[str, ...], TaskLine] = {}
     for row in sorted(newest, key=_place):
-        name = _subject(row)
+        name = function_rows.subject(row)
         if name in many:
-            lines[("function", name)] = TaskLine(many[name], wording.plain(name))
+            lines[("function", name)] = TaskLine(many[name], wording.plain(name), counted.get(name))
         else:
             key = _alike(row)
             lines[key] = TaskLine([row, *(lines[key].rows if key in lines else ())])
-    return list(lines.values())
+    unseen = [TaskLine([], wording.plain(name), row) for name, row in counted.items() if name not in several]
+    return [*lines.values(), *unseen]
+
+
+def of_many(snapshot: Snapshot) -> list[TaskLine]:
+    """A line for each function with more than `MOST_OF_ONE` tasks: those that go on first, then the largest."""
+    many = [row for row in snapshot.functions if row.total > MOST_OF_ONE]
+    many.sort(key=lambda row: (not row.running + row.waiting, -row.total))
+    return [TaskLine([], wording.plain(row.name), row) for row in many]
 
 
 def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
@@ -100,17 +123,20 @@ def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
 
 
 def _cells(line: TaskLine, snapshot: Snapshot, named: Labels) -> tuple[str, ...]:
+    name = line.name if line.number == 1 else f"{line.name} × {line.number}"
+    cell = line.alike(lambda each: tables.cell_words(each, snapshot))
+    if line.function:
+        return "", name, line.state(), "", "", cell, "", "", line.why()
     row, now = line.first, snapshot.time
-    single = not line.function
     return (
-        wording.short_id(row.task_id) if single else "",
-        line.name if line.number == 1 else f"{line.name} × {line.number}",
+        wording.short_id(row.task_id),
+        name,
         line.state(),
-        devices(row, named) if single else "",
-        str(row.pid or "") if single else "",
-        line.alike(lambda each: tables.cell_words(each, snapshot)),
-        tables.started(row, now) if single else "",
-        tables.took(row, now) if single else "",
+        devices(row, named),
+        str(row.pid or ""),
+        cell,
+        tables.started(row, now),
+        tables.took(row, now),
         line.why(),
     )
 
@@ -120,13 +146,14 @@ def devices(row: TaskRow, named: Labels) -> str:
     return device_labels.of_task(row.device_ids, row.node_id, named) or wording.demand(row.demand)
 
 
-def _subject(row: TaskRow) -> str:
-    return palette.subject(row.name, row.function, row.kind)
+def place(state: str) -> int:
+    """Where tasks of a state stand in the order of views."""
+    word = tables.state_word(state)
+    return ORDER.index(word) if word in ORDER else len(ORDER)
 
 
 def _place(row: TaskRow) -> int:
-    word = tables.state_word(row.state)
-    return ORDER.index(word) if word in ORDER else len(ORDER)
+    return place(row.state)
 
 
 def _alike(row: TaskRow) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from nbaccel.views.top_keys import HELP, Endable, TerminalKeys, TopView
 
 BAR_CELLS = 10
 WAITING_SHOWN = 5
+FUNCTIONS_SHOWN = 3  # with more tasks than a screen can hold: how far they are
 ALERTS_SHOWN = 3
 ACTORS_SHOWN = 5
 MOST_FOUND = 200  # tasks that pass the filter: more than a screen holds
@@ -201,6 +202,10 @@ def _head(snapshot: Snapshot, width: int, device_lines: int, first_device: int) 
         for run in run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     ]
     parts += [_line(line) for line in experiment_snapshot.lines(snapshot)]
+    parts += [
+        _line(f"▸ {line.name} {line.progress()}", style="dim")
+        for line in task_lines.of_many(snapshot)[:FUNCTIONS_SHOWN]
+    ]
     alike = tables.waiting_untold(snapshot, snapshot.alerts[-ALERTS_SHOWN:])[:WAITING_SHOWN]
     parts += [_line(f"◌ {_waiting(row, number, snapshot.time)}", style="dim") for row, number in alike]
     parts += [

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { cancelMany } from "../../nbaccel/notebook/cockpit/cancel_many.js";
 import { endButton } from "../../nbaccel/notebook/cockpit/draw_parts.js";
-import { finder, findKey, foundNow } from "../../nbaccel/notebook/cockpit/finding.js";
+import { finder, findKey, foundNow, takeFound } from "../../nbaccel/notebook/cockpit/finding.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 
 const words = (shape) => (typeof shape === "string" ? shape : shape.children.map(words).join(""));
@@ -57,6 +57,38 @@ test("a filter is asked of the kernel when it changes, and only where it is seen
   assert.equal(foundNow(state), null, "the answer to what was asked before");
   state.found = { key: findKey(state), tasks: [], reasons: [], total: 0 };
   assert.equal(foundNow(state), state.found);
+  end();
+});
+
+test("tasks of an open function are asked for when others come into view, and no more once it is closed", (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  const sent = [];
+  const state = newState(true);
+  state.tab = "tasks";
+  const { find, moved, end } = finder({ send: (message) => sent.push(message) }, state);
+  moved();
+  state.open.add("shard");
+  state.asks.set("shard", 249).set("closed", 0);
+  moved();
+  moved();
+  const key = JSON.stringify([state.filter, "shard", 249]);
+  assert.deepEqual(sent, [{ say: "find", id: state.id, key, function: "shard", skip: 249, by_state: true, filter: state.filter, limit: 200 }]);
+  context.mock.timers.tick(2000);
+  assert.equal(sent.length, 1, "nothing has changed");
+  find();
+  context.mock.timers.tick(1000);
+  assert.equal(sent.length, 2, "the cluster has");
+  takeFound({ key, tasks: [], reasons: [], total: 7 }, state);
+  assert.equal(state.pages.get("shard").skip, 249);
+  assert.equal(state.found, null, "no filter was answered");
+  state.open.clear();
+  moved();
+  find();
+  context.mock.timers.tick(2000);
+  assert.equal(sent.length, 2);
+  state.open.add("shard");
+  moved();
+  assert.equal(sent.length, 3, "it is open again");
   end();
 });
 

@@ -7,6 +7,7 @@ import { deviceLabels } from "../../nbaccel/notebook/cockpit/device_labels.js";
 import { drawTasks } from "../../nbaccel/notebook/cockpit/draw_tasks.js";
 import { drawDevices } from "../../nbaccel/notebook/cockpit/draw_devices.js";
 import { drawWaiting } from "../../nbaccel/notebook/cockpit/draw_tables.js";
+import { takeFound } from "../../nbaccel/notebook/cockpit/finding.js";
 import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 import { alike, grouped, inSight, ordered, tasksInSight } from "../../nbaccel/notebook/cockpit/task_rows.js";
@@ -53,6 +54,63 @@ test("a function's row says how far it is only where no row of it is left out", 
   assert.ok(!shapes([partly]).some((each) => each.props.class === "bar"));
 });
 
+const SHARDS = { name: "shard", running: 12, failed: 2, finished: 346, waiting: 140 };
+const shards = (functions = [SHARDS]) => {
+  const tasks = Array.from({ length: 12 }, (_, index) => ({ task_id: `s${index}`, name: "shard", state: "RUNNING", submitted_at: NOW - index, started_at: NOW - index }));
+  return { ...busy(), tasks, counts: { RUNNING: 12, FAILED: 2, FINISHED: 346, PENDING_NODE_ASSIGNMENT: 140 }, functions };
+};
+const drawnTasks = (snapshot, state, asked = {}) => shapes(drawTasks(sceneOf(snapshot, { ...ASKED, filter: state.filter, found: state.found, pages: state.pages, ...asked }, NOW), state));
+const groupOf = (drawn) => drawn.find((each) => each.props.class === "group");
+
+test("a function's row says how far all of its tasks are, also those whose rows are not here", () => {
+  const drawn = drawnTasks(shards(), newState(true));
+  assert.match(words(groupOf(drawn)), /shard346 of 500 · 12 running · 140 waiting · 2 failedCancel all…/);
+  assert.ok(shapes([groupOf(drawn)]).some((each) => each.props.class === "part failed" && each.props.style === "width:0.4%"));
+  assert.ok(!drawn.some((each) => each.props.class === "more"), "each task is in a row that is here");
+});
+
+test("a function of which no row is here has its row too, and few tasks of one have none", () => {
+  const drawn = drawnTasks(shards([SHARDS, { name: "load", finished: 90 }, { name: "lone", finished: 8 }]), newState(true));
+  const groups = drawn.filter((each) => each.props.class === "group").map(words);
+  assert.equal(groups.length, 2);
+  assert.match(groups[1], /load90 of 90$/);
+});
+
+test("with a filter a function's row counts what passes it, and after the end what was known", () => {
+  const state = newState(true);
+  state.filter = { state: "failed", cell: "", text: "" };
+  state.found = { key: JSON.stringify([state.filter, false]), tasks: [], reasons: [], total: 30, functions: [{ name: "shard", failed: 30 }] };
+  assert.match(words(groupOf(drawnTasks(shards(), state))), /0 of 30 · 30 failed/);
+  const over = drawnTasks({ ...shards(), ended: true }, newState(true));
+  assert.match(words(groupOf(over)), /346 of 500 · 2 failed$/);
+});
+
+test("the tasks of an open function that come into view are asked for, and what is not here keeps its place", () => {
+  const state = newState(true);
+  state.open.add("shard");
+  drawnTasks(shards(), state);
+  assert.deepEqual([...state.asks], [], "what is in sight is here");
+  state.scrolled.top = 5 * 46;
+  const first = drawnTasks(shards(), state);
+  assert.deepEqual([...state.asks], [["shard", 0]], "those after the twelve that are here, which are in sight");
+  assert.equal(first.find((each) => each.tag === "table").props["aria-rowcount"], 502);
+  assert.equal(first.find((each) => each.props.key === "gap/shard/12").props.style, `height:${488 * 46}px`);
+  state.scrolled.top = 300 * 46;
+  drawnTasks(shards(), state);
+  assert.deepEqual([...state.asks], [["shard", 249]]);
+  const tasks = Array.from({ length: 200 }, (_, index) => ({ task_id: `p${index}`, name: "shard", state: "FINISHED", submitted_at: NOW - index }));
+  takeFound({ key: JSON.stringify([state.filter, "shard", 249]), tasks, reasons: [], total: 460 }, state);
+  const then = drawnTasks(shards(), state);
+  assert.ok(then.some((each) => each.props["data-task"] === "p50"));
+  assert.deepEqual(then.filter((each) => String(each.props.key).startsWith("gap/")).map((each) => each.props.style), []);
+  assert.equal(then.find((each) => each.tag === "table").props["aria-rowcount"], 462);
+  state.scrolled.top = 0;
+  assert.match(words(groupOf(drawnTasks(shards(), state))), /460 of them are still listed/);
+  assert.deepEqual([...state.asks], [["shard", 0]], "the first ones again");
+  state.filter = { state: "failed", cell: "", text: "" };
+  assert.ok(!drawnTasks(shards(), state).some((each) => each.props["data-task"] === "p50"), "an answer under another filter");
+});
+
 test("of ten thousand rows only those in sight are drawn, at the start, within and at the end", () => {
   const scrolled = { height: 460, row: 46 };
   assert.deepEqual(inSight(10_000, { ...scrolled, top: 0 }), { first: 0, last: 34 });
@@ -81,7 +139,7 @@ test("a reason takes a line more, which is counted in what is in sight", () => {
     assert.equal(above + drawn + below, 52_000);
     assert.ok(last - first < 40);
   }
-  assert.deepEqual(tasksInSight(rows.slice(0, 5), { ...scrolled, top: 0 }), { first: 0, last: 5, above: 0, below: 0 });
+  assert.deepEqual(tasksInSight(rows.slice(0, 5), { ...scrolled, top: 0 }), { first: 0, last: 5, above: 0, below: 0, asks: new Map() });
 });
 
 test("a header says how it sorts, and a reason stands below its row", () => {

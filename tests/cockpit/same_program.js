@@ -50,11 +50,18 @@ function read(text) {
     if (goesOn(node) || (ts.isVariableDeclarationList(node) && goesOn(parent))) return void ts.forEachChild(node, visit);
     told.push(["part", node.kind]);
     if (ts.isVariableDeclarationList(node)) told.push(["flags", node.flags & ts.NodeFlags.BlockScoped]);
-    if (ts.isLiteralExpression(node) || ts.isTemplateMiddleOrTemplateTail(node) || ts.isTemplateHead(node)) told.push(["text", node.rawText ?? node.getText()]);
+    if (ts.isLiteralExpression(node) || ts.isTemplateMiddleOrTemplateTail(node) || ts.isTemplateHead(node)) told.push(["text", textOf(node)]);
     ts.forEachChild(node, visit);
   };
   visit(source);
   return { told, bound };
+}
+
+/** What a literal says; the lines of a style sheet are one. */
+function textOf(node) {
+  const said = node.rawText ?? node.getText();
+  const sheet = ts.isTemplateHead(node) ? node : ts.isTemplateMiddleOrTemplateTail(node) ? node.parent.parent.head : node;
+  return (sheet.rawText ?? "").startsWith("\n&{") ? said.replace(/(?<=[{};,]|^(?!\n&))\n/g, "") : said;
 }
 
 /** Whether a statement declares more of what the one before it declares: `const a = 1; const b = 2;` is `const a = 1, b = 2;`. */

@@ -18,6 +18,10 @@ from tools.squeezing import squeezed
             "  /** A line.\n   * @param {string} a */\n  function f(a) {\n    return a;\n  }\n",
             "function f(a){return a}\n",
         ),
+        (
+            "function f() {\n  a();\n}\n\nfunction g() {}\nconst b = 1;\n",
+            "function f(){a()}function g(){}\nconst b=1;\n",
+        ),
         ("const a = b + +c - -d;", "const a=b+ +c- -d;\n"),
         (
             'say("a  //  b", `x  ${ f(`y  // ${z}`) }  /* w */`);',
@@ -30,7 +34,7 @@ from tools.squeezing import squeezed
         ("const o = {\n  f() {},\n  g: 1,\n};\nlet h = () => {\n};\n", "const o={f(){},g:1};\nlet h=()=>{};\n"),
         (
             "const a = 1;\nconst b = (c) => {\n  let d = 1;\n  let e;\n};\nlet f;\n",
-            "const a=1,\nb=c=>{let d=1,\ne};\nlet f;\n",
+            "const a=1,b=c=>{let d=1,e};\nlet f;\n",
         ),
         (
             "const a = 1;\nif (b) c();\nconst d = 2;\nfor (const e of d) f(e);\n",

@@ -6,7 +6,20 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import drawn
-from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, JobRow, NodeRow, Runtime, Snapshot, TaskRow
+from nbaccel.views.palette import HUES, usual_hue
+from nbaccel.views.snapshot import (
+    DeviceMetrics,
+    DeviceRow,
+    FunctionRow,
+    Holder,
+    JobRow,
+    NodeRow,
+    Runtime,
+    Snapshot,
+    TaskRow,
+)
+from nbaccel.views.task_filter import FoundTasks
+from tests.notebook.test_packing import unpacked
 
 NOW = 1_795_176_964.8109164
 
@@ -50,7 +63,7 @@ def test_eight_devices_and_twenty_tasks_stay_under_eight_kilobytes(eight_devices
 
 def test_what_is_drawn_is_all_there(eight_devices: Snapshot) -> None:
     message = msgspec.json.decode(drawn.to_json(drawn.of_snapshot(eight_devices)))
-    device, task, waiting = message["devices"][3], message["tasks"][3], message["tasks"][19]
+    device, task, waiting = unpacked(message["devices"])[3], *(unpacked(message["tasks"])[at] for at in (3, 19))
     assert device["holders"][0]["task_id"] == _id(3) == task["task_id"]
     assert device["metrics"]["utilisation_percent"] == 83.4
     assert task["device_ids"] == {"GPU": ["3"]}
@@ -101,3 +114,26 @@ def test_a_snapshot_with_fewer_rows_keeps_those_that_wait_beside_those_that_run(
     states = ["RUNNING"] * 190 + ["PENDING_NODE_ASSIGNMENT"] * 5 + ["FINISHED"] * 5
     left = [task["state"] for task in drawn._without([{"state": state} for state in states], 150)]
     assert (left.count("RUNNING"), left.count("PENDING_NODE_ASSIGNMENT"), left.count("FINISHED")) == (45, 5, 0)
+
+
+def test_functions_with_many_tasks_are_told_with_the_hue_that_they_have(eight_devices: Snapshot) -> None:
+    many = FunctionRow("train_one_epoch", running=8, waiting=12, finished=400)
+    eight_devices.functions = [many, FunctionRow("lone", finished=8)]
+    message = msgspec.json.decode(drawn.to_json(drawn.of_snapshot(eight_devices)))
+    assert message["functions"] == [{"name": "train_one_epoch", "running": 8, "waiting": 12, "finished": 400}]
+    names = ["kept", *(f"f{number}" for number in range(8))]
+    eight_devices.functions = [FunctionRow(name, finished=9) for name in names]
+    hues = drawn.of_snapshot(eight_devices).hues
+    assert {name: hues.get(name, usual_hue(name)) for name in names} == {name: HUES.of(name) for name in names}
+
+
+def test_what_was_found_says_how_many_of_each_function_pass() -> None:
+    found = FoundTasks([], 30, [FunctionRow("shard", failed=30), FunctionRow("lone", failed=1)])
+    assert drawn.of_found(found, "k", 1).functions == [drawn.DrawnFunction("shard", failed=30)]
+
+
+def test_rows_of_long_runs_are_left_out_after_those_of_short_ones() -> None:
+    ended = [{"state": "FINISHED", "started_at": 100.0, "finished_at": 100.0 + took} for took in (1, 90, 2, 70, 3)]
+    ended.append({"state": "CANCELLED", "finished_at": 190.0})  # it never ran
+    left = drawn._without([{"state": "RUNNING", "started_at": 9.0}, *ended], 4)
+    assert [task.get("finished_at") for task in left] == [None, 190.0, 170.0]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import drawn
-from nbaccel.notebook.packing import packed
+from nbaccel.notebook.packing import Packer, packed
 from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.browser import sights
 
@@ -122,3 +122,39 @@ def test_rows_become_columns_of_what_is_the_same_of_a_few_and_of_each() -> None:
     }
     states = packed([{"state": "a" if number % 2 else "b"} for number in range(6)])
     assert states == {"rows": 6, "of": {"state": [["b", "a"], [0, 1, 0, 1, 0, 1]]}}
+
+
+def test_a_table_that_is_packed_again_is_as_if_it_were_packed_anew() -> None:
+    packer = Packer()
+    rows: list[dict[str, Any]] = [
+        {"id": task_id(number), "state": "RUNNING", "on": {"GPU": [str(number)]}, "held": [{"by": "f", "n": number}]}
+        for number in range(12)
+    ]
+    changes: list[dict[str, Any]] = [
+        {}, {"state": "FINISHED"}, {"on": {"GPU": ["7"], "CPU": ["1"]}}, {"held": []}, {"held": [{"by": "g"}]},
+        {"id": "another"}, {"peak": 7}, {"state": None}, {"on": None},
+    ]  # fmt: skip
+    for number, change in enumerate(changes):
+        rows = [{**row, **change} if at == number else row for at, row in enumerate(rows)]
+        assert packer.packed(rows) == packed(rows), change
+    for fewer in (rows[:5], rows[:1], [], rows):
+        assert packer.packed(fewer) == packed(fewer)
+
+
+def test_columns_that_stay_the_same_are_not_packed_again() -> None:
+    packer = Packer()
+    rows = [{"id": task_id(number), "took": number} for number in range(9)]
+    first = packer.packed(rows)
+    second = packer.packed([{**row, "took": 0.5 * row["took"]} for row in rows])
+    assert second["cut"]["id"] is first["cut"]["id"]
+    assert second["each"]["took"][8] == 4
+
+
+def test_one_writer_says_of_each_snapshot_what_it_would_say_of_it_alone() -> None:
+    writer, made = drawn.SnapshotWriter(), example(8, 8, 12)
+    for number in range(4):
+        made.tasks[number].state, made.devices[number].holders = "FINISHED", []
+        shown = drawn.of_snapshot(made)
+        assert writer.json(shown) == drawn.to_json(shown)
+    few = drawn.of_snapshot(example(1, 1, 0))
+    assert isinstance(json.loads(writer.json(few))["devices"], list)

@@ -255,6 +255,18 @@ def test_a_filter_of_a_view_is_applied_to_all_tasks(
     assert cockpit.sent == [{"say": "found", "id": "v1", "found": found}]
 
 
+def test_the_tasks_of_an_open_function_are_asked_for_page_by_page(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    views.keep(busy_snapshot)
+    wanted = {"state": "", "cell": "", "text": ""}
+    page = {"function": "shard", "skip": 200, "by_state": True, "limit": 200}
+    cockpit._heard(cockpit, {"say": "find", "id": "v1", "key": "k", "filter": wanted, **page}, [])
+    assert engine.found.wait(90)
+    cockpit._reader.shutdown()
+    assert engine.wanted == TaskFilter(limit=200, function="shard", skip=200, by_state=True)
+
+
 def recalled(cockpit: Any, **asked: Any) -> dict[str, Any]:
     """What the page is answered when it asks about the past."""
     cockpit._heard(cockpit, {"say": "history", "id": "v1", "key": "k", **asked}, [])

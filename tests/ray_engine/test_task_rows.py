@@ -48,3 +48,15 @@ def test_tasks_are_counted_by_function_also_where_the_collector_has_forgotten_th
     numbers = list(task_rows.numbers(rows, {"train": {"FINISHED": 98, "FAILED": 0}, "": {"FINISHED": 3}}))
     assert task_rows.counts(numbers) == {"FINISHED": 101, "RUNNING": 1, "PENDING_NODE_ASSIGNMENT": 1, "CANCELLED": 1}
     assert sorted(numbers)[-2:] == [("train", "FINISHED", 98), ("train", "RUNNING", 1)]
+
+
+def test_a_long_run_keeps_its_row_however_many_short_ones_end_after_it():
+    def ended(number, took_s):
+        return TaskRow(str(number), "f", "task", "FINISHED", started_at=number, finished_at=number + took_s)
+
+    rows = [ended(0, 61), *(ended(100 + number, 1) for number in range(task_rows.MOST_ENDED + 5))]
+    shown = task_rows.shown(rows)
+    assert shown[0].task_id == "0" and len(shown) == task_rows.MOST_ENDED + 1
+    notes = [{"task_id": row.task_id, "started_at": row.started_at, "ended_at": row.finished_at} for row in rows]
+    known = SimpleNamespace(notes={note["task_id"]: note for note in notes}, more_rows=0)
+    assert next(iter(task_rows._worth_a_row(known)))["task_id"] == "0"

@@ -650,6 +650,17 @@ def test_failures_are_kept_when_more_than_a_thousand_others_have_ended_since() -
     assert shown[20].task is failed[-1]
 
 
+def test_a_long_run_stays_known_however_many_short_ones_end_after_it() -> None:
+    w = world(1)
+    long = w.submit("long")
+    w.ready()
+    w.returns(long, after_s=61.0)
+    for _ in range(KEEP_ENDED + 1):
+        w.returns(w.submit("short"), after_s=0.01)
+    assert [record.task.name for record in w.scheduler.ended_and_failed(20, 5)] == ["short"] * 20 + ["long"]
+    assert [record.task.name for record in w.scheduler.ended()].count("short") == KEEP_ENDED
+
+
 def test_tasks_are_counted_by_function_whatever_they_are_called_and_however_many_are_forgotten() -> None:
     w = world(1)
     for number in range(KEEP_ENDED + KEEP_FAILED + 10):

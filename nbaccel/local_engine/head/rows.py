@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
@@ -12,6 +12,7 @@ from nbaccel.accelerators import Device, NodeDevices
 from nbaccel.accelerators.metrics import DeviceReading as DeviceFacts
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
 from nbaccel.quantities import UNIT
+from nbaccel.scheduling.function_counts import FunctionCount
 from nbaccel.scheduling.moves import CANCELLED, FAILED, FINISHED, RUNNING, WAITING
 from nbaccel.scheduling.queries import DeviceHolder
 from nbaccel.scheduling.scheduler import Scheduler
@@ -21,7 +22,7 @@ from nbaccel.views import function_rows, palette, trace_events
 from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, FunctionRow, Holder, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
-MOST_FAILED = 50  # the newest failures, however much has ended since
+MOST_FAILED = 50  # the newest failures and long runs, however much has ended since
 MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
 
 _ENDED = (FINISHED, FAILED, CANCELLED)
@@ -141,8 +142,8 @@ class Rows:
         """How many tasks each function has had, those of the shown tasks first."""
         numbers: list[tuple[str, str, int]] = []
         for count, running in self._scheduler.tasks_by_function():
-            if count.function:
-                subject = palette.subject(count.function, kind=count.kind.words)
+            subject = _subject(count)
+            if subject:
                 numbers += [(subject, state.name, number) for state, number in zip(_ENDED, count.endings, strict=True)]
                 numbers.append((subject, RUNNING.name, running))
                 numbers.append((subject, WAITING.name, count.unfinished - running))
@@ -155,16 +156,18 @@ class Rows:
         return Alert.of_failures(counts, last, started_at)
 
     def found(self, wanted: TaskFilter) -> FoundTasks:
-        """The newest that pass a filter, with the reason of those that wait, and how many pass.
+        """Those that pass a filter, with the reason of those that wait, and how many pass.
 
         A row is made only for those that are shown.
         """
         passing = list(self._passing(wanted))
-        most = wanted.limit or len(passing)
-        newest = heapq.nlargest(most, passing, key=lambda record: record.task.payload.submitted_at)
-        rows = [(record, self.task(record)) for record in newest]
+        chosen = wanted.chosen(passing, lambda record: (record.state.name, record.task.payload.submitted_at))
+        rows = [(record, self.task(record)) for record in chosen]
         self._say_why([(record, row) for record, row in rows if row.state.startswith("PENDING")])
-        return FoundTasks([row for _record, row in rows], len(passing))
+        numbers = Counter((record.count, record.state) for record in passing)
+        by_function = ((_subject(count), state.name, number) for (count, state), number in numbers.items())
+        shown = [row for _record, row in rows]
+        return FoundTasks(shown, len(passing), function_rows.rows((each for each in by_function if each[0]), shown))
 
     def _passing(self, wanted: TaskFilter) -> Iterator[TaskRecord]:
         scheduler = self._scheduler
@@ -174,6 +177,8 @@ class Rows:
             if task.task_id in seen:
                 continue
             seen.add(task.task_id)
+            if wanted.function and _subject(record.count) != wanted.function:
+                continue
             if wanted.may_pass(record.state.name, task.terms.cell, task.job) and (
                 not wanted.text or wanted.has_text(self.task(record))
             ):
@@ -225,6 +230,11 @@ class Rows:
             return ""
         explanation = self._scheduler.explain(entry.creation.task_id, self._clock())
         return explanation.sentence if explanation is not None else ""
+
+
+def _subject(count: FunctionCount | None) -> str:
+    """The function or class whose tasks are counted; "" for what belongs to none."""
+    return palette.subject(count.function, kind=count.kind.words) if count is not None else ""
 
 
 def device_row(node_id: bytes, device: Device, metrics: DeviceFacts | None = None) -> DeviceRow:

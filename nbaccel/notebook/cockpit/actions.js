@@ -1,6 +1,7 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
 import { copyText } from "./copying.js";
+import { takeFound } from "./finding.js";
 import { showCell } from "./going.js";
 import { turnNotices } from "./notices.js";
 import { secondWay } from "./second_way.js";
@@ -94,7 +95,11 @@ export function actions(root, source, state, view) {
       state.sort = { column, down: state.sort.column === column && !state.sort.down };
       state.held = null;
     },
-    group: (data) => void (state.open.delete(data.function ?? "") || state.open.add(data.function ?? "")),
+    group({ function: subject = "" }) {
+      if (!state.open.delete(subject)) state.open.add(subject);
+      state.asks.delete(subject);
+      state.pages.delete(subject);
+    },
     tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
     copy(data) {
       copyText(root.ownerDocument, data.text ?? "");
@@ -140,7 +145,7 @@ export function actions(root, source, state, view) {
       waitingFor.delete(message.id);
       say(message.words ?? "");
     } else if (message.say === "found" && message.id === state.id) {
-      state.found = message.found;
+      takeFound(message.found, state);
     } else if (message.say === "history" && message.id === state.id) {
       view.recall(message);
     }

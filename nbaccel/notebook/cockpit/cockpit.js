@@ -38,7 +38,7 @@ export function mount(place, source, options = {}) {
   state.retries = Boolean(source.retries);
   const clock = kernelClock();
   let visible = false;
-  const noticed = { running: /** @type {Set<string>} */ (new Set()) };
+  const noticed = { running: /** @type {Set<string>} */ (new Set()), told: /** @type {Set<string>} */ (new Set()) };
   let waiting = 0; // the frame that is asked for
 
   const redraw = () => {
@@ -48,6 +48,7 @@ export function mount(place, source, options = {}) {
     if (root.clientWidth) state.room = root.clientWidth - 30; // its padding, and a pixel on each side
     if (!snapshot) draw(root, drawEmpty("Waiting for the first snapshot of the cluster …"));
     else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
+    if (visible && !snapshot?.ended) finding.moved();
     if (focused && !focused.isConnected) refocus(root, state);
   };
   const soon = () => {
@@ -98,7 +99,7 @@ export function mount(place, source, options = {}) {
 
 /** @param {HTMLElement} root @param {Snapshot} snapshot @param {State} state @param {number} now */
 export function drawSnapshot(root, snapshot, state, now) {
-  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state), past: state.past, device: state.device, tiles: state.tiles };
+  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state), pages: state.pages, past: state.past, device: state.device, tiles: state.tiles };
   const scene = sceneOf(snapshot, asked, now);
   if (scene.timeline) state.shown = { from: scene.timeline.start, to: scene.timeline.start + scene.timeline.seconds };
   const drawn = () => /** @type {import("./dom.js").Child[]} */ ((state.only ? drawOnly(scene, state) : drawFrame(scene, state)).filter(Boolean));

@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 import { button, nameOf } from "./draw_parts.js";
-import { heldWords, shareBar, taken } from "./draw_held.js";
+import { heldWords, shareBar, takenBar } from "./draw_held.js";
 import { alike } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -38,7 +38,7 @@ function deviceChip(device, total) {
     h("span", { class: "quiet" }, said[at].slice(holder.name.length))]).flat();
   return h("span", { key: device.key, class: total > NAMED_IN_FULL ? "device many" : "device", "data-device": label, title: [label, ...(holders.length ? said : [reason || state])].join(", ") },
     h("span", { class: "label" }, total > NAMED_IN_FULL ? label.replace(/^\S+ /, "") : label),
-    h("span", { class: "bar", "aria-hidden": "true" }, holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` })), !holders.length && taken(device)),
+    h("span", { class: "bar", "aria-hidden": "true" }, holders.map((holder) => h("span", { class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` })), !holders.length && takenBar(device)),
     h("span", { class: "has" }, holders.length ? held : h("span", { class: "quiet" }, reason ? `${state}: ${reason}` : state)));
 }
 

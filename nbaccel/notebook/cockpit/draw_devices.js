@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { empty, endButton, nameOf, table } from "./draw_parts.js";
-import { taken } from "./draw_held.js";
+import { takenBar } from "./draw_held.js";
 import { between, spark } from "./draw_spark.js";
 import { drawTiles } from "./draw_tiles.js";
 
@@ -19,8 +19,8 @@ export function drawDevices(scene, state) {
   if (!scene.deviceTotal) {
     return [empty(["No accelerator.", ...scene.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
   }
-  if (scene.deviceTotal <= MOST_ROWS) return [models(scene), rows(scene.devices, scene, state)];
-  return [models(scene), drawTiles(scene, state), scene.chosenDevice && rows([scene.chosenDevice], scene, state)];
+  if (scene.deviceTotal <= MOST_ROWS) return [models(scene), deviceTable(scene.devices, scene, state)];
+  return [models(scene), drawTiles(scene, state), scene.chosenDevice && deviceTable([scene.chosenDevice], scene, state)];
 }
 
 /** What the devices are, said once where they are alike; else each row says it. @param {Scene} scene */
@@ -30,17 +30,17 @@ function models({ sameModel, deviceTotal, devices }) {
 }
 
 /** @param {DeviceView[]} devices @param {Scene} scene @param {State} state */
-function rows(devices, scene, state) {
+function deviceTable(devices, scene, state) {
   const measured = devices.some((device) => device.utilisation || device.memory);
   const several = devices.some((device) => device.node);
   const said = scene.sameModel;
   const held = !scene.ended && devices.some((device) => device.holders.length || device.reason);
   const columns = ["Device", ...(several ? ["Node"] : []), scene.ended ? "State" : "In use", ...(measured ? ["Load, memory, power"] : []), ...(held ? ["Held by"] : [])];
-  return table("Devices", columns, devices.map((device) => row(device, { several, measured, said, held }, scene, state)));
+  return table("Devices", columns, devices.map((device) => deviceLine(device, { several, measured, said, held }, scene, state)));
 }
 
 /** @param {DeviceView} device @param {{several: boolean, measured: boolean, said: boolean, held: boolean}} shown @param {Scene} scene @param {State} state */
-function row(device, { several, measured, said, held }, scene, state) {
+function deviceLine(device, { several, measured, said, held }, scene, state) {
   return h(
     "tr",
     { key: device.key, "data-device": device.label },
@@ -48,7 +48,7 @@ function row(device, { several, measured, said, held }, scene, state) {
     several && h("td", { class: "quiet" }, device.node),
     h("td", { class: "use" }, !scene.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
     measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device, device.utilisation), meter("memory", device, device.memory), device.power && meter("power", device, device.power)),
-    held && h("td", { class: "holders" }, holders(device, scene, state)),
+    held && h("td", { class: "holders" }, holderList(device, scene, state)),
   );
 }
 
@@ -57,7 +57,7 @@ function useBar(device) {
   const parts = device.holders.map((holder) =>
     h("span", { key: holder.key, class: `part c${holder.colour}`, style: `width:${100 * holder.fraction}%` }),
   );
-  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts, !parts.length && taken(device));
+  return h("div", { class: "bar", role: "img", "aria-label": `${device.label}: ${device.use}`, title: device.use }, parts, !parts.length && takenBar(device));
 }
 
 /** A measured value with its last two minutes; without these as a bar. @param {"utilisation" | "memory" | "power"} what
@@ -76,7 +76,7 @@ function meter(what, device, value) {
 }
 
 /** @param {DeviceView} device @param {Scene} scene @param {State} state */
-function holders(device, scene, state) {
+function holderList(device, scene, state) {
   const list = device.holders.map((holder) => holderLine(holder, device, scene, state));
   return [list.length > 0 && h("ul", {}, list), device.reason && h("span", { class: "quiet" }, device.reason)];
 }

@@ -17,7 +17,7 @@ export function heldWords({ heldBy, devicesFree, devicesTaken, ended }) {
 }
 
 /** What a bar shows of a device that others have. @param {import("./devices.js").DeviceView} device */
-export function taken({ state }) {
+export function takenBar({ state }) {
   return state === "taken" && h("span", { class: "part taken" });
 }
 

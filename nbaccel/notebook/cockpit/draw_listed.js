@@ -17,14 +17,14 @@ const ALERTS_SHOWN = 2;
 export function drawListed(scene, state) {
   const alerts = [...scene.alerts].sort((a, b) => Number(b.kind === "failed") - Number(a.kind === "failed")).slice(0, ALERTS_SHOWN);
   const moving = scene.nodes.filter((node) => node.moves).map((node) =>
-    h("li", { key: node.key }, sign(node.sign), nameOf(node.name), ` ${node.state} `, h("span", { class: "quiet" }, node.why)));
+    h("li", { key: node.key }, signOf(node.sign), nameOf(node.name), ` ${node.state} `, h("span", { class: "quiet" }, node.why)));
   const said = alerts.map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
   return [
     ...drawDevices(scene, state),
     ...(scene.runs?.brief(state) ?? []),
     list("lines", "Nodes that come and go", moving),
     list("lines", "Waiting tasks", scene.ended ? [] : waiting(scene, alerts)),
-    list("alerts", "Alerts", [...said, ...more(scene.alerts.length - said.length, "alerts")]),
+    list("alerts", "Alerts", [...said, ...moreOf(scene.alerts.length - said.length, "alerts")]),
   ];
 }
 
@@ -33,19 +33,19 @@ function waiting(scene, alerts) {
   const all = alike(scene.waiting);
   const untold = all.filter(({ ids }) => !told(alerts, ids));
   const shown = untold.slice(0, WAITING_SHOWN);
-  const lines = shown.map(({ task, number }) => h("li", { key: task.id }, sign("◌"), number > 1 && `× ${number} `, nameOf(task.name),
+  const lines = shown.map(({ task, number }) => h("li", { key: task.id }, signOf("◌"), number > 1 && `× ${number} `, nameOf(task.name),
     ` waits ${task.age}: `, h("span", { class: "quiet" }, task.why || task.asks)));
   const known = all.filter((group) => !untold.includes(group) || shown.includes(group));
-  return [...lines, ...more(scene.counts.waiting - known.reduce((sum, { number }) => sum + number, 0), "waiting")];
+  return [...lines, ...moreOf(scene.counts.waiting - known.reduce((sum, { number }) => sum + number, 0), "waiting")];
 }
 
 /** @param {string} mark */
-function sign(mark) {
+function signOf(mark) {
   return h("span", { class: "sign", "aria-hidden": "true" }, `${mark} `);
 }
 
 /** @param {number} number @param {string} tab that has them */
-function more(number, tab) {
+function moreOf(number, tab) {
   return number > 0 ? [h("li", { key: "more" }, button(`and ${number} more`, { "data-act": "tab", "data-tab": tab }))] : [];
 }
 

@@ -7,7 +7,7 @@ import { h } from "./dom.js";
 const HEIGHT = 16;
 
 /** @param {Levels} levels @param {boolean} [filled] down to the ground */
-function shape(levels, filled = false) {
+function shapeOf(levels, filled = false) {
   const points = levels.map((level, at) => (level == null ? null : `${at} ${Math.round(10 * (HEIGHT - 1 - level * (HEIGHT - 2))) / 10}`));
   let path = "";
   let began = -1;
@@ -23,7 +23,7 @@ function shape(levels, filled = false) {
 export function spark(lines, props = {}) {
   const steps = Math.max(2, ...lines.map(({ levels }) => levels.length));
   return h("svg", { class: "spark", viewBox: `0 0 ${steps - 1} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true", ...props },
-    lines.map(({ levels, kind }) => [kind === "area" && h("path", { key: "under", class: "under", d: shape(levels, true) }), h("path", { key: kind, class: kind, d: shape(levels) })]).flat());
+    lines.map(({ levels, kind }) => [kind === "area" && h("path", { key: "under", class: "under", d: shapeOf(levels, true) }), h("path", { key: kind, class: kind, d: shapeOf(levels) })]).flat());
 }
 
 /** "between 20 % and 97 % in the last two minutes"; "" where nothing was measured. @param {Levels | undefined} levels */

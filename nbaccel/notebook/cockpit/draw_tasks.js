@@ -16,15 +16,18 @@ import { STATES } from "./tasks.js";
 
 /** @param {Scene} scene @param {State} state */
 export function drawTasks(scene, state) {
-  state.order = scene.tasks.map((task) => task.id);
+  state.order = [scene.tasks, ...[...(scene.pages?.values() ?? [])].map((page) => page.shown)].flat().map((task) => task.id);
+  const inRows = state.sort.column !== "";
   /** @type {Row[]} */
-  const rows = state.sort.column ? scene.tasks.map((task) => ({ task, inGroup: false })) : grouped(scene.tasks, state.open);
-  const hidden = scene.tasksFound - scene.tasks.length;
-  const unsent = scene.foundInAll ? hidden : scene.taskTotal - scene.taskRows;
+  const rows = inRows ? scene.tasks.map((task) => ({ task, inGroup: false })) : grouped(scene.tasks, state.open, scene.functions, scene.pages);
+  const counted = new Map(inRows ? [] : scene.functions.map((each) => [each.subject, each.total]));
+  const here = scene.tasks.filter((task) => !counted.has(task.subject)).length + [...counted.values()].reduce((sum, each) => sum + each, 0);
+  const all = scene.foundInAll ? scene.tasksFound : scene.taskTotal;
+  const unsent = scene.foundInAll || inRows || scene.taskTotal > scene.taskRows ? all - here : 0;
   return [
     filters(scene, state),
     rows.length ? tableOf(rows, scene, state) : nothingFound(scene),
-    unsent > 0 && moreLine(`${scene.tasks.length} of ${scene.foundInAll ? scene.tasksFound : scene.taskTotal} tasks are here`, state),
+    unsent > 0 && moreLine(`${here} of ${all} tasks are here`, state),
   ];
 }
 
@@ -36,17 +39,19 @@ function tableOf(rows, scene, state) {
     { name: "Started", sort: "started" }, { name: "Took", sort: "took" },
     ...(peak ? ["Peak"] : []), "",
   ];
-  const { first, last, above, below } = tasksInSight(rows, state.scrolled);
+  const { first, last, above, below, asks } = tasksInSight(rows, state.scrolled);
+  for (const [subject, skip] of asks) state.asks.set(subject, skip);
   const drawn = rows.slice(first, last).flatMap((row) => {
     if ("group" in row) return [groupRow(row.group, columns.length, scene, state)];
+    if ("gap" in row) return [gapRow(`gap/${row.subject}/${row.from}`, row.gap * state.scrolled.row)];
     const shapes = knownRow(row.task, row.inGroup, peak, columns.length, scene, state);
     return state.log?.id === row.task.id ? [...shapes, logRow(state, columns.length)] : shapes;
   });
-  return table("Tasks", columns, [gap("above", above), ...drawn, gap("below", below)].filter(Boolean), { rows: rows.length, sort: state.sort });
+  return table("Tasks", columns, [gapRow("above", above), ...drawn, gapRow("below", below)].filter(Boolean), { rows: rows.reduce((sum, row) => sum + ("gap" in row ? row.gap : 1), 0), sort: state.sort });
 }
 
 /** The place of rows that are not drawn. @param {string} where @param {number} height @returns {any} */
-function gap(where, height) {
+function gapRow(where, height) {
   return height > 0 && h("tr", { key: where, class: "gap", "aria-hidden": "true", style: `height:${Math.round(height)}px` });
 }
 
@@ -58,17 +63,17 @@ function nothingFound(scene) {
 
 /** @param {Group} group @param {number} columns @param {Scene} scene @param {State} state */
 function groupRow(group, columns, scene, state) {
-  const { subject, tasks, open, done, failed, others } = group;
-  const partly = scene.taskTotal > scene.taskRows && !scene.foundInAll; // those that are left out are most of the finished ones
-  const part = (/** @type {string} */ kind, /** @type {number} */ number) => number > 0 && h("span", { key: kind, class: `part ${kind}`, style: `width:${(100 * number) / tasks.length}%` });
-  const words = [...(partly ? [] : [`${done} of ${tasks.length}`]), ...others, ...(partly ? ["others are not here"] : [])];
+  const { subject, total, open, done, failed, others, listed } = group;
+  const partly = !group.counted && scene.taskTotal > scene.taskRows && !scene.foundInAll; // others of it may be left out
+  const part = (/** @type {string} */ kind, /** @type {number} */ number) => number > 0 && h("span", { key: kind, class: `part ${kind}`, style: `width:${(100 * number) / total}%` });
+  const words = [...(partly ? [] : [`${done} of ${total}`]), ...others, ...(partly ? ["others are not here"] : []), ...(listed < total ? [`${listed} of them are still listed`] : [])];
   return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
     h("th", { scope: "row", colspan: columns },
       h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
         h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
-      !partly && h("span", { class: "bar", "aria-hidden": "true" }, part(`c${tasks[0].colour}`, done), part("failed", failed)),
+      !partly && h("span", { class: "bar", "aria-hidden": "true" }, part(`c${group.colour}`, done), part("failed", failed)),
       h("span", { class: "quiet" }, words.map((each, at) => [at > 0 && " · ", each.endsWith(" failed") ? h("span", { key: each, class: "state failed" }, each) : each]).flat()),
-      !scene.ended && tasks.some((task) => task.cancellable) && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
+      !scene.ended && group.live && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
 }
 
 /** The row, and the line below it, as drawn last if nothing in them has changed: of hundreds, few change between two snapshots.

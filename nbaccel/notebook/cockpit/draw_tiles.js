@@ -1,7 +1,7 @@
 // Many devices as a grid of tiles: number, share in its holder's colour, utilisation; a click shows the device's row.
 
 import { h } from "./dom.js";
-import { heldWords, taken } from "./draw_held.js";
+import { heldWords, takenBar } from "./draw_held.js";
 import { between, spark } from "./draw_spark.js";
 
 /** @typedef {import("./devices.js").DeviceView} DeviceView */
@@ -62,7 +62,7 @@ function tile(device, words, chosen, places) {
   return h("li", { key: device.key, ...places },
     h("button", { type: "button", class: device.state === "gone" ? "tile gone" : "tile", "data-act": "tile", "data-device": device.key, "data-bar": device.key, "aria-expanded": String(chosen), "aria-label": words },
       h("span", { class: "number" }, number), h("span", { class: "load quiet" }, device.state === "gone" ? "gone" : device.utilisation?.text),
-      h("span", { class: "bar" }, parts, !parts.length && taken(device)), device.lines && spark(linesIn(device.lines))));
+      h("span", { class: "bar" }, parts, !parts.length && takenBar(device)), device.lines && spark(linesIn(device.lines))));
 }
 
 /** @param {import("./readings.js").Lines} lines */

@@ -19,6 +19,7 @@ export function afterEnd(snapshot) {
     devices: (snapshot.devices ?? []).map((row) => ({ ...row, holders: [], free_reason: "", metrics: null, over: true })),
     tasks: shared ? tasks.filter((row) => ENDED.has(row.state)) : tasks,
     counts,
+    functions: (snapshot.functions ?? []).map(({ running = 0, waiting = 0, ...row }) => (shared ? row : { ...row, ended: running + waiting })),
     actors: (snapshot.actors ?? []).map((row) => ({ ...row, state: "DEAD", pending_calls: 0 })),
     actor_counts: {},
   };

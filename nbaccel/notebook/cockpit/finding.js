@@ -1,4 +1,7 @@
-// A filter is applied to all tasks that the engine knows, not only to the rows of a snapshot: the kernel is asked.
+// What a view wants to see of all tasks that the engine knows, not only of the rows of a snapshot: the kernel is asked for
+// what passes the filter, and for the tasks of an open function that come into view.
+
+import { PAGE } from "./task_rows.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Found} Found */
@@ -19,25 +22,43 @@ export function foundNow(state) {
   return key && state.found?.key === key ? state.found : null;
 }
 
-/** Asks for what passes the filter when it changes, and again while the cluster changes, at most once a second.
- * @param {Source} source @param {State} state @returns {{find: () => void, end: () => void}} */
+/** What the kernel is asked: what passes the filter, and the tasks of open functions that are in sight. @param {State} state */
+function questions(state) {
+  const { filter } = state;
+  const key = findKey(state);
+  const pages = [...state.asks].filter(([subject]) => state.open.has(subject)).map(([subject, skip]) => (
+    { key: JSON.stringify([filter, subject, skip]), function: subject, skip, by_state: true, filter, limit: PAGE }));
+  return [...(key ? [{ key, filter, limit: state.wide ? MOST_FOUND : FOUND_AT_FIRST }] : []), ...pages];
+}
+
+/** @param {Found} found @param {State} state */
+export function takeFound(found, state) {
+  const [filter, subject, skip] = JSON.parse(found.key);
+  if (skip == null) state.found = found;
+  else state.pages.set(subject, { filter: JSON.stringify(filter), skip, found });
+}
+
+/** Asks when what the view wants changes, and again while the cluster changes, at most once a second.
+ * @param {Source} source @param {State} state @returns {{find: () => void, moved: () => void, end: () => void}} */
 export function finder(source, state) {
   let last = 0;
   let asked = "";
   /** @type {any} */
   let later;
+  const wanted = () => (state.details && state.tab === "tasks" ? questions(state) : []);
+  const keyOf = (/** @type {{key: string}[]} */ all) => all.map((each) => each.key).join("\n");
   const ask = () => {
     clearTimeout(later);
     later = undefined;
-    const key = state.details && state.tab === "tasks" ? findKey(state) : "";
-    if (!key) return;
-    last = Date.now();
-    asked = key;
-    source.send({ say: "find", id: state.id, key, filter: state.filter, limit: state.wide ? MOST_FOUND : FOUND_AT_FIRST });
+    const all = wanted();
+    asked = keyOf(all);
+    if (all.length) last = Date.now();
+    for (const each of all) source.send({ say: "find", id: state.id, ...each });
   };
+  const moved = () => void (keyOf(wanted()) !== asked && ask());
   const find = () => {
-    if (findKey(state) !== asked) ask();
+    if (keyOf(wanted()) !== asked) ask();
     else later ??= setTimeout(ask, Math.max(0, last + FIND_EVERY_MS - Date.now()));
   };
-  return { find, end: () => clearTimeout(later) };
+  return { find, moved, end: () => clearTimeout(later) };
 }

@@ -4,24 +4,31 @@ import { ownerOf } from "./owners.js";
 import { ENDED, age, plain, shortId, stateWord } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
-/** @typedef {{running: Set<string>}} Noticed tasks that have been seen to run */
+/** @typedef {{since?: number, running: Set<string>, told: Set<string>}} Noticed since: when the view began to look; running: tasks that have been seen to run */
 
 const LONG_S = 60;
-const MOST_RUNNING = 10_000;
+const MOST_KNOWN = 10_000;
 
-/** What is to be told of tasks that ran in an earlier snapshot and have ended. @param {Noticed} noticed @param {Snapshot} snapshot
- * @returns {{id: string, title: string, body: string}[]} */
+/** What is to be told of tasks that have ended since the view looks: also of one whose row was left out while it ran.
+ * @param {Noticed} noticed @param {Snapshot} snapshot @returns {{id: string, title: string, body: string}[]} */
 export function endings(noticed, snapshot) {
   const told = [];
-  if (noticed.running.size > MOST_RUNNING) noticed.running.clear(); // of tasks that ended out of a snapshot's sight
+  noticed.since ??= snapshot.time ?? 0;
+  if (noticed.running.size + noticed.told.size > MOST_KNOWN) {
+    noticed.since = snapshot.time ?? 0;
+    for (const known of [noticed.running, noticed.told]) known.clear();
+  }
   for (const row of snapshot.tasks ?? []) {
+    if (row.started_at == null || ownerOf(snapshot, row)) continue;
     if (!ENDED.has(row.state)) {
-      if (row.started_at != null && !ownerOf(snapshot, row)) noticed.running.add(row.task_id);
+      noticed.running.add(row.task_id);
+      noticed.told.delete(row.task_id); // it runs again
       continue;
     }
-    if (!noticed.running.delete(row.task_id) || row.started_at == null) continue;
+    const isNew = noticed.running.delete(row.task_id) || (row.finished_at ?? 0) > noticed.since;
     const seconds = (row.finished_at ?? snapshot.time ?? 0) - row.started_at;
-    if (seconds < LONG_S) continue;
+    if (!isNew || seconds < LONG_S || noticed.told.has(row.task_id)) continue;
+    noticed.told.add(row.task_id);
     const why = row.reason == null ? row.why : snapshot.reasons?.[row.reason];
     const title = `${plain(row.name)} #${shortId(row.task_id)} ${{ FINISHED: "has finished", FAILED: "has failed" }[row.state] ?? `was ${stateWord(row.state)}`}`;
     told.push({ id: row.task_id, title, body: [`after ${age(seconds)}`, row.cell && `cell ${plain(row.cell)}`, plain(why)].filter(Boolean).join(" · ") });

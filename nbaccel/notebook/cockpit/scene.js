@@ -3,8 +3,8 @@
 import { devicesOf } from "./devices.js";
 import { goneNodes } from "./gone.js";
 import { afterEnd } from "./ended.js";
-import { actorViews, cellsOf, taskCounts, taskViews, waitingViews } from "./tasks.js";
-import { ordered } from "./task_rows.js";
+import { actorViews, cellsOf, taskCounts, waitingViews } from "./tasks.js";
+import { functionsOf, pagesOf, tasksOf } from "./functions.js";
 import { age, amount, clock, count, duration, plain } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
@@ -16,12 +16,9 @@ const ALERTS = { infeasible: "Can never start", leak: "Memory leak" };
 /** @typedef {{key: string, kind: string, title: string, message: string, age: string, never: string | null | undefined | false}} AlertView never: the task of which it says that it cannot start */
 /** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string, moves: boolean}} NodeView moves: it comes or goes */
 /** @typedef {import("./types.js").Found} Found */
-/** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, past?: Record<string, import("./history.js").Past>, device?: string, tiles?: import("./devices.js").TilesInSight}} Asked what the person has chosen */
+/** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, pages?: import("./state.js").State["pages"], past?: Record<string, import("./history.js").Past>, device?: string, tiles?: import("./devices.js").TilesInSight}} Asked what the person has chosen */
 
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
-
-const BY_STATE = { column: "", down: false };
-const NO_FILTER = { state: "", cell: "", text: "" };
 
 /** @param {Snapshot} given @param {Asked} asked @param {number} now seconds by the kernel's clock */
 export function sceneOf(given, asked, now) {
@@ -43,6 +40,8 @@ export function sceneOf(given, asked, now) {
     found: (snapshot.found ?? []).map(plain),
     waiting: waitingViews(snapshot, now),
     tasks,
+    functions: tab === "tasks" ? functionsOf(snapshot, asked) : [],
+    pages: ended ? null : pagesOf(snapshot, asked, now),
     tasksFound: asked.found?.total ?? tasks.length,
     foundInAll: Boolean(asked.found),
     taskRows: (snapshot.tasks ?? []).length,
@@ -60,14 +59,6 @@ export function sceneOf(given, asked, now) {
 }
 
 /** @typedef {ReturnType<typeof sceneOf>} Scene */
-
-/** What passes the filter: of all tasks, once the kernel has answered; until then, of the rows that are here.
- * @param {Snapshot} snapshot @param {Asked} asked @param {number} now */
-function tasksOf(snapshot, asked, now) {
-  const found = asked.found;
-  const rows = found ? { ...snapshot, tasks: found.tasks, reasons: found.reasons } : snapshot;
-  return ordered(taskViews(rows, found ? NO_FILTER : asked.filter, now), asked.sort ?? BY_STATE, asked.held ?? null);
-}
 
 /** @param {Snapshot} snapshot */
 function titleOf(snapshot) {

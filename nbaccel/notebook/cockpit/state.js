@@ -17,6 +17,8 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {string[] | null} held ids of tasks in the order that stands still while the pointer is over them
  * @property {string[]} order ids of tasks as they were drawn last
  * @property {Set<string>} open functions whose tasks are shown one by one
+ * @property {Map<string, number>} asks of which open functions tasks that are not here are in sight, and after how many
+ * @property {Map<string, {filter: string, skip: number, found: import("./types.js").Found}>} pages what was answered of them
  * @property {string} device the key of the device whose tile was clicked
  * @property {Scrolled} scrolled of the tasks, as measured on the page
  * @property {Map<string, {top: number, height: number, row: number}>} sights of other tables of many rows, likewise
@@ -57,6 +59,8 @@ export function newState(details) {
     held: null,
     order: [],
     open: new Set(),
+    asks: new Map(),
+    pages: new Map(),
     device: "",
     scrolled: { top: 0, height: 460, row: 46, reason: 23 },
     sights: new Map(),

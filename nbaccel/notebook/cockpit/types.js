@@ -79,6 +79,9 @@
  * @property {boolean} [retryable]
  * @property {string} [retry_of] id of the failed task whose call it runs again
  *
+ * How many tasks a function has had, or how many constructors and calls a class.
+ * @typedef {{name: string, running?: number, waiting?: number, failed?: number, cancelled?: number, finished?: number}} FunctionRow
+ *
  * @typedef {object} ActorRow
  * @property {string} actor_id
  * @property {string} class_name
@@ -117,6 +120,7 @@
  * @property {ArrivalRow[]} [arrivals]
  * @property {DeviceRow[]} [devices]
  * @property {TaskRow[]} [tasks]
+ * @property {FunctionRow[]} [functions] at least those with many tasks
  * @property {string[]} [reasons]
  * @property {Record<string, number>} [hues] of functions and classes whose hue is not the usual one
  * @property {ActorRow[]} [actors]
@@ -160,7 +164,7 @@
  *
  * @typedef {{state: string, cell: string, text: string}} Filter
  *
- * What passes a filter, of all tasks that the engine knows: the newest rows, and how many there are.
- * @typedef {{key: string, tasks: TaskRow[], reasons: string[], total: number}} Found
+ * What passes a filter, of all tasks that the engine knows: some rows, and how many there are, in all and by function.
+ * @typedef {{key: string, tasks: TaskRow[], reasons: string[], total: number, functions?: FunctionRow[]}} Found
  */
 export {};

@@ -18,7 +18,7 @@ export function zoomed({ from, to }, by, place = 0.5) {
 }
 
 /** The same length further on, by a share of it. @param {Range} range @param {number} share @returns {Range} */
-export function moved({ from, to }, share) {
+export function movedBy({ from, to }, share) {
   const by = (to - from) * share;
   return { from: from + by, to: to + by };
 }
@@ -27,8 +27,8 @@ export function moved({ from, to }, share) {
 export function keyed(key, range) {
   if (key === "+" || key === "=") return { range: zoomed(range, 0.5) };
   if (key === "-") return { range: zoomed(range, 2) };
-  if (key === "ArrowLeft") return { range: moved(range, -0.2) };
-  if (key === "ArrowRight") return { range: moved(range, 0.2) };
+  if (key === "ArrowLeft") return { range: movedBy(range, -0.2) };
+  if (key === "ArrowRight") return { range: movedBy(range, 0.2) };
   return key === "0" || key === "Home" ? { range: null } : null;
 }
 

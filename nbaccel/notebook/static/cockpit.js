@@ -1,1312 +1,767 @@
 // nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
-function copyText(w,q){const cE=w.defaultView?.navigator.clipboard;
-if(cE)cE.writeText(q).catch(()=>copySelected(w,q));
-else copySelected(w,q)}
-function copySelected(w,q){const aK=w.createElement("textarea");
-aK.value=q;
-aK.style.position="fixed";
-w.body.append(aK);
-aK.select();
-w.execCommand("copy");
-aK.remove()}
+function copyText(x,u){const cY=x.defaultView?.navigator.clipboard;
+if(cY)cY.writeText(u).catch(()=>copySelected(x,u));
+else copySelected(x,u)}function copySelected(x,u){const aX=x.createElement("textarea");
+aX.value=u;
+aX.style.position="fixed";
+x.body.append(aX);
+aX.select();
+x.execCommand("copy");
+aX.remove()}
+const SIZES=([[2**40,"TiB"],[2**30,"GiB"],[2**20,"MiB"],[2**10,"KiB"]]),ENDED=new Set(["FINISHED","FAILED","CANCELLED"]),RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
+function amount(bU){return String(Math.round(bU*10000)/10000)}function size(b8){if(b8==null)return"unknown";
+for(const[co,aa]of SIZES){if(b8>=co){const N=b8/co;
+return`${N>=10||Number.isInteger(N)?Math.round(N):N.toFixed(1)} ${aa}`}}
+return`${b8} B`}function age(aG){const aN=Math.max(0,Math.floor(aG));
+if(aN<60)return`${aN} s`;
+const[co,ce,aC,d0]=aN<3600?["min",60,aN%60,"s"]:["h",3600,Math.floor((aN%3600)/60),"min"];
+return`${Math.floor(aN/Number(ce))} ${co}${aC?` ${String(aC).padStart(2,"0")} ${d0}`:""}`}function duration(aG){return aG<9.95?`${Math.max(0,aG).toFixed(1)} s`:age(aG)}function clock(b$,k){const v=new Date(b$*1000),b0=m=>String(m).padStart(2,"0"),[dK,cZ]=[`${b0(v.getMonth()+1)}-${b0(v.getDate())}`,`${b0(v.getHours())}:${b0(v.getMinutes())}`];
+return v.toDateString()===new Date(k*1000).toDateString()?`${cZ}:${b0(v.getSeconds())}`:`${dK} ${cZ}`}function plain(u){return(u??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,dH=>`\\u${dH.charCodeAt(0).toString(16).padStart(4,"0")}`)}function hostWords(i){return/^[\d.:]+$/.test(i)?i:i.split(".")[0]}function count(m,cB){return m===1||cB.endsWith("s")?`${m} ${cB}`:`${m} ${cB}s`}function demandWords(dL){const an=Object.entries(dL??{}).filter(([,bU])=>bU);
+return an.map(([i,bU])=>`${amount(bU)} ${plain(i)}`).join(", ")||"nothing"}function deviceWords(aY){return Object.entries(aY??{}).filter(([,bf])=>bf.length).map(([i,bf])=>`${plain(i)} ${bf.map(plain).join(", ")}`).join("; ")}function shortId(I){const d7=I.length===48&&I.startsWith("000000",24);
+if(d7)return`${I.slice(0,4)}-${parseInt(I.slice(30,40),16)}`;
+return I.startsWith("f".repeat(16))?I.slice(16,28):I.slice(0,12)}function taskName(i){return plain(i).replace(/\.__init__$/," (starting)")}function stateWord(a){if(RUNNING.has(a))return"running";
+if(a.startsWith("PENDING"))return"waiting";
+return a.toLowerCase().replaceAll("_"," ")}function stateSign(aa){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[aa]??"◌"}function ownerOf(c,b){if(!b.job||b.job===c.runtime.job||!c.jobs?.length)return"";
+return plain(c.jobs.find(d$=>d$.number===b.job)?.name??`job ${b.job}`)}function cellWords(c,b){return[ownerOf(c,b),plain(b.cell)].filter(Boolean).join(" ")}
+const PALETTE={hues:[["#1575c3","#207cca","#056ebb"],["#99612a","#a06731","#a76e38"],["#149599","#229da0","#2da4a7"],["#b74977","#be507e","#c65785"],["#978d17","#9e9423","#908606"],["#9082f1","#897be9","#8274e1"],["#6aa173","#639a6d","#5c9366"],["#c27bc6","#bb74bf","#b36db8"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
+const HUES=PALETTE.hues.length,SHADES=PALETTE.hues[0].length;
+function numberOf(u){let cb=2166136261;
+for(let cw=0;cw<u.length;cw++)cb=Math.imul(cb^u.charCodeAt(cw),16777619);
+return(cb^(cb>>>15))>>>0}function colourOf(c,D,I){const dW=c.hues?.[D]??numberOf(D)%HUES;
+return dW*SHADES+(I?numberOf(I)%SHADES:0)}function subjectOf(b){const aN=b.function||b.name;
+return(b.kind??"task")==="task"?aN:aN.split(".",1)[0]}function inkOn(aE){const[ed,dT,O]=[1,3,5].map(v=>parseInt(aE.slice(v,v+2),16)/255).map(ae=>(ae<=0.03928?ae/12.92:((ae+0.055)/1.055)**2.4));
+return 0.2126*ed+0.7152*dT+0.0722*O>0.179?"#000":"#fff"}function colourRules(ek){return PALETTE.hues.flat().map((aE,m)=>`${ek} .c${m}{background:${aE};fill:${aE};--c:${aE};--on:${inkOn(aE)}}`).join("\n")}
+const STATES=["running","waiting","failed","cancelled","finished"];
+function taskCounts(c){const Z=Object.fromEntries(STATES.map(a=>[a,0]));
+for(const[a,m]of Object.entries(c.counts??{})){const aa=stateWord(a);
+Z[aa]=(Z[aa]??0)+m}
+return Z}function waitingViews(c,k){return(c.tasks??[]).filter(b=>stateWord(b.state)==="waiting").sort((S,O)=>(S.submitted_at??0)-(O.submitted_at??0)).map(b=>taskView(b,c,k))}function taskViews(c,w,k){const u=w.text.trim().toLowerCase(),n=(c.tasks??[]).filter(b=>passes(b,c,w,u));
+return n.map(b=>taskView(b,c,k))}function passes(b,c,w,u){if(w.state&&stateWord(b.state)!==w.state)return false;
+if(w.cell&&cellOf(b,c)!==w.cell)return false;
+if(!u)return true;
+return[b.name,taskName(b.name),b.task_id,b.cell,whyOf(b,c),deviceWords(b.device_ids)].some(t=>(t??"").toLowerCase().includes(u))}function cellOf(b,c){return b.cell?cellWords(c,{job:b.job,cell:b.cell.split(" ")[0]}):""}function cellsOf(c){const m=cell=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0),ck=cell=>(cell.startsWith("[")?0:1),dG=new Set((c.tasks??[]).map(b=>cellOf(b,c)).filter(Boolean));
+return[...dG].sort((S,O)=>ck(S)-ck(O)||m(S)-m(O))}function whyOf(b,c){return b.reason==null?(b.why??""):(c.reasons?.[b.reason]??"")}function withoutSubject(a8,b){const i=plain(b.name).replace(/\.__init__$/,""),cell=plain(b.cell);
+if(!a8.startsWith(i))return a8;
+let aC=a8.slice(i.length+1);
+if(cell&&aC.startsWith(`(cell ${cell}`))aC=aC.slice(aC.indexOf(") ")+2);
+if(aC.startsWith("waits for "))return aC.includes(". ")?aC.slice(aC.indexOf(". ")+2):aC;
+return aC.startsWith("asks ")?aC:a8}function taskView(b,c,k){const a=stateWord(b.state),aV=a==="waiting"?b.submitted_at:(b.started_at??b.submitted_at),aT=ENDED.has(b.state);
+return{id:b.task_id,short:shortId(b.task_id),name:taskName(b.name),sign:stateSign(a),state:a,devices:deviceWords(b.device_ids),pid:b.pid?String(b.pid):"",cell:cellWords(c,b),owner:ownerOf(c,b),age:aV==null?"":age((b.finished_at??k)-aV),started:b.started_at==null?"":clock(b.started_at,k),took:tookWords(b,a,k),subject:plain(subjectOf(b)),colour:colourOf(c,subjectOf(b),b.actor_id||b.task_id),keys:{submitted:b.submitted_at??0,started:b.started_at??Infinity,took:b.started_at==null?-1:(b.finished_at??k)-b.started_at},peak:b.peak_memory_bytes==null?"":size(b.peak_memory_bytes),why:[b.retry_of&&`retry of #${shortId(b.retry_of)}`,b.choice?`runs as ${plain(b.choice)}`:"",withoutSubject(plain(whyOf(b,c)),b)].filter(Boolean).join(": "),retryable:Boolean(b.retryable),asks:Object.keys(b.demand??{}).length?demandWords(b.demand):"",cancellable:!aT&&b.state!=="ENDED_WITH_IT"}}function tookWords(b,a,k){if(a==="waiting")return b.submitted_at==null?"":`waits ${age(k-b.submitted_at)}`;
+if(b.started_at==null)return"";
+const aG=(b.finished_at??k)-b.started_at;
+if(b.finished_at!=null)return duration(aG);
+const[au,J]=b.progress??[0,0];
+if(!J)return age(aG);
+const az=au>0&&au<J?`${age((aG*(J-au))/au)} left`:"";
+return[age(aG),`${Math.round((100*au)/J)} %`,az].filter(Boolean).join(" · ")}function actorViews(c,k){return(c.actors??[]).map(b=>actorView(b,c,k))}function actorView(b,c,k){const a=b.state==="PENDING_CREATION"?"waiting":stateWord(b.state);
+return{id:b.actor_id,name:plain(b.class_name)+(b.name?` “${plain(b.name)}”`:""),sign:stateSign(a),state:a,devices:deviceWords(b.device_ids),pid:b.pid?String(b.pid):"",cell:cellWords(c,b),owner:ownerOf(c,b),age:b.since==null?"":age(k-b.since),colour:colourOf(c,b.class_name,b.actor_id),calls:b.pending_calls?String(b.pending_calls):"",why:[b.restarts?`restarted ${b.restarts} ×`:"",plain(b.why)].filter(Boolean).join(" · "),alive:b.state!=="DEAD"}}
+const MOST_OF_ONE=8,ORDER=["running","failed","waiting","cancelled","finished"],PAGE=200,OVERSCAN=12,KEYS={task:e=>`${e.name}\n${e.short}`,state:e=>rankOf(e.state),devices:e=>e.devices||"~",started:e=>e.keys.started,took:e=>e.keys.took};
+function rankOf(a){const v=ORDER.indexOf(a);
+return v<0?ORDER.length:v}function ordered(ap,bi,ac){const F=KEYS[bi.column],dw=(S,O)=>rankOf(S.state)-rankOf(O.state)||O.keys.submitted-S.keys.submitted,dJ=(S,O)=>{if(!F)return dw(S,O);
+const[dg,di]=[F(S),F(O)],b2=dg<di?-1:dg>di?1:0;
+return(bi.down?-b2:b2)||dw(S,O)};
+const b_=[...ap].sort(dJ);
+if(!ac)return b_;
+const G=new Map(ac.map((I,A)=>[I,A]));
+return b_.sort((S,O)=>(G.get(S.id)??ac.length)-(G.get(O.id)??ac.length))}function grouped(ap,aK,c4=[],bg=null){const bK=new Map();
+for(const e of ap){if(!bK.has(e.subject))bK.set(e.subject,[]);
+bK.get(e.subject)?.push(e)}
+const aJ=new Map(c4.map(t=>[t.subject,t])),ab=(D,$)=>groupRows(D,$,aK.has(D),aJ.get(D),bg),n=[];
+for(const e of ap){const $=bK.get(e.subject)??[];
+if($.length<=MOST_OF_ONE&&!aJ.has(e.subject))n.push({task:e,inGroup:false});
+else if($[0]===e)n.push(...ab(e.subject,$))}
+for(const{subject:D}of c4)if(!bK.has(D))n.push(...ab(D,[]));
+return n}function groupRows(D,ap,aK,aJ,bg){const bq=STATES.map(a=>aJ?aJ.counts[a]??0:ap.filter(e=>e.state===a).length),[cJ,waiting,cu,,au]=bq,J=aJ?.total??ap.length,x=J>ap.length&&bg?.get(D),{skip:aH,shown:X,all:p}=x||{skip:0,shown:ap,all:bg&&aJ?J:ap.length};
+const ab={subject:D,open:aK,total:J,counted:Boolean(aJ),colour:aJ?.colour??ap[0].colour,done:au,failed:cu,live:cJ+waiting>0,others:STATES.slice(0,4).map((a,v)=>bq[v]>0&&`${bq[v]} ${a}`).filter(t=>t!==false),listed:aK&&p<J?p:J};
+const ca=(from,m)=>(m>0?[{gap:m,subject:D,from}]:[]);
+return[{group:ab},...(aK?[...ca(0,Math.min(aH,p)),...X.map(e=>({task:e,inGroup:true})),...ca(aH+X.length,p-aH-X.length)]:[])]}function alike(waiting){const bN=new Map();
+for(const e of waiting){const F=`${e.name}\n${e.why}\n${e.asks}`,ab=bN.get(F)??{task:e,number:0,ids:[]};
+ab.number+=1;
+ab.ids.push(e.id);
+bN.set(F,ab)}
+return[...bN.values()].sort((S,O)=>O.number-S.number)}function tasksInSight(n,{top:aI,height:am,row:b,reason:a$}){let p=0;
+const aW=n.map(t=>(p+="gap"in t?t.gap*b:"task"in t&&t.task.why?b+a$:b)),v=dB=>(p>dB?aW.findIndex(ah=>ah>dB):n.length),aV=v(Math.min(aI,p-am)),ai=Math.max(0,aV-OVERSCAN),_=Math.min(n.length,v(aI+am)+2*OVERSCAN-(aV-ai));
+return{first:ai,last:_,above:aW[ai-1]??0,below:p-(aW[_-1]??0),asks:asksOf(n,aW,aV,v(aI+am),aI,b)}}function asksOf(n,aW,aV,ah,aI,am){const b5=new Map();
+n.slice(aV,ah+1).forEach((b,A)=>{if(!("gap"in b))return;
+const eC=Math.max(0,(aI-(aW[aV+A-1]??0))/am);
+b5.set(b.subject,Math.max(0,b.from+Math.floor(eC)-PAGE/4))});
+return b5}function inSight(m,aU){const bX=Math.ceil(aU.height/aU.row)+2*OVERSCAN,ai=Math.max(0,Math.min(Math.floor(aU.top/aU.row)-OVERSCAN,m-bX));
+return{first:ai,last:Math.min(m,ai+bX)}}
+const FIND_EVERY_MS=1000,FOUND_AT_FIRST=200,MOST_FOUND=1000;
+function findKey({filter:w,wide:eA}){return w.state||w.cell||w.text.trim()?JSON.stringify([w,eA]):""}function foundNow(a){const F=findKey(a);
+return F&&a.found?.key===F?a.found:null}function questions(a){const{filter:w}=a;
+const F=findKey(a),bg=[...a.asks].filter(([D])=>a.open.has(D)).map(([D,aH])=>({key:JSON.stringify([w,D,aH]),function:D,skip:aH,by_state:true,filter:w,limit:PAGE}));
+return[...(F?[{key:F,filter:w,limit:a.wide?MOST_FOUND:FOUND_AT_FIRST}]:[]),...bg]}function takeFound(U,a){const[w,D,aH]=JSON.parse(U.key);
+if(aH==null)a.found=U;
+else a.pages.set(D,{filter:JSON.stringify(w),skip:aH,found:U})}function finder(Q,a){let _=0,E="",aO;
+const cT=()=>(a.details&&a.tab==="tasks"?questions(a):[]),keyOf=p=>p.map(t=>t.key).join("\n"),by=()=>{clearTimeout(aO);
+aO=undefined;
+const p=cT();
+E=keyOf(p);
+if(p.length)_=Date.now();
+for(const t of p)Q.send({say:"find",id:a.id,...t})};
+const aZ=()=>void(keyOf(cT())!==E&&by()),dS=()=>{if(keyOf(cT())!==E)by();
+else aO??=setTimeout(by,Math.max(0,_+FIND_EVERY_MS-Date.now()))};
+return{find:dS,moved:aZ,end:()=>clearTimeout(aO)}}
 const STEP=0.8;
-function isHere(i,H){return H.startsWith("[")&&Boolean(i.closest(".jp-Notebook"))}
-async function d3(i,H,aw){const b2=i.closest(".jp-Notebook"),
-w=i.ownerDocument.defaultView;
-if(!b2||!w)return;
-const cq=H.split(" ")[0],
-ay=q=>[...b2.querySelectorAll(".jp-InputPrompt")].find(D=>D.textContent===`${q}:`)?.closest(".jp-Cell"),
-bK=b2.querySelector(".jp-WindowedPanel-outer")??b2,
-z=bK.scrollTop;
-let cell=ay(cq);
-for(let aW=0;!cell&&aW<bK.scrollHeight;aW+=STEP*bK.clientHeight){bK.scrollTop=aW;
-await new Promise(ak=>w.requestAnimationFrame(()=>w.requestAnimationFrame(ak)));
-cell=ay(cq)}
-if(!cell)bK.scrollTop=z;
-cell??=ay("[*]");
-if(!cell)return aw(`No cell of this notebook is ${cq} any more.`);
+function isHere(j,M){return M.startsWith("[")&&Boolean(j.closest(".jp-Notebook"))}
+async function em(j,M,aD){const ci=j.closest(".jp-Notebook"),x=j.ownerDocument.defaultView;
+if(!ci||!x)return;
+const cH=M.split(" ")[0],U=u=>[...ci.querySelectorAll(".jp-InputPrompt")].find(t=>t.textContent===`${u}:`)?.closest(".jp-Cell"),bW=ci.querySelector(".jp-WindowedPanel-outer")??ci,G=bW.scrollTop;
+let cell=U(cH);
+for(let aI=0;!cell&&aI<bW.scrollHeight;aI+=STEP*bW.clientHeight){bW.scrollTop=aI;
+await new Promise(au=>x.requestAnimationFrame(()=>x.requestAnimationFrame(au)));
+cell=U(cH)}
+if(!cell)bW.scrollTop=G;
+cell??=U("[*]");
+if(!cell)return aD(`No cell of this notebook is ${cH} any more.`);
 cell.scrollIntoView({block:"center"});
 (cell).focus({preventScroll:true})}
-const SIZES=([[2**40,"TiB"],[2**30,"GiB"],[2**20,"MiB"],[2**10,"KiB"]]),
-ENDED=new Set(["FINISHED","FAILED","CANCELLED"]),
-RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
-function amount(bI){return String(Math.round(bI*10000)/10000)}
-function size(bW){if(bW==null)return"unknown";
-for(const[b8,U]of SIZES){if(bW>=b8){const I=bW/b8;
-return`${I>=10||Number.isInteger(I)?Math.round(I):I.toFixed(1)} ${U}`}}
-return`${bW} B`}
-function age(aB){const aD=Math.max(0,Math.floor(aB));
-if(aD<60)return`${aD} s`;
-const[b8,b_,av,dJ]=aD<3600?["min",60,aD%60,"s"]:["h",3600,Math.floor((aD%3600)/60),"min"];
-return`${Math.floor(aD/Number(b_))} ${b8}${av?` ${String(av).padStart(2,"0")} ${dJ}`:""}`}
-function duration(aB){return aB<9.95?`${Math.max(0,aB).toFixed(1)} s`:age(aB)}
-function clock(bO,k){const t=new Date(bO*1000),
-bP=l=>String(l).padStart(2,"0"),
-[dp,cF]=[`${bP(t.getMonth()+1)}-${bP(t.getDate())}`,`${bP(t.getHours())}:${bP(t.getMinutes())}`];
-return t.toDateString()===new Date(k*1000).toDateString()?`${cF}:${bP(t.getSeconds())}`:`${dp} ${cF}`}
-function plain(q){return(q??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,dl=>`\\u${dl.charCodeAt(0).toString(16).padStart(4,"0")}`)}
-function hostWords(g){return/^[\d.:]+$/.test(g)?g:g.split(".")[0]}
-function count(l,cj){return l===1||cj.endsWith("s")?`${l} ${cj}`:`${l} ${cj}s`}
-function demandWords(dq){const ae=Object.entries(dq??{}).filter(([,bI])=>bI);
-return ae.map(([g,bI])=>`${amount(bI)} ${plain(g)}`).join(", ")||"nothing"}
-function deviceWords(aL){return Object.entries(aL??{}).filter(([,a2])=>a2.length).map(([g,a2])=>`${plain(g)} ${a2.map(plain).join(", ")}`).join("; ")}
-function shortId(B){const dQ=B.length===48&&B.startsWith("000000",24);
-if(dQ)return`${B.slice(0,4)}-${parseInt(B.slice(30,40),16)}`;
-return B.startsWith("f".repeat(16))?B.slice(16,28):B.slice(0,12)}
-function taskName(g){return plain(g).replace(/\.__init__$/," (starting)")}
-function stateWord(a){if(RUNNING.has(a))return"running";
-if(a.startsWith("PENDING"))return"waiting";
-return a.toLowerCase().replaceAll("_"," ")}
-function stateSign(U){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[U]??"◌"}
-function ownerOf(c,row){if(!row.job||row.job===c.runtime.job||!c.jobs?.length)return"";
-return plain(c.jobs.find(dI=>dI.number===row.job)?.name??`job ${row.job}`)}
-function cellWords(c,row){return[ownerOf(c,row),plain(row.cell)].filter(Boolean).join(" ")}
-const LONG_S=60,
-MOST_RUNNING=10_000;
-function endings(bm,c){const told=[];
-if(bm.running.size>MOST_RUNNING)bm.running.clear();
-for(const row of c.tasks??[]){if(!ENDED.has(row.state)){if(row.started_at!=null&&!ownerOf(c,row))bm.running.add(row.task_id);
+const LONG_S=60,MOST_KNOWN=10_000;
+function endings(aB,c){const told=[];
+aB.since??=c.time??0;
+if(aB.running.size+aB.told.size>MOST_KNOWN){aB.since=c.time??0;
+for(const o of[aB.running,aB.told])o.clear()}
+for(const b of c.tasks??[]){if(b.started_at==null||ownerOf(c,b))continue;
+if(!ENDED.has(b.state)){aB.running.add(b.task_id);
+aB.told.delete(b.task_id);
 continue}
-if(!bm.running.delete(row.task_id)||row.started_at==null)continue;
-const aB=(row.finished_at??c.time??0)-row.started_at;
-if(aB<LONG_S)continue;
-const aX=row.reason==null?row.why:c.reasons?.[row.reason],
-cw=`${plain(row.name)} #${shortId(row.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[row.state]??`was ${stateWord(row.state)}`}`;
-told.push({id:row.task_id,title:cw,body:[`after ${age(aB)}`,row.cell&&`cell ${plain(row.cell)}`,plain(aX)].filter(Boolean).join(" · ")})}
+const dZ=aB.running.delete(b.task_id)||(b.finished_at??0)>aB.since,aG=(b.finished_at??c.time??0)-b.started_at;
+if(!dZ||aG<LONG_S||aB.told.has(b.task_id))continue;
+aB.told.add(b.task_id);
+const a8=b.reason==null?b.why:c.reasons?.[b.reason],cP=`${plain(b.name)} #${shortId(b.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[b.state]??`was ${stateWord(b.state)}`}`;
+told.push({id:b.task_id,title:cP,body:[`after ${age(aG)}`,b.cell&&`cell ${plain(b.cell)}`,plain(a8)].filter(Boolean).join(" · ")})}
 return told}
-async function ec(w,a,aw){const bF=(w)?.Notification;
+async function ev(x,a,aD){const bR=(x)?.Notification;
 if(a.notices){a.notices=false;
-aw("");
+aD("");
 return}
-if(!bF)return aw("This browser shows no notices.");
-a.notices=(await bF.requestPermission())==="granted";
-aw(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}
-function notify(w,told){const bF=(w)?.Notification;
-if(!bF)return;
-for(const{id:B,title:cw,body:by}of told)new bF(cw,{body:by,tag:`nbaccel-${B}`})}
+if(!bR)return aD("This browser shows no notices.");
+a.notices=(await bR.requestPermission())==="granted";
+aD(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}function notify(x,told){const bR=(x)?.Notification;
+if(!bR)return;
+for(const{id:I,title:cP,body:bJ}of told)new bR(cP,{body:bJ,tag:`nbaccel-${I}`})}
 const OFFERED="nbaccel-order";
-function secondWay(i,M,E,taken){const bq=M.snapshot()?.runtime.pid,
-dR=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:E,pid:bq,taken}});
-return!i.dispatchEvent(dR)}
-const TILES=".scroll.of-tiles",
-REGIONS=".scroll[data-sight]";
-function watchRows(i,a,aA){const aJ=o=>{const A=(o.target);
-if(A.matches?.(TILES))measureTiles(i,a);
-else if(A.matches?.(REGIONS))note(A,a);
+function secondWay(j,Q,K,aM){const bE=Q.snapshot()?.runtime.pid,d8=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:K,pid:bE,taken:aM}});
+return!j.dispatchEvent(d8)}
+const TILES=".scroll.of-tiles",REGIONS=".scroll[data-sight]";
+function watchRows(j,a,aF){const aU=q=>{const H=(q.target);
+if(H.matches?.(TILES))measureTiles(j,a);
+else if(H.matches?.(REGIONS))note(H,a);
 else return;
-aA()};
-const moved=o=>{const by=o.type==="pointerover"?(o.target).closest?.(`${REGIONS} tbody`):null,
-aI=(by?.closest(REGIONS)??null)?.dataset.sight??"";
-if(aI===a.heldSight)return;
-a.heldSight=aI;
-aA()};
-return listening(i,aJ,moved)}
-function listening(i,aJ,moved){i.addEventListener("scroll",aJ,true);
-i.addEventListener("pointerover",moved);
-i.addEventListener("pointerleave",moved);
-return()=>{i.removeEventListener("scroll",aJ,true);
-i.removeEventListener("pointerover",moved);
-i.removeEventListener("pointerleave",moved)}}
-function measureRows(i,a){const d$=([...i.querySelectorAll(REGIONS)]);
-return d$.map(A=>note(A,a)).some(Boolean)}
-function measureTiles(i,a){const A=i.querySelector(TILES),
-tile=A?.querySelector("li:not(.gap)"),
-list=tile?.parentElement;
-if(!A||!tile||!list)return false;
-const bv=getComputedStyle(list),
-k={top:A.scrollTop,height:A.clientHeight,columns:bv.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bv.rowGap)};
-const z=a.tiles;
+aF()};
+const aZ=q=>{const bJ=q.type==="pointerover"?(q.target).closest?.(`${REGIONS} tbody`):null,aT=(bJ?.closest(REGIONS)??null)?.dataset.sight??"";
+if(aT===a.heldSight)return;
+a.heldSight=aT;
+aF()};
+return listening(j,aU,aZ)}function listening(j,aU,aZ){j.addEventListener("scroll",aU,true);
+j.addEventListener("pointerover",aZ);
+j.addEventListener("pointerleave",aZ);
+return()=>{j.removeEventListener("scroll",aU,true);
+j.removeEventListener("pointerover",aZ);
+j.removeEventListener("pointerleave",aZ)}}function measureRows(j,a){const ei=([...j.querySelectorAll(REGIONS)]);
+return ei.map(H=>note(H,a)).some(Boolean)}function measureTiles(j,a){const H=j.querySelector(TILES),tile=H?.querySelector("li:not(.gap)"),list=tile?.parentElement;
+if(!H||!tile||!list)return false;
+const bH=getComputedStyle(list),k={top:H.scrollTop,height:H.clientHeight,columns:bH.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bH.rowGap)};
+const G=a.tiles;
 a.tiles=k;
-return z?.columns!==k.columns||Math.abs(z.top-k.top)>k.row||Math.abs(z.height-k.height)>k.row||Math.abs(z.row-k.row)>0.1}
-function note(A,a){const g=A.dataset.sight??"",
-z=a.sights.get(g),
-rows=A.querySelectorAll("tbody tr:not(.gap)");
-if(!rows.length)return false;
-const ar=(rows[rows.length-1].getBoundingClientRect().bottom-rows[0].getBoundingClientRect().top)/rows.length,
-R=z&&(ar<8||Math.abs(ar-z.row)<4);
-a.sights.set(g,{top:A.scrollTop,height:Math.max(A.clientHeight,100),row:R?z.row:ar});
-return!R||Math.abs(z.top-A.scrollTop)>1}
+return G?.columns!==k.columns||Math.abs(G.top-k.top)>k.row||Math.abs(G.height-k.height)>k.row||Math.abs(G.row-k.row)>0.1}function note(H,a){const i=H.dataset.sight??"",G=a.sights.get(i),n=H.querySelectorAll("tbody tr:not(.gap)");
+if(!n.length)return false;
+const am=(n[n.length-1].getBoundingClientRect().bottom-n[0].getBoundingClientRect().top)/n.length,$=G&&(am<8||Math.abs(am-G.row)<4);
+a.sights.set(i,{top:H.scrollTop,height:Math.max(H.clientHeight,100),row:$?G.row:am});
+return!$||Math.abs(G.top-H.scrollTop)>1}
 const TASKS='.scroll[aria-label="Tasks"]';
-function watchSight(i,a,aA){const aJ=o=>{const A=(o.target);
-if(a.log&&A.matches?.(".printed"))a.log.follow=A.scrollTop+A.clientHeight>A.scrollHeight-4;
-if(!A.matches?.(TASKS))return;
-a.scrolled={...a.scrolled,top:A.scrollTop,height:A.clientHeight};
-aA()};
-const moved=o=>{const aI=o.type==="pointerover"&&Boolean((o.target).closest?.(`${TASKS} tbody`));
-if(aI===Boolean(a.held))return;
-a.held=aI?a.order:null;
-aA()};
-return listening(i,aJ,moved)}
-function measure(i,a){const A=i.querySelector(TASKS);
-if(!A?.querySelector("tr[data-task]"))return false;
-const z=a.scrolled,
-cN=eg=>[...A.querySelectorAll(eg)].map(D=>D.getBoundingClientRect().height),
-cS=(u,m)=>{const k=u.reduce((aj,D)=>aj+D,0)/u.length;
-return k>8&&Math.abs(k-m)>=4?k:m};
-const[row,aN]=[cS(cN("tr[data-task]"),z.row),cS(cN("tr.reason"),z.reason)],
-R=row===z.row&&aN===z.reason;
-a.scrolled={top:A.scrollTop,height:Math.max(A.clientHeight,100),row,reason:aN};
-return!R||Math.abs(a.scrolled.top-z.top)>1}
+function watchSight(j,a,aF){const aU=q=>{const H=(q.target);
+if(a.log&&H.matches?.(".printed"))a.log.follow=H.scrollTop+H.clientHeight>H.scrollHeight-4;
+if(!H.matches?.(TASKS))return;
+a.scrolled={...a.scrolled,top:H.scrollTop,height:H.clientHeight};
+aF()};
+const aZ=q=>{const aT=q.type==="pointerover"&&Boolean((q.target).closest?.(`${TASKS} tbody`));
+if(aT===Boolean(a.held))return;
+a.held=aT?a.order:null;
+aF()};
+return listening(j,aU,aZ)}function measure(j,a){const H=j.querySelector(TASKS);
+if(!H?.querySelector("tr[data-task]"))return false;
+const G=a.scrolled,c5=ez=>[...H.querySelectorAll(ez)].map(t=>t.getBoundingClientRect().height),db=(p,o)=>{const k=p.reduce((Y,t)=>Y+t,0)/p.length;
+return k>8&&Math.abs(k-o)>=4?k:o};
+const[b,a$]=[db(c5("tr[data-task]"),G.row),db(c5("tr.reason"),G.reason)],$=b===G.row&&a$===G.reason;
+a.scrolled={top:H.scrollTop,height:Math.max(H.clientHeight,100),row:b,reason:a$};
+return!$||Math.abs(a.scrolled.top-G.top)>1}
 const SAY_EVERY_MS=5000;
-function speaker(a,r){let T=0,
-aE;
-return H=>{clearTimeout(aE);
-const b9=Math.max(0,T+SAY_EVERY_MS-Date.now());
-aE=setTimeout(()=>{T=Date.now();
-a.said=H;
-r.redraw()},a.said?b9:0)}}
-const LEAST_S=0.05,
-LEAST_DRAG_PX=6,
-CARD_PX=246,
-HOVERS=["pointerover","pointerleave","focusin","focusout"];
-function zoomed({from,to:a4},bV,place=0.5){const b_=Math.max(LEAST_S,(a4-from)*bV),
-t=from+(a4-from)*place;
-return{from:t-b_*place,to:t+b_*(1-place)}}
-function moved({from,to:a4},be){const bV=(a4-from)*be;
-return{from:from+bV,to:a4+bV}}
-function keyed(y,aM){if(y==="+"||y==="=")return{range:zoomed(aM,0.5)};
-if(y==="-")return{range:zoomed(aM,2)};
-if(y==="ArrowLeft")return{range:moved(aM,-0.2)};
-if(y==="ArrowRight")return{range:moved(aM,0.2)};
-return y==="0"||y==="Home"?{range:null}:null}
-function placeOfCard(i,bU){const[bj,a6]=[i.getBoundingClientRect(),bU.getBoundingClientRect()],
-at=Math.max(8,Math.min(a6.left,bj.right-CARD_PX)-bj.left),
-bx=a6.top-bj.top<bj.height/2?`top:${a6.bottom-bj.top+4}px`:`bottom:${bj.bottom-a6.top+4}px`;
-return`left:${Math.round(at)}px;max-width:${CARD_PX-16}px;${bx}`}
-function watchZoom(i,a,ab,aA){let aQ=null;
-const c2=o=>(o.target).closest?.("svg.timeline"),
-placeOf=(aO,ej)=>{const a6=aO.getBoundingClientRect(),
-{width:ei,left:at,right:cr}=a.lanes;
-return Math.min(1,Math.max(0,(((ej-a6.left)/a6.width)*ei-at)/(cr-at)))};
-const dd=o=>{const aO=c2(o);
-if(!aO||!(o.ctrlKey||o.metaKey))return;
-o.preventDefault();
-a.range=zoomed(ab(),o.deltaY>0?1.25:0.8,placeOf(aO,o.clientX));
-aA(true)};
-const pressed=o=>{const aO=c2(o);
-aQ=aO&&o.button===0?{x:o.clientX,place:placeOf(aO,o.clientX)}:null};
-const c_=o=>{const aO=i.querySelector("svg.timeline");
-if(!aQ||!aO||Math.abs(o.clientX-aQ.x)<LEAST_DRAG_PX)return void(aQ=null);
-const[at,cr]=[aQ.place,placeOf(aO,o.clientX)].sort((O,J)=>O-J),
-{from,to:a4}=ab();
-const aM={from:from+(a4-from)*at,to:from+(a4-from)*cr};
-if(aM.to-aM.from>=LEAST_S)a.range=aM;
-aQ=null;
-aA(true)};
-const cO=o=>{const aI=(/pointerover|focusin/.test(o.type)?(o.target).closest?.("[data-bar]"):null),
-bU=aI?.dataset.bar??"";
-if(bU===a.hover.bar)return;
-a.hover={bar:bU,style:aI?placeOfCard(i,aI):""};
-aA(false)};
-const y=o=>{const dS=(o.target).matches?.('.scroll[aria-label="Timeline"]'),
-ak=dS&&!o.ctrlKey&&!o.metaKey?keyed(o.key,ab()):null;
-if(!ak)return;
-a.range=ak.range;
-o.preventDefault();
-aA(true)};
-i.addEventListener("wheel",dd,{passive:false});
-i.addEventListener("pointerdown",pressed);
-i.addEventListener("pointerup",c_);
-for(const cx of HOVERS)i.addEventListener(cx,cO);
-const ah=()=>{i.removeEventListener("wheel",dd);
-i.removeEventListener("pointerdown",pressed);
-i.removeEventListener("pointerup",c_);
-for(const cx of HOVERS)i.removeEventListener(cx,cO)};
-return{key:y,end:ah}}
+function speaker(a,y){let _=0,aO;
+return M=>{clearTimeout(aO);
+const cp=Math.max(0,_+SAY_EVERY_MS-Date.now());
+aO=setTimeout(()=>{_=Date.now();
+a.said=M;
+y.redraw()},a.said?cp:0)}}
+const LEAST_S=0.05,LEAST_DRAG_PX=6,CARD_PX=246,HOVERS=["pointerover","pointerleave","focusin","focusout"];
+function zoomed({from,to:bj},b7,C=0.5){const ce=Math.max(LEAST_S,(bj-from)*b7),v=from+(bj-from)*C;
+return{from:v-ce*C,to:v+ce*(1-C)}}function movedBy({from,to:bj},bs){const b7=(bj-from)*bs;
+return{from:from+b7,to:bj+b7}}function keyed(F,a_){if(F==="+"||F==="=")return{range:zoomed(a_,0.5)};
+if(F==="-")return{range:zoomed(a_,2)};
+if(F==="ArrowLeft")return{range:movedBy(a_,-0.2)};
+if(F==="ArrowRight")return{range:movedBy(a_,0.2)};
+return F==="0"||F==="Home"?{range:null}:null}function placeOfCard(j,b6){const[bx,bk]=[j.getBoundingClientRect(),b6.getBoundingClientRect()],az=Math.max(8,Math.min(bk.left,bx.right-CARD_PX)-bx.left),bI=bk.top-bx.top<bx.height/2?`top:${bk.bottom-bx.top+4}px`:`bottom:${bx.bottom-bk.top+4}px`;
+return`left:${Math.round(az)}px;max-width:${CARD_PX-16}px;${bI}`}function watchZoom(j,a,X,aF){let a2=null;
+const dn=q=>(q.target).closest?.("svg.timeline"),placeOf=(a0,eD)=>{const bk=a0.getBoundingClientRect(),{width:eB,left:az,right:cI}=a.lanes;
+return Math.min(1,Math.max(0,(((eD-bk.left)/bk.width)*eB-az)/(cI-az)))};
+const dz=q=>{const a0=dn(q);
+if(!a0||!(q.ctrlKey||q.metaKey))return;
+q.preventDefault();
+a.range=zoomed(X(),q.deltaY>0?1.25:0.8,placeOf(a0,q.clientX));
+aF(true)};
+const pressed=q=>{const a0=dn(q);
+a2=a0&&q.button===0?{x:q.clientX,place:placeOf(a0,q.clientX)}:null};
+const dj=q=>{const a0=j.querySelector("svg.timeline");
+if(!a2||!a0||Math.abs(q.clientX-a2.x)<LEAST_DRAG_PX)return void(a2=null);
+const[az,cI]=[a2.place,placeOf(a0,q.clientX)].sort((S,O)=>S-O),{from,to:bj}=X();
+const a_={from:from+(bj-from)*az,to:from+(bj-from)*cI};
+if(a_.to-a_.from>=LEAST_S)a.range=a_;
+a2=null;
+aF(true)};
+const c6=q=>{const aT=(/pointerover|focusin/.test(q.type)?(q.target).closest?.("[data-bar]"):null),b6=aT?.dataset.bar??"";
+if(b6===a.hover.bar)return;
+a.hover={bar:b6,style:aT?placeOfCard(j,aT):""};
+aF(false)};
+const F=q=>{const d9=(q.target).matches?.('.scroll[aria-label="Timeline"]'),au=d9&&!q.ctrlKey&&!q.metaKey?keyed(q.key,X()):null;
+if(!au)return;
+a.range=au.range;
+q.preventDefault();
+aF(true)};
+j.addEventListener("wheel",dz,{passive:false});
+j.addEventListener("pointerdown",pressed);
+j.addEventListener("pointerup",dj);
+for(const cQ of HOVERS)j.addEventListener(cQ,c6);
+const ah=()=>{j.removeEventListener("wheel",dz);
+j.removeEventListener("pointerdown",pressed);
+j.removeEventListener("pointerup",dj);
+for(const cQ of HOVERS)j.removeEventListener(cQ,c6)};
+return{key:F,end:ah}}
 const TAKEN_WITHIN_MS=1500;
-function actions(i,M,a,r){const bQ=new Map(),
-aw=speaker(a,r),
-bH=(E,g)=>{a.doubted="";
-M.send(E);
-a.asked.add(E.id);
-clearTimeout(bQ.get(E.id));
-bQ.set(E.id,setTimeout(()=>{if(E.say!=="retry"&&secondWay(i,M,E,aw))return;
-aw(`The kernel is busy and takes messages only between cells: ${g} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
-r.redraw()};
-const bi={cancel:n=>bH({say:"cancel",id:n.id},`${n.name}`),retry:n=>bH({say:"retry",id:n.id},`${n.name}`),kill:n=>bH({say:"kill",id:n.id},`${n.name}`),"cancel-run":n=>bH({say:"stop",id:n.id},`${n.name}`),doubt(n){a.doubted=n.id??"";
-aw(`${n.name} belongs to ${n.owner}, not to this notebook.`)},notices:()=>void ec(i.ownerDocument.defaultView,a,aw).then(r.more),sure:n=>void(a.doubted=n.id??""),"cancel-many":n=>bH({say:"cancel-many",id:n.id,function:n.function,filter:{state:n.state,cell:n.cell,text:n.text}},`${n.name}`),keep(){a.doubted="";
-aw("")},logs(n){delete a.past.task_log;
-a.log=a.log?.id===n.id?null:{id:n.id??"",name:n.name??"",search:"",follow:true};
-r.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(M.go?M.go(cell):d3(i,cell,aw)),details(){a.details=!a.details;
-r.look()},tab(n){a.details=true;
-a.tab=n.tab??"devices";
-r.look()},window(n){a.window=Number(n.window);
+function actions(j,Q,a,y){const b1=new Map(),aD=speaker(a,y),bT=(K,i)=>{a.doubted="";
+Q.send(K);
+a.asked.add(K.id);
+clearTimeout(b1.get(K.id));
+b1.set(K.id,setTimeout(()=>{if(K.say!=="retry"&&secondWay(j,Q,K,aD))return;
+aD(`The kernel is busy and takes messages only between cells: ${i} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
+y.redraw()};
+const bw={cancel:s=>bT({say:"cancel",id:s.id},`${s.name}`),retry:s=>bT({say:"retry",id:s.id},`${s.name}`),kill:s=>bT({say:"kill",id:s.id},`${s.name}`),"cancel-run":s=>bT({say:"stop",id:s.id},`${s.name}`),doubt(s){a.doubted=s.id??"";
+aD(`${s.name} belongs to ${s.owner}, not to this notebook.`)},notices:()=>void ev(j.ownerDocument.defaultView,a,aD).then(y.more),sure:s=>void(a.doubted=s.id??""),"cancel-many":s=>bT({say:"cancel-many",id:s.id,function:s.function,filter:{state:s.state,cell:s.cell,text:s.text}},`${s.name}`),keep(){a.doubted="";
+aD("")},logs(s){delete a.past.task_log;
+a.log=a.log?.id===s.id?null:{id:s.id??"",name:s.name??"",search:"",follow:true};
+y.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(Q.go?Q.go(cell):em(j,cell,aD)),details(){a.details=!a.details;
+y.look()},tab(s){a.details=true;
+a.tab=s.tab??"devices";
+y.look()},window(s){a.window=Number(s.window);
 a.range=null;
-r.look()},zoom(n){a.range=zoomed(a.shown,Number(n.by));
-r.look()},follow(){a.range=null;
-r.look()},"ask-more"(){a.wide=true;
-r.more();
-r.look()},count(n){a.details=true;
+y.look()},zoom(s){a.range=zoomed(a.shown,Number(s.by));
+y.look()},follow(){a.range=null;
+y.look()},"ask-more"(){a.wide=true;
+y.more();
+y.look()},count(s){a.details=true;
 a.tab="tasks";
-a.filter={state:n.state==="ended with it"?"":(n.state??""),cell:"",text:n.text??""};
-r.look()},sort(n){const aY=n.column??"";
-a.sort={column:aY,down:a.sort.column===aY&&!a.sort.down};
-a.held=null},group:n=>void(a.open.delete(n.function??"")||a.open.add(n.function??"")),tile:n=>void(a.device=a.device===n.device?"":(n.device??"")),copy(n){copyText(i.ownerDocument,n.text??"");
-aw(`Copied ${n.name}.`)},trace(){const c=M.snapshot();
-if(c?.past)save(i.ownerDocument,JSON.stringify(c.past.traceOf(c,r.now())))}};
-const cD=o=>{const bg=((o.target).closest?.("[data-act]"));
-if(!bg||bg.hasAttribute("disabled"))return;
-const am=bg.dataset.act??"",
-dH=(o).detail>1;
-if(!dH||!/^(cancel|kill|retry)/.test(am))bi[am]?.(bg.dataset);
-r.redraw()};
-const c7=o=>{const aK=(o.target);
-if(aK.dataset?.search&&a.log){a.log.search=aK.value;
-r.redraw()}
-const g=(aK.dataset?.filter);
-if(!g)return;
-a.filter={...a.filter,[g]:aK.value};
-r.look();
-r.redraw()};
-const dg=watchZoom(i,a,()=>a.shown,aM=>{if(aM)r.look();
-r.redraw()}),
-y=o=>{if(!i.contains((o.target)))return;
-dg.key(o);
-pressed(o,i,bi,r)};
-const bl=M.listen(E=>{if(E.say==="taken"){clearTimeout(bQ.get(E.id));
-bQ.delete(E.id);
-aw(E.words??"")}else if(E.say==="found"&&E.id===a.id){a.found=E.found}else if(E.say==="history"&&E.id===a.id){r.recall(E)}
-r.redraw()}),
-a9=[watchSight(i,a,r.redraw),dg.end];
-i.addEventListener("click",cD);
-i.addEventListener("input",c7);
-const w=i.ownerDocument.defaultView;
-w?.addEventListener("keydown",y,true);
-return()=>{bl();
-for(const ah of a9)ah();
-for(const d9 of bQ.values())clearTimeout(d9);
-i.removeEventListener("click",cD);
-i.removeEventListener("input",c7);
-w?.removeEventListener("keydown",y,true)}}
-function pressed(o,i,bi,r){const bg=(o.target);
-if(o.key==="Escape"&&i.querySelector('[data-act="keep"]'))bi.keep({});
-else if(o.key==="Escape"&&i.querySelector(".log"))bi["close-log"]({});
-else if(bg.getAttribute("role")==="tab"){const tabs=([...i.querySelectorAll('[role="tab"]')]),
-t=tabs.indexOf(bg),
-cU={ArrowRight:t+1,ArrowLeft:t-1,Home:0,End:tabs.length-1}[o.key];
-if(cU!==undefined){const S=tabs[(cU+tabs.length)%tabs.length];
-bi.tab(S.dataset);
-S.focus();
-o.preventDefault()}}
-if(o.key!=="Tab")o.stopPropagation();
-r.redraw()}
-function save(w,q){const b$=w.createElement("a");
-b$.href=URL.createObjectURL(new Blob([q],{type:"application/json"}));
-b$.download="nbaccel-trace.json";
-b$.click();
-setTimeout(()=>URL.revokeObjectURL(b$.href),1000)}
-function kernelClock(db=()=>Date.now()/1000){let ca=0;
-return{heard(bO){ca=Math.max(ca,bO-db())},now:()=>db()+ca}}
-const SVG="http://www.w3.org/2000/svg",
-DRAWN=Symbol("drawn"),
-UNIT=/(\d) (?=(?:s|min|h|%|°C|W|B|[KMGT]iB|[CGT]PUs?)(?!\w))/g;
-function h(d7,br={},...aR){const ai=[];
-for(const p of aR){if(!Array.isArray(p))p||p===""?ai.push(p):null;
-else for(const D of p)if(D||D==="")ai.push(D)}
-return{tag:d7,key:br.key??"",props:br,children:ai}}
-function draw(Y,aR){if(!fits(Y,aR))return arrange(Y,aR);
-let e=Y.firstChild;
-for(const p of aR){if(e)update(e,p,Y);
-e=e?.nextSibling??null}}
-function fits(Y,aR){let e=Y.firstChild;
-for(const p of aR){if(!e||!isOf(e,p)||(typeof p!=="string"&&p.key!==keyOf(e)))return false;
-e=e.nextSibling}
-return!e}
-function arrange(Y,aR){const bn=([...Y.childNodes]),
-keyed=new Map(bn.filter(e=>keyOf(e)).map(e=>[keyOf(e),e])),
-dU=bn.filter(e=>!keyOf(e)),
-cP=new Set();
-let place=Y.firstChild;
-for(const p of aR){const e=matching(p,keyed,dU)??created(p,Y);
-cP.add(e);
-update(e,p,Y);
-if(e===place)place=place.nextSibling;
-else Y.insertBefore(e,place)}
-for(const e of bn)if(!cP.has(e))e.remove()}
-function keyOf(e){return(e)[DRAWN]?.key??""}
-function isOf(e,p){return typeof p==="string"?e.nodeType===3:(e)[DRAWN]?.tag===p.tag}
-function matching(p,keyed,az){if(typeof p!=="string"&&p.key){const e=keyed.get(p.key);
-keyed.delete(p.key);
-return e&&isOf(e,p)?e:undefined}
-const x=az.findIndex(e=>isOf(e,p));
-return x<0?undefined:az.splice(0,x+1)[x]}
-function created(p,Y){const w=Y.ownerDocument;
-if(typeof p==="string")return w.createTextNode("");
-const dF=p.tag==="svg"||Y.namespaceURI===SVG,
-Q=dF?w.createElementNS(SVG,p.tag):w.createElement(p.tag);
-(Q)[DRAWN]={tag:p.tag,key:p.key,props:{},children:[]};
-return Q}
-function update(e,p,Y){if(typeof p==="string"){if((e)[DRAWN]?.text===p)return;
-(e)[DRAWN]={text:p};
-e.nodeValue=unbroken(p,Y);
+a.filter={state:s.state==="ended with it"?"":(s.state??""),cell:"",text:s.text??""};
+y.look()},sort(s){const a9=s.column??"";
+a.sort={column:a9,down:a.sort.column===a9&&!a.sort.down};
+a.held=null},group({function:D=""}){if(!a.open.delete(D))a.open.add(D);
+a.asks.delete(D);
+a.pages.delete(D)},tile:s=>void(a.device=a.device===s.device?"":(s.device??"")),copy(s){copyText(j.ownerDocument,s.text??"");
+aD(`Copied ${s.name}.`)},trace(){const c=Q.snapshot();
+if(c?.past)save(j.ownerDocument,JSON.stringify(c.past.traceOf(c,y.now())))}};
+const cX=q=>{const bu=((q.target).closest?.("[data-act]"));
+if(!bu||bu.hasAttribute("disabled"))return;
+const av=bu.dataset.act??"",d_=(q).detail>1;
+if(!d_||!/^(cancel|kill|retry)/.test(av))bw[av]?.(bu.dataset);
+y.redraw()};
+const dt=q=>{const aX=(q.target);
+if(aX.dataset?.search&&a.log){a.log.search=aX.value;
+y.redraw()}
+const i=(aX.dataset?.filter);
+if(!i)return;
+a.filter={...a.filter,[i]:aX.value};
+y.look();
+y.redraw()};
+const dC=watchZoom(j,a,()=>a.shown,a_=>{if(a_)y.look();
+y.redraw()}),F=q=>{if(!j.contains((q.target)))return;
+dC.key(q);
+pressed(q,j,bw,y)};
+const bA=Q.listen(K=>{if(K.say==="taken"){clearTimeout(b1.get(K.id));
+b1.delete(K.id);
+aD(K.words??"")}else if(K.say==="found"&&K.id===a.id){takeFound(K.found,a)}else if(K.say==="history"&&K.id===a.id){y.recall(K)}
+y.redraw()}),aW=[watchSight(j,a,y.redraw),dC.end];
+j.addEventListener("click",cX);
+j.addEventListener("input",dt);
+const x=j.ownerDocument.defaultView;
+x?.addEventListener("keydown",F,true);
+return()=>{bA();
+for(const ah of aW)ah();
+for(const es of b1.values())clearTimeout(es);
+j.removeEventListener("click",cX);
+j.removeEventListener("input",dt);
+x?.removeEventListener("keydown",F,true)}}function pressed(q,j,bw,y){const bu=(q.target);
+if(q.key==="Escape"&&j.querySelector('[data-act="keep"]'))bw.keep({});
+else if(q.key==="Escape"&&j.querySelector(".log"))bw["close-log"]({});
+else if(bu.getAttribute("role")==="tab"){const tabs=([...j.querySelectorAll('[role="tab"]')]),v=tabs.indexOf(bu),dd={ArrowRight:v+1,ArrowLeft:v-1,Home:0,End:tabs.length-1}[q.key];
+if(dd!==undefined){const V=tabs[(dd+tabs.length)%tabs.length];
+bw.tab(V.dataset);
+V.focus();
+q.preventDefault()}}
+if(q.key!=="Tab")q.stopPropagation();
+y.redraw()}function save(x,u){const cf=x.createElement("a");
+cf.href=URL.createObjectURL(new Blob([u],{type:"application/json"}));
+cf.download="nbaccel-trace.json";
+cf.click();
+setTimeout(()=>URL.revokeObjectURL(cf.href),1000)}function kernelClock(dx=()=>Date.now()/1000){let cq=0;
+return{heard(b$){cq=Math.max(cq,b$-dx())},now:()=>dx()+cq}}
+const SVG="http://www.w3.org/2000/svg",DRAWN=Symbol("drawn"),UNIT=/(\d) (?=(?:s|min|h|%|°C|W|B|[KMGT]iB|[CGT]PUs?)(?!\w))/g;
+function h(eq,bF={},...a3){const at=[];
+for(const r of a3){if(!Array.isArray(r))r||r===""?at.push(r):null;
+else for(const t of r)if(t||t==="")at.push(t)}
+return{tag:eq,key:bF.key??"",props:bF,children:at}}function draw(af,a3){if(!fits(af,a3))return arrange(af,a3);
+let f=af.firstChild;
+for(const r of a3){if(f)update(f,r,af);
+f=f?.nextSibling??null}}function fits(af,a3){let f=af.firstChild;
+for(const r of a3){if(!f||!isOf(f,r)||(typeof r!=="string"&&r.key!==keyOf(f)))return false;
+f=f.nextSibling}
+return!f}function arrange(af,a3){const bB=([...af.childNodes]),keyed=new Map(bB.filter(f=>keyOf(f)).map(f=>[keyOf(f),f])),eb=bB.filter(f=>!keyOf(f)),c7=new Set();
+let C=af.firstChild;
+for(const r of a3){const f=matching(r,keyed,eb)??created(r,af);
+c7.add(f);
+update(f,r,af);
+if(f===C)C=C.nextSibling;
+else af.insertBefore(f,C)}
+for(const f of bB)if(!c7.has(f))f.remove()}function keyOf(f){return(f)[DRAWN]?.key??""}function isOf(f,r){return typeof r==="string"?f.nodeType===3:(f)[DRAWN]?.tag===r.tag}function matching(r,keyed,aS){if(typeof r!=="string"&&r.key){const f=keyed.get(r.key);
+keyed.delete(r.key);
+return f&&isOf(f,r)?f:undefined}
+const A=aS.findIndex(f=>isOf(f,r));
+return A<0?undefined:aS.splice(0,A+1)[A]}function created(r,af){const x=af.ownerDocument;
+if(typeof r==="string")return x.createTextNode("");
+const dX=r.tag==="svg"||af.namespaceURI===SVG,W=dX?x.createElementNS(SVG,r.tag):x.createElement(r.tag);
+(W)[DRAWN]={tag:r.tag,key:r.key,props:{},children:[]};
+return W}function update(f,r,af){if(typeof r==="string"){if((f)[DRAWN]?.text===r)return;
+(f)[DRAWN]={text:r};
+f.nodeValue=unbroken(r,af);
 return}
-const Q=(e),
-ag=(Q)[DRAWN];
-if(ag.shape===p)return;
-const z=ag.props;
-for(const g in z)if(!(g in p.props))set(Q,g,null);
-for(const g in p.props)if(z[g]!==p.props[g])set(Q,g,p.props[g]);
-if("value"in p.props&&(Q).value!==p.props.value)set(Q,"value",p.props.value);
-ag.props=p.props;
-ag.shape=p;
-if(p.children.length||Q.firstChild)draw(Q,p.children)}
-function unbroken(q,Y){return q.endsWith("\n")||["pre","code"].includes((Y)[DRAWN]?.tag)?q:q.replace(UNIT,"$1\u00a0")}
-function set(Q,g,I){if(g==="key")return;
-if(g==="value")(Q).value=I??"";
-else if(I==null||I===false)Q.removeAttribute(g);
-else if(g==="style")Q.setAttribute("style",I);
-else Q.setAttribute(g,I===true?"":String(I))}
-function table(bX,N,rows,more={}){const dB=N.map((aY,x)=>head(typeof aY==="string"?{name:aY}:aY,x,more.sort));
-return h("div",{class:bX==="Devices"?"scroll whole":"scroll",key:bX,role:"region","aria-label":bX,tabindex:"0","data-sight":more.sight??null},h("table",{"aria-rowcount":more.rows&&more.rows+1},h("caption",{class:"unseen"},bX),h("thead",{},h("tr",{},dB)),h("tbody",{},rows)))}
-function head({name:g,sort:bu},x,bN){if(!bu)return h("th",{scope:"col",key:g||`c${x}`},g||h("span",{class:"unseen"},"Actions"));
-const bR=bN?.column!==bu?"none":bN.down?"descending":"ascending",
-dj={none:"",ascending:" ↑",descending:" ↓"}[bR];
-return h("th",{scope:"col",key:g,"aria-sort":bR},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":bu},g,h("span",{"aria-hidden":"true"},dj)))}
-function nameOf(g){return h("span",{class:"name cut",title:g},g)}
-function button(L,br){return h("button",{type:"button",...br},L)}
+const W=(f),aq=(W)[DRAWN];
+if(aq.shape===r)return;
+const G=aq.props;
+for(const i in G)if(!(i in r.props))set(W,i,null);
+for(const i in r.props)if(G[i]!==r.props[i])set(W,i,r.props[i]);
+if("value"in r.props&&(W).value!==r.props.value)set(W,"value",r.props.value);
+aq.props=r.props;
+aq.shape=r;
+if(r.children.length||W.firstChild)draw(W,r.children)}function unbroken(u,af){return u.endsWith("\n")||["pre","code"].includes((af)[DRAWN]?.tag)?u:u.replace(UNIT,"$1\u00a0")}function set(W,i,N){if(i==="key")return;
+if(i==="value")(W).value=N??"";
+else if(N==null||N===false)W.removeAttribute(i);
+else if(i==="style")W.setAttribute("style",N);
+else W.setAttribute(i,N===true?"":String(N))}function table(b9,R,n,aR={}){const dV=R.map((a9,A)=>head(typeof a9==="string"?{name:a9}:a9,A,aR.sort));
+return h("div",{class:b9==="Devices"?"scroll whole":"scroll",key:b9,role:"region","aria-label":b9,tabindex:"0","data-sight":aR.sight??null},h("table",{"aria-rowcount":aR.rows&&aR.rows+1},h("caption",{class:"unseen"},b9),h("thead",{},h("tr",{},dV)),h("tbody",{},n)))}function head({name:i,sort:bi},A,b_){if(!bi)return h("th",{scope:"col",key:i||`c${A}`},i||h("span",{class:"unseen"},"Actions"));
+const b2=b_?.column!==bi?"none":b_.down?"descending":"ascending",dF={none:"",ascending:" ↑",descending:" ↓"}[b2];
+return h("th",{scope:"col",key:i,"aria-sort":b2},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":bi},i,h("span",{"aria-hidden":"true"},dF)))}function nameOf(i){return h("span",{class:"name cut",title:i},i)}function button(P,bF){return h("button",{type:"button",...bF},P)}
 const VERBS={cancel:"Cancel",kill:"Kill",retry:"Retry"};
-function endButton(am,bT,L,a){const{id:B,name:g,owner:aC}=bT;
-const aP={"data-id":B,"data-name":g};
-if(a.asked.has(B))return button("asked…",{...aP,"aria-label":`${VERBS[am]} ${g} ${L}`,disabled:true});
-if(!aC)return button(VERBS[am],{...aP,"data-act":am,"aria-label":`${VERBS[am]} ${g} ${L}`});
-if(a.doubted!==B){return button(`${VERBS[am]}…`,{...aP,"data-act":"doubt","data-owner":aC,"aria-label":`${VERBS[am]} ${g} ${L} of ${aC}`})}
-return h("span",{class:"ask nowrap"},button("Keep",{...aP,"data-act":"keep","aria-label":`Keep ${g} of ${aC}`})," ",button(`${VERBS[am]} it`,{...aP,"data-act":am,class:"urgent","aria-label":`${VERBS[am]} ${g} of ${aC} all the same`}))}
-function empty(q,bk){return h("p",{class:"quiet empty",key:"empty"},q,bk&&" ",bk&&h("code",{},bk))}
-function stateCell(sign,U,ax){const b4=ax!=null&&(U==="running"||U==="alive")?` ink c${ax}`:"";
-return h("td",{class:`nowrap state ${U}`},h("span",{class:`sign${b4}`,"aria-hidden":"true"},sign),` ${U}`)}
-function whereCell(H,a){const aC=H.startsWith("[")?"":H.replace(/ \[\d+\].*/,""),
-ab=aC.length>24?[h("span",{class:"cut",title:aC},aC),H.slice(aC.length)]:[H];
-return cell(H&&a.goes(H)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":H,title:"Show the cell"},ab):ab,"nowrap where")}
-function cell(a8,v){return h("td",v?{class:v}:{},a8)}
-const MOST_CHARACTERS=200_000,
-MOST_LINES=2_000;
-function withLog(z,s){const af=[{text:s.out.text,err:false},{text:s.err.text,err:true}].filter(dT=>dT.text),
-gap=z&&(s.out.left_out||s.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
-let a3=[...(z?.pieces??[]),...gap,...af],
-size=a3.reduce((aj,{text:q})=>aj+q.length,0);
-while(size>MOST_CHARACTERS&&a3.length>1){size-=a3[0].text.length;
-a3=a3.slice(1)}
-return{pieces:a3,out:s.out.to,err:s.err.to,over:s.over,pid:s.pid?String(s.pid):"",done:s.over&&Boolean(z?.over)&&!af.length,failure:s.failure,yours:s.yours??"",note:s.note,left:z?.left||Boolean(s.out.left_out||s.err.left_out)}}
-function logLines(a3){const aa=[],
-aH={false:null,true:null};
-for(const{text:q,err:aZ}of a3){const ae=q.split("\n");
-ae.forEach((V,x)=>{const a$=aH[String(aZ)]??{text:"",err:aZ};
-if(aH[String(aZ)]===null&&(V||x<ae.length-1))aa.push(a$);
-a$.text+=V;
-aH[String(aZ)]=x<ae.length-1?null:aa.includes(a$)?a$:null})}
-return aa.map(({text:q,err:aZ})=>({text:plain(q.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:aZ}))}
-function logRow(a,N){const aF=a.log;
-if(!aF)return null;
-const m=(a.past.task_log?.data??null);
-return h("tr",{key:`log/${aF.id}`,class:"logrow"},h("td",{colspan:N},h("section",{class:"log","aria-label":`Log of ${aF.name}`},logHead(aF,m),...failureOf(m),printed(aF,m))))}
-function logHead(aF,m){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${aF.name}`),m?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${m.pid}`),m&&!m.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:aF.search,"aria-label":`Search the log of ${aF.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}
-function failureOf(m){if(!m?.failure)return[];
-const aD=h("pre",{tabindex:"0","aria-label":"The whole traceback"},m.failure);
-if(!m.yours||m.yours===m.failure)return[h("div",{key:"failure",class:"failure"},aD)];
-return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},m.yours),h("details",{open:true},h("summary",{},"The whole traceback"),aD))]}
-function printed(aF,m){if(!m)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
-const u=logLines(m.pieces),
-b7=aF.search.trim().toLowerCase(),
-ay=b7?u.filter(({text:q})=>q.toLowerCase().includes(b7)):u,
-dP=m.note||(b7&&u.length?"No line has this text.":m.over?"It has printed nothing.":"It has printed nothing yet."),
-cV=[b7&&u.length&&`${ay.length} of ${count(u.length,"line")}`,m.left&&"the beginning is only in %accel_logs",ay.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
-return h("div",{key:"printed"},cV.length>0&&h("p",{class:"quiet",role:"status"},cV.join(" · ")),ay.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},ay.slice(-MOST_LINES).map(({text:q,err:aZ},x)=>h("span",{key:`l${x}`,class:aZ?"err":null},`${q}\n`))):h("p",{class:"quiet"},dP))}
-function followLog(i,a){const A=a.log?.follow&&i.querySelector(".printed");
-if(A)A.scrollTop=A.scrollHeight}
-const FIND_EVERY_MS=1000,
-FOUND_AT_FIRST=200,
-MOST_FOUND=1000;
-function findKey({filter:G,wide:eh}){return G.state||G.cell||G.text.trim()?JSON.stringify([G,eh]):""}
-function foundNow(a){const y=findKey(a);
-return y&&a.found?.key===y?a.found:null}
-function finder(M,a){let T=0,
-C="",
-aE;
-const bw=()=>{clearTimeout(aE);
-aE=undefined;
-const y=a.details&&a.tab==="tasks"?findKey(a):"";
-if(!y)return;
-T=Date.now();
-C=y;
-M.send({say:"find",id:a.id,key:y,filter:a.filter,limit:a.wide?MOST_FOUND:FOUND_AT_FIRST})};
-const dy=()=>{if(findKey(a)!==C)bw();
-else aE??=setTimeout(bw,Math.max(0,T+FIND_EVERY_MS-Date.now()))};
-return{find:dy,end:()=>clearTimeout(aE)}}
-function laneName(f){return`${(f.node_id??"").slice(0,12)}/${f.resource}/${f.id}`}
-const KEPT_S=120,
-LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-MOST_DEVICES=128;
-function hasLines(c){const Z=c.devices??[];
-return Z.length<=MOST_DEVICES&&Z.some(row=>row.metrics)}
-function withReadings(z,s){const R=z?.origin===s.origin&&z?.step===s.step_s?z:null,
-ah=s.first+s.steps,
-_=Math.max(ah-Math.round(KEPT_S/s.step_s),R?R.first:s.first),
-aa=new Map();
-s.devices.forEach((du,x)=>{const g=s.prefix+du,
-m=R?.lines.get(g),
-a$=(V,cs=1)=>Array.from({length:ah-_},(ek,t)=>{const ct=_+t-s.first,
-bn=ct<0?m?.[V][_+t-(R?.first??0)]:null;
-if(ct<0)return bn==null?null:bn*cs;
-const aS=LETTERS.indexOf(s[V][x*s.steps+ct]);
-return aS<0?null:aS/(LETTERS.length-1)}),
-u={utilisation:a$("utilisation"),memory:a$("memory"),power:a$("power",R?R.watts/s.power_watts:1)};
-aa.set(g,u).set(g.slice(g.indexOf("/")),u)});
-return{since:s.seq,origin:s.origin,step:s.step_s,first:_,watts:s.power_watts,lines:aa}}
-function linesOf(dY,row){return dY?.lines.get(laneName(row))??null}
-function rowsQuestion(a,c){const cI=B=>a.past[`rows/${B}`]?.due??0,
-[bJ]=(c.runs?.open(a)??[]).sort((O,J)=>cI(O)-cI(J));
-return bJ?{ask:"rows",key:`rows/${bJ}`,record:bJ}:null}
-function placeOf({ask:bw,key:y}){return bw==="rows"?y:bw}
-function withRows(z,s){const rows=new Map(z?.rows);
-for(const[y,row]of Object.entries(s.rows))rows.set(y,row);
-return{since:s.seq,total:s.total,rows}}
-const LAST_MINUTE=60,
-WHOLE_RUN=0;
+function endButton(av,b4,P,a){const{id:I,name:i,owner:aL}=b4;
+const a1={"data-id":I,"data-name":i};
+if(a.asked.has(I))return button("asked…",{...a1,"aria-label":`${VERBS[av]} ${i} ${P}`,disabled:true});
+if(!aL)return button(VERBS[av],{...a1,"data-act":av,"aria-label":`${VERBS[av]} ${i} ${P}`});
+if(a.doubted!==I){return button(`${VERBS[av]}…`,{...a1,"data-act":"doubt","data-owner":aL,"aria-label":`${VERBS[av]} ${i} ${P} of ${aL}`})}
+return h("span",{class:"ask nowrap"},button("Keep",{...a1,"data-act":"keep","aria-label":`Keep ${i} of ${aL}`})," ",button(`${VERBS[av]} it`,{...a1,"data-act":av,class:"urgent","aria-label":`${VERBS[av]} ${i} of ${aL} all the same`}))}function empty(u,bz){return h("p",{class:"quiet empty",key:"empty"},u,bz&&" ",bz&&h("code",{},bz))}function stateCell(cL,aa,aE){const ck=aE!=null&&(aa==="running"||aa==="alive")?` ink c${aE}`:"";
+return h("td",{class:`nowrap state ${aa}`},h("span",{class:`sign${ck}`,"aria-hidden":"true"},cL),` ${aa}`)}function whereCell(M,a){const aL=M.startsWith("[")?"":M.replace(/ \[\d+\].*/,""),X=aL.length>24?[h("span",{class:"cut",title:aL},aL),M.slice(aL.length)]:[M];
+return cell(M&&a.goes(M)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":M,title:"Show the cell"},X):X,"nowrap where")}function cell(bm,B){return h("td",B?{class:B}:{},bm)}
+const MOST_CHARACTERS=200_000,MOST_LINES=2_000;
+function withLog(G,z){const ao=[{text:z.out.text,err:false},{text:z.err.text,err:true}].filter(ea=>ea.text),ca=G&&(z.out.left_out||z.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
+let bh=[...(G?.pieces??[]),...ca,...ao],size=bh.reduce((Y,{text:u})=>Y+u.length,0);
+while(size>MOST_CHARACTERS&&bh.length>1){size-=bh[0].text.length;
+bh=bh.slice(1)}
+return{pieces:bh,out:z.out.to,err:z.err.to,over:z.over,pid:z.pid?String(z.pid):"",done:z.over&&Boolean(G?.over)&&!ao.length,failure:z.failure,yours:z.yours??"",note:z.note,left:G?.left||Boolean(z.out.left_out||z.err.left_out)}}function logLines(bh){const aj=[],aK={false:null,true:null};
+for(const{text:u,err:ba}of bh){const an=u.split("\n");
+an.forEach((ae,A)=>{const bc=aK[String(ba)]??{text:"",err:ba};
+if(aK[String(ba)]===null&&(ae||A<an.length-1))aj.push(bc);
+bc.text+=ae;
+aK[String(ba)]=A<an.length-1?null:aj.includes(bc)?bc:null})}
+return aj.map(({text:u,err:ba})=>({text:plain(u.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:ba}))}function logRow(a,R){const aP=a.log;
+if(!aP)return null;
+const o=(a.past.task_log?.data??null);
+return h("tr",{key:`log/${aP.id}`,class:"logrow"},h("td",{colspan:R},h("section",{class:"log","aria-label":`Log of ${aP.name}`},logHead(aP,o),...failureOf(o),printed(aP,o))))}function logHead(aP,o){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${aP.name}`),o?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${o.pid}`),o&&!o.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:aP.search,"aria-label":`Search the log of ${aP.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}function failureOf(o){if(!o?.failure)return[];
+const aN=h("pre",{tabindex:"0","aria-label":"The whole traceback"},o.failure);
+if(!o.yours||o.yours===o.failure)return[h("div",{key:"failure",class:"failure"},aN)];
+return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},o.yours),h("details",{open:true},h("summary",{},"The whole traceback"),aN))]}function printed(aP,o){if(!o)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
+const p=logLines(o.pieces),cn=aP.search.trim().toLowerCase(),U=cn?p.filter(({text:u})=>u.toLowerCase().includes(cn)):p,d6=o.note||(cn&&p.length?"No line has this text.":o.over?"It has printed nothing.":"It has printed nothing yet."),de=[cn&&p.length&&`${U.length} of ${count(p.length,"line")}`,o.left&&"the beginning is only in %accel_logs",U.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
+return h("div",{key:"printed"},de.length>0&&h("p",{class:"quiet",role:"status"},de.join(" · ")),U.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},U.slice(-MOST_LINES).map(({text:u,err:ba},A)=>h("span",{key:`l${A}`,class:ba?"err":null},`${u}\n`))):h("p",{class:"quiet"},d6))}function followLog(j,a){const H=a.log?.follow&&j.querySelector(".printed");
+if(H)H.scrollTop=H.scrollHeight}function laneName(g){return`${(g.node_id??"").slice(0,12)}/${g.resource}/${g.id}`}
+const KEPT_S=120,LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",MOST_DEVICES=128;
+function hasLines(c){const ag=c.devices??[];
+return ag.length<=MOST_DEVICES&&ag.some(b=>b.metrics)}function withReadings(G,z){const $=G?.origin===z.origin&&G?.step===z.step_s?G:null,ah=z.first+z.steps,ai=Math.max(ah-Math.round(KEPT_S/z.step_s),$?$.first:z.first),aj=new Map();
+z.devices.forEach((dP,A)=>{const i=z.prefix+dP,o=$?.lines.get(i),bc=(ae,cK=1)=>Array.from({length:ah-ai},(eE,v)=>{const cM=ai+v-z.first,bB=cM<0?o?.[ae][ai+v-($?.first??0)]:null;
+if(cM<0)return bB==null?null:bB*cK;
+const a4=LETTERS.indexOf(z[ae][A*z.steps+cM]);
+return a4<0?null:a4/(LETTERS.length-1)}),p={utilisation:bc("utilisation"),memory:bc("memory"),power:bc("power",$?$.watts/z.power_watts:1)};
+aj.set(i,p).set(i.slice(i.indexOf("/")),p)});
+return{since:z.seq,origin:z.origin,step:z.step_s,first:ai,watts:z.power_watts,lines:aj}}function linesOf(ef,b){return ef?.lines.get(laneName(b))??null}function rowsQuestion(a,c){const c0=I=>a.past[`rows/${I}`]?.due??0,[bV]=(c.runs?.open(a)??[]).sort((S,O)=>c0(S)-c0(O));
+return bV?{ask:"rows",key:`rows/${bV}`,record:bV}:null}function placeOf({ask:by,key:F}){return by==="rows"?F:by}function withRows(G,z){const n=new Map(G?.rows);
+for(const[F,b]of Object.entries(z.rows))n.set(F,b);
+return{since:z.seq,total:z.total,rows:n}}
+const LAST_MINUTE=60,WHOLE_RUN=0;
 let views=0;
-function newState(dr){views+=1;
-return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:dr,listed:false,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),device:"",scrolled:{top:0,height:460,row:46,reason:23},sights:new Map(),tiles:undefined,heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
-const LEAST_PAUSE_MS=250,
-LATE_MS=10_000,
-MINUTES_TOLD=3;
-function questionOf(a,c,k){const{engine:ce,pid:bq}=c.runtime;
-const a7=`${ce} ${bq??""} ${c.nodes?.[0]?.node_id??""}`;
+function newState(dM){views+=1;
+return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:dM,listed:false,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),asks:new Map(),pages:new Map(),device:"",scrolled:{top:0,height:460,row:46,reason:23},sights:new Map(),tiles:undefined,heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
+const LEAST_PAUSE_MS=250,LATE_MS=10_000,MINUTES_TOLD=3;
+function questionOf(a,c,k){const{engine:ct,pid:bE}=c.runtime;
+const bl=`${ct} ${bE??""} ${c.nodes?.[0]?.node_id??""}`;
 if(a.only)return rowsQuestion(a,c);
-const r=a.details?a.tab:"devices";
-if(r==="runs")return rowsQuestion(a,c);
-if(r==="devices"&&hasLines(c))return{ask:"readings",key:a7};
-if(r==="tasks"&&a.log){const[y,m]=[`${a7} ${a.log.id}`,a.past.task_log],
-q=m?.key===y?m.data:null;
-return q?.done?null:{ask:"task_log",key:y,task_id:a.log.id,out_since:q?.out??0,err_since:q?.err??0}}
-if(r==="accounting")return{ask:"accounting",key:a7};
-if(r!=="timeline")return null;
-if(a.range)return{ask:"runs",key:`${a7} ${a.range.from} ${a.range.to}`,start:a.range.from,end:a.range.to};
-if(a.window===WHOLE_RUN)return{ask:"runs",key:`${a7} all`};
-const m=a.past.runs,
-dZ=m?.start&&m.key===`${a7} last`&&k-m.start<MINUTES_TOLD*LAST_MINUTE;
-return{ask:"runs",key:`${a7} last`,start:dZ?m.start:k-a.window}}
-function historian(M,a,k){let T=0,
-aE,
-C=-LATE_MS;
-const dK=()=>{if(Date.now()-C<LATE_MS)return;
-C=Date.now();
-M.send({say:"past"})};
-let bE=true;
-const aG=()=>{bE=true;
-clearTimeout(aE);
-const c=M.snapshot(),
-aU=c&&!c.ended?questionOf(a,c,k()):null;
-if(!aU)return;
-if(!["readings","task_log","rows"].includes(aU.ask)&&!c?.past)return void dK();
-const place=placeOf(aU),
-m=a.past[place],
-R=m?.key===aU.key&&m.start===aU.start,
-b9=Math.max(R?m.due:0,T+LEAST_PAUSE_MS)-Date.now();
-if(b9>0)return void(aE=setTimeout(aG,b9));
-T=Date.now();
-const n=R||aU.ask==="runs"?(m?.data??null):null;
-a.past[place]={key:aU.key,start:aU.start,due:T+LATE_MS,data:n};
-M.send({say:"history",id:a.id,...aU,since:R?(n?.since??0):0})};
-const bl=E=>{const bo=a.past[placeOf(E)];
-if(bo?.key!==E.key)return;
-const s=JSON.parse(E.answer),
-told={readings:withReadings,task_log:withLog,rows:withRows}[(E.ask)]??M.snapshot()?.past?.told[E.ask];
-if(told)bo.data=told(bo.data,s);
-bo.due=Date.now()+1000*s.pause_s;
-const dA=E.ask==="task_log"||(E.ask==="rows"&&!s.pause_s);
-if(dA&&bE)aG()};
-const ah=()=>{bE=false;
-clearTimeout(aE)};
-return{look:aG,heard:bl,end:ah}}
+const y=a.details?a.tab:"devices";
+if(y==="runs")return rowsQuestion(a,c);
+if(y==="devices"&&hasLines(c))return{ask:"readings",key:bl};
+if(y==="tasks"&&a.log){const[F,o]=[`${bl} ${a.log.id}`,a.past.task_log],u=o?.key===F?o.data:null;
+return u?.done?null:{ask:"task_log",key:F,task_id:a.log.id,out_since:u?.out??0,err_since:u?.err??0}}
+if(y==="accounting")return{ask:"accounting",key:bl};
+if(y!=="timeline")return null;
+if(a.range)return{ask:"runs",key:`${bl} ${a.range.from} ${a.range.to}`,start:a.range.from,end:a.range.to};
+if(a.window===WHOLE_RUN)return{ask:"runs",key:`${bl} all`};
+const o=a.past.runs,eg=o?.start&&o.key===`${bl} last`&&k-o.start<MINUTES_TOLD*LAST_MINUTE;
+return{ask:"runs",key:`${bl} last`,start:eg?o.start:k-a.window}}function historian(Q,a,k){let _=0,aO,E=-LATE_MS;
+const d1=()=>{if(Date.now()-E<LATE_MS)return;
+E=Date.now();
+Q.send({say:"past"})};
+let bQ=true;
+const aQ=()=>{bQ=true;
+clearTimeout(aO);
+const c=Q.snapshot(),a6=c&&!c.ended?questionOf(a,c,k()):null;
+if(!a6)return;
+if(!["readings","task_log","rows"].includes(a6.ask)&&!c?.past)return void d1();
+const C=placeOf(a6),o=a.past[C],$=o?.key===a6.key&&o.start===a6.start,cp=Math.max($?o.due:0,_+LEAST_PAUSE_MS)-Date.now();
+if(cp>0)return void(aO=setTimeout(aQ,cp));
+_=Date.now();
+const s=$||a6.ask==="runs"?(o?.data??null):null;
+a.past[C]={key:a6.key,start:a6.start,due:_+LATE_MS,data:s};
+Q.send({say:"history",id:a.id,...a6,since:$?(s?.since??0):0})};
+const bA=K=>{const bC=a.past[placeOf(K)];
+if(bC?.key!==K.key)return;
+const z=JSON.parse(K.answer),told={readings:withReadings,task_log:withLog,rows:withRows}[(K.ask)]??Q.snapshot()?.past?.told[K.ask];
+if(told)bC.data=told(bC.data,z);
+bC.due=Date.now()+1000*z.pause_s;
+const dU=K.ask==="task_log"||(K.ask==="rows"&&!z.pause_s);
+if(dU&&bQ)aQ()};
+const ah=()=>{bQ=false;
+clearTimeout(aO)};
+return{look:aQ,heard:bA,end:ah}}
 const GROUPS=8;
-function heldWords({heldBy,devicesFree:cG,devicesTaken:bz,ended:al}){if(al)return[];
-const a2=heldBy.slice(0,GROUPS).map(({name:g,number:l,colour:ax},t)=>[t>0&&", ",h("span",{key:g},h("span",{class:`swatch c${ax}`,"aria-hidden":"true"}),` ${g}${l>1?` × ${l}`:""}`)]).flat(),
-more=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`,
-az=[cG&&`${cG} free`,bz&&`${bz} taken by others`].filter(Boolean).map(H=>` · ${H}`).join("");
-return[a2.length?"Held by ":"Nobody holds one",...a2,more,az]}
-function taken({state:a}){return a==="taken"&&h("span",{class:"part taken"})}
-function shareBar({heldBy,deviceTotal:ap,devicesTaken:bz}){const V=(v,be)=>h("span",{key:v,class:`part ${v}`,style:`width:${Math.round(1000*be/ap)/10}%`});
-return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:ax,share:be})=>V(`c${ax}`,be)),bz>0&&V("taken",bz))}
-const PALETTE={hues:[["#1575c3","#207cca","#056ebb"],["#99612a","#a06731","#a76e38"],["#149599","#229da0","#2da4a7"],["#b74977","#be507e","#c65785"],["#978d17","#9e9423","#908606"],["#9082f1","#897be9","#8274e1"],["#6aa173","#639a6d","#5c9366"],["#c27bc6","#bb74bf","#b36db8"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
-const HUES=PALETTE.hues.length,
-SHADES=PALETTE.hues[0].length;
-function numberOf(q){let bY=2166136261;
-for(let cf=0;cf<q.length;cf++)bY=Math.imul(bY^q.charCodeAt(cf),16777619);
-return(bY^(bY>>>15))>>>0}
-function colourOf(c,aV,B){const dE=c.hues?.[aV]??numberOf(aV)%HUES;
-return dE*SHADES+(B?numberOf(B)%SHADES:0)}
-function subjectOf(row){const aD=row.function||row.name;
-return(row.kind??"task")==="task"?aD:aD.split(".",1)[0]}
-function inkOn(ax){const[dW,dz,J]=[1,3,5].map(t=>parseInt(ax.slice(t,t+2),16)/255).map(V=>(V<=0.03928?V/12.92:((V+0.055)/1.055)**2.4));
-return 0.2126*dW+0.7152*dz+0.0722*J>0.179?"#000":"#fff"}
-function colourRules(d1){return PALETTE.hues.flat().map((ax,l)=>`${d1} .c${l}{background:${ax};fill:${ax};--c:${ax};--on:${inkOn(ax)}}`).join("\n")}
-const STATES=["running","waiting","failed","cancelled","finished"];
-function taskCounts(c){const K=Object.fromEntries(STATES.map(a=>[a,0]));
-for(const[a,l]of Object.entries(c.counts??{})){const U=stateWord(a);
-K[U]=(K[U]??0)+l}
-return K}
-function waitingViews(c,k){return(c.tasks??[]).filter(row=>stateWord(row.state)==="waiting").sort((O,J)=>(O.submitted_at??0)-(J.submitted_at??0)).map(row=>taskView(row,c,k))}
-function taskViews(c,G,k){const q=G.text.trim().toLowerCase(),
-rows=(c.tasks??[]).filter(row=>passes(row,c,G,q));
-return rows.map(row=>taskView(row,c,k))}
-function passes(row,c,G,q){if(G.state&&stateWord(row.state)!==G.state)return false;
-if(G.cell&&cellOf(row,c)!==G.cell)return false;
-if(!q)return true;
-return[row.name,taskName(row.name),row.task_id,row.cell,whyOf(row,c),deviceWords(row.device_ids)].some(D=>(D??"").toLowerCase().includes(q))}
-function cellOf(row,c){return row.cell?cellWords(c,{job:row.job,cell:row.cell.split(" ")[0]}):""}
-function cellsOf(c){const l=cell=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0),
-b4=cell=>(cell.startsWith("[")?0:1),
-dk=new Set((c.tasks??[]).map(row=>cellOf(row,c)).filter(Boolean));
-return[...dk].sort((O,J)=>b4(O)-b4(J)||l(O)-l(J))}
-function whyOf(row,c){return row.reason==null?(row.why??""):(c.reasons?.[row.reason]??"")}
-function withoutSubject(aX,row){const g=plain(row.name).replace(/\.__init__$/,""),
-cell=plain(row.cell);
-if(!aX.startsWith(g))return aX;
-let av=aX.slice(g.length+1);
-if(cell&&av.startsWith(`(cell ${cell}`))av=av.slice(av.indexOf(") ")+2);
-if(av.startsWith("waits for "))return av.includes(". ")?av.slice(av.indexOf(". ")+2):av;
-return av.startsWith("asks ")?av:aX}
-function taskView(row,c,k){const a=stateWord(row.state),
-bf=a==="waiting"?row.submitted_at:(row.started_at??row.submitted_at),
-aI=ENDED.has(row.state);
-return{id:row.task_id,short:shortId(row.task_id),name:taskName(row.name),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(c,row),owner:ownerOf(c,row),age:bf==null?"":age((row.finished_at??k)-bf),started:row.started_at==null?"":clock(row.started_at,k),took:tookWords(row,a,k),subject:plain(subjectOf(row)),colour:colourOf(c,subjectOf(row),row.actor_id||row.task_id),keys:{submitted:row.submitted_at??0,started:row.started_at??Infinity,took:row.started_at==null?-1:(row.finished_at??k)-row.started_at},peak:row.peak_memory_bytes==null?"":size(row.peak_memory_bytes),why:[row.retry_of&&`retry of #${shortId(row.retry_of)}`,row.choice?`runs as ${plain(row.choice)}`:"",withoutSubject(plain(whyOf(row,c)),row)].filter(Boolean).join(": "),retryable:Boolean(row.retryable),asks:Object.keys(row.demand??{}).length?demandWords(row.demand):"",cancellable:!aI&&row.state!=="ENDED_WITH_IT"}}
-function tookWords(row,a,k){if(a==="waiting")return row.submitted_at==null?"":`waits ${age(k-row.submitted_at)}`;
-if(row.started_at==null)return"";
-const aB=(row.finished_at??k)-row.started_at;
-if(row.finished_at!=null)return duration(aB);
-const[ak,X]=row.progress??[0,0];
-if(!X)return age(aB);
-const at=ak>0&&ak<X?`${age((aB*(X-ak))/ak)} left`:"";
-return[age(aB),`${Math.round((100*ak)/X)} %`,at].filter(Boolean).join(" · ")}
-function actorViews(c,k){return(c.actors??[]).map(row=>actorView(row,c,k))}
-function actorView(row,c,k){const a=row.state==="PENDING_CREATION"?"waiting":stateWord(row.state);
-return{id:row.actor_id,name:plain(row.class_name)+(row.name?` “${plain(row.name)}”`:""),sign:stateSign(a),state:a,devices:deviceWords(row.device_ids),pid:row.pid?String(row.pid):"",cell:cellWords(c,row),owner:ownerOf(c,row),age:row.since==null?"":age(k-row.since),colour:colourOf(c,row.class_name,row.actor_id),calls:row.pending_calls?String(row.pending_calls):"",why:[row.restarts?`restarted ${row.restarts} ×`:"",plain(row.why)].filter(Boolean).join(" · "),alive:row.state!=="DEAD"}}
-const MOST_OF_ONE=8,
-ORDER=["running","failed","waiting","cancelled","finished"],
-OVERSCAN=12,
-KEYS={task:d=>`${d.name}\n${d.short}`,state:d=>place(d.state),devices:d=>d.devices||"~",started:d=>d.keys.started,took:d=>d.keys.took};
-function place(a){const t=ORDER.indexOf(a);
-return t<0?ORDER.length:t}
-function ordered(W,bu,$){const y=KEYS[bu.column],
-da=(O,J)=>place(O.state)-place(J.state)||J.keys.submitted-O.keys.submitted,
-dn=(O,J)=>{if(!y)return da(O,J);
-const[cX,cZ]=[y(O),y(J)],
-bR=cX<cZ?-1:cX>cZ?1:0;
-return(bu.down?-bR:bR)||da(O,J)};
-const bN=[...W].sort(dn);
-if(!$)return bN;
-const z=new Map($.map((B,x)=>[B,x]));
-return bN.sort((O,J)=>(z.get(O.id)??$.length)-(z.get(J.id)??$.length))}
-function grouped(W,aH){const cb=new Map();
-for(const d of W){const R=cb.get(d.subject);
-if(R)R.push(d);
-else cb.set(d.subject,[d])}
-const rows=[];
-for(const d of W){const R=cb.get(d.subject)??[];
-if(R.length<=MOST_OF_ONE)rows.push({task:d,inGroup:false});
-else if(R[0]===d)rows.push(...groupRows(R,aH.has(d.subject)))}
-return rows}
-function groupRows(W,aH){const K=new Map();
-for(const d of W)K.set(d.state,(K.get(d.state)??0)+1);
-const ak=K.get("finished")??0,
-az=STATES.filter(a=>a!=="finished"&&K.get(a)).map(a=>`${K.get(a)} ${a}`),
-aq={subject:W[0].subject,tasks:W,open:aH,done:ak,failed:K.get("failed")??0,others:az};
-return[{group:aq},...(aH?W.map(d=>({task:d,inGroup:true})):[])]}
-function alike(waiting){const bB=new Map();
-for(const d of waiting){const y=`${d.name}\n${d.why}\n${d.asks}`,
-aq=bB.get(y)??{task:d,number:0,ids:[]};
-aq.number+=1;
-aq.ids.push(d.id);
-bB.set(y,aq)}
-return[...bB.values()].sort((O,J)=>J.number-O.number)}
-function tasksInSight(rows,{top:aW,height:ar,row,reason:aN}){let u=0;
-const a9=rows.map(D=>(u+="task"in D&&D.task.why?row+aN:row)),
-t=df=>(u>df?a9.findIndex(ah=>ah>df):rows.length),
-bf=t(Math.min(aW,u-ar)),
-_=Math.max(0,bf-OVERSCAN),
-T=Math.min(rows.length,t(aW+ar)+2*OVERSCAN-(bf-_));
-return{first:_,last:T,above:a9[_-1]??0,below:u-(a9[T-1]??0)}}
-function inSight(l,aJ){const bL=Math.ceil(aJ.height/aJ.row)+2*OVERSCAN,
-_=Math.max(0,Math.min(Math.floor(aJ.top/aJ.row)-OVERSCAN,l-bL));
-return{first:_,last:Math.min(l,_+bL)}}
-const MOST_CHIPS=8,
-NAMED_IN_FULL=4;
-function drawCard(b,a){return[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(b)),h("div",{key:"most",class:"one-line most"},mostUrgent(b,a))]}
-function strip(b){const{deviceTotal:ap,devices:Z,ended:al}=b;
-if(!ap)return h("span",{class:"has quiet",title:[...b.found,"nbaccel.init(num_gpus=2)"].join(" ")},["No accelerator.",...b.found,"This counts two logical ones: "].join(" "),h("code",{},"nbaccel.init(num_gpus=2)"));
-if(al)return h("span",{class:"has quiet"},`It had ${ap} × ${b.sameModel||ap===1?Z[0].model:"devices"}.`);
-if(ap>MOST_CHIPS)return[shareBar(b),h("span",{class:"has",title:b.heldBy.map(({name:g,number:l})=>`${g} × ${l}`).join(", ")},heldWords(b))];
-return Z.map(f=>deviceChip(f,ap))}
-function deviceChip(f,X){const{label:L,holders,state:a,reason:aN}=f;
-const af=holders.map(({name:g,part:V,cell,owner:aC,age})=>[g,...[V,[cell&&`cell ${cell}`,aC].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · ")),
-$=holders.map((j,t)=>[t>0&&", ",h("span",{key:j.key,class:"name"},j.name),h("span",{class:"quiet"},af[t].slice(j.name.length))]).flat();
-return h("span",{key:f.key,class:X>NAMED_IN_FULL?"device many":"device","data-device":L,title:[L,...(holders.length?af:[aN||a])].join(", ")},h("span",{class:"label"},X>NAMED_IN_FULL?L.replace(/^\S+ /,""):L),h("span",{class:"bar","aria-hidden":"true"},holders.map(j=>h("span",{class:`part c${j.colour}`,style:`width:${100*j.fraction}%`})),!holders.length&&taken(f)),h("span",{class:"has"},holders.length?$:h("span",{class:"quiet"},aN?`${a}: ${aN}`:a)))}
-function mostUrgent(b,a){const{alerts:an,nodes:dO,ended:al}=b;
-const P=an.find(({kind:v})=>v==="failed")??an[0];
-if(P){const more=an.length>1&&button(`and ${an.length-1} more`,{"data-act":"tab","data-tab":"alerts"});
-return[h("span",{class:"has alert",title:P.message},h("strong",{},"⚠ Attention:"),` ${P.message}`),more]}
-const[aq]=al?[]:alike(b.waiting);
-if(aq)return waits(aq,b.counts.waiting-aq.number);
-const c5=b.runs?.brief(a)??[];
-if(c5.length)return c5.slice(0,2);
-const a1=dO.find(({moves:dM})=>dM);
-if(a1)return h("span",{class:"has",title:a1.why},h("span",{class:"sign","aria-hidden":"true"},`${a1.sign} `),nameOf(a1.name),` ${a1.state} `,h("span",{class:"quiet"},a1.why));
-if(al)return h("span",{class:"quiet"},b.endedAt);
-if(b.taskTotal)return h("span",{class:"quiet"},"Nothing waits, and nothing needs attention.");
-return h("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call makes one: ",h("code",{},"f.remote()"))}
-function waits({task:d,number:l},az){const aX=d.why||d.asks;
-return[h("span",{class:"has",title:aX},h("span",{class:"sign","aria-hidden":"true"},"◌ "),l>1&&`× ${l} `,nameOf(d.name),` waits ${d.age}: `,h("span",{class:"quiet"},aX)),az>0&&button(`and ${az} more`,{"data-act":"tab","data-tab":"waiting"})]}
+function heldWords({heldBy,devicesFree:c_,devicesTaken:bL,ended:ar}){if(ar)return[];
+const bf=heldBy.slice(0,GROUPS).map(({name:i,number:m,colour:aE},v)=>[v>0&&", ",h("span",{key:i},h("span",{class:`swatch c${aE}`,"aria-hidden":"true"}),` ${i}${m>1?` × ${m}`:""}`)]).flat(),aR=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`,aS=[c_&&`${c_} free`,bL&&`${bL} taken by others`].filter(Boolean).map(M=>` · ${M}`).join("");
+return[bf.length?"Held by ":"Nobody holds one",...bf,aR,aS]}function takenBar({state:a}){return a==="taken"&&h("span",{class:"part taken"})}function shareBar({heldBy,deviceTotal:ay,devicesTaken:bL}){const ae=(B,bs)=>h("span",{key:B,class:`part ${B}`,style:`width:${Math.round(1000*bs/ay)/10}%`});
+return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:aE,share:bs})=>ae(`c${aE}`,bs)),bL>0&&ae("taken",bL))}
+const MOST_CHIPS=8,NAMED_IN_FULL=4;
+function drawCard(d,a){return[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(d)),h("div",{key:"most",class:"one-line most"},mostUrgent(d,a))]}function strip(d){const{deviceTotal:ay,devices:ag,ended:ar}=d;
+if(!ay)return h("span",{class:"has quiet",title:[...d.found,"nbaccel.init(num_gpus=2)"].join(" ")},["No accelerator.",...d.found,"This counts two logical ones: "].join(" "),h("code",{},"nbaccel.init(num_gpus=2)"));
+if(ar)return h("span",{class:"has quiet"},`It had ${ay} × ${d.sameModel||ay===1?ag[0].model:"devices"}.`);
+if(ay>MOST_CHIPS)return[shareBar(d),h("span",{class:"has",title:d.heldBy.map(({name:i,number:m})=>`${i} × ${m}`).join(", ")},heldWords(d))];
+return ag.map(g=>deviceChip(g,ay))}function deviceChip(g,J){const{label:P,holders:ad,state:a,reason:a$}=g;
+const ao=ad.map(({name:i,part:ae,cell,owner:aL,age})=>[i,...[ae,[cell&&`cell ${cell}`,aL].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · ")),ac=ad.map((l,v)=>[v>0&&", ",h("span",{key:l.key,class:"name"},l.name),h("span",{class:"quiet"},ao[v].slice(l.name.length))]).flat();
+return h("span",{key:g.key,class:J>NAMED_IN_FULL?"device many":"device","data-device":P,title:[P,...(ad.length?ao:[a$||a])].join(", ")},h("span",{class:"label"},J>NAMED_IN_FULL?P.replace(/^\S+ /,""):P),h("span",{class:"bar","aria-hidden":"true"},ad.map(l=>h("span",{class:`part c${l.colour}`,style:`width:${100*l.fraction}%`})),!ad.length&&takenBar(g)),h("span",{class:"has"},ad.length?ac:h("span",{class:"quiet"},a$?`${a}: ${a$}`:a)))}function mostUrgent(d,a){const{alerts:aw,nodes:d5,ended:ar}=d;
+const T=aw.find(({kind:B})=>B==="failed")??aw[0];
+if(T){const aR=aw.length>1&&button(`and ${aw.length-1} more`,{"data-act":"tab","data-tab":"alerts"});
+return[h("span",{class:"has alert",title:T.message},h("strong",{},"⚠ Attention:"),` ${T.message}`),aR]}
+const[ab]=ar?[]:alike(d.waiting);
+if(ab)return waits(ab,d.counts.waiting-ab.number);
+const dr=d.runs?.brief(a)??[];
+if(dr.length)return dr.slice(0,2);
+const be=d5.find(({moves:d3})=>d3);
+if(be)return h("span",{class:"has",title:be.why},h("span",{class:"sign","aria-hidden":"true"},`${be.sign} `),nameOf(be.name),` ${be.state} `,h("span",{class:"quiet"},be.why));
+if(ar)return h("span",{class:"quiet"},d.endedAt);
+if(d.taskTotal)return h("span",{class:"quiet"},"Nothing waits, and nothing needs attention.");
+return h("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call makes one: ",h("code",{},"f.remote()"))}function waits({task:e,number:m},aS){const a8=e.why||e.asks;
+return[h("span",{class:"has",title:a8},h("span",{class:"sign","aria-hidden":"true"},"◌ "),m>1&&`× ${m} `,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},a8)),aS>0&&button(`and ${aS} more`,{"data-act":"tab","data-tab":"waiting"})]}
 const HEIGHT=16;
-function shape(au,dx=false){const b6=au.map((aS,t)=>(aS==null?null:`${t} ${Math.round(10*(HEIGHT-1-aS*(HEIGHT-2)))/10}`));
-let co="",
-aQ=-1;
-b6.forEach((b5,t)=>{if(b5!=null)co+=(b6[t-1]==null?"M":"L")+b5;
-if(b5!=null&&b6[t-1]==null)aQ=t;
-if(b5!=null&&b6[t+1]==null&&dx)co+=`L${t} ${HEIGHT}L${aQ} ${HEIGHT}Z`});
-return co}
-function spark(aa,br={}){const d6=Math.max(2,...aa.map(({levels:au})=>au.length));
-return h("svg",{class:"spark",viewBox:`0 0 ${d6-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...br},aa.map(({levels:au,kind:v})=>[v==="area"&&h("path",{key:"under",class:"under",d:shape(au,true)}),h("path",{key:v,class:v,d:shape(au)})]).flat())}
-function between(au){const m=(au??[]).filter(aS=>aS!=null),
-aT=aS=>`${Math.round(100*aS)} %`;
-return m.length>1?`between ${aT(Math.min(...m))} and ${aT(Math.max(...m))} in the last two minutes`:""}
+function shapeOf(aA,dR=false){const cm=aA.map((a4,v)=>(a4==null?null:`${v} ${Math.round(10*(HEIGHT-1-a4*(HEIGHT-2)))/10}`));
+let cF="",a2=-1;
+cm.forEach((cl,v)=>{if(cl!=null)cF+=(cm[v-1]==null?"M":"L")+cl;
+if(cl!=null&&cm[v-1]==null)a2=v;
+if(cl!=null&&cm[v+1]==null&&dR)cF+=`L${v} ${HEIGHT}L${a2} ${HEIGHT}Z`});
+return cF}function spark(aj,bF={}){const ep=Math.max(2,...aj.map(({levels:aA})=>aA.length));
+return h("svg",{class:"spark",viewBox:`0 0 ${ep-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bF},aj.map(({levels:aA,kind:B})=>[B==="area"&&h("path",{key:"under",class:"under",d:shapeOf(aA,true)}),h("path",{key:B,class:B,d:shapeOf(aA)})]).flat())}function between(aA){const o=(aA??[]).filter(a4=>a4!=null),a5=a4=>`${Math.round(100*a4)} %`;
+return o.length>1?`between ${a5(Math.min(...o))} and ${a5(Math.max(...o))} in the last two minutes`:""}
 const GAP_PX=4;
-function drawTiles(b,a){const{devices:Z,devicesBefore:cd,deviceTotal:ap}=b;
-const inSight=Z.length<ap?a.tiles??{row:40,columns:20}:null;
-const aa=l=>Math.ceil(l/(inSight?.columns??1))*(inSight?.row??0),
-cQ=Z.some(f=>f.lines),
-list=h("ul",{class:cQ?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",aa(cd)),Z.map((f,x)=>knownTile(f,inSight?cd+x+1:0,ap,a)),emptyLines("below",aa(ap)-aa(cd+Z.length)));
-return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${ap} devices`},list):list,h("p",{class:"quiet small",key:"holders"},heldWords(b),cQ&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(Z.find(f=>f.key===a.hover.bar),a))}
-function emptyLines(bS,ar){return ar>GAP_PX&&h("li",{key:bS,class:"gap","aria-hidden":"true",style:`height:${ar-GAP_PX}px`})}
-function cardOf(f,a){if(!f)return null;
-const{node:e,label:L,model:F,holders,utilisation,memory,facts,reason:aN}=f;
-const $=holders.map(j=>h("div",{key:j.key},h("span",{class:`swatch c${j.colour}`}),h("strong",{},j.name)," ",[j.part,j.cell&&`cell ${j.cell}`,j.owner,j.age].filter(Boolean).join(" · ")));
-return h("div",{class:"hover",key:"hover",style:a.hover.style,"aria-hidden":"true"},h("strong",{},[e,L].filter(Boolean).join(" ")),` ${f.state}`,$,h("div",{class:"quiet small"},[utilisation?.text,memory?.text,facts,between(f.lines?.utilisation),aN].filter(Boolean).join(" · ")||F))}
-function knownTile(f,place,X,a){const ao=f.key===a.device,
-H=tileWords(f),
-a8=[H,ao,place,f.holders.map(j=>`${j.colour}/${j.fraction}`)].join("\n"),
-m=a.rows.get(`tile ${f.key}`);
-if(m?.content===a8&&m.of===f.lines)return m.shape;
-const shape=tile(f,H,ao,place?{"aria-posinset":place,"aria-setsize":X}:{});
-a.rows.set(`tile ${f.key}`,{content:a8,shape,of:f.lines});
-return shape}
-function tile(f,H,ao,cp){const l=f.label.replace(/^\S+ /,""),
-ae=f.holders.map(j=>h("span",{class:`part c${j.colour}`,style:`width:${100*j.fraction}%`}));
-return h("li",{key:f.key,...cp},h("button",{type:"button",class:f.state==="gone"?"tile gone":"tile","data-act":"tile","data-device":f.key,"data-bar":f.key,"aria-expanded":String(ao),"aria-label":H},h("span",{class:"number"},l),h("span",{class:"load quiet"},f.state==="gone"?"gone":f.utilisation?.text),h("span",{class:"bar"},ae,!ae.length&&taken(f)),f.lines&&spark(linesIn(f.lines))))}
-function linesIn({utilisation,memory,power}){return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}]}
-function tileWords(f){const holders=f.holders.map(j=>[j.name,j.part,j.cell&&`cell ${j.cell}`,j.owner].filter(Boolean).join(" ")),
-facts=[f.utilisation?.text,f.memory?.text,f.facts,between(f.lines?.utilisation),f.reason].filter(Boolean);
-return`${[f.node,f.label].filter(Boolean).join(" ")}, ${f.state}${holders.length?`: ${holders.join("; ")}`:""}${facts.map(dv=>`, ${dv}`).join("")}`}
+function drawTiles(d,a){const{devices:ag,devicesBefore:cs,deviceTotal:ay}=d;
+const inSight=ag.length<ay?a.tiles??{row:40,columns:20}:null;
+const aj=m=>Math.ceil(m/(inSight?.columns??1))*(inSight?.row??0),c8=ag.some(g=>g.lines),list=h("ul",{class:c8?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",aj(cs)),ag.map((g,A)=>knownTile(g,inSight?cs+A+1:0,ay,a)),emptyLines("below",aj(ay)-aj(cs+ag.length)));
+return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${ay} devices`},list):list,h("p",{class:"quiet small",key:"holders"},heldWords(d),c8&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(ag.find(g=>g.key===a.hover.bar),a))}function emptyLines(b3,am){return am>GAP_PX&&h("li",{key:b3,class:"gap","aria-hidden":"true",style:`height:${am-GAP_PX}px`})}function cardOf(g,a){if(!g)return null;
+const{node:f,label:P,model:L,holders:ad,utilisation,memory,facts,reason:a$}=g;
+const ac=ad.map(l=>h("div",{key:l.key},h("span",{class:`swatch c${l.colour}`}),h("strong",{},l.name)," ",[l.part,l.cell&&`cell ${l.cell}`,l.owner,l.age].filter(Boolean).join(" · ")));
+return h("div",{class:"hover",key:"hover",style:a.hover.style,"aria-hidden":"true"},h("strong",{},[f,P].filter(Boolean).join(" ")),` ${g.state}`,ac,h("div",{class:"quiet small"},[utilisation?.text,memory?.text,facts,between(g.lines?.utilisation),a$].filter(Boolean).join(" · ")||L))}function knownTile(g,C,J,a){const ax=g.key===a.device,M=tileWords(g),bm=[M,ax,C,g.holders.map(l=>`${l.colour}/${l.fraction}`)].join("\n"),o=a.rows.get(`tile ${g.key}`);
+if(o?.content===bm&&o.of===g.lines)return o.shape;
+const bY=tile(g,M,ax,C?{"aria-posinset":C,"aria-setsize":J}:{});
+a.rows.set(`tile ${g.key}`,{content:bm,shape:bY,of:g.lines});
+return bY}function tile(g,M,ax,cG){const m=g.label.replace(/^\S+ /,""),an=g.holders.map(l=>h("span",{class:`part c${l.colour}`,style:`width:${100*l.fraction}%`}));
+return h("li",{key:g.key,...cG},h("button",{type:"button",class:g.state==="gone"?"tile gone":"tile","data-act":"tile","data-device":g.key,"data-bar":g.key,"aria-expanded":String(ax),"aria-label":M},h("span",{class:"number"},m),h("span",{class:"load quiet"},g.state==="gone"?"gone":g.utilisation?.text),h("span",{class:"bar"},an,!an.length&&takenBar(g)),g.lines&&spark(linesIn(g.lines))))}function linesIn({utilisation,memory,power}){return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}]}function tileWords(g){const ad=g.holders.map(l=>[l.name,l.part,l.cell&&`cell ${l.cell}`,l.owner].filter(Boolean).join(" ")),facts=[g.utilisation?.text,g.memory?.text,g.facts,between(g.lines?.utilisation),g.reason].filter(Boolean);
+return`${[g.node,g.label].filter(Boolean).join(" ")}, ${g.state}${ad.length?`: ${ad.join("; ")}`:""}${facts.map(dQ=>`, ${dQ}`).join("")}`}
 const MOST_ROWS=8;
-function drawDevices(b,a){if(!b.deviceTotal){return[empty(["No accelerator.",...b.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")]}
-if(b.deviceTotal<=MOST_ROWS)return[models(b),rows(b.devices,b,a)];
-return[models(b),drawTiles(b,a),b.chosenDevice&&rows([b.chosenDevice],b,a)]}
-function models({sameModel:d0,deviceTotal:ap,devices:Z}){if(!d0)return null;
-return h("p",{class:"quiet small models",key:"models"},`${ap} × ${Z[0].model}`)}
-function rows(Z,b,a){const b1=Z.some(f=>f.utilisation||f.memory),
-bs=Z.some(f=>f.node),
-af=b.sameModel,
-$=!b.ended&&Z.some(f=>f.holders.length||f.reason),
-N=["Device",...(bs?["Node"]:[]),b.ended?"State":"In use",...(b1?["Load, memory, power"]:[]),...($?["Held by"]:[])];
-return table("Devices",N,Z.map(f=>row(f,{several:bs,measured:b1,said:af,held:$},b,a)))}
-function row(f,{several:bs,measured:b1,said:af,held:$},b,a){return h("tr",{key:f.key,"data-device":f.label},h("th",{scope:"row",title:f.title||null},h("span",{class:"label"},f.label),!af&&h("span",{class:"quiet small model"},f.model)),bs&&h("td",{class:"quiet"},f.node),h("td",{class:"use"},!b.ended&&useBar(f),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},f.sign),` ${f.state}`)),b1&&h("td",{class:"load",title:f.facts},meter("utilisation",f,f.utilisation),meter("memory",f,f.memory),f.power&&meter("power",f,f.power)),$&&h("td",{class:"holders"},holders(f,b,a)))}
-function useBar(f){const ae=f.holders.map(j=>h("span",{key:j.key,class:`part c${j.colour}`,style:`width:${100*j.fraction}%`}));
-return h("div",{class:"bar",role:"img","aria-label":`${f.label}: ${f.use}`,title:f.use},ae,!ae.length&&taken(f))}
-function meter(bh,f,I){if(!I)return h("div",{class:"measure quiet small"},`${bh} unknown`);
-const aT=Math.min(100,Math.max(0,Math.round(I.percent))),
-g=`${f.label} ${bh}`,
-au=f.lines?.[bh],
-af={title:[bh,between(au)].filter(Boolean).join(": ")};
-const ag=au?spark([{levels:au,kind:bh==="utilisation"?"area":"line"}]):h("span",{class:"part",style:`width:${aT}%`}),
-cs=bh==="power"?{role:"img","aria-label":`${g} ${I.text}`}:{role:"meter","aria-label":g,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":aT,"aria-valuetext":I.text};
-return h("div",{class:"measure",...af},bh==="power"&&!au?null:h("div",{class:au?"trend":"bar",...cs},ag),h("span",{class:"small"},I.text))}
-function holders(f,b,a){const list=f.holders.map(j=>holderLine(j,f,b,a));
-return[list.length>0&&h("ul",{},list),f.reason&&h("span",{class:"quiet"},f.reason)]}
-function holderLine(j,f,b,a){const bS=[j.cell&&`cell ${j.cell}`,j.owner].filter(Boolean).join(" of "),
-facts=[j.part,bS,j.age].filter(Boolean).join(" · ");
-return h("li",{key:j.key,title:j.pid},h("span",{class:`swatch c${j.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(j.name),h("span",{class:"quiet facts"},facts)),(j.taskId||j.actorId)&&stop(j,f,a))}
-function stop(j,f,a){const am=j.taskId?"cancel":"kill";
-return endButton(am,{id:j.taskId||j.actorId,name:j.name,owner:j.owner},`on ${f.label}`,a)}
-function cancelMany(L,B,G,cl,a){const bT=cl?` ${cl}`:"",
-aP={key:B,"data-id":B,"data-name":L+bT,"data-function":cl,"data-state":G.state,"data-cell":G.cell,"data-text":G.text};
-if(a.doubted!==B)return button(`${L}…`,{...aP,"data-act":"sure","aria-label":`${L}${bT}…`});
-return h("span",{class:"ask nowrap",key:B},button("Keep",{...aP,key:"keep","data-act":"keep"})," ",button(L,{...aP,key:"do","data-act":"cancel-many",class:"urgent","aria-label":L+bT}))}
-function drawWaiting(b,a){if(!b.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
-const bB=alike(b.waiting),
-rows=bB.map(({task:d,number:l,ids:aL})=>h("tr",{key:d.id,"data-task":d.id},nameCell(d,l),cell(d.asks,"nowrap"),whereCell(d.cell,a),cell(d.age,"short"),cell(told(b.alerts,aL)?"never: see Alerts":d.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(l>1?showAll(d,l):cancel(d,b,a),"acts"))),
-more=b.counts.waiting-b.waiting.length;
-return[rows.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],rows),more>0&&moreLine(`and ${more} more that wait`,a),b.counts.waiting>1&&!b.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}
-function told(an,aL){return an.some(P=>aL.includes(P.never))}
-function showAll(d,l){return button(`Show all ${l}`,{"data-act":"count","data-state":"waiting","data-text":d.name,"aria-label":`Show all ${l} ${d.name} that wait`})}
-function nameCell(d,l){return h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},l>1?`× ${l}`:`#${d.short}`))}
-function cancel(d,b,a){if(!d.cancellable||b.ended)return null;
-return endButton("cancel",d,`#${d.short}`,a)}
-function moreLine(q,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${q} `),!a.wide&&button("Show more",{"data-act":"ask-more"}))}
-function drawActors(b,a){if(!b.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
-const rows=b.actors.map(ac=>h("tr",{key:ac.id,"data-actor":ac.id},h("th",{scope:"row"},nameOf(ac.name),h("span",{class:"quiet small below"},[`#${ac.id.slice(0,8)}`,ac.pid&&`pid ${ac.pid}`].filter(Boolean).join(" · "))),stateCell(ac.sign,ac.state,ac.colour),cell(ac.devices,"nowrap"),whereCell(ac.cell,a),cell(ac.age,"short"),h("td",{"data-head":"calls waiting"},ac.calls),cell(ac.why,"why"),cell(ac.alive&&!b.ended&&endButton("kill",ac,`#${ac.id.slice(0,8)}`,a),"acts")));
-return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],rows),b.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${b.actorsMore} more actors`)]}
-function drawAlerts(b){if(!b.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
-return[h("ul",{class:"alerts",key:"alerts"},b.alerts.map(P=>h("li",{key:P.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),P.title),` ${P.message}`,h("span",{class:"quiet"}," · ",h("span",{class:"nowrap"},`${P.age} ago`)))))]}
-function drawNodes(b){const rows=b.nodes.map(e=>h("tr",{key:e.key},h("th",{scope:"row"},nameOf(e.name)),stateCell(e.sign,e.state),cell(e.role),cell(e.resources),cell(e.why,"why")));
-return[table("Nodes",["Node","State","Role","Resources","Why"],rows)]}
-const WAITING_SHOWN=3,
-ALERTS_SHOWN=2;
-function drawListed(b,a){const an=[...b.alerts].sort((O,J)=>Number(J.kind==="failed")-Number(O.kind==="failed")).slice(0,ALERTS_SHOWN),
-a1=b.nodes.filter(e=>e.moves).map(e=>h("li",{key:e.key},sign(e.sign),nameOf(e.name),` ${e.state} `,h("span",{class:"quiet"},e.why))),
-af=an.map(P=>h("li",{key:P.key},h("strong",{},"⚠ Attention:"),` ${P.message}`));
-return[...drawDevices(b,a),...(b.runs?.brief(a)??[]),list("lines","Nodes that come and go",a1),list("lines","Waiting tasks",b.ended?[]:waiting(b,an)),list("alerts","Alerts",[...af,...more(b.alerts.length-af.length,"alerts")])]}
-function waiting(b,an){const u=alike(b.waiting),
-c9=u.filter(({ids:aL})=>!told(an,aL)),
-ab=c9.slice(0,WAITING_SHOWN),
-aa=ab.map(({task:d,number:l})=>h("li",{key:d.id},sign("◌"),l>1&&`× ${l} `,nameOf(d.name),` waits ${d.age}: `,h("span",{class:"quiet"},d.why||d.asks))),
-m=u.filter(aq=>!c9.includes(aq)||ab.includes(aq));
-return[...aa,...more(b.counts.waiting-m.reduce((aj,{number:l})=>aj+l,0),"waiting")]}
-function sign(dL){return h("span",{class:"sign","aria-hidden":"true"},`${dL} `)}
-function more(l,S){return l>0?[h("li",{key:"more"},button(`and ${l} more`,{"data-act":"tab","data-tab":S}))]:[]}
-function list(v,L,aa){return aa.length>0&&h("ul",{class:v,key:L,"aria-label":L},aa)}
-function drawTasks(b,a){a.order=b.tasks.map(d=>d.id);
-const rows=a.sort.column?b.tasks.map(d=>({task:d,inGroup:false})):grouped(b.tasks,a.open),
-dD=b.tasksFound-b.tasks.length,
-ed=b.foundInAll?dD:b.taskTotal-b.taskRows;
-return[filters(b,a),rows.length?tableOf(rows,b,a):nothingFound(b),ed>0&&moreLine(`${b.tasks.length} of ${b.foundInAll?b.tasksFound:b.taskTotal} tasks are here`,a)]}
-function tableOf(rows,b,a){const bp=b.tasks.some(d=>d.peak),
-N=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(bp?["Peak"]:[]),""],
-{first:_,last:T,above:dh,below:bx}=tasksInSight(rows,a.scrolled);
-const ag=rows.slice(_,T).flatMap(row=>{if("group"in row)return[groupRow(row.group,N.length,b,a)];
-const c0=knownRow(row.task,row.inGroup,bp,N.length,b,a);
-return a.log?.id===row.task.id?[...c0,logRow(a,N.length)]:c0});
-return table("Tasks",N,[gap("above",dh),...ag,gap("below",bx)].filter(Boolean),{rows:rows.length,sort:a.sort})}
-function gap(bS,ar){return ar>0&&h("tr",{key:bS,class:"gap","aria-hidden":"true",style:`height:${Math.round(ar)}px`})}
-function nothingFound(b){if(!b.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
-return empty(b.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}
-function groupRow(aq,N,b,a){const{subject:aV,tasks:W,open:aH,done:ak,failed:dw,others:az}=aq;
-const cn=b.taskTotal>b.taskRows&&!b.foundInAll,
-V=(v,l)=>l>0&&h("span",{key:v,class:`part ${v}`,style:`width:${(100*l)/W.length}%`}),
-H=[...(cn?[]:[`${ak} of ${W.length}`]),...az,...(cn?["others are not here"]:[])];
-return h("tr",{key:`group/${aV}`,class:"group","data-function":aV},h("th",{scope:"row",colspan:N},h("button",{type:"button",class:"opens","data-act":"group","data-function":aV,"aria-expanded":String(aH)},h("span",{"aria-hidden":"true"},aH?"▾ ":"▸ "),nameOf(aV)),!cn&&h("span",{class:"bar","aria-hidden":"true"},V(`c${W[0].colour}`,ak),V("failed",dw)),h("span",{class:"quiet"},H.map((D,t)=>[t>0&&" · ",D.endsWith(" failed")?h("span",{key:D,class:"state failed"},D):D]).flat()),!b.ended&&W.some(d=>d.cancellable)&&cancelMany("Cancel all",`group/${aV}`,a.filter,aV,a)))}
-function knownRow(d,bZ,bp,N,b,a){const a8=[...Object.values(d),bZ,N,b.ended,a.asked.has(d.id),a.doubted===d.id,a.log?.id===d.id].join("\n"),
-m=a.rows.get(d.id);
-if(m?.content===a8)return m.shape;
-const row=taskRow(d,bZ,bp,b,a),
-shape=d.why?[row,reasonRow(d,N)]:[row];
-a.rows.set(d.id,{content:a8,shape});
-return shape}
-function reasonRow(d,N){return h("tr",{key:`why/${d.id}`,class:"reason"},h("td",{colspan:N},h("span",{class:"quiet",title:d.why},d.why)))}
-function taskRow(d,bZ,bp,b,a){const bx=[`#${d.short}`,d.pid&&`pid ${d.pid}`].filter(Boolean).join(" · ");
-return h("tr",{key:d.id,"data-task":d.id,class:bZ?"inner":null},h("th",{scope:"row"},nameOf(d.name),h("span",{class:"quiet small below"},bx)),stateCell(d.sign,d.state,d.colour),cell(d.devices||d.asks,d.devices?"nowrap":"quiet nowrap"),whereCell(d.cell,a),cell(d.started,"nowrap"),tookCell(d.took),bp&&h("td",{class:"nowrap","data-head":"peak"},d.peak),cell([cancel(d,b,a),d.retryable&&a.retries&&!b.ended&&endButton("retry",d,`#${d.short}`,a),logs(d,b,a)],"acts"))}
-function tookCell(ea){const[bO,...cK]=ea.split(" · ");
-return cell([bO,cK.length>0&&[" ",h("span",{class:"quiet small below"},cK.join(" · "))]].flat(),"short")}
-function logs(d,b,a){if(d.state==="waiting"||b.ended)return null;
-return button("Log",{"data-act":"logs","data-id":d.id,"data-name":d.name,"aria-expanded":String(a.log?.id===d.id),"aria-label":`Log of ${d.name} #${d.short}`})}
-function filters(b,a){const{filter:G}=a;
-const b3=(I,L,ao)=>h("option",{key:I||"all",value:I,selected:I===ao},L);
-return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:G.state},b3("","all",G.state),STATES.map(U=>b3(U,`${U} (${b.counts[U]??0})`,G.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:G.cell},b3("","all",G.cell),b.cells.map(g=>b3(g,g,G.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:G.text,placeholder:"name, id, reason"})),(G.state||G.cell||G.text)&&!b.ended&&b.tasks.some(d=>d.cancellable)&&cancelMany("Cancel all of these","these",G,"",a),!b.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
-const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(b,a)=>b.pastViews?.drawTimeline(b,a)??loading(b),accounting:b=>(b.accounts?b.pastViews?.drawAccounts(b):null)??loading(b),alerts:drawAlerts,nodes:drawNodes,runs:(b,a)=>b.runs?.draw(a)??[]};
-function drawFrame(b,a){const by=a.details?[tabs(b,a),panel(b,a)]:a.listed?drawListed(b,a):drawCard(b,a);
-return[header(b,a),...by,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
-function drawOnly(b,a){const ab=b.runs?.only(a).flat()??[];
-return[...(ab.length?ab:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}
-function drawEmpty(H){return[h("p",{class:"quiet",key:"none"},H)]}
-function loading(b){return[empty(b.ended?"This view was not opened before the end.":"Asking the kernel …")]}
-function header(b,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(b),b.ended&&h("span",{class:"chip"},b.ended),b.alerts.length>0&&h("button",{type:"button",class:"chip urgent","data-act":"tab","data-tab":"alerts"},h("span",{"aria-hidden":"true"},"⚠ "),count(b.alerts.length,"alert")),h("button",{type:"button","data-act":"details","aria-expanded":String(a.details),class:"aside"},"Details",h("span",{"aria-hidden":"true"},a.details?" ▴":" ▾"))),h("div",{class:"one-line quiet",title:b.title.join(" · ")},h("span",{class:"has"},secondLine(b,a).join(" · "))))}
-function secondLine(b,a){if(!b.resources.length)return b.title;
-return a.details||a.listed?b.resources:[...b.resources,...b.unrealDevices]}
-function firstLine(b){const K=Object.entries(b.counts).filter(([,l])=>l),
-ae=[...b.busy.map(H=>h("strong",{key:H},H)),...K.map(([U,l])=>button(`${l} ${U}`,{key:U,class:`count ${U}`,"data-act":"count","data-state":U,title:`Show the ${U} tasks`}))],
-af=ae.flatMap((V,x)=>(x?[h("span",{key:`dot${x}`,class:"quiet dot"}," · "),V]:[V]));
-return h("span",{class:"first",title:b.title.join(" · ")},af,!K.length&&[af.length>0&&h("span",{class:"quiet dot"}," · "),h("span",{class:"quiet"},"no task yet")])}
-function tabs(b,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},b.tabs.map(S=>{const ao=S.id===a.tab;
-return h("button",{type:"button",key:S.id,role:"tab",id:`${a.id}-${S.id}`,"aria-selected":String(ao),"aria-controls":`${a.id}-panel`,tabindex:ao?"0":"-1","data-act":"tab","data-tab":S.id},S.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),S.label,S.badge>0&&h("span",{class:S.failed?"badge failed":"badge",title:S.failed?"failed":null},String(S.badge)))}))}
-function panel(b,a){const r=VIEWS[a.tab]??drawDevices;
-return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...r(b,a).flat())}
+function drawDevices(d,a){if(!d.deviceTotal){return[empty(["No accelerator.",...d.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")]}
+if(d.deviceTotal<=MOST_ROWS)return[models(d),deviceTable(d.devices,d,a)];
+return[models(d),drawTiles(d,a),d.chosenDevice&&deviceTable([d.chosenDevice],d,a)]}function models({sameModel:ej,deviceTotal:ay,devices:ag}){if(!ej)return null;
+return h("p",{class:"quiet small models",key:"models"},`${ay} × ${ag[0].model}`)}function deviceTable(ag,d,a){const ch=ag.some(g=>g.utilisation||g.memory),bG=ag.some(g=>g.node),ao=d.sameModel,ac=!d.ended&&ag.some(g=>g.holders.length||g.reason),R=["Device",...(bG?["Node"]:[]),d.ended?"State":"In use",...(ch?["Load, memory, power"]:[]),...(ac?["Held by"]:[])];
+return table("Devices",R,ag.map(g=>deviceLine(g,{several:bG,measured:ch,said:ao,held:ac},d,a)))}function deviceLine(g,{several:bG,measured:ch,said:ao,held:ac},d,a){return h("tr",{key:g.key,"data-device":g.label},h("th",{scope:"row",title:g.title||null},h("span",{class:"label"},g.label),!ao&&h("span",{class:"quiet small model"},g.model)),bG&&h("td",{class:"quiet"},g.node),h("td",{class:"use"},!d.ended&&useBar(g),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},g.sign),` ${g.state}`)),ch&&h("td",{class:"load",title:g.facts},meter("utilisation",g,g.utilisation),meter("memory",g,g.memory),g.power&&meter("power",g,g.power)),ac&&h("td",{class:"holders"},holderList(g,d,a)))}function useBar(g){const an=g.holders.map(l=>h("span",{key:l.key,class:`part c${l.colour}`,style:`width:${100*l.fraction}%`}));
+return h("div",{class:"bar",role:"img","aria-label":`${g.label}: ${g.use}`,title:g.use},an,!an.length&&takenBar(g))}function meter(bv,g,N){if(!N)return h("div",{class:"measure quiet small"},`${bv} unknown`);
+const a5=Math.min(100,Math.max(0,Math.round(N.percent))),i=`${g.label} ${bv}`,aA=g.lines?.[bv],ao={title:[bv,between(aA)].filter(Boolean).join(": ")};
+const aq=aA?spark([{levels:aA,kind:bv==="utilisation"?"area":"line"}]):h("span",{class:"part",style:`width:${a5}%`}),cK=bv==="power"?{role:"img","aria-label":`${i} ${N.text}`}:{role:"meter","aria-label":i,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":a5,"aria-valuetext":N.text};
+return h("div",{class:"measure",...ao},bv==="power"&&!aA?null:h("div",{class:aA?"trend":"bar",...cK},aq),h("span",{class:"small"},N.text))}function holderList(g,d,a){const list=g.holders.map(l=>holderLine(l,g,d,a));
+return[list.length>0&&h("ul",{},list),g.reason&&h("span",{class:"quiet"},g.reason)]}function holderLine(l,g,d,a){const b3=[l.cell&&`cell ${l.cell}`,l.owner].filter(Boolean).join(" of "),facts=[l.part,b3,l.age].filter(Boolean).join(" · ");
+return h("li",{key:l.key,title:l.pid},h("span",{class:`swatch c${l.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(l.name),h("span",{class:"quiet facts"},facts)),(l.taskId||l.actorId)&&stop(l,g,a))}function stop(l,g,a){const av=l.taskId?"cancel":"kill";
+return endButton(av,{id:l.taskId||l.actorId,name:l.name,owner:l.owner},`on ${g.label}`,a)}function cancelMany(P,I,w,cC,a){const b4=cC?` ${cC}`:"",a1={key:I,"data-id":I,"data-name":P+b4,"data-function":cC,"data-state":w.state,"data-cell":w.cell,"data-text":w.text};
+if(a.doubted!==I)return button(`${P}…`,{...a1,"data-act":"sure","aria-label":`${P}${b4}…`});
+return h("span",{class:"ask nowrap",key:I},button("Keep",{...a1,key:"keep","data-act":"keep"})," ",button(P,{...a1,key:"do","data-act":"cancel-many",class:"urgent","aria-label":P+b4}))}function drawWaiting(d,a){if(!d.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
+const bN=alike(d.waiting),n=bN.map(({task:e,number:m,ids:aY})=>h("tr",{key:e.id,"data-task":e.id},nameCell(e,m),cell(e.asks,"nowrap"),whereCell(e.cell,a),cell(e.age,"short"),cell(told(d.alerts,aY)?"never: see Alerts":e.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(m>1?showAll(e,m):cancel(e,d,a),"acts"))),aR=d.counts.waiting-d.waiting.length;
+return[n.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],n),aR>0&&moreLine(`and ${aR} more that wait`,a),d.counts.waiting>1&&!d.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}function told(aw,aY){return aw.some(T=>aY.includes(T.never))}function showAll(e,m){return button(`Show all ${m}`,{"data-act":"count","data-state":"waiting","data-text":e.name,"aria-label":`Show all ${m} ${e.name} that wait`})}function nameCell(e,m){return h("th",{scope:"row"},nameOf(e.name),h("span",{class:"quiet small below"},m>1?`× ${m}`:`#${e.short}`))}function cancel(e,d,a){if(!e.cancellable||d.ended)return null;
+return endButton("cancel",e,`#${e.short}`,a)}function moreLine(u,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${u} `),!a.wide&&button("Show more",{"data-act":"ask-more"}))}function drawActors(d,a){if(!d.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
+const n=d.actors.map(ak=>h("tr",{key:ak.id,"data-actor":ak.id},h("th",{scope:"row"},nameOf(ak.name),h("span",{class:"quiet small below"},[`#${ak.id.slice(0,8)}`,ak.pid&&`pid ${ak.pid}`].filter(Boolean).join(" · "))),stateCell(ak.sign,ak.state,ak.colour),cell(ak.devices,"nowrap"),whereCell(ak.cell,a),cell(ak.age,"short"),h("td",{"data-head":"calls waiting"},ak.calls),cell(ak.why,"why"),cell(ak.alive&&!d.ended&&endButton("kill",ak,`#${ak.id.slice(0,8)}`,a),"acts")));
+return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],n),d.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${d.actorsMore} more actors`)]}function drawAlerts(d){if(!d.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
+return[h("ul",{class:"alerts",key:"alerts"},d.alerts.map(T=>h("li",{key:T.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),T.title),` ${T.message}`,h("span",{class:"quiet"}," · ",h("span",{class:"nowrap"},`${T.age} ago`)))))]}function drawNodes(d){const n=d.nodes.map(f=>h("tr",{key:f.key},h("th",{scope:"row"},nameOf(f.name)),stateCell(f.sign,f.state),cell(f.role),cell(f.resources),cell(f.why,"why")));
+return[table("Nodes",["Node","State","Role","Resources","Why"],n)]}
+const WAITING_SHOWN=3,ALERTS_SHOWN=2;
+function drawListed(d,a){const aw=[...d.alerts].sort((S,O)=>Number(O.kind==="failed")-Number(S.kind==="failed")).slice(0,ALERTS_SHOWN),be=d.nodes.filter(f=>f.moves).map(f=>h("li",{key:f.key},signOf(f.sign),nameOf(f.name),` ${f.state} `,h("span",{class:"quiet"},f.why))),ao=aw.map(T=>h("li",{key:T.key},h("strong",{},"⚠ Attention:"),` ${T.message}`));
+return[...drawDevices(d,a),...(d.runs?.brief(a)??[]),list("lines","Nodes that come and go",be),list("lines","Waiting tasks",d.ended?[]:waiting(d,aw)),list("alerts","Alerts",[...ao,...moreOf(d.alerts.length-ao.length,"alerts")])]}function waiting(d,aw){const p=alike(d.waiting),dv=p.filter(({ids:aY})=>!told(aw,aY)),X=dv.slice(0,WAITING_SHOWN),aj=X.map(({task:e,number:m})=>h("li",{key:e.id},signOf("◌"),m>1&&`× ${m} `,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},e.why||e.asks))),o=p.filter(ab=>!dv.includes(ab)||X.includes(ab));
+return[...aj,...moreOf(d.counts.waiting-o.reduce((Y,{number:m})=>Y+m,0),"waiting")]}function signOf(d2){return h("span",{class:"sign","aria-hidden":"true"},`${d2} `)}function moreOf(m,V){return m>0?[h("li",{key:"more"},button(`and ${m} more`,{"data-act":"tab","data-tab":V}))]:[]}function list(B,P,aj){return aj.length>0&&h("ul",{class:B,key:P,"aria-label":P},aj)}function drawTasks(d,a){a.order=[d.tasks,...[...(d.pages?.values()??[])].map(x=>x.shown)].flat().map(e=>e.id);
+const cx=a.sort.column!=="",n=cx?d.tasks.map(e=>({task:e,inGroup:false})):grouped(d.tasks,a.open,d.functions,d.pages),aJ=new Map(cx?[]:d.functions.map(t=>[t.subject,t.total])),cc=d.tasks.filter(e=>!aJ.has(e.subject)).length+[...aJ.values()].reduce((Y,t)=>Y+t,0),p=d.foundInAll?d.tasksFound:d.taskTotal,ew=d.foundInAll||cx||d.taskTotal>d.taskRows?p-cc:0;
+return[filters(d,a),n.length?tableOf(n,d,a):nothingFound(d),ew>0&&moreLine(`${cc} of ${p} tasks are here`,a)]}function tableOf(n,d,a){const bD=d.tasks.some(e=>e.peak),R=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(bD?["Peak"]:[]),""],{first:ai,last:_,above:dD,below:bI,asks:b5}=tasksInSight(n,a.scrolled);
+for(const[D,aH]of b5)a.asks.set(D,aH);
+const aq=n.slice(ai,_).flatMap(b=>{if("group"in b)return[groupRow(b.group,R.length,d,a)];
+if("gap"in b)return[gapRow(`gap/${b.subject}/${b.from}`,b.gap*a.scrolled.row)];
+const dl=knownRow(b.task,b.inGroup,bD,R.length,d,a);
+return a.log?.id===b.task.id?[...dl,logRow(a,R.length)]:dl});
+return table("Tasks",R,[gapRow("above",dD),...aq,gapRow("below",bI)].filter(Boolean),{rows:n.reduce((Y,b)=>Y+("gap"in b?b.gap:1),0),sort:a.sort})}function gapRow(b3,am){return am>0&&h("tr",{key:b3,class:"gap","aria-hidden":"true",style:`height:${Math.round(am)}px`})}function nothingFound(d){if(!d.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
+return empty(d.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}function groupRow(ab,R,d,a){const{subject:D,total:J,open:aK,done:au,failed:cu,others:aS,listed:c9}=ab;
+const cE=!ab.counted&&d.taskTotal>d.taskRows&&!d.foundInAll,ae=(B,m)=>m>0&&h("span",{key:B,class:`part ${B}`,style:`width:${(100*m)/J}%`}),M=[...(cE?[]:[`${au} of ${J}`]),...aS,...(cE?["others are not here"]:[]),...(c9<J?[`${c9} of them are still listed`]:[])];
+return h("tr",{key:`group/${D}`,class:"group","data-function":D},h("th",{scope:"row",colspan:R},h("button",{type:"button",class:"opens","data-act":"group","data-function":D,"aria-expanded":String(aK)},h("span",{"aria-hidden":"true"},aK?"▾ ":"▸ "),nameOf(D)),!cE&&h("span",{class:"bar","aria-hidden":"true"},ae(`c${ab.colour}`,au),ae("failed",cu)),h("span",{class:"quiet"},M.map((t,v)=>[v>0&&" · ",t.endsWith(" failed")?h("span",{key:t,class:"state failed"},t):t]).flat()),!d.ended&&ab.live&&cancelMany("Cancel all",`group/${D}`,a.filter,D,a)))}function knownRow(e,cd,bD,R,d,a){const bm=[...Object.values(e),cd,R,d.ended,a.asked.has(e.id),a.doubted===e.id,a.log?.id===e.id].join("\n"),o=a.rows.get(e.id);
+if(o?.content===bm)return o.shape;
+const b=taskRow(e,cd,bD,d,a),bY=e.why?[b,reasonRow(e,R)]:[b];
+a.rows.set(e.id,{content:bm,shape:bY});
+return bY}function reasonRow(e,R){return h("tr",{key:`why/${e.id}`,class:"reason"},h("td",{colspan:R},h("span",{class:"quiet",title:e.why},e.why)))}function taskRow(e,cd,bD,d,a){const bI=[`#${e.short}`,e.pid&&`pid ${e.pid}`].filter(Boolean).join(" · ");
+return h("tr",{key:e.id,"data-task":e.id,class:cd?"inner":null},h("th",{scope:"row"},nameOf(e.name),h("span",{class:"quiet small below"},bI)),stateCell(e.sign,e.state,e.colour),cell(e.devices||e.asks,e.devices?"nowrap":"quiet nowrap"),whereCell(e.cell,a),cell(e.started,"nowrap"),tookCell(e.took),bD&&h("td",{class:"nowrap","data-head":"peak"},e.peak),cell([cancel(e,d,a),e.retryable&&a.retries&&!d.ended&&endButton("retry",e,`#${e.short}`,a),logs(e,d,a)],"acts"))}function tookCell(et){const[b$,...c2]=et.split(" · ");
+return cell([b$,c2.length>0&&[" ",h("span",{class:"quiet small below"},c2.join(" · "))]].flat(),"short")}function logs(e,d,a){if(e.state==="waiting"||d.ended)return null;
+return button("Log",{"data-act":"logs","data-id":e.id,"data-name":e.name,"aria-expanded":String(a.log?.id===e.id),"aria-label":`Log of ${e.name} #${e.short}`})}function filters(d,a){const{filter:w}=a;
+const cj=(N,P,ax)=>h("option",{key:N||"all",value:N,selected:N===ax},P);
+return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:w.state},cj("","all",w.state),STATES.map(aa=>cj(aa,`${aa} (${d.counts[aa]??0})`,w.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:w.cell},cj("","all",w.cell),d.cells.map(i=>cj(i,i,w.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:w.text,placeholder:"name, id, reason"})),(w.state||w.cell||w.text)&&!d.ended&&d.tasks.some(e=>e.cancellable)&&cancelMany("Cancel all of these","these",w,"",a),!d.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
+const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(d,a)=>d.pastViews?.drawTimeline(d,a)??loading(d),accounting:d=>(d.accounts?d.pastViews?.drawAccounts(d):null)??loading(d),alerts:drawAlerts,nodes:drawNodes,runs:(d,a)=>d.runs?.draw(a)??[]};
+function drawFrame(d,a){const bJ=a.details?[tabs(d,a),panel(d,a)]:a.listed?drawListed(d,a):drawCard(d,a);
+return[header(d,a),...bJ,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}function drawOnly(d,a){const X=d.runs?.only(a).flat()??[];
+return[...(X.length?X:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}function drawEmpty(M){return[h("p",{class:"quiet",key:"none"},M)]}function loading(d){return[empty(d.ended?"This view was not opened before the end.":"Asking the kernel …")]}function header(d,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(d),d.ended&&h("span",{class:"chip"},d.ended),d.alerts.length>0&&h("button",{type:"button",class:"chip urgent","data-act":"tab","data-tab":"alerts"},h("span",{"aria-hidden":"true"},"⚠ "),count(d.alerts.length,"alert")),h("button",{type:"button","data-act":"details","aria-expanded":String(a.details),class:"aside"},"Details",h("span",{"aria-hidden":"true"},a.details?" ▴":" ▾"))),h("div",{class:"one-line quiet",title:d.title.join(" · ")},h("span",{class:"has"},secondLine(d,a).join(" · "))))}function secondLine(d,a){if(!d.resources.length)return d.title;
+return a.details||a.listed?d.resources:[...d.resources,...d.unrealDevices]}function firstLine(d){const Z=Object.entries(d.counts).filter(([,m])=>m),an=[...d.busy.map(M=>h("strong",{key:M},M)),...Z.map(([aa,m])=>button(`${m} ${aa}`,{key:aa,class:`count ${aa}`,"data-act":"count","data-state":aa,title:`Show the ${aa} tasks`}))],ao=an.flatMap((ae,A)=>(A?[h("span",{key:`dot${A}`,class:"quiet dot"}," · "),ae]:[ae]));
+return h("span",{class:"first",title:d.title.join(" · ")},ao,!Z.length&&[ao.length>0&&h("span",{class:"quiet dot"}," · "),h("span",{class:"quiet"},"no task yet")])}function tabs(d,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},d.tabs.map(V=>{const ax=V.id===a.tab;
+return h("button",{type:"button",key:V.id,role:"tab",id:`${a.id}-${V.id}`,"aria-selected":String(ax),"aria-controls":`${a.id}-panel`,tabindex:ax?"0":"-1","data-act":"tab","data-tab":V.id},V.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),V.label,V.badge>0&&h("span",{class:V.failed?"badge failed":"badge",title:V.failed?"failed":null},String(V.badge)))}))}function panel(d,a){const y=VIEWS[a.tab]??drawDevices;
+return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...y(d,a).flat())}
 const LONG_ID=20;
-function deviceLabels(rows){const v=row=>`${row.node_id??""}/${row.resource}`,
-taken=new Set(rows.filter(row=>!row.parent).map(row=>`${v(row)}/${row.id}`)),
-cC=new Map(),
-bD=new Map();
-for(const row of rows){if(!row.parent){bD.set(row,`${plain(row.resource)} ${short(row.id)}`);
+function deviceLabels(n){const B=b=>`${b.node_id??""}/${b.resource}`,aM=new Set(n.filter(b=>!b.parent).map(b=>`${B(b)}/${b.id}`)),cW=new Map(),bP=new Map();
+for(const b of n){if(!b.parent){bP.set(b,`${plain(b.resource)} ${short(b.id)}`);
 continue}
-const y=`${v(row)}/${row.parent}`,
-cc=cC.get(y)??{number:firstFree(v(row),taken),instances:0};
-cC.set(y,cc);
-const dV=row.profile?` (${plain(row.profile)})`:"";
-bD.set(row,`${plain(row.resource)} ${cc.number} · MIG ${cc.instances++}${dV}`)}
-return bD}
-function firstFree(v,taken){let l=0;
-while(taken.has(`${v}/${l}`))l+=1;
-taken.add(`${v}/${l}`);
-return l}
-function short(B){return plain(B).length>LONG_ID?`${plain(B).slice(0,12)}…`:plain(B)}
-function unrealDevices(rows){return["logical","simulated"].flatMap(v=>{const l=rows.filter(row=>row.kind===v).length;
-return l?[count(l,`${v} device`)]:[]})}
-function modelWords(row){const[g,v]=[plain(row.name||row.type||row.family),row.kind??"real"];
-return[g.startsWith(`${v} `)?g.slice(v.length+1):g,!row.parent&&plain(row.profile),v!=="real"&&`(${v})`].filter(Boolean).join(" ")}
-function goneNodes(c){return new Set((c.nodes??[]).filter(e=>e.alive===false).map(e=>e.node_id))}
-function whereItIs(row,bb){return bb.has(row.node_id??"")?{...row,holders:[],gone:true,free_reason:"its node has gone"}:row}
-const MOST_TILES=128,
-LINES_BEYOND=1;
-function devicesOf(c,k,C){const bb=goneNodes(c),
-u=(c.devices??[]).map(row=>whereItIs(row,bb)),
-rows=u.filter(row=>row.offered!==false),
-bs=new Set(rows.map(row=>row.node_id)).size>1,
-a2=new Map((c.nodes??[]).map(e=>[e.node_id,plain(e.name)])),
-r=row=>({...deviceView(row,bD.get(row)??"",bs?(a2.get(row.node_id??"")??row.node_id?.slice(0,8)??""):"",c,k),lines:row.metrics?linesOf(C?.past?.readings?.data,row):null}),
-{first:_,last:T}=tilesInSight(rows.length,C?.tiles);
-const ag=rows.slice(_,T),
-ao=C?.device?rows.find(row=>deviceKey(row)===C.device):null,
-bD=deviceLabels(rows.some(row=>row.parent)?u:ao?[...ag,ao]:ag);
-return{devices:C?ag.map(r):[],devicesBefore:_,deviceTotal:rows.length,unrealDevices:unrealDevices(rows),sameModel:rows.length>1&&new Set(rows.map(modelOf)).size===1,chosenDevice:ao?r(ao):null,heldBy:heldBy(rows,c),devicesFree:rows.filter(row=>!row.holders?.length&&!row.free_reason).length,devicesTaken:rows.filter(row=>!row.holders?.length&&row.free_reason&&!row.gone).length}}
-function tilesInSight(X,d4={top:0,height:460,row:40,columns:20}){if(X<=MOST_TILES)return{first:0,last:X};
-const{top:aW,height:ar,row,columns:N}=d4;
-const T=Math.min(X,N*(Math.ceil((aW+ar)/row)+LINES_BEYOND));
-return{first:Math.max(0,Math.min(Math.floor(aW/row)-LINES_BEYOND,Math.floor(X/N)))*N,last:T}}
-function heldBy(rows,c){const ck=new Map();
-for(const row of rows){for(const j of row.holders??[]){const m=ck.get(j.name)??{number:0,share:0,first:j};
-m.number+=1;
-m.share+=Math.min(1,j.amount??1);
-ck.set(j.name,m)}}
-const u=[...ck].sort((O,J)=>J[1].number-O[1].number);
-return u.map(([g,{number:l,share:be,first:_}])=>({name:plain(g),number:l,share:be,colour:colourOf(c,_.function||g)}))}
-function deviceKey(row){return`${row.node_id??""}/${row.resource}/${row.id}`}
-function modelOf(row){return`${row.name||row.type||row.family}·${row.parent?"":(row.profile??"")}·${row.kind??"real"}`}
-function deviceView(row,L,e,c,k){const[sign,a]=deviceState(row),
-holders=holderViews(row.holders??[],c,k);
-return{key:deviceKey(row),label:L,title:row.parent?plain(row.id):"",node:e,model:modelWords(row),sign,state:a,use:useWords(holders),utilisation:utilisation(row),memory:memory(row),power:power(row),facts:facts(row),reason:plain(row.free_reason),holders}}
-function deviceState(row){const $=row.holders?.length;
-if(row.over)return["–","given back"];
-if(row.gone)return["✕","gone"];
-if(row.free_reason&&!$)return["◼","taken"];
-if(!$)return["○","free"];
-return(row.free??1)>0?["◐","shared"]:["●","held"]}
-function holderViews(holders,c,k){const aL=holders.map(j=>j.task_id??j.actor_id??j.name);
-return holders.map((j,x)=>({key:aL[x],name:plain(j.name),part:(j.amount??1)===1?"":amount(j.amount??1),cell:plain(j.cell),owner:ownerOf(c,j),age:j.since?age(k-j.since):"",pid:j.pid?`pid ${j.pid}`:"",colour:colourOf(c,j.function||j.name,j.actor_id??aL[x]),fraction:Math.min(1,Math.max(0,j.amount??1)),taskId:j.task_id??"",actorId:j.task_id?"":(j.actor_id??"")}))}
-function useWords(holders){if(!holders.length)return"nobody holds it";
-return holders.map(j=>`${j.name} ${j.part||"1"}`).join(", ")}
-function utilisation(row){const aT=row.metrics?.utilisation_percent;
-return aT==null?null:{percent:aT,text:`${Math.round(aT)} %`}}
-function memory(row){const cy=row.metrics?.memory_used_bytes,
-X=row.metrics?.memory_total_bytes??row.memory_bytes;
-if(cy==null||!X)return null;
-return{percent:(100*cy)/X,text:`${size(cy)} of ${size(X)}`}}
-function power(row){const dc=row.metrics?.power_watts;
-return dc==null?null:{percent:0,text:`${Math.round(dc)} W`}}
-function facts(row){const ae=[];
-if(row.metrics?.temperature_celsius!=null)ae.push(`${Math.round(row.metrics.temperature_celsius)} °C`);
-if(row.metrics?.power_watts!=null)ae.push(`${Math.round(row.metrics.power_watts)} W`);
-return ae.join(" · ")}
-function afterEnd(c){const{shared:bt}=c.runtime;
-const cg=a=>(ENDED.has(a)?a:"ENDED_WITH_IT"),
-W=(c.tasks??[]).map(row=>({...row,state:cg(row.state),reason:ENDED.has(row.state)?row.reason:null})),
-K={};
-for(const[a,l]of Object.entries(c.counts??{}))K[cg(a)]=(K[cg(a)]??0)+l;
-if(bt)delete K.ENDED_WITH_IT;
-return{...c,devices:(c.devices??[]).map(row=>({...row,holders:[],free_reason:"",metrics:null,over:true})),tasks:bt?W.filter(row=>ENDED.has(row.state)):W,counts:K,actors:(c.actors??[]).map(row=>({...row,state:"DEAD",pending_calls:0})),actor_counts:{}}}
-const ALERTS={infeasible:"Can never start",leak:"Memory leak"};
-const HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/,
-BY_STATE={column:"",down:false};
+const F=`${B(b)}/${b.parent}`,cr=cW.get(F)??{number:firstFree(B(b),aM),instances:0};
+cW.set(F,cr);
+const ec=b.profile?` (${plain(b.profile)})`:"";
+bP.set(b,`${plain(b.resource)} ${cr.number} · MIG ${cr.instances++}${ec}`)}
+return bP}function firstFree(B,aM){let m=0;
+while(aM.has(`${B}/${m}`))m+=1;
+aM.add(`${B}/${m}`);
+return m}function short(I){return plain(I).length>LONG_ID?`${plain(I).slice(0,12)}…`:plain(I)}function unrealDevices(n){return["logical","simulated"].flatMap(B=>{const m=n.filter(b=>b.kind===B).length;
+return m?[count(m,`${B} device`)]:[]})}function modelWords(b){const[i,B]=[plain(b.name||b.type||b.family),b.kind??"real"];
+return[i.startsWith(`${B} `)?i.slice(B.length+1):i,!b.parent&&plain(b.profile),B!=="real"&&`(${B})`].filter(Boolean).join(" ")}function goneNodes(c){return new Set((c.nodes??[]).filter(f=>f.alive===false).map(f=>f.node_id))}function whereItIs(b,bo){return bo.has(b.node_id??"")?{...b,holders:[],gone:true,free_reason:"its node has gone"}:b}
+const MOST_TILES=128,LINES_BEYOND=1;
+function devicesOf(c,k,E){const bo=goneNodes(c),p=(c.devices??[]).map(b=>whereItIs(b,bo)),n=p.filter(b=>b.offered!==false),bG=new Set(n.map(b=>b.node_id)).size>1,bf=new Map((c.nodes??[]).map(f=>[f.node_id,plain(f.name)])),y=b=>({...deviceView(b,bP.get(b)??"",bG?(bf.get(b.node_id??"")??b.node_id?.slice(0,8)??""):"",c,k),lines:b.metrics?linesOf(E?.past?.readings?.data,b):null}),{first:ai,last:_}=tilesInSight(n.length,E?.tiles);
+const aq=n.slice(ai,_),ax=E?.device?n.find(b=>deviceKey(b)===E.device):null,bP=deviceLabels(n.some(b=>b.parent)?p:ax?[...aq,ax]:aq);
+return{devices:E?aq.map(y):[],devicesBefore:ai,deviceTotal:n.length,unrealDevices:unrealDevices(n),sameModel:n.length>1&&new Set(n.map(modelOf)).size===1,chosenDevice:ax?y(ax):null,heldBy:heldBy(n,c),devicesFree:n.filter(b=>!b.holders?.length&&!b.free_reason).length,devicesTaken:n.filter(b=>!b.holders?.length&&b.free_reason&&!b.gone).length}}function tilesInSight(J,en={top:0,height:460,row:40,columns:20}){if(J<=MOST_TILES)return{first:0,last:J};
+const{top:aI,height:am,row:b,columns:R}=en;
+const _=Math.min(J,R*(Math.ceil((aI+am)/b)+LINES_BEYOND));
+return{first:Math.max(0,Math.min(Math.floor(aI/b)-LINES_BEYOND,Math.floor(J/R)))*R,last:_}}function heldBy(n,c){const bq=new Map();
+for(const b of n){for(const l of b.holders??[]){const o=bq.get(l.name)??{number:0,share:0,first:l};
+o.number+=1;
+o.share+=Math.min(1,l.amount??1);
+bq.set(l.name,o)}}
+const p=[...bq].sort((S,O)=>O[1].number-S[1].number);
+return p.map(([i,{number:m,share:bs,first:ai}])=>({name:plain(i),number:m,share:bs,colour:colourOf(c,ai.function||i)}))}function deviceKey(b){return`${b.node_id??""}/${b.resource}/${b.id}`}function modelOf(b){return`${b.name||b.type||b.family}·${b.parent?"":(b.profile??"")}·${b.kind??"real"}`}function deviceView(b,P,f,c,k){const[cL,a]=deviceState(b),ad=holderViews(b.holders??[],c,k);
+return{key:deviceKey(b),label:P,title:b.parent?plain(b.id):"",node:f,model:modelWords(b),sign:cL,state:a,use:useWords(ad),utilisation:utilisation(b),memory:memory(b),power:power(b),facts:facts(b),reason:plain(b.free_reason),holders:ad}}function deviceState(b){const ac=b.holders?.length;
+if(b.over)return["–","given back"];
+if(b.gone)return["✕","gone"];
+if(b.free_reason&&!ac)return["◼","taken"];
+if(!ac)return["○","free"];
+return(b.free??1)>0?["◐","shared"]:["●","held"]}function holderViews(ad,c,k){const aY=ad.map(l=>l.task_id??l.actor_id??l.name);
+return ad.map((l,A)=>({key:aY[A],name:plain(l.name),part:(l.amount??1)===1?"":amount(l.amount??1),cell:plain(l.cell),owner:ownerOf(c,l),age:l.since?age(k-l.since):"",pid:l.pid?`pid ${l.pid}`:"",colour:colourOf(c,l.function||l.name,l.actor_id??aY[A]),fraction:Math.min(1,Math.max(0,l.amount??1)),taskId:l.task_id??"",actorId:l.task_id?"":(l.actor_id??"")}))}function useWords(ad){if(!ad.length)return"nobody holds it";
+return ad.map(l=>`${l.name} ${l.part||"1"}`).join(", ")}function utilisation(b){const a5=b.metrics?.utilisation_percent;
+return a5==null?null:{percent:a5,text:`${Math.round(a5)} %`}}function memory(b){const cR=b.metrics?.memory_used_bytes,J=b.metrics?.memory_total_bytes??b.memory_bytes;
+if(cR==null||!J)return null;
+return{percent:(100*cR)/J,text:`${size(cR)} of ${size(J)}`}}function power(b){const dy=b.metrics?.power_watts;
+return dy==null?null:{percent:0,text:`${Math.round(dy)} W`}}function facts(b){const an=[];
+if(b.metrics?.temperature_celsius!=null)an.push(`${Math.round(b.metrics.temperature_celsius)} °C`);
+if(b.metrics?.power_watts!=null)an.push(`${Math.round(b.metrics.power_watts)} W`);
+return an.join(" · ")}function afterEnd(c){const{shared:bt}=c.runtime;
+const cy=a=>(ENDED.has(a)?a:"ENDED_WITH_IT"),ap=(c.tasks??[]).map(b=>({...b,state:cy(b.state),reason:ENDED.has(b.state)?b.reason:null})),Z={};
+for(const[a,m]of Object.entries(c.counts??{}))Z[cy(a)]=(Z[cy(a)]??0)+m;
+if(bt)delete Z.ENDED_WITH_IT;
+return{...c,devices:(c.devices??[]).map(b=>({...b,holders:[],free_reason:"",metrics:null,over:true})),tasks:bt?ap.filter(b=>ENDED.has(b.state)):ap,counts:Z,functions:(c.functions??[]).map(({running:cJ=0,waiting=0,...b})=>(bt?b:{...b,ended:cJ+waiting})),actors:(c.actors??[]).map(b=>({...b,state:"DEAD",pending_calls:0})),actor_counts:{}}}
+const BY_STATE={column:"",down:false};
 const NO_FILTER={state:"",cell:"",text:""};
-function sceneOf(ai,C,k){const al=ai.lost?"the kernel has gone":!ai.ended?"":ai.runtime.shared?"left":"shut down",
-c=al?afterEnd(ai):ai,
-K=taskCounts(c),
-S=C.tab,
-bd=c.runs?.(k,al!=="",c),
-W=S==="tasks"?tasksOf(c,C,k):[];
-return{title:titleOf(c),ended:al,endedAt:al&&`${ai.lost?"This was known":ai.runtime.shared?"Left":"Shut down"} at ${clock(ai.time??k,k)}.`,counts:K,busy:al?[]:busyOf(c),resources:al?resourcesOf(c,true):besideOf(c),tabs:tabsOf(c,K,bd),...devicesOf(c,k,S==="devices"?C:null),found:(c.found??[]).map(plain),waiting:waitingViews(c,k),tasks:W,tasksFound:C.found?.total??W.length,foundInAll:Boolean(C.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(K).reduce((aj,l)=>aj+l,0),cells:S==="tasks"?cellsOf(c):[],actors:S==="actors"?actorViews(c,k):[],actorsMore:actorsMore(c),runs:bd,pastViews:c.past,timeline:S==="timeline"&&c.past?c.past.timelineOf(c,C.window,k,C.range,C.past?.runs?.data):null,accounts:S==="accounting"&&c.past?c.past.accountsView(C.past?.accounting?.data,c,k):null,alerts:alertsOf(c,k),nodes:nodesOf(c,k)}}
-function tasksOf(c,C,k){const ay=C.found,
-rows=ay?{...c,tasks:ay.tasks,reasons:ay.reasons}:c;
-return ordered(taskViews(rows,ay?NO_FILTER:C.filter,k),C.sort??BY_STATE,C.held??null)}
-function titleOf(c){const{engine:ce,version:ef,pid:bq,shared:bt}=c.runtime;
-const cA=(c.nodes??[]).filter(e=>e.alive!==false).length;
-return["nbaccel "+plain(ef),`${plain(ce)} engine`,cA>1?count(cA,"node"):"",bq?`head pid ${bq}`:"",bt?"shared by several notebooks":""].filter(Boolean)}
-function busyOf(c){const bc=new Map(),
-bb=goneNodes(c);
-for(const row of c.devices??[]){if(row.offered===false||bb.has(row.node_id??""))continue;
-const v=bc.get(row.resource)??{held:0,all:0};
-v.all+=1;
-if(row.holders?.length||row.free_reason)v.held+=1;
-bc.set(row.resource,v)}
-if(bc.size)return[...bc].map(([g,{held:$,all:u}])=>`${$} of ${count(u,plain(g))} busy`);
-const aj=of=>(c.nodes??[]).reduce((u,e)=>u+(e.alive===false?0:(e[of]?.CPU??0)),0);
-return aj("totals")?[`${amount(aj("totals")-aj("available"))} of ${amount(aj("totals"))} CPUs busy`]:[]}
-function besideOf(c){const rows=(c.devices??[]).filter(row=>row.offered!==false),
-bc=new Set(rows.length?rows.map(row=>row.resource):["CPU"]),
-az=[...sumsOf(c)].filter(([g])=>!bc.has(g)).map(([g,[bA,u]])=>`${amount(u-bA)} of ${count(+amount(u),plain(g))} busy`),
-bb=goneNodes(c),
-bt=[...bc].map(v=>{const at=rows.reduce((aj,row)=>aj+(row.resource===v&&row.holders?.length&&!bb.has(row.node_id??"")?(row.free??1):0),0);
-return at>0?`${amount(at)} ${plain(v)} free on shared ones`:""});
-return[...az,...bt.filter(Boolean)]}
-function resourcesOf(c,al){return[...sumsOf(c)].map(([g,[bA,u]])=>`${plain(g)} ${al?amount(u):`${amount(bA)} of ${amount(u)} free`}`)}
-function sumsOf(c){const cu=new Map();
-for(const e of c.nodes??[]){for(const[g,X]of e.alive===false?[]:Object.entries(e.totals??{})){if(HIDDEN_RESOURCES.test(g))continue;
-const[bA,u]=cu.get(g)??[0,0];
-cu.set(g,[bA+(e.available?.[g]??0),u+X])}}
-return cu}
-function tabsOf(c,K,bd){const an=(c.alerts??[]).length,
-di=(c.actors??[]).filter(row=>row.state!=="DEAD").length+actorsMore(c),
-tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:K.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:K.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:di,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:an,urgent:an>0}];
-if(bd)tabs.push({id:"runs",label:"Runs",badge:bd.active,urgent:false});
+function tasksOf(c,E,k){const{found:U,filter:w,sort:bi=BY_STATE,held:ac=null}=E;
+const n=U?{...c,tasks:U.tasks,reasons:U.reasons}:c;
+return ordered(taskViews(n,U?NO_FILTER:w,k),bi,ac)}function functionsOf(c,{filter:w,found:U}){const n=U?U.functions:w.state||w.cell||w.text.trim()?[]:c.functions;
+return(n??[]).map(({name:i,...Z})=>({subject:plain(i),counts:Z,total:Object.values(Z).reduce((Y,m)=>Y+m,0),colour:colourOf(c,i)})).filter(({total:J})=>J>MOST_OF_ONE)}function pagesOf(c,E,k){const bg=[...(E.pages??[])].filter(([,{filter:w}])=>w===JSON.stringify(E.filter));
+return new Map(bg.map(([D,{skip:aH,found:U}])=>[D,{skip:aH,shown:tasksOf(c,{...E,found:U,sort:BY_STATE},k),all:U.total}]))}
+const ALERTS={infeasible:"Can never start",leak:"Memory leak"};
+const HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
+function sceneOf(at,E,k){const ar=at.lost?"the kernel has gone":!at.ended?"":at.runtime.shared?"left":"shut down",c=ar?afterEnd(at):at,Z=taskCounts(c),V=E.tab,br=c.runs?.(k,ar!=="",c),ap=V==="tasks"?tasksOf(c,E,k):[];
+return{title:titleOf(c),ended:ar,endedAt:ar&&`${at.lost?"This was known":at.runtime.shared?"Left":"Shut down"} at ${clock(at.time??k,k)}.`,counts:Z,busy:ar?[]:busyOf(c),resources:ar?resourcesOf(c,true):besideOf(c),tabs:tabsOf(c,Z,br),...devicesOf(c,k,V==="devices"?E:null),found:(c.found??[]).map(plain),waiting:waitingViews(c,k),tasks:ap,functions:V==="tasks"?functionsOf(c,E):[],pages:ar?null:pagesOf(c,E,k),tasksFound:E.found?.total??ap.length,foundInAll:Boolean(E.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(Z).reduce((Y,m)=>Y+m,0),cells:V==="tasks"?cellsOf(c):[],actors:V==="actors"?actorViews(c,k):[],actorsMore:actorsMore(c),runs:br,pastViews:c.past,timeline:V==="timeline"&&c.past?c.past.timelineOf(c,E.window,k,E.range,E.past?.runs?.data):null,accounts:V==="accounting"&&c.past?c.past.accountsView(E.past?.accounting?.data,c,k):null,alerts:alertsOf(c,k),nodes:nodesOf(c,k)}}function titleOf(c){const{engine:ct,version:ey,pid:bE,shared:bt}=c.runtime;
+const cU=(c.nodes??[]).filter(f=>f.alive!==false).length;
+return["nbaccel "+plain(ey),`${plain(ct)} engine`,cU>1?count(cU,"node"):"",bE?`head pid ${bE}`:"",bt?"shared by several notebooks":""].filter(Boolean)}function busyOf(c){const bp=new Map(),bo=goneNodes(c);
+for(const b of c.devices??[]){if(b.offered===false||bo.has(b.node_id??""))continue;
+const B=bp.get(b.resource)??{held:0,all:0};
+B.all+=1;
+if(b.holders?.length||b.free_reason)B.held+=1;
+bp.set(b.resource,B)}
+if(bp.size)return[...bp].map(([i,{held:ac,all:p}])=>`${ac} of ${count(p,plain(i))} busy`);
+const Y=of=>(c.nodes??[]).reduce((p,f)=>p+(f.alive===false?0:(f[of]?.CPU??0)),0);
+return Y("totals")?[`${amount(Y("totals")-Y("available"))} of ${amount(Y("totals"))} CPUs busy`]:[]}function besideOf(c){const n=(c.devices??[]).filter(b=>b.offered!==false),bp=new Set(n.length?n.map(b=>b.resource):["CPU"]),aS=[...sumsOf(c)].filter(([i])=>!bp.has(i)).map(([i,[bM,p]])=>`${amount(p-bM)} of ${count(+amount(p),plain(i))} busy`),bo=goneNodes(c),bt=[...bp].map(B=>{const az=n.reduce((Y,b)=>Y+(b.resource===B&&b.holders?.length&&!bo.has(b.node_id??"")?(b.free??1):0),0);
+return az>0?`${amount(az)} ${plain(B)} free on shared ones`:""});
+return[...aS,...bt.filter(Boolean)]}function resourcesOf(c,ar){return[...sumsOf(c)].map(([i,[bM,p]])=>`${plain(i)} ${ar?amount(p):`${amount(bM)} of ${amount(p)} free`}`)}function sumsOf(c){const cN=new Map();
+for(const f of c.nodes??[]){for(const[i,J]of f.alive===false?[]:Object.entries(f.totals??{})){if(HIDDEN_RESOURCES.test(i))continue;
+const[bM,p]=cN.get(i)??[0,0];
+cN.set(i,[bM+(f.available?.[i]??0),p+J])}}
+return cN}function tabsOf(c,Z,br){const aw=(c.alerts??[]).length,dE=(c.actors??[]).filter(b=>b.state!=="DEAD").length+actorsMore(c),tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:Z.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:Z.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:dE,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:aw,urgent:aw>0}];
+if(br)tabs.push({id:"runs",label:"Runs",badge:br.active,urgent:false});
 if((c.nodes??[]).length>1||c.arrivals?.length)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
-return tabs}
-function actorsMore(c){const ab=(c.actors??[]).filter(row=>row.state!=="DEAD").length,
-u=Object.entries(c.actor_counts??{}).filter(([a])=>a!=="DEAD");
-return Math.max(0,u.reduce((aj,[,l])=>aj+l,0)-ab)}
-function alertsOf(c,k){return(c.alerts??[]).map((P,x)=>({key:`${P.since}/${x}`,kind:P.kind,title:ALERTS[P.kind]??plain(P.kind[0].toUpperCase()+P.kind.slice(1)),message:plain(P.message),age:age(k-P.since),never:P.kind==="infeasible"&&P.task_id})).reverse()}
-function nodesOf(c,k){const dC=(c.nodes??[]).map(e=>({key:e.node_id,name:plain(e.name),sign:e.alive===false?"✕":"●",state:e.alive===false?"gone":"alive",role:e.is_head?"head":"",resources:resourcesOf({...c,nodes:[e]},Boolean(c.ended)).join(" · "),why:plain(e.why)||whyOfNode(e,k),moves:(e.leaves_at??0)>k})),
-dm=(c.arrivals??[]).map(D=>({key:D.id,name:plain(D.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(k-(D.since??k))}${D.usually_s?` (usually ${duration(D.usually_s)})`:""}${["","arriving"].includes(D.state??"")?"":`: ${plain(D.state)}`}`}));
-return[...dC,...dm]}
-function whyOfNode(e,k){if(e.kept_by)return`stays: ${plain(e.kept_by)}`;
-if(!e.leaves_at||!e.idle_since)return"";
-const at=e.leaves_at-k;
-return`idle for ${duration(k-e.idle_since)}, ${at>0?`leaves in ${duration(at)}`:"kept for a request or its type's min"}`}
+return tabs}function actorsMore(c){const X=(c.actors??[]).filter(b=>b.state!=="DEAD").length,p=Object.entries(c.actor_counts??{}).filter(([a])=>a!=="DEAD");
+return Math.max(0,p.reduce((Y,[,m])=>Y+m,0)-X)}function alertsOf(c,k){return(c.alerts??[]).map((T,A)=>({key:`${T.since}/${A}`,kind:T.kind,title:ALERTS[T.kind]??plain(T.kind[0].toUpperCase()+T.kind.slice(1)),message:plain(T.message),age:age(k-T.since),never:T.kind==="infeasible"&&T.task_id})).reverse()}function nodesOf(c,k){const cc=(c.nodes??[]).map(f=>({key:f.node_id,name:plain(f.name),sign:f.alive===false?"✕":"●",state:f.alive===false?"gone":"alive",role:f.is_head?"head":"",resources:resourcesOf({...c,nodes:[f]},Boolean(c.ended)).join(" · "),why:plain(f.why)||whyOfNode(f,k),moves:(f.leaves_at??0)>k})),dI=(c.arrivals??[]).map(t=>({key:t.id,name:plain(t.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(k-(t.since??k))}${t.usually_s?` (usually ${duration(t.usually_s)})`:""}${["","arriving"].includes(t.state??"")?"":`: ${plain(t.state)}`}`}));
+return[...cc,...dI]}function whyOfNode(f,k){if(f.kept_by)return`stays: ${plain(f.kept_by)}`;
+if(!f.leaves_at||!f.idle_since)return"";
+const az=f.leaves_at-k;
+return`idle for ${duration(k-f.idle_since)}, ${az>0?`leaves in ${duration(az)}`:"kept for a request or its type's min"}`}
 const STYLE=`
-&{
---ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
---quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));
---ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));
---raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));
---line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
---edge:color-mix(in srgb,var(--ink) 55%,transparent);
---focus:var(--jp-brand-color1,var(--vscode-focusBorder,CanvasText));
---warn:${PALETTE.attention};
---failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));
-color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
-padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;
-font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
-font-variant-numeric:tabular-nums}
-& *{box-sizing:border-box}
-& .quiet{color:var(--quiet)}
-& .small{font-size:.92em}
-& .nowrap,& .short{white-space:nowrap}
-& .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-& p{margin:6px 0;overflow-wrap:anywhere}
-& .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
-& .aside{margin-left:auto}
-& .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0}
-& .one-line{display:flex;gap:4px 14px;align-items:center;min-height:24px;white-space:nowrap;overflow:hidden}
-& .one-line .has{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
-& .one-line button,& .one-line .line,& .one-line style+*{flex:none}
-& .one-line .sign{margin:0}& .one-line .cut{vertical-align:bottom}
-& .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}
-& .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}
-& .most .runs{flex:1;min-width:0;margin:0}& .most .runs li+li{display:none}& .most .runs .line{flex-wrap:nowrap}& .most .runs .cut{flex:none}
-& .most .alert{border-left:4px solid var(--warn);padding-left:8px}
-& button,& select,& input{font:inherit;color:var(--ink);background:transparent;
-border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
-& select,& input{background:var(--ground);border-color:var(--edge)}
-& option{color:var(--ink);background:var(--ground)}
-& button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}
-& button:hover{background:var(--raised)}
-& button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}
-& button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}
-& :focus-visible{outline:2px solid var(--focus);outline-offset:1px}
-& .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}
-& .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}
-& .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
-& [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}
-& [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
-& .first{font-size:1.08em}
-& .count{border:0;padding:0;min-height:24px;border-radius:3px;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
-& .count.failed,& .state.failed{color:var(--failed)}
-& .count.finished,& .count.cancelled,& .state.cancelled .sign,& .state.waiting .sign{color:var(--quiet)}
-& .ink{background:none!important;color:var(--c)}
-& .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
-& .below{display:block;margin-left:0!important}
-& .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
-& .goes{border:0;padding:0;min-height:0;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}
-& .opens{border:0;padding:0 4px 0 0}
-& .part.failed{background:${PALETTE.failure}}
-& tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
-& tr.inner th{padding-left:18px}& tr.group th{padding-right:3px}& .group th>:last-child:not(.quiet){float:right}
-& tr.gap{border:0}
-& .models{margin:8px 0 -2px}
-& code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
-& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
-& .tiles li{margin:0;min-width:0;height:calc(1.34em + 20px);contain:size layout style}
-& .tiles.lined li{height:calc(1.34em + 38px)}
-& .tiles li.gap{grid-column:1/-1}
-& .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}
-& .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}
-& .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
-& .tile.gone{border-style:dashed;color:var(--quiet)}& .tile.gone .bar{visibility:hidden}
-& .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}
-& .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}
-& .tile .bar{width:100%;height:8px}
-& .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
-& .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
-& .scroll{overflow:auto;max-height:600px;margin-top:6px;background:linear-gradient(transparent,var(--ground) 70%) bottom/100% 48px no-repeat local,
-linear-gradient(transparent,var(--line)) bottom/100% 12px no-repeat scroll}
-& .scroll.whole{max-height:none}
-& select{max-width:24ch}
-& table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
-& tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}
-& th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
-white-space:normal;max-width:none;color:inherit;line-height:inherit}
-& td.quiet{color:var(--quiet)}
-& thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
-position:sticky;top:0;background:var(--ground);z-index:1}
-& tbody tr+tr th,& tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
-& th[scope=row]{white-space:nowrap}
-& th[scope=row]>*+*{margin-left:8px}
-& .label,& .name{font-weight:600}
-& .why{min-width:15em;overflow-wrap:anywhere}
-& tr.reason td{border:0!important;padding:0 0 5px;max-width:0}& tr.reason span{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px}
-& .acts button+button{margin-left:4px}
-& .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
-outline:1px solid var(--edge);outline-offset:-1px}
-& .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}
-& .part.taken{width:100%;background:repeating-linear-gradient(135deg,${PALETTE.waiting} 0 3px,transparent 3px 6px)}
-& .part+.part{border-left:2px solid var(--ground)}
-& td.use .bar{width:84px;margin-bottom:3px}
-& td.use{white-space:nowrap}
-& .model{display:block;margin-left:0!important}
-& .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
-& .measure .bar{width:52px;height:8px}
-& .trend{width:64px;flex:none}
-& .spark{display:block;width:100%;height:16px;overflow:visible}
-& .spark path{vector-effect:non-scaling-stroke;fill:none;stroke:var(--quiet);stroke-width:1.2}
-& .spark .under{fill:color-mix(in srgb,var(--quiet) 25%,transparent);stroke:none}
-& .measure+.measure{margin-top:2px}
-& .spark .dots{stroke-dasharray:1 3}
-& .tile .spark{height:14px;margin-top:4px}
-& td.number,& td.share{white-space:nowrap}
-& .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}
-& td.share .bar{display:inline-flex;width:clamp(60px,17cqw,220px);height:8px}
-& .bar.plain .part{background:var(--edge)}
-& .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}
-& .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}
-& .holders .who{min-width:0;overflow-wrap:anywhere}
-& .holders .name{margin-right:8px}
-& .holders .facts{display:inline-block}
-& .holders li>button,& .holders li>.ask{margin-left:auto}
-& .holders{padding-right:2px;min-width:230px}
-& .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
-&{position:relative}
-& .alerts,& .lines{margin-top:6px}& .lines li{margin:4px 0}
-& .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}
-& .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
-& .filters label{color:var(--quiet)}
-& .said{min-height:0;margin:0}
-& .said:not(:empty){margin-top:8px}
-& .empty{margin:10px 0 4px}
-& tr.logrow td{padding:2px 0 10px}
-& .logrow td,& tbody tr.logrow td{border:0!important;flex:1 0 100%}
-& .log{border-left:2px solid var(--line);padding:4px 0 2px 12px;min-width:0}
-& .log details{margin-top:6px}
-& .log summary{cursor:pointer;color:var(--quiet)}
-& .failure pre:first-child{border-left:3px solid ${PALETTE.failure}}
-& pre span{display:block;min-height:1.4em}
-& pre .err{color:var(--quiet)}
-& pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
-font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap;overflow-wrap:anywhere}
-& .timeline{display:block;width:100%;height:auto}
-& .timeline text{font-size:12px;fill:var(--ink)}
-& .timeline .tick-label{fill:var(--quiet);font-size:11px}
-& .timeline .bar-name{background:none;fill:var(--on);font-size:11px;pointer-events:none}
-& .timeline .tick,& .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
-& .timeline .rule{stroke-dasharray:none;opacity:.6}
-& .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
-& .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
-& .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
-& .axis{position:sticky;top:0;z-index:1;background:var(--ground)}
-& .timeline .band{fill:color-mix(in srgb,var(--ink) 12%,transparent)}
-& .hover{position:absolute;z-index:2;background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:6px 10px;
-pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
-& .hover .swatch{margin-right:8px}
-& .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
-@container (max-width:960px){& th,& td{padding-right:10px}
-& td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
-& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
-@container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}
-& td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
-& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
-& td.where{min-width:0}& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}
-& thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
-& table,& tbody{display:block}
-& tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
-& tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}
-& tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}
-& tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
-& tbody tr td:empty{display:none}
-& tbody tr.reason{border:0!important;padding:0 0 5px}& tr.reason td{max-width:none;flex:1 0 100%}& tr.reason span{white-space:normal}
-& tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
-& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}
-& tbody tr td{overflow-wrap:anywhere}
-& td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
-& .accounts th[scope=row]{flex-basis:100%!important}
-& tr.gap{padding:0;border:0!important}}
-@container (max-width:340px){& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1 1 calc(100% - 90px)}
-& .first>:not(strong),& .top>.chip{order:1}}
-@container (max-width:320px){& .holders{min-width:0}}
-@media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
-@media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}
-& .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
-& .tile .bar{forced-color-adjust:none}
-& .bar .part{border-right:1px solid CanvasText}
-& .swatch{forced-color-adjust:none}
-& [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}
-& .timeline .run,& .timeline .bar-name{forced-color-adjust:none}}
-${colourRules("&")}
-`.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
-function watchVisibility(Q,ad){const w=Q.ownerDocument,
-de=w.defaultView??window;
-let cW=false,
-T=null;
-const aG=(a_=false)=>{const a5=cW&&!a_&&w.visibilityState!=="hidden";
-if(a5!==T){T=a5;
-ad(a5,a_)}else if(a_)ad(false,true)};
-const bG=new IntersectionObserver(cJ=>{cW=cJ[cJ.length-1].isIntersecting;
-aG()}),
-c6=()=>aG(),
-a_=()=>aG(true);
-bG.observe(Q);
-w.addEventListener("visibilitychange",c6);
-de.addEventListener("pagehide",a_);
-return()=>{bG.disconnect();
-w.removeEventListener("visibilitychange",c6);
-de.removeEventListener("pagehide",a_);
-aG(true)}}
+&{--ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));--quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));--ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));--raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));--line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));--edge:color-mix(in srgb,var(--ink) 55%,transparent);--focus:var(--jp-brand-color1,var(--vscode-focusBorder,CanvasText));--warn:${PALETTE.attention};--failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));font-variant-numeric:tabular-nums}& *{box-sizing:border-box}& .quiet{color:var(--quiet)}& .small{font-size:.92em}& .nowrap,& .short{white-space:nowrap}& .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}& p{margin:6px 0;overflow-wrap:anywhere}& .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}& .aside{margin-left:auto}& .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0}& .one-line{display:flex;gap:4px 14px;align-items:center;min-height:24px;white-space:nowrap;overflow:hidden}& .one-line .has{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}& .one-line button,& .one-line .line,& .one-line style+*{flex:none}& .one-line .sign{margin:0}& .one-line .cut{vertical-align:bottom}& .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}& .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}& .most .runs{flex:1;min-width:0;margin:0}& .most .runs li+li{display:none}& .most .runs .line{flex-wrap:nowrap}& .most .runs .cut{flex:none}& .most .alert{border-left:4px solid var(--warn);padding-left:8px}& button,& select,& input{font:inherit;color:var(--ink);background:transparent;border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}& select,& input{background:var(--ground);border-color:var(--edge)}& option{color:var(--ink);background:var(--ground)}& button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}& button:hover{background:var(--raised)}& button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}& button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}& :focus-visible{outline:2px solid var(--focus);outline-offset:1px}& .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}& .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}& .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}& [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}& [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}& .first{font-size:1.08em}& .count{border:0;padding:0;min-height:24px;border-radius:3px;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}& .count.failed,& .state.failed{color:var(--failed)}& .count.finished,& .count.cancelled,& .state.cancelled .sign,& .state.waiting .sign{color:var(--quiet)}& .ink{background:none!important;color:var(--c)}& .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}& .below{display:block;margin-left:0!important}& .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}& .goes{border:0;padding:0;min-height:0;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}& .opens{border:0;padding:0 4px 0 0}& .part.failed{background:${PALETTE.failure}}& tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}& tr.inner th{padding-left:18px}& tr.group th{padding-right:3px}& .group th>:last-child:not(.quiet){float:right}& tr.gap{border:0}& .models{margin:8px 0 -2px}& code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}& .tiles li{margin:0;min-width:0;height:calc(1.34em + 20px);contain:size layout style}& .tiles.lined li{height:calc(1.34em + 38px)}& .tiles li.gap{grid-column:1/-1}& .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}& .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}& .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}& .tile.gone{border-style:dashed;color:var(--quiet)}& .tile.gone .bar{visibility:hidden}& .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}& .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}& .tile .bar{width:100%;height:8px}& .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}& .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}& .scroll{overflow:auto;max-height:600px;margin-top:6px;background:linear-gradient(transparent,var(--ground) 70%) bottom/100% 48px no-repeat local,linear-gradient(transparent,var(--line)) bottom/100% 12px no-repeat scroll}& .scroll.whole{max-height:none}& select{max-width:24ch}& table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}& tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}& th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;white-space:normal;max-width:none;color:inherit;line-height:inherit}& td.quiet{color:var(--quiet)}& thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;position:sticky;top:0;background:var(--ground);z-index:1}& tbody tr+tr th,& tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}& th[scope=row]{white-space:nowrap}& th[scope=row]>*+*{margin-left:8px}& .label,& .name{font-weight:600}& .why{min-width:15em;overflow-wrap:anywhere}& tr.reason td{border:0!important;padding:0 0 5px;max-width:0}& tr.reason span{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px}& .acts button+button{margin-left:4px}& .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;outline:1px solid var(--edge);outline-offset:-1px}& .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}& .part.taken{width:100%;background:repeating-linear-gradient(135deg,${PALETTE.waiting} 0 3px,transparent 3px 6px)}& .part+.part{border-left:2px solid var(--ground)}& td.use .bar{width:84px;margin-bottom:3px}& td.use{white-space:nowrap}& .model{display:block;margin-left:0!important}& .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}& .measure .bar{width:52px;height:8px}& .trend{width:64px;flex:none}& .spark{display:block;width:100%;height:16px;overflow:visible}& .spark path{vector-effect:non-scaling-stroke;fill:none;stroke:var(--quiet);stroke-width:1.2}& .spark .under{fill:color-mix(in srgb,var(--quiet) 25%,transparent);stroke:none}& .measure+.measure{margin-top:2px}& .spark .dots{stroke-dasharray:1 3}& .tile .spark{height:14px;margin-top:4px}& td.number,& td.share{white-space:nowrap}& .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}& td.share .bar{display:inline-flex;width:clamp(60px,17cqw,220px);height:8px}& .bar.plain .part{background:var(--edge)}& .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}& .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}& .holders .who{min-width:0;overflow-wrap:anywhere}& .holders .name{margin-right:8px}& .holders .facts{display:inline-block}& .holders li>button,& .holders li>.ask{margin-left:auto}& .holders{padding-right:2px;min-width:230px}& .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}&{position:relative}& .alerts,& .lines{margin-top:6px}& .lines li{margin:4px 0}& .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}& .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}& .filters label{color:var(--quiet)}& .said{min-height:0;margin:0}& .said:not(:empty){margin-top:8px}& .empty{margin:10px 0 4px}& tr.logrow td{padding:2px 0 10px}& .logrow td,& tbody tr.logrow td{border:0!important;flex:1 0 100%}& .log{border-left:2px solid var(--line);padding:4px 0 2px 12px;min-width:0}& .log details{margin-top:6px}& .log summary{cursor:pointer;color:var(--quiet)}& .failure pre:first-child{border-left:3px solid ${PALETTE.failure}}& pre span{display:block;min-height:1.4em}& pre .err{color:var(--quiet)}& pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap;overflow-wrap:anywhere}& .timeline{display:block;width:100%;height:auto}& .timeline text{font-size:12px;fill:var(--ink)}& .timeline .tick-label{fill:var(--quiet);font-size:11px}& .timeline .bar-name{background:none;fill:var(--on);font-size:11px;pointer-events:none}& .timeline .tick,& .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}& .timeline .rule{stroke-dasharray:none;opacity:.6}& .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}& .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}& .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}& .axis{position:sticky;top:0;z-index:1;background:var(--ground)}& .timeline .band{fill:color-mix(in srgb,var(--ink) 12%,transparent)}& .hover{position:absolute;z-index:2;background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:6px 10px;pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}& .hover .swatch{margin-right:8px}& .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}@container (max-width:960px){& th,& td{padding-right:10px}& td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}@container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}& td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}& td.where{min-width:0}& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}& thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}& table,& tbody{display:block}& tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}& tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}& tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}& tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}& tbody tr td:empty{display:none}& tbody tr.reason{border:0!important;padding:0 0 5px}& tr.reason td{max-width:none;flex:1 0 100%}& tr.reason span{white-space:normal}& tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}& tbody tr td{overflow-wrap:anywhere}& td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}& .accounts th[scope=row]{flex-basis:100%!important}& tr.gap{padding:0;border:0!important}}@container (max-width:340px){& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1 1 calc(100% - 90px)}& .first>:not(strong),& .top>.chip{order:1}}@container (max-width:320px){& .holders{min-width:0}}@media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}@media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}& .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}& .tile .bar{forced-color-adjust:none}& .bar .part{border-right:1px solid CanvasText}& .swatch{forced-color-adjust:none}& [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}& .timeline .run,& .timeline .bar-name{forced-color-adjust:none}}${colourRules("&")}`.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
+function watchVisibility(W,al){const x=W.ownerDocument,dA=x.defaultView??window;
+let df=false,_=null;
+const aQ=(bb=false)=>{const a7=df&&!bb&&x.visibilityState!=="hidden";
+if(a7!==_){_=a7;
+al(a7,bb)}else if(bb)al(false,true)};
+const bS=new IntersectionObserver(c1=>{df=c1[c1.length-1].isIntersecting;
+aQ()}),ds=()=>aQ(),bb=()=>aQ(true);
+bS.observe(W);
+x.addEventListener("visibilitychange",ds);
+dA.addEventListener("pagehide",bb);
+return()=>{bS.disconnect();
+x.removeEventListener("visibilitychange",ds);
+dA.removeEventListener("pagehide",bb);
+aQ(true)}}
 const MORE_ROWS=1000;
-function mount(place,M,cY={}){const w=place.ownerDocument,
-i=w.createElement("div"),
-bv=w.createElement("style");
-bv.textContent=STYLE;
-i.className="nbaccel-cockpit";
-i.dataset.lmSuppressShortcuts="true";
-place.append(bv,i);
-const a=cY.state??newState(cY.details??false);
-a.goes=cell=>Boolean(M.go)||isHere(i,cell);
-a.retries=Boolean(M.retries);
+function mount(C,Q,dh={}){const x=C.ownerDocument,j=x.createElement("div"),bH=x.createElement("style");
+bH.textContent=STYLE;
+j.className="nbaccel-cockpit";
+j.dataset.lmSuppressShortcuts="true";
+C.append(bH,j);
+const a=dh.state??newState(dh.details??false);
+a.goes=cell=>Boolean(Q.go)||isHere(j,cell);
+a.retries=Boolean(Q.retries);
 const clock=kernelClock();
-let a5=false;
-const bm={running:(new Set())};
+let a7=false;
+const aB={running:(new Set()),told:(new Set())};
 let waiting=0;
-const aA=()=>{waiting=0;
-const c=M.snapshot(),
-cM=i.contains(w.activeElement)?w.activeElement:null;
-if(i.clientWidth)a.room=i.clientWidth-30;
-if(!c)draw(i,drawEmpty("Waiting for the first snapshot of the cluster …"));
-else drawSnapshot(i,c,a,c.ended?(c.time??0):clock.now());
-if(cM&&!cM.isConnected)refocus(i,a)};
-const bM=()=>{if(a5&&!waiting)waiting=requestAnimationFrame(aA)};
-const cB=()=>{const c=M.snapshot();
+const aF=()=>{waiting=0;
+const c=Q.snapshot(),c3=j.contains(x.activeElement)?x.activeElement:null;
+if(j.clientWidth)a.room=j.clientWidth-30;
+if(!c)draw(j,drawEmpty("Waiting for the first snapshot of the cluster …"));
+else drawSnapshot(j,c,a,c.ended?(c.time??0):clock.now());
+if(a7&&!c?.ended)cv.moved();
+if(c3&&!c3.isConnected)refocus(j,a)};
+const bZ=()=>{if(a7&&!waiting)waiting=requestAnimationFrame(aF)};
+const cV=()=>{const c=Q.snapshot();
 if(c?.time)clock.heard(c.time);
 forget(a,c);
-if(a5&&!c?.ended)aG();
-const told=c?endings(bm,c):[];
-if(a.notices)notify(w.defaultView,told);
-bM()};
-const bL=(k,a_=false)=>{a5=k;
-const bE=k||(a.notices&&!a_);
-M.send({say:bE?"visible":"hidden",view:a.id,rows:k&&a.wide?MORE_ROWS:0});
-if(k)bC.look();
-else bC.end();
-bM()};
-const cL=finder(M,a),
-bC=historian(M,a,clock.now),
-aG=()=>{cL.find();
-bC.look()};
-const a9=[cL.end,bC.end,M.subscribe(cB),actions(i,M,a,{redraw:bM,more:()=>bL(a5),look:aG,recall:bC.heard,now:clock.now}),watchRows(i,a,bM),watchVisibility(i,bL)],
-d8=setInterval(bM,1000);
-cB();
-aA();
-return()=>{clearInterval(d8);
+if(a7&&!c?.ended)aQ();
+const told=c?endings(aB,c):[];
+if(a.notices)notify(x.defaultView,told);
+bZ()};
+const bX=(k,bb=false)=>{a7=k;
+const bQ=k||(a.notices&&!bb);
+Q.send({say:bQ?"visible":"hidden",view:a.id,rows:k&&a.wide?MORE_ROWS:0});
+if(k)bO.look();
+else bO.end();
+bZ()};
+const cv=finder(Q,a),bO=historian(Q,a,clock.now),aQ=()=>{cv.find();
+bO.look()};
+const aW=[cv.end,bO.end,Q.subscribe(cV),actions(j,Q,a,{redraw:bZ,more:()=>bX(a7),look:aQ,recall:bO.heard,now:clock.now}),watchRows(j,a,bZ),watchVisibility(j,bX)],er=setInterval(bZ,1000);
+cV();
+aF();
+return()=>{clearInterval(er);
 if(waiting)cancelAnimationFrame(waiting);
-for(const ah of a9)ah();
-bv.remove();
-i.remove()}}
-function drawSnapshot(i,c,a,k){const C={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),past:a.past,device:a.device,tiles:a.tiles};
-const b=sceneOf(c,C,k);
-if(b.timeline)a.shown={from:b.timeline.start,to:b.timeline.start+b.timeline.seconds};
-const ag=()=>((a.only?drawOnly(b,a):drawFrame(b,a)).filter(Boolean));
-draw(i,ag());
-if(measureTiles(i,a))return drawSnapshot(i,c,a,k);
-if(a.tab==="tasks"&&measure(i,a))draw(i,ag());
-if((a.tab==="runs"||a.only)&&measureRows(i,a))draw(i,ag());
-followLog(i,a)}
-function forget(a,c){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
+for(const ah of aW)ah();
+bH.remove();
+j.remove()}}function drawSnapshot(j,c,a,k){const E={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),pages:a.pages,past:a.past,device:a.device,tiles:a.tiles};
+const d=sceneOf(c,E,k);
+if(d.timeline)a.shown={from:d.timeline.start,to:d.timeline.start+d.timeline.seconds};
+const aq=()=>((a.only?drawOnly(d,a):drawFrame(d,a)).filter(Boolean));
+draw(j,aq());
+if(measureTiles(j,a))return drawSnapshot(j,c,a,k);
+if(a.tab==="tasks"&&measure(j,a))draw(j,aq());
+if((a.tab==="runs"||a.only)&&measureRows(j,a))draw(j,aq());
+followLog(j,a)}function forget(a,c){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
 if(!a.asked.size||!c)return;
-const a0=new Set((c.actors??[]).filter(row=>row.state!=="DEAD").map(row=>row.actor_id));
-for(const row of c.tasks??[])if(!ENDED.has(row.state))a0.add(row.task_id);
-for(const B of a.asked)if(!a0.has(B))a.asked.delete(B)}
-function refocus(i,a){const dN=i.querySelector('[data-act="keep"]')??i.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
-(dN)?.focus({preventScroll:true})}
-function unpacked(ai){return{...ai,devices:rowsOf(ai.devices),tasks:rowsOf(ai.tasks)}}
-function rowsOf(table){if(!table||Array.isArray(table))return table??[];
-const rows=Array.from({length:table.rows},()=>({})),
-ba=(N,dX)=>{for(const g in N){const ee=dX(N[g]);
-rows.forEach((row,x)=>{const I=ee(x);
-if(I!=null)row[g]=I})}};
-ba(table.same,I=>()=>I);
-ba({...table.each,...table.within},aY=>{const cz=rowsOf(aY);
-return x=>cz[x]});
-ba(table.of,([ds,cp])=>x=>ds[cp[x]]);
-ba(table.cut,([bf,cT,ah])=>x=>cT[x]==null?null:bf+cT[x]+ah);
-ba(table.lists,({sizes:d5,rows:dG})=>{const cz=rowsOf(dG);
-return x=>cz.splice(0,d5[x])});
-return rows}
-function takePlaces(w,g,d2){const taken=new Map(),
-c3=place=>{if(!taken.has((place)))taken.set((place),d2((place)))};
-const c4=e=>{if(e.nodeType!==1)return;
-const Q=(e);
-if(Q.classList.contains(g))c3(Q);
-for(const place of Q.getElementsByClassName(g))c3(place)};
-const bG=new MutationObserver(d_=>{for(const[place,ch]of taken){if(place.isConnected)continue;
-taken.delete(place);
-ch()}
-for(const bJ of d_)for(const e of bJ.addedNodes)if(e.isConnected)c4(e)});
-bG.observe(w,{childList:true,subtree:true});
-c4(w.documentElement);
-return()=>{bG.disconnect();
-for(const ch of taken.values())ch()}}
-function cover(place,ba){const c$=([...place.children]),
-a0=place.ownerDocument.createElement("div");
-for(const D of c$)D.style.display="none";
-place.append(a0);
-const ah=ba(a0);
+const bd=new Set((c.actors??[]).filter(b=>b.state!=="DEAD").map(b=>b.actor_id));
+for(const b of c.tasks??[])if(!ENDED.has(b.state))bd.add(b.task_id);
+for(const I of a.asked)if(!bd.has(I))a.asked.delete(I)}function refocus(j,a){const d4=j.querySelector('[data-act="keep"]')??j.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
+(d4)?.focus({preventScroll:true})}function unpacked(at){return{...at,devices:rowsOf(at.devices),tasks:rowsOf(at.tasks)}}function rowsOf(table){if(!table||Array.isArray(table))return table??[];
+const n=Array.from({length:table.rows},()=>({})),bn=(R,ee)=>{for(const i in R){const ex=ee(R[i]);
+n.forEach((b,A)=>{const N=ex(A);
+if(N!=null)b[i]=N})}};
+bn(table.same,N=>()=>N);
+bn({...table.each,...table.within},a9=>{const cS=rowsOf(a9);
+return A=>cS[A]});
+bn(table.of,([dN,cG])=>A=>dN[cG[A]]);
+bn(table.cut,([aV,dc,ah])=>A=>dc[A]==null?null:aV+dc[A]+ah);
+bn(table.lists,({sizes:eo,rows:dY})=>{const cS=rowsOf(dY);
+return A=>cS.splice(0,eo[A])});
+return n}function takePlaces(x,i,el){const aM=new Map(),dp=C=>{if(!aM.has((C)))aM.set((C),el((C)))};
+const dq=f=>{if(f.nodeType!==1)return;
+const W=(f);
+if(W.classList.contains(i))dp(W);
+for(const C of W.getElementsByClassName(i))dp(C)};
+const bS=new MutationObserver(eh=>{for(const[C,cz]of aM){if(C.isConnected)continue;
+aM.delete(C);
+cz()}
+for(const bV of eh)for(const f of bV.addedNodes)if(f.isConnected)dq(f)});
+bS.observe(x,{childList:true,subtree:true});
+dq(x.documentElement);
+return()=>{bS.disconnect();
+for(const cz of aM.values())cz()}}function cover(C,bn){const dk=([...C.children]),bd=C.ownerDocument.createElement("div");
+for(const t of dk)t.style.display="none";
+C.append(bd);
+const ah=bn(bd);
 return()=>{ah();
-a0.remove();
-for(const D of c$)D.style.display=""}}
+bd.remove();
+for(const t of dk)t.style.display=""}}
 const PARTS={h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,hostWords,plain,stateWord,colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN,inSight};
-function loadedFrom(F,eb,ad){let C=false,
-cR=null;
-return()=>{const bk=F.get(eb);
-if(bk&&!C){C=true;
-import(URL.createObjectURL(new Blob([bk],{type:"text/javascript"}))).then(ci=>{cR=ci.default(PARTS);
-ad()})}
-return cR}}
-function pastOf(F,ad){return loadedFrom(F,"past_code",ad)}
-function runsOf(F,ad){const ci=loadedFrom(F,"runs_code",ad);
-let q="",
-r=null;
-return()=>{const[cH,k]=[ci(),F.get("runs")];
-if(cH&&k!==q)r=cH(JSON.parse((q=k)));
-return r}}
+function loadedFrom(L,eu,al){let E=false,da=null;
+return()=>{const bz=L.get(eu);
+if(bz&&!E){E=true;
+import(URL.createObjectURL(new Blob([bz],{type:"text/javascript"}))).then(cA=>{da=cA.default(PARTS);
+al()})}
+return da}}function pastOf(L,al){return loadedFrom(L,"past_code",al)}function runsOf(L,al){const cA=loadedFrom(L,"runs_code",al);
+let u="",y=null;
+return()=>{const[c$,k]=[cA(),L.get("runs")];
+if(c$&&k!==u)y=c$(JSON.parse((u=k)));
+return y}}
 const OF="nbaccel-of-";
-function sourceOf(F){let q="",
-cm=null,
-b0=false,
-cv=()=>{};
-const bd=runsOf(F,()=>cv()),
-bo=pastOf(F,()=>cv());
-return{snapshot(){const k=F.get("snapshot");
-if(k!==q){q=k;
-cm=k?unpacked(JSON.parse(k)):null}
-const ab=cm&&{...cm,runs:bd(),past:bo()};
-return b0&&ab?{...ab,ended:true,lost:b0}:ab},subscribe(ad){const c8=()=>{b0=true;
-ad()};
-cv=ad;
-F.on("change:snapshot",ad);
-F.on("change:runs",ad);
-F.on("change:past_code",ad);
-F.on("comm_live_update",c8);
-return()=>{F.off("change:snapshot",ad);
-F.off("change:runs",ad);
-F.off("change:past_code",ad);
-F.off("comm_live_update",c8)}},listen(bl){F.on("msg:custom",bl);
-return()=>F.off("msg:custom",bl)},send:E=>b0||F.send(E),retries:true}}
-function render({model:F,el:dt}){return mount(dt,sourceOf(F),{state:newState(Boolean(F.get("details")))})}
-function initialize({model:F}){const c1=new WeakMap();
-return takePlaces(document,F.get("place"),place=>{const a=c1.get(place)??newState(place.classList.contains("nbaccel-details"));
-a.only=[...place.classList].find(g=>g.startsWith(OF))?.slice(OF.length)??"";
-c1.set(place,a);
-return cover(place,a0=>mount(a0,sourceOf(F),{state:a}))})}
+function sourceOf(L){let u="",cD=null,cg=false,cO=()=>{};
+const br=runsOf(L,()=>cO()),bC=pastOf(L,()=>cO());
+return{snapshot(){const k=L.get("snapshot");
+if(k!==u){u=k;
+cD=k?unpacked(JSON.parse(k)):null}
+const X=cD&&{...cD,runs:br(),past:bC()};
+return cg&&X?{...X,ended:true,lost:cg}:X},subscribe(al){const du=()=>{cg=true;
+al()};
+cO=al;
+L.on("change:snapshot",al);
+L.on("change:runs",al);
+L.on("change:past_code",al);
+L.on("comm_live_update",du);
+return()=>{L.off("change:snapshot",al);
+L.off("change:runs",al);
+L.off("change:past_code",al);
+L.off("comm_live_update",du)}},listen(bA){L.on("msg:custom",bA);
+return()=>L.off("msg:custom",bA)},send:K=>cg||L.send(K),retries:true}}function render({model:L,el:dO}){return mount(dO,sourceOf(L),{state:newState(Boolean(L.get("details")))})}function initialize({model:L}){const dm=new WeakMap();
+return takePlaces(document,L.get("place"),C=>{const a=dm.get(C)??newState(C.classList.contains("nbaccel-details"));
+a.only=[...C.classList].find(i=>i.startsWith(OF))?.slice(OF.length)??"";
+dm.set(C,a);
+return cover(C,bd=>mount(bd,sourceOf(L),{state:a}))})}
 export default{initialize,render};

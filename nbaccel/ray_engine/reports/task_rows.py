@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
 
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
-MOST_FAILED = 50  # the newest failures stay, however many tasks end after them
+MOST_FAILED = 50  # the newest failures and long runs stay, however many tasks end after them
+LONG_S = 60.0  # the run of a task that is worth a notice when it ends
 MOST_ASKED = 500  # the most refs that Ray checks for readiness
 MOST_EXPLAINED = 5
 # Explanations of Ray's error types, for tasks without a report of their own.
@@ -54,8 +55,15 @@ def _worth_a_row(known: SnapshotFacts) -> list[Note]:
     begun = [note for note in known.notes.values() if "started_at" in note]
     ended = sorted((note for note in begun if "ended_at" in note), key=lambda note: note["ended_at"])
     most = max(MOST_ENDED, known.more_rows)
-    failed = [note for note in ended[:-most] if note.get("end") == "FAILED"]  # they stay, whatever ends later
-    return [note for note in begun if "ended_at" not in note] + failed[-MOST_FAILED:] + ended[-most:]
+    kept = [
+        note for note in ended[:-most] if note.get("end") == "FAILED" or is_long(note["started_at"], note["ended_at"])
+    ]
+    return [note for note in begun if "ended_at" not in note] + kept[-MOST_FAILED:] + ended[-most:]
+
+
+def is_long(started_at: float | None, ended_at: float | None) -> bool:
+    """Whether a run took so long that somebody may wait for its notice."""
+    return started_at is not None and ended_at is not None and ended_at - started_at >= LONG_S
 
 
 def _mine(note: Note, known: SnapshotFacts) -> bool:
@@ -261,8 +269,8 @@ def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
         (running if row.state == "RUNNING" else ended if row.state in _ENDED else waiting).append(row)
     ended.sort(key=planning.ended_at)
     most = max(MOST_ENDED, more)
-    failed = [row for row in ended[:-most] if row.state == "FAILED"]
-    newest = failed[-MOST_FAILED:] + ended[-most:]
+    kept = [row for row in ended[:-most] if row.state == "FAILED" or is_long(row.started_at, row.finished_at)]
+    newest = kept[-MOST_FAILED:] + ended[-most:]
     return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + newest
 
 
