@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +16,8 @@ from nbaccel.notebook import card_lines, parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
 from nbaccel.views.snapshot import Snapshot
+
+End = Literal["shut down", "left", "died"]  # of a cluster, as this notebook sees it
 
 
 def mimebundle(snapshot: Snapshot) -> dict[str, str]:
@@ -29,14 +32,14 @@ def mimebundle_at(snapshot: Snapshot) -> dict[str, str]:
 
 
 def last_mimebundle(
-    snapshot: Snapshot, *, left: bool = False, past: Sequence[Html] = (), used: str = ""
+    snapshot: Snapshot, how: End = "shut down", *, past: Sequence[Html] = (), used: str = ""
 ) -> dict[str, str]:
-    """The card of a cluster that has ended, or that this notebook has `left`: what it had, and the ends of its tasks.
+    """The card of a cluster that has ended, or that this notebook has left: what it had, and the ends of its tasks.
 
     `past` has what views have asked about the past: it is drawn below; `used` is its line of text.
     """
-    head = _last_lines(snapshot, left)
-    alerts = [each for each in snapshot.alerts if left or each.kind != "infeasible"]  # nothing waits any more
+    head = _last_lines(snapshot, how)
+    alerts = [each for each in snapshot.alerts if how == "left" or each.kind != "infeasible"]  # nothing waits any more
     said = card_lines.alert_words(alerts)
     lines = [*head, used, f"attention: {said}" if said else ""]
     first, *rest = head
@@ -46,11 +49,16 @@ def last_mimebundle(
     return {"text/plain": "\n".join(line for line in lines if line), "text/html": parts.box(shown)}
 
 
-def _last_lines(snapshot: Snapshot, left: bool) -> list[str]:
-    at = wording.moment(snapshot.time)
-    words = f"Left at {at}; the shared cluster runs on" if left else f"Shut down at {at}"
+def _last_lines(snapshot: Snapshot, how: End) -> list[str]:
+    words = {
+        "shut down": "Shut down at {}",
+        "left": "Left at {}; the shared cluster runs on",
+        "died": "Its head has gone; this was known at {}",
+    }[how].format(wording.moment(snapshot.time))
     over = {state: number for state, number in snapshot.counts.items() if state in tables.ENDED}
-    under_way = 0 if left else sum(snapshot.counts.values()) - sum(over.values())  # the tasks of other notebooks go on
+    under_way = (
+        0 if how == "left" else sum(snapshot.counts.values()) - sum(over.values())
+    )  # the tasks of other notebooks go on
     done = tables.task_counts(msgspec.structs.replace(snapshot, counts=over))
     first = wording.sentence([words, done, f"{under_way} ended with it" if under_way else ""])
     return [line for line in (first, _had(snapshot)) if line]

@@ -170,6 +170,7 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     jobs: list[DrawnJob] = []  # other notebooks whose tasks, actors and holders are shown
     found: list[str] = []
     ended: bool = False
+    died: bool = False  # it ended by itself or was killed; nobody shut it down from here
 
 
 class DrawnRows:

@@ -90,7 +90,7 @@ class Publisher:
             else:
                 engine.watch(partial(self._came, engine), metrics=True, rows=rows)
 
-    def end(self, engine: Watched, last: Snapshot | None) -> None:
+    def end(self, engine: Watched, last: Snapshot | None, *, died: bool = False) -> None:
         """Send the engine's last snapshot (`last`, or the newest one), even if no view is visible."""
         with self._sending:
             if self._engine is not engine:
@@ -98,13 +98,13 @@ class Publisher:
             self._engine = self._asked = None
             snapshot = drawn.of_snapshot(last, self._rows) if last is not None else self._newest
             if snapshot is not None:
-                snapshot.ended = True
+                snapshot.ended, snapshot.died = True, died
                 self._publish(snapshot)
 
     def _came(self, engine: Watched, snapshot: Snapshot | None) -> None:
         """Handle a new snapshot or the end; called in the engine's thread."""
         if snapshot is None:
-            self.end(engine, None)
+            self.end(engine, None, died=True)
             self._ended()
             return
         self._keep(snapshot)

@@ -116,21 +116,22 @@ class Cockpit(anywidget.AnyWidget):
             last: Snapshot | None = engine.snapshot()
         except (RayError, OSError, RuntimeError):  # the head has gone
             last = None
-        self._publisher.end(engine, last)
+        self._publisher.end(engine, last, died=last is None)
         if last is not None:
             self._past.renew(engine)
-        self._draw_last(last or views.last_seen())
+        self._draw_last(last or views.last_seen(), died=last is None)
 
     def _lost(self) -> None:
         """Keep the last known snapshot, because the engine has ended and cannot be asked."""
         if self._engine is not None:
-            self._draw_last(views.last_seen())
+            self._draw_last(views.last_seen(), died=True)
 
-    def _draw_last(self, last: Snapshot | None) -> None:
+    def _draw_last(self, last: Snapshot | None, *, died: bool) -> None:
         self._engine, last = None, last or self._static
         if self._displays is not None and last is not None:
             past, used = self._past.sections(last), self._past.line()
-            self._displays.draw_last(card.last_mimebundle(last, left=last.runtime.shared, past=past, used=used))
+            how: card.End = "died" if died else "left" if last.runtime.shared else "shut down"
+            self._displays.draw_last(card.last_mimebundle(last, how, past=past, used=used))
 
     def kernel_ends(self) -> None:
         if self._engine is not None:

@@ -102,6 +102,13 @@ test("of a cluster that has ended nothing runs, waits or is held", () => {
   assert.equal(shown.tabs.find((tab) => tab.id === "actors")?.badge, 0);
 });
 
+test("a head that was killed was neither shut down nor left", () => {
+  const shown = scene({ runtime: { ...busy().runtime, shared: true }, ended: true, died: true });
+  assert.equal(shown.ended, "its head has gone");
+  assert.match(shown.endedAt, /^This was known at/);
+  assert.equal(summary(shown), "1 failed · 40 finished · 5 ended with it");
+});
+
 test("of a shared cluster that was left, what others run is not known", () => {
   const runtime = { ...busy().runtime, shared: true };
   const shown = scene({ runtime, ended: true });

@@ -170,11 +170,18 @@ def test_after_the_end_nothing_waits_and_what_ran_it_is_a_title(busy_snapshot: S
     busy_snapshot.counts["FAILED"] = 2
     last = card.last_mimebundle(busy_snapshot)
     assert not any("It waits" in form for form in last.values())
-    assert "It waits" in card.last_mimebundle(busy_snapshot, left=True)["text/html"]
+    assert "It waits" in card.last_mimebundle(busy_snapshot, "left")["text/html"]
     said = last["text/plain"].splitlines()[0]
     assert said.startswith("Shut down at 20") and said.endswith(" · 2 failed · 40 finished · 3 ended with it")
     assert Reading(last["text/html"]).words.startswith("Shut down at 20")
     assert "head pid" not in Reading(last["text/html"]).words and 'title="nbaccel 0.1.0' in last["text/html"]
+
+
+def test_a_head_that_was_killed_was_not_shut_down(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.runtime.shared = True
+    for form in card.last_mimebundle(busy_snapshot, "died").values():
+        assert "Its head has gone; this was known at 20" in form and "ended with it" in form
+        assert "Shut down" not in form and "Left" not in form
 
 
 def test_after_the_end_equal_models_are_said_once(busy_snapshot: Snapshot) -> None:
@@ -184,7 +191,7 @@ def test_after_the_end_equal_models_are_said_once(busy_snapshot: Snapshot) -> No
 
 
 def test_of_a_shared_cluster_that_was_left_the_others_tasks_are_not_counted(busy_snapshot: Snapshot) -> None:
-    text = card.last_mimebundle(busy_snapshot, left=True)["text/plain"]
+    text = card.last_mimebundle(busy_snapshot, "left")["text/plain"]
     assert "Left at 20" in text and "the shared cluster runs on" in text
     assert "40 finished" in text and "ended with it" not in text
 

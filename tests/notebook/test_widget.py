@@ -165,7 +165,7 @@ def test_a_cluster_whose_head_died_is_drawn_as_it_was_known(cockpit: Cockpit, en
     cockpit._ipython_display_()
     assert engine.callback is not None
     engine.callback(None)
-    assert "Shut down at" in displays.outputs[0]["text/plain"]
+    assert "Its head has gone; this was known at" in displays.outputs[0]["text/plain"]
 
 
 def test_what_a_page_asks_to_end_is_queued_and_taken(cockpit: Cockpit, engine: Engine) -> None:

@@ -7,7 +7,7 @@ import { ENDED } from "./words.js";
 /** The last snapshot without what ended with the cluster. Of a shared one that goes on without us, what others run is
  * not known. @param {Snapshot} snapshot @returns {Snapshot} */
 export function afterEnd(snapshot) {
-  const { shared } = snapshot.runtime;
+  const shared = snapshot.runtime.shared && !snapshot.died;
   const is = (/** @type {string} */ state) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
   const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), reason: ENDED.has(row.state) ? row.reason : null }));
   /** @type {Record<string, number>} */

@@ -22,7 +22,7 @@ const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_sto
 
 /** @param {Snapshot} given @param {Asked} asked @param {number} now seconds by the kernel's clock */
 export function sceneOf(given, asked, now) {
-  const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.runtime.shared ? "left" : "shut down";
+  const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.died ? "its head has gone" : given.runtime.shared ? "left" : "shut down";
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const tab = asked.tab;
@@ -31,7 +31,7 @@ export function sceneOf(given, asked, now) {
   return {
     title: titleOf(snapshot),
     ended,
-    endedAt: ended && `${given.lost ? "This was known" : given.runtime.shared ? "Left" : "Shut down"} at ${clock(given.time ?? now, now)}.`,
+    endedAt: ended && `${given.lost || given.died ? "This was known" : given.runtime.shared ? "Left" : "Shut down"} at ${clock(given.time ?? now, now)}.`,
     counts,
     busy: ended ? [] : busyOf(snapshot),
     resources: ended ? resourcesOf(snapshot, true) : besideOf(snapshot),

@@ -132,6 +132,7 @@
  * @property {DrawRuns | null} [runs] what draws the training runs, once there is one
  * @property {PastViews | null} [past] what draws the past, once a view of it has been opened
  * @property {boolean} [ended] the cluster has shut down; this is the last that was known of it
+ * @property {boolean} [died] it ended by itself or was killed
  * @property {boolean} [lost] it ended with the kernel
  *
  * The training runs as the second module draws them at a moment: all of them, or those under way in a line each.

@@ -16,8 +16,8 @@ return`${b8} B`}function age(aG){const aN=Math.max(0,Math.floor(aG));
 if(aN<60)return`${aN} s`;
 const[co,ce,aC,d0]=aN<3600?["min",60,aN%60,"s"]:["h",3600,Math.floor((aN%3600)/60),"min"];
 return`${Math.floor(aN/Number(ce))} ${co}${aC?` ${String(aC).padStart(2,"0")} ${d0}`:""}`}function duration(aG){return aG<9.95?`${Math.max(0,aG).toFixed(1)} s`:age(aG)}function clock(b$,k){const v=new Date(b$*1000),b0=m=>String(m).padStart(2,"0"),[dK,cZ]=[`${b0(v.getMonth()+1)}-${b0(v.getDate())}`,`${b0(v.getHours())}:${b0(v.getMinutes())}`];
-return v.toDateString()===new Date(k*1000).toDateString()?`${cZ}:${b0(v.getSeconds())}`:`${dK} ${cZ}`}function plain(u){return(u??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,dH=>`\\u${dH.charCodeAt(0).toString(16).padStart(4,"0")}`)}function hostWords(i){return/^[\d.:]+$/.test(i)?i:i.split(".")[0]}function count(m,cB){return m===1||cB.endsWith("s")?`${m} ${cB}`:`${m} ${cB}s`}function demandWords(dL){const an=Object.entries(dL??{}).filter(([,bU])=>bU);
-return an.map(([i,bU])=>`${amount(bU)} ${plain(i)}`).join(", ")||"nothing"}function deviceWords(aY){return Object.entries(aY??{}).filter(([,bf])=>bf.length).map(([i,bf])=>`${plain(i)} ${bf.map(plain).join(", ")}`).join("; ")}function shortId(I){const d7=I.length===48&&I.startsWith("000000",24);
+return v.toDateString()===new Date(k*1000).toDateString()?`${cZ}:${b0(v.getSeconds())}`:`${dK} ${cZ}`}function plain(u){return(u??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,dH=>`\\u${dH.charCodeAt(0).toString(16).padStart(4,"0")}`)}function hostWords(i){return/^[\d.:]+$/.test(i)?i:i.split(".")[0]}function count(m,cB){return m===1||cB.endsWith("s")?`${m} ${cB}`:`${m} ${cB}s`}function demandWords(dL){const ao=Object.entries(dL??{}).filter(([,bU])=>bU);
+return ao.map(([i,bU])=>`${amount(bU)} ${plain(i)}`).join(", ")||"nothing"}function deviceWords(aY){return Object.entries(aY??{}).filter(([,bf])=>bf.length).map(([i,bf])=>`${plain(i)} ${bf.map(plain).join(", ")}`).join("; ")}function shortId(I){const d7=I.length===48&&I.startsWith("000000",24);
 if(d7)return`${I.slice(0,4)}-${parseInt(I.slice(30,40),16)}`;
 return I.startsWith("f".repeat(16))?I.slice(16,28):I.slice(0,12)}function taskName(i){return plain(i).replace(/\.__init__$/," (starting)")}function stateWord(a){if(RUNNING.has(a))return"running";
 if(a.startsWith("PENDING"))return"waiting";
@@ -57,33 +57,33 @@ return[age(aG),`${Math.round((100*au)/J)} %`,az].filter(Boolean).join(" · ")}fu
 return{id:b.actor_id,name:plain(b.class_name)+(b.name?` “${plain(b.name)}”`:""),sign:stateSign(a),state:a,devices:deviceWords(b.device_ids),pid:b.pid?String(b.pid):"",cell:cellWords(c,b),owner:ownerOf(c,b),age:b.since==null?"":age(k-b.since),colour:colourOf(c,b.class_name,b.actor_id),calls:b.pending_calls?String(b.pending_calls):"",why:[b.restarts?`restarted ${b.restarts} ×`:"",plain(b.why)].filter(Boolean).join(" · "),alive:b.state!=="DEAD"}}
 const MOST_OF_ONE=8,ORDER=["running","failed","waiting","cancelled","finished"],PAGE=200,OVERSCAN=12,KEYS={task:e=>`${e.name}\n${e.short}`,state:e=>rankOf(e.state),devices:e=>e.devices||"~",started:e=>e.keys.started,took:e=>e.keys.took};
 function rankOf(a){const v=ORDER.indexOf(a);
-return v<0?ORDER.length:v}function ordered(ap,bi,ac){const F=KEYS[bi.column],dw=(S,O)=>rankOf(S.state)-rankOf(O.state)||O.keys.submitted-S.keys.submitted,dJ=(S,O)=>{if(!F)return dw(S,O);
+return v<0?ORDER.length:v}function ordered(aq,bi,ac){const F=KEYS[bi.column],dw=(S,O)=>rankOf(S.state)-rankOf(O.state)||O.keys.submitted-S.keys.submitted,dJ=(S,O)=>{if(!F)return dw(S,O);
 const[dg,di]=[F(S),F(O)],b2=dg<di?-1:dg>di?1:0;
 return(bi.down?-b2:b2)||dw(S,O)};
-const b_=[...ap].sort(dJ);
+const b_=[...aq].sort(dJ);
 if(!ac)return b_;
 const G=new Map(ac.map((I,A)=>[I,A]));
-return b_.sort((S,O)=>(G.get(S.id)??ac.length)-(G.get(O.id)??ac.length))}function grouped(ap,aK,c4=[],bg=null){const bK=new Map();
-for(const e of ap){if(!bK.has(e.subject))bK.set(e.subject,[]);
+return b_.sort((S,O)=>(G.get(S.id)??ac.length)-(G.get(O.id)??ac.length))}function grouped(aq,aK,c4=[],bg=null){const bK=new Map();
+for(const e of aq){if(!bK.has(e.subject))bK.set(e.subject,[]);
 bK.get(e.subject)?.push(e)}
 const aJ=new Map(c4.map(t=>[t.subject,t])),ab=(D,$)=>groupRows(D,$,aK.has(D),aJ.get(D),bg),n=[];
-for(const e of ap){const $=bK.get(e.subject)??[];
+for(const e of aq){const $=bK.get(e.subject)??[];
 if($.length<=MOST_OF_ONE&&!aJ.has(e.subject))n.push({task:e,inGroup:false});
 else if($[0]===e)n.push(...ab(e.subject,$))}
 for(const{subject:D}of c4)if(!bK.has(D))n.push(...ab(D,[]));
-return n}function groupRows(D,ap,aK,aJ,bg){const bq=STATES.map(a=>aJ?aJ.counts[a]??0:ap.filter(e=>e.state===a).length),[cJ,waiting,cu,,au]=bq,J=aJ?.total??ap.length,x=J>ap.length&&bg?.get(D),{skip:aH,shown:X,all:p}=x||{skip:0,shown:ap,all:bg&&aJ?J:ap.length};
-const ab={subject:D,open:aK,total:J,counted:Boolean(aJ),colour:aJ?.colour??ap[0].colour,done:au,failed:cu,live:cJ+waiting>0,others:STATES.slice(0,4).map((a,v)=>bq[v]>0&&`${bq[v]} ${a}`).filter(t=>t!==false),listed:aK&&p<J?p:J};
+return n}function groupRows(D,aq,aK,aJ,bg){const bq=STATES.map(a=>aJ?aJ.counts[a]??0:aq.filter(e=>e.state===a).length),[cJ,waiting,cu,,au]=bq,J=aJ?.total??aq.length,x=J>aq.length&&bg?.get(D),{skip:aH,shown:X,all:p}=x||{skip:0,shown:aq,all:bg&&aJ?J:aq.length};
+const ab={subject:D,open:aK,total:J,counted:Boolean(aJ),colour:aJ?.colour??aq[0].colour,done:au,failed:cu,live:cJ+waiting>0,others:STATES.slice(0,4).map((a,v)=>bq[v]>0&&`${bq[v]} ${a}`).filter(t=>t!==false),listed:aK&&p<J?p:J};
 const ca=(from,m)=>(m>0?[{gap:m,subject:D,from}]:[]);
 return[{group:ab},...(aK?[...ca(0,Math.min(aH,p)),...X.map(e=>({task:e,inGroup:true})),...ca(aH+X.length,p-aH-X.length)]:[])]}function alike(waiting){const bN=new Map();
 for(const e of waiting){const F=`${e.name}\n${e.why}\n${e.asks}`,ab=bN.get(F)??{task:e,number:0,ids:[]};
 ab.number+=1;
 ab.ids.push(e.id);
 bN.set(F,ab)}
-return[...bN.values()].sort((S,O)=>O.number-S.number)}function tasksInSight(n,{top:aI,height:am,row:b,reason:a$}){let p=0;
-const aW=n.map(t=>(p+="gap"in t?t.gap*b:"task"in t&&t.task.why?b+a$:b)),v=dB=>(p>dB?aW.findIndex(ah=>ah>dB):n.length),aV=v(Math.min(aI,p-am)),ai=Math.max(0,aV-OVERSCAN),_=Math.min(n.length,v(aI+am)+2*OVERSCAN-(aV-ai));
-return{first:ai,last:_,above:aW[ai-1]??0,below:p-(aW[_-1]??0),asks:asksOf(n,aW,aV,v(aI+am),aI,b)}}function asksOf(n,aW,aV,ah,aI,am){const b5=new Map();
+return[...bN.values()].sort((S,O)=>O.number-S.number)}function tasksInSight(n,{top:aI,height:an,row:b,reason:a$}){let p=0;
+const aW=n.map(t=>(p+="gap"in t?t.gap*b:"task"in t&&t.task.why?b+a$:b)),v=dB=>(p>dB?aW.findIndex(ah=>ah>dB):n.length),aV=v(Math.min(aI,p-an)),ai=Math.max(0,aV-OVERSCAN),_=Math.min(n.length,v(aI+an)+2*OVERSCAN-(aV-ai));
+return{first:ai,last:_,above:aW[ai-1]??0,below:p-(aW[_-1]??0),asks:asksOf(n,aW,aV,v(aI+an),aI,b)}}function asksOf(n,aW,aV,ah,aI,an){const b5=new Map();
 n.slice(aV,ah+1).forEach((b,A)=>{if(!("gap"in b))return;
-const eC=Math.max(0,(aI-(aW[aV+A-1]??0))/am);
+const eC=Math.max(0,(aI-(aW[aV+A-1]??0))/an);
 b5.set(b.subject,Math.max(0,b.from+Math.floor(eC)-PAGE/4))});
 return b5}function inSight(m,aU){const bX=Math.ceil(aU.height/aU.row)+2*OVERSCAN,ai=Math.max(0,Math.min(Math.floor(aU.top/aU.row)-OVERSCAN,m-bX));
 return{first:ai,last:Math.min(m,ai+bX)}}
@@ -167,8 +167,8 @@ const G=a.tiles;
 a.tiles=k;
 return G?.columns!==k.columns||Math.abs(G.top-k.top)>k.row||Math.abs(G.height-k.height)>k.row||Math.abs(G.row-k.row)>0.1}function note(H,a){const i=H.dataset.sight??"",G=a.sights.get(i),n=H.querySelectorAll("tbody tr:not(.gap)");
 if(!n.length)return false;
-const am=(n[n.length-1].getBoundingClientRect().bottom-n[0].getBoundingClientRect().top)/n.length,$=G&&(am<8||Math.abs(am-G.row)<4);
-a.sights.set(i,{top:H.scrollTop,height:Math.max(H.clientHeight,100),row:$?G.row:am});
+const an=(n[n.length-1].getBoundingClientRect().bottom-n[0].getBoundingClientRect().top)/n.length,$=G&&(an<8||Math.abs(an-G.row)<4);
+a.sights.set(i,{top:H.scrollTop,height:Math.max(H.clientHeight,100),row:$?G.row:an});
 return!$||Math.abs(G.top-H.scrollTop)>1}
 const TASKS='.scroll[aria-label="Tasks"]';
 function watchSight(j,a,aF){const aU=q=>{const H=(q.target);
@@ -314,10 +314,10 @@ cf.click();
 setTimeout(()=>URL.revokeObjectURL(cf.href),1000)}function kernelClock(dx=()=>Date.now()/1000){let cq=0;
 return{heard(b$){cq=Math.max(cq,b$-dx())},now:()=>dx()+cq}}
 const SVG="http://www.w3.org/2000/svg",DRAWN=Symbol("drawn"),UNIT=/(\d) (?=(?:s|min|h|%|°C|W|B|[KMGT]iB|[CGT]PUs?)(?!\w))/g;
-function h(eq,bF={},...a3){const at=[];
-for(const r of a3){if(!Array.isArray(r))r||r===""?at.push(r):null;
-else for(const t of r)if(t||t==="")at.push(t)}
-return{tag:eq,key:bF.key??"",props:bF,children:at}}function draw(af,a3){if(!fits(af,a3))return arrange(af,a3);
+function h(eq,bF={},...a3){const aj=[];
+for(const r of a3){if(!Array.isArray(r))r||r===""?aj.push(r):null;
+else for(const t of r)if(t||t==="")aj.push(t)}
+return{tag:eq,key:bF.key??"",props:bF,children:aj}}function draw(af,a3){if(!fits(af,a3))return arrange(af,a3);
 let f=af.firstChild;
 for(const r of a3){if(f)update(f,r,af);
 f=f?.nextSibling??null}}function fits(af,a3){let f=af.firstChild;
@@ -342,14 +342,14 @@ return W}function update(f,r,af){if(typeof r==="string"){if((f)[DRAWN]?.text===r
 (f)[DRAWN]={text:r};
 f.nodeValue=unbroken(r,af);
 return}
-const W=(f),aq=(W)[DRAWN];
-if(aq.shape===r)return;
-const G=aq.props;
+const W=(f),ar=(W)[DRAWN];
+if(ar.shape===r)return;
+const G=ar.props;
 for(const i in G)if(!(i in r.props))set(W,i,null);
 for(const i in r.props)if(G[i]!==r.props[i])set(W,i,r.props[i]);
 if("value"in r.props&&(W).value!==r.props.value)set(W,"value",r.props.value);
-aq.props=r.props;
-aq.shape=r;
+ar.props=r.props;
+ar.shape=r;
 if(r.children.length||W.firstChild)draw(W,r.children)}function unbroken(u,af){return u.endsWith("\n")||["pre","code"].includes((af)[DRAWN]?.tag)?u:u.replace(UNIT,"$1\u00a0")}function set(W,i,N){if(i==="key")return;
 if(i==="value")(W).value=N??"";
 else if(N==null||N===false)W.removeAttribute(i);
@@ -368,17 +368,17 @@ return h("span",{class:"ask nowrap"},button("Keep",{...a1,"data-act":"keep","ari
 return h("td",{class:`nowrap state ${aa}`},h("span",{class:`sign${ck}`,"aria-hidden":"true"},cL),` ${aa}`)}function whereCell(M,a){const aL=M.startsWith("[")?"":M.replace(/ \[\d+\].*/,""),X=aL.length>24?[h("span",{class:"cut",title:aL},aL),M.slice(aL.length)]:[M];
 return cell(M&&a.goes(M)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":M,title:"Show the cell"},X):X,"nowrap where")}function cell(bm,B){return h("td",B?{class:B}:{},bm)}
 const MOST_CHARACTERS=200_000,MOST_LINES=2_000;
-function withLog(G,z){const ao=[{text:z.out.text,err:false},{text:z.err.text,err:true}].filter(ea=>ea.text),ca=G&&(z.out.left_out||z.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
-let bh=[...(G?.pieces??[]),...ca,...ao],size=bh.reduce((Y,{text:u})=>Y+u.length,0);
+function withLog(G,z){const ap=[{text:z.out.text,err:false},{text:z.err.text,err:true}].filter(ea=>ea.text),ca=G&&(z.out.left_out||z.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
+let bh=[...(G?.pieces??[]),...ca,...ap],size=bh.reduce((Y,{text:u})=>Y+u.length,0);
 while(size>MOST_CHARACTERS&&bh.length>1){size-=bh[0].text.length;
 bh=bh.slice(1)}
-return{pieces:bh,out:z.out.to,err:z.err.to,over:z.over,pid:z.pid?String(z.pid):"",done:z.over&&Boolean(G?.over)&&!ao.length,failure:z.failure,yours:z.yours??"",note:z.note,left:G?.left||Boolean(z.out.left_out||z.err.left_out)}}function logLines(bh){const aj=[],aK={false:null,true:null};
-for(const{text:u,err:ba}of bh){const an=u.split("\n");
-an.forEach((ae,A)=>{const bc=aK[String(ba)]??{text:"",err:ba};
-if(aK[String(ba)]===null&&(ae||A<an.length-1))aj.push(bc);
+return{pieces:bh,out:z.out.to,err:z.err.to,over:z.over,pid:z.pid?String(z.pid):"",done:z.over&&Boolean(G?.over)&&!ap.length,failure:z.failure,yours:z.yours??"",note:z.note,left:G?.left||Boolean(z.out.left_out||z.err.left_out)}}function logLines(bh){const ak=[],aK={false:null,true:null};
+for(const{text:u,err:ba}of bh){const ao=u.split("\n");
+ao.forEach((ae,A)=>{const bc=aK[String(ba)]??{text:"",err:ba};
+if(aK[String(ba)]===null&&(ae||A<ao.length-1))ak.push(bc);
 bc.text+=ae;
-aK[String(ba)]=A<an.length-1?null:aj.includes(bc)?bc:null})}
-return aj.map(({text:u,err:ba})=>({text:plain(u.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:ba}))}function logRow(a,R){const aP=a.log;
+aK[String(ba)]=A<ao.length-1?null:ak.includes(bc)?bc:null})}
+return ak.map(({text:u,err:ba})=>({text:plain(u.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:ba}))}function logRow(a,R){const aP=a.log;
 if(!aP)return null;
 const o=(a.past.task_log?.data??null);
 return h("tr",{key:`log/${aP.id}`,class:"logrow"},h("td",{colspan:R},h("section",{class:"log","aria-label":`Log of ${aP.name}`},logHead(aP,o),...failureOf(o),printed(aP,o))))}function logHead(aP,o){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${aP.name}`),o?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${o.pid}`),o&&!o.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:aP.search,"aria-label":`Search the log of ${aP.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}function failureOf(o){if(!o?.failure)return[];
@@ -390,13 +390,13 @@ return h("div",{key:"printed"},de.length>0&&h("p",{class:"quiet",role:"status"},
 if(H)H.scrollTop=H.scrollHeight}function laneName(g){return`${(g.node_id??"").slice(0,12)}/${g.resource}/${g.id}`}
 const KEPT_S=120,LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",MOST_DEVICES=128;
 function hasLines(c){const ag=c.devices??[];
-return ag.length<=MOST_DEVICES&&ag.some(b=>b.metrics)}function withReadings(G,z){const $=G?.origin===z.origin&&G?.step===z.step_s?G:null,ah=z.first+z.steps,ai=Math.max(ah-Math.round(KEPT_S/z.step_s),$?$.first:z.first),aj=new Map();
+return ag.length<=MOST_DEVICES&&ag.some(b=>b.metrics)}function withReadings(G,z){const $=G?.origin===z.origin&&G?.step===z.step_s?G:null,ah=z.first+z.steps,ai=Math.max(ah-Math.round(KEPT_S/z.step_s),$?$.first:z.first),ak=new Map();
 z.devices.forEach((dP,A)=>{const i=z.prefix+dP,o=$?.lines.get(i),bc=(ae,cK=1)=>Array.from({length:ah-ai},(eE,v)=>{const cM=ai+v-z.first,bB=cM<0?o?.[ae][ai+v-($?.first??0)]:null;
 if(cM<0)return bB==null?null:bB*cK;
 const a4=LETTERS.indexOf(z[ae][A*z.steps+cM]);
 return a4<0?null:a4/(LETTERS.length-1)}),p={utilisation:bc("utilisation"),memory:bc("memory"),power:bc("power",$?$.watts/z.power_watts:1)};
-aj.set(i,p).set(i.slice(i.indexOf("/")),p)});
-return{since:z.seq,origin:z.origin,step:z.step_s,first:ai,watts:z.power_watts,lines:aj}}function linesOf(ef,b){return ef?.lines.get(laneName(b))??null}function rowsQuestion(a,c){const c0=I=>a.past[`rows/${I}`]?.due??0,[bV]=(c.runs?.open(a)??[]).sort((S,O)=>c0(S)-c0(O));
+ak.set(i,p).set(i.slice(i.indexOf("/")),p)});
+return{since:z.seq,origin:z.origin,step:z.step_s,first:ai,watts:z.power_watts,lines:ak}}function linesOf(ef,b){return ef?.lines.get(laneName(b))??null}function rowsQuestion(a,c){const c0=I=>a.past[`rows/${I}`]?.due??0,[bV]=(c.runs?.open(a)??[]).sort((S,O)=>c0(S)-c0(O));
 return bV?{ask:"rows",key:`rows/${bV}`,record:bV}:null}function placeOf({ask:by,key:F}){return by==="rows"?F:by}function withRows(G,z){const n=new Map(G?.rows);
 for(const[F,b]of Object.entries(z.rows))n.set(F,b);
 return{since:z.seq,total:z.total,rows:n}}
@@ -445,28 +445,28 @@ const ah=()=>{bQ=false;
 clearTimeout(aO)};
 return{look:aQ,heard:bA,end:ah}}
 const GROUPS=8;
-function heldWords({heldBy,devicesFree:c_,devicesTaken:bL,ended:ar}){if(ar)return[];
+function heldWords({heldBy,devicesFree:c_,devicesTaken:bL,ended:at}){if(at)return[];
 const bf=heldBy.slice(0,GROUPS).map(({name:i,number:m,colour:aE},v)=>[v>0&&", ",h("span",{key:i},h("span",{class:`swatch c${aE}`,"aria-hidden":"true"}),` ${i}${m>1?` × ${m}`:""}`)]).flat(),aR=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`,aS=[c_&&`${c_} free`,bL&&`${bL} taken by others`].filter(Boolean).map(M=>` · ${M}`).join("");
 return[bf.length?"Held by ":"Nobody holds one",...bf,aR,aS]}function takenBar({state:a}){return a==="taken"&&h("span",{class:"part taken"})}function shareBar({heldBy,deviceTotal:ay,devicesTaken:bL}){const ae=(B,bs)=>h("span",{key:B,class:`part ${B}`,style:`width:${Math.round(1000*bs/ay)/10}%`});
 return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:aE,share:bs})=>ae(`c${aE}`,bs)),bL>0&&ae("taken",bL))}
 const MOST_CHIPS=8,NAMED_IN_FULL=4;
-function drawCard(d,a){return[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(d)),h("div",{key:"most",class:"one-line most"},mostUrgent(d,a))]}function strip(d){const{deviceTotal:ay,devices:ag,ended:ar}=d;
+function drawCard(d,a){return[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(d)),h("div",{key:"most",class:"one-line most"},mostUrgent(d,a))]}function strip(d){const{deviceTotal:ay,devices:ag,ended:at}=d;
 if(!ay)return h("span",{class:"has quiet",title:[...d.found,"nbaccel.init(num_gpus=2)"].join(" ")},["No accelerator.",...d.found,"This counts two logical ones: "].join(" "),h("code",{},"nbaccel.init(num_gpus=2)"));
-if(ar)return h("span",{class:"has quiet"},`It had ${ay} × ${d.sameModel||ay===1?ag[0].model:"devices"}.`);
+if(at)return h("span",{class:"has quiet"},`It had ${ay} × ${d.sameModel||ay===1?ag[0].model:"devices"}.`);
 if(ay>MOST_CHIPS)return[shareBar(d),h("span",{class:"has",title:d.heldBy.map(({name:i,number:m})=>`${i} × ${m}`).join(", ")},heldWords(d))];
 return ag.map(g=>deviceChip(g,ay))}function deviceChip(g,J){const{label:P,holders:ad,state:a,reason:a$}=g;
-const ao=ad.map(({name:i,part:ae,cell,owner:aL,age})=>[i,...[ae,[cell&&`cell ${cell}`,aL].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · ")),ac=ad.map((l,v)=>[v>0&&", ",h("span",{key:l.key,class:"name"},l.name),h("span",{class:"quiet"},ao[v].slice(l.name.length))]).flat();
-return h("span",{key:g.key,class:J>NAMED_IN_FULL?"device many":"device","data-device":P,title:[P,...(ad.length?ao:[a$||a])].join(", ")},h("span",{class:"label"},J>NAMED_IN_FULL?P.replace(/^\S+ /,""):P),h("span",{class:"bar","aria-hidden":"true"},ad.map(l=>h("span",{class:`part c${l.colour}`,style:`width:${100*l.fraction}%`})),!ad.length&&takenBar(g)),h("span",{class:"has"},ad.length?ac:h("span",{class:"quiet"},a$?`${a}: ${a$}`:a)))}function mostUrgent(d,a){const{alerts:aw,nodes:d5,ended:ar}=d;
+const ap=ad.map(({name:i,part:ae,cell,owner:aL,age})=>[i,...[ae,[cell&&`cell ${cell}`,aL].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · ")),ac=ad.map((l,v)=>[v>0&&", ",h("span",{key:l.key,class:"name"},l.name),h("span",{class:"quiet"},ap[v].slice(l.name.length))]).flat();
+return h("span",{key:g.key,class:J>NAMED_IN_FULL?"device many":"device","data-device":P,title:[P,...(ad.length?ap:[a$||a])].join(", ")},h("span",{class:"label"},J>NAMED_IN_FULL?P.replace(/^\S+ /,""):P),h("span",{class:"bar","aria-hidden":"true"},ad.map(l=>h("span",{class:`part c${l.colour}`,style:`width:${100*l.fraction}%`})),!ad.length&&takenBar(g)),h("span",{class:"has"},ad.length?ac:h("span",{class:"quiet"},a$?`${a}: ${a$}`:a)))}function mostUrgent(d,a){const{alerts:aw,nodes:d5,ended:at}=d;
 const T=aw.find(({kind:B})=>B==="failed")??aw[0];
 if(T){const aR=aw.length>1&&button(`and ${aw.length-1} more`,{"data-act":"tab","data-tab":"alerts"});
 return[h("span",{class:"has alert",title:T.message},h("strong",{},"⚠ Attention:"),` ${T.message}`),aR]}
-const[ab]=ar?[]:alike(d.waiting);
+const[ab]=at?[]:alike(d.waiting);
 if(ab)return waits(ab,d.counts.waiting-ab.number);
 const dr=d.runs?.brief(a)??[];
 if(dr.length)return dr.slice(0,2);
 const be=d5.find(({moves:d3})=>d3);
 if(be)return h("span",{class:"has",title:be.why},h("span",{class:"sign","aria-hidden":"true"},`${be.sign} `),nameOf(be.name),` ${be.state} `,h("span",{class:"quiet"},be.why));
-if(ar)return h("span",{class:"quiet"},d.endedAt);
+if(at)return h("span",{class:"quiet"},d.endedAt);
 if(d.taskTotal)return h("span",{class:"quiet"},"Nothing waits, and nothing needs attention.");
 return h("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call makes one: ",h("code",{},"f.remote()"))}function waits({task:e,number:m},aS){const a8=e.why||e.asks;
 return[h("span",{class:"has",title:a8},h("span",{class:"sign","aria-hidden":"true"},"◌ "),m>1&&`× ${m} `,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},a8)),aS>0&&button(`and ${aS} more`,{"data-act":"tab","data-tab":"waiting"})]}
@@ -476,33 +476,33 @@ let cF="",a2=-1;
 cm.forEach((cl,v)=>{if(cl!=null)cF+=(cm[v-1]==null?"M":"L")+cl;
 if(cl!=null&&cm[v-1]==null)a2=v;
 if(cl!=null&&cm[v+1]==null&&dR)cF+=`L${v} ${HEIGHT}L${a2} ${HEIGHT}Z`});
-return cF}function spark(aj,bF={}){const ep=Math.max(2,...aj.map(({levels:aA})=>aA.length));
-return h("svg",{class:"spark",viewBox:`0 0 ${ep-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bF},aj.map(({levels:aA,kind:B})=>[B==="area"&&h("path",{key:"under",class:"under",d:shapeOf(aA,true)}),h("path",{key:B,class:B,d:shapeOf(aA)})]).flat())}function between(aA){const o=(aA??[]).filter(a4=>a4!=null),a5=a4=>`${Math.round(100*a4)} %`;
+return cF}function spark(ak,bF={}){const ep=Math.max(2,...ak.map(({levels:aA})=>aA.length));
+return h("svg",{class:"spark",viewBox:`0 0 ${ep-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bF},ak.map(({levels:aA,kind:B})=>[B==="area"&&h("path",{key:"under",class:"under",d:shapeOf(aA,true)}),h("path",{key:B,class:B,d:shapeOf(aA)})]).flat())}function between(aA){const o=(aA??[]).filter(a4=>a4!=null),a5=a4=>`${Math.round(100*a4)} %`;
 return o.length>1?`between ${a5(Math.min(...o))} and ${a5(Math.max(...o))} in the last two minutes`:""}
 const GAP_PX=4;
 function drawTiles(d,a){const{devices:ag,devicesBefore:cs,deviceTotal:ay}=d;
 const inSight=ag.length<ay?a.tiles??{row:40,columns:20}:null;
-const aj=m=>Math.ceil(m/(inSight?.columns??1))*(inSight?.row??0),c8=ag.some(g=>g.lines),list=h("ul",{class:c8?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",aj(cs)),ag.map((g,A)=>knownTile(g,inSight?cs+A+1:0,ay,a)),emptyLines("below",aj(ay)-aj(cs+ag.length)));
-return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${ay} devices`},list):list,h("p",{class:"quiet small",key:"holders"},heldWords(d),c8&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(ag.find(g=>g.key===a.hover.bar),a))}function emptyLines(b3,am){return am>GAP_PX&&h("li",{key:b3,class:"gap","aria-hidden":"true",style:`height:${am-GAP_PX}px`})}function cardOf(g,a){if(!g)return null;
+const ak=m=>Math.ceil(m/(inSight?.columns??1))*(inSight?.row??0),c8=ag.some(g=>g.lines),list=h("ul",{class:c8?"tiles lined":"tiles","aria-label":"Devices"},emptyLines("above",ak(cs)),ag.map((g,A)=>knownTile(g,inSight?cs+A+1:0,ay,a)),emptyLines("below",ak(ay)-ak(cs+ag.length)));
+return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${ay} devices`},list):list,h("p",{class:"quiet small",key:"holders"},heldWords(d),c8&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(ag.find(g=>g.key===a.hover.bar),a))}function emptyLines(b3,an){return an>GAP_PX&&h("li",{key:b3,class:"gap","aria-hidden":"true",style:`height:${an-GAP_PX}px`})}function cardOf(g,a){if(!g)return null;
 const{node:f,label:P,model:L,holders:ad,utilisation,memory,facts,reason:a$}=g;
 const ac=ad.map(l=>h("div",{key:l.key},h("span",{class:`swatch c${l.colour}`}),h("strong",{},l.name)," ",[l.part,l.cell&&`cell ${l.cell}`,l.owner,l.age].filter(Boolean).join(" · ")));
 return h("div",{class:"hover",key:"hover",style:a.hover.style,"aria-hidden":"true"},h("strong",{},[f,P].filter(Boolean).join(" ")),` ${g.state}`,ac,h("div",{class:"quiet small"},[utilisation?.text,memory?.text,facts,between(g.lines?.utilisation),a$].filter(Boolean).join(" · ")||L))}function knownTile(g,C,J,a){const ax=g.key===a.device,M=tileWords(g),bm=[M,ax,C,g.holders.map(l=>`${l.colour}/${l.fraction}`)].join("\n"),o=a.rows.get(`tile ${g.key}`);
 if(o?.content===bm&&o.of===g.lines)return o.shape;
 const bY=tile(g,M,ax,C?{"aria-posinset":C,"aria-setsize":J}:{});
 a.rows.set(`tile ${g.key}`,{content:bm,shape:bY,of:g.lines});
-return bY}function tile(g,M,ax,cG){const m=g.label.replace(/^\S+ /,""),an=g.holders.map(l=>h("span",{class:`part c${l.colour}`,style:`width:${100*l.fraction}%`}));
-return h("li",{key:g.key,...cG},h("button",{type:"button",class:g.state==="gone"?"tile gone":"tile","data-act":"tile","data-device":g.key,"data-bar":g.key,"aria-expanded":String(ax),"aria-label":M},h("span",{class:"number"},m),h("span",{class:"load quiet"},g.state==="gone"?"gone":g.utilisation?.text),h("span",{class:"bar"},an,!an.length&&takenBar(g)),g.lines&&spark(linesIn(g.lines))))}function linesIn({utilisation,memory,power}){return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}]}function tileWords(g){const ad=g.holders.map(l=>[l.name,l.part,l.cell&&`cell ${l.cell}`,l.owner].filter(Boolean).join(" ")),facts=[g.utilisation?.text,g.memory?.text,g.facts,between(g.lines?.utilisation),g.reason].filter(Boolean);
+return bY}function tile(g,M,ax,cG){const m=g.label.replace(/^\S+ /,""),ao=g.holders.map(l=>h("span",{class:`part c${l.colour}`,style:`width:${100*l.fraction}%`}));
+return h("li",{key:g.key,...cG},h("button",{type:"button",class:g.state==="gone"?"tile gone":"tile","data-act":"tile","data-device":g.key,"data-bar":g.key,"aria-expanded":String(ax),"aria-label":M},h("span",{class:"number"},m),h("span",{class:"load quiet"},g.state==="gone"?"gone":g.utilisation?.text),h("span",{class:"bar"},ao,!ao.length&&takenBar(g)),g.lines&&spark(linesIn(g.lines))))}function linesIn({utilisation,memory,power}){return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}]}function tileWords(g){const ad=g.holders.map(l=>[l.name,l.part,l.cell&&`cell ${l.cell}`,l.owner].filter(Boolean).join(" ")),facts=[g.utilisation?.text,g.memory?.text,g.facts,between(g.lines?.utilisation),g.reason].filter(Boolean);
 return`${[g.node,g.label].filter(Boolean).join(" ")}, ${g.state}${ad.length?`: ${ad.join("; ")}`:""}${facts.map(dQ=>`, ${dQ}`).join("")}`}
 const MOST_ROWS=8;
 function drawDevices(d,a){if(!d.deviceTotal){return[empty(["No accelerator.",...d.found,"This counts two logical ones:"].join(" "),"nbaccel.init(num_gpus=2)")]}
 if(d.deviceTotal<=MOST_ROWS)return[models(d),deviceTable(d.devices,d,a)];
 return[models(d),drawTiles(d,a),d.chosenDevice&&deviceTable([d.chosenDevice],d,a)]}function models({sameModel:ej,deviceTotal:ay,devices:ag}){if(!ej)return null;
-return h("p",{class:"quiet small models",key:"models"},`${ay} × ${ag[0].model}`)}function deviceTable(ag,d,a){const ch=ag.some(g=>g.utilisation||g.memory),bG=ag.some(g=>g.node),ao=d.sameModel,ac=!d.ended&&ag.some(g=>g.holders.length||g.reason),R=["Device",...(bG?["Node"]:[]),d.ended?"State":"In use",...(ch?["Load, memory, power"]:[]),...(ac?["Held by"]:[])];
-return table("Devices",R,ag.map(g=>deviceLine(g,{several:bG,measured:ch,said:ao,held:ac},d,a)))}function deviceLine(g,{several:bG,measured:ch,said:ao,held:ac},d,a){return h("tr",{key:g.key,"data-device":g.label},h("th",{scope:"row",title:g.title||null},h("span",{class:"label"},g.label),!ao&&h("span",{class:"quiet small model"},g.model)),bG&&h("td",{class:"quiet"},g.node),h("td",{class:"use"},!d.ended&&useBar(g),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},g.sign),` ${g.state}`)),ch&&h("td",{class:"load",title:g.facts},meter("utilisation",g,g.utilisation),meter("memory",g,g.memory),g.power&&meter("power",g,g.power)),ac&&h("td",{class:"holders"},holderList(g,d,a)))}function useBar(g){const an=g.holders.map(l=>h("span",{key:l.key,class:`part c${l.colour}`,style:`width:${100*l.fraction}%`}));
-return h("div",{class:"bar",role:"img","aria-label":`${g.label}: ${g.use}`,title:g.use},an,!an.length&&takenBar(g))}function meter(bv,g,N){if(!N)return h("div",{class:"measure quiet small"},`${bv} unknown`);
-const a5=Math.min(100,Math.max(0,Math.round(N.percent))),i=`${g.label} ${bv}`,aA=g.lines?.[bv],ao={title:[bv,between(aA)].filter(Boolean).join(": ")};
-const aq=aA?spark([{levels:aA,kind:bv==="utilisation"?"area":"line"}]):h("span",{class:"part",style:`width:${a5}%`}),cK=bv==="power"?{role:"img","aria-label":`${i} ${N.text}`}:{role:"meter","aria-label":i,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":a5,"aria-valuetext":N.text};
-return h("div",{class:"measure",...ao},bv==="power"&&!aA?null:h("div",{class:aA?"trend":"bar",...cK},aq),h("span",{class:"small"},N.text))}function holderList(g,d,a){const list=g.holders.map(l=>holderLine(l,g,d,a));
+return h("p",{class:"quiet small models",key:"models"},`${ay} × ${ag[0].model}`)}function deviceTable(ag,d,a){const ch=ag.some(g=>g.utilisation||g.memory),bG=ag.some(g=>g.node),ap=d.sameModel,ac=!d.ended&&ag.some(g=>g.holders.length||g.reason),R=["Device",...(bG?["Node"]:[]),d.ended?"State":"In use",...(ch?["Load, memory, power"]:[]),...(ac?["Held by"]:[])];
+return table("Devices",R,ag.map(g=>deviceLine(g,{several:bG,measured:ch,said:ap,held:ac},d,a)))}function deviceLine(g,{several:bG,measured:ch,said:ap,held:ac},d,a){return h("tr",{key:g.key,"data-device":g.label},h("th",{scope:"row",title:g.title||null},h("span",{class:"label"},g.label),!ap&&h("span",{class:"quiet small model"},g.model)),bG&&h("td",{class:"quiet"},g.node),h("td",{class:"use"},!d.ended&&useBar(g),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},g.sign),` ${g.state}`)),ch&&h("td",{class:"load",title:g.facts},meter("utilisation",g,g.utilisation),meter("memory",g,g.memory),g.power&&meter("power",g,g.power)),ac&&h("td",{class:"holders"},holderList(g,d,a)))}function useBar(g){const ao=g.holders.map(l=>h("span",{key:l.key,class:`part c${l.colour}`,style:`width:${100*l.fraction}%`}));
+return h("div",{class:"bar",role:"img","aria-label":`${g.label}: ${g.use}`,title:g.use},ao,!ao.length&&takenBar(g))}function meter(bv,g,N){if(!N)return h("div",{class:"measure quiet small"},`${bv} unknown`);
+const a5=Math.min(100,Math.max(0,Math.round(N.percent))),i=`${g.label} ${bv}`,aA=g.lines?.[bv],ap={title:[bv,between(aA)].filter(Boolean).join(": ")};
+const ar=aA?spark([{levels:aA,kind:bv==="utilisation"?"area":"line"}]):h("span",{class:"part",style:`width:${a5}%`}),cK=bv==="power"?{role:"img","aria-label":`${i} ${N.text}`}:{role:"meter","aria-label":i,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":a5,"aria-valuetext":N.text};
+return h("div",{class:"measure",...ap},bv==="power"&&!aA?null:h("div",{class:aA?"trend":"bar",...cK},ar),h("span",{class:"small"},N.text))}function holderList(g,d,a){const list=g.holders.map(l=>holderLine(l,g,d,a));
 return[list.length>0&&h("ul",{},list),g.reason&&h("span",{class:"quiet"},g.reason)]}function holderLine(l,g,d,a){const b3=[l.cell&&`cell ${l.cell}`,l.owner].filter(Boolean).join(" of "),facts=[l.part,b3,l.age].filter(Boolean).join(" · ");
 return h("li",{key:l.key,title:l.pid},h("span",{class:`swatch c${l.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(l.name),h("span",{class:"quiet facts"},facts)),(l.taskId||l.actorId)&&stop(l,g,a))}function stop(l,g,a){const av=l.taskId?"cancel":"kill";
 return endButton(av,{id:l.taskId||l.actorId,name:l.name,owner:l.owner},`on ${g.label}`,a)}function cancelMany(P,I,w,cC,a){const b4=cC?` ${cC}`:"",a1={key:I,"data-id":I,"data-name":P+b4,"data-function":cC,"data-state":w.state,"data-cell":w.cell,"data-text":w.text};
@@ -511,22 +511,22 @@ return h("span",{class:"ask nowrap",key:I},button("Keep",{...a1,key:"keep","data
 const bN=alike(d.waiting),n=bN.map(({task:e,number:m,ids:aY})=>h("tr",{key:e.id,"data-task":e.id},nameCell(e,m),cell(e.asks,"nowrap"),whereCell(e.cell,a),cell(e.age,"short"),cell(told(d.alerts,aY)?"never: see Alerts":e.why||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(m>1?showAll(e,m):cancel(e,d,a),"acts"))),aR=d.counts.waiting-d.waiting.length;
 return[n.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],n),aR>0&&moreLine(`and ${aR} more that wait`,a),d.counts.waiting>1&&!d.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}function told(aw,aY){return aw.some(T=>aY.includes(T.never))}function showAll(e,m){return button(`Show all ${m}`,{"data-act":"count","data-state":"waiting","data-text":e.name,"aria-label":`Show all ${m} ${e.name} that wait`})}function nameCell(e,m){return h("th",{scope:"row"},nameOf(e.name),h("span",{class:"quiet small below"},m>1?`× ${m}`:`#${e.short}`))}function cancel(e,d,a){if(!e.cancellable||d.ended)return null;
 return endButton("cancel",e,`#${e.short}`,a)}function moreLine(u,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${u} `),!a.wide&&button("Show more",{"data-act":"ask-more"}))}function drawActors(d,a){if(!d.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
-const n=d.actors.map(ak=>h("tr",{key:ak.id,"data-actor":ak.id},h("th",{scope:"row"},nameOf(ak.name),h("span",{class:"quiet small below"},[`#${ak.id.slice(0,8)}`,ak.pid&&`pid ${ak.pid}`].filter(Boolean).join(" · "))),stateCell(ak.sign,ak.state,ak.colour),cell(ak.devices,"nowrap"),whereCell(ak.cell,a),cell(ak.age,"short"),h("td",{"data-head":"calls waiting"},ak.calls),cell(ak.why,"why"),cell(ak.alive&&!d.ended&&endButton("kill",ak,`#${ak.id.slice(0,8)}`,a),"acts")));
+const n=d.actors.map(al=>h("tr",{key:al.id,"data-actor":al.id},h("th",{scope:"row"},nameOf(al.name),h("span",{class:"quiet small below"},[`#${al.id.slice(0,8)}`,al.pid&&`pid ${al.pid}`].filter(Boolean).join(" · "))),stateCell(al.sign,al.state,al.colour),cell(al.devices,"nowrap"),whereCell(al.cell,a),cell(al.age,"short"),h("td",{"data-head":"calls waiting"},al.calls),cell(al.why,"why"),cell(al.alive&&!d.ended&&endButton("kill",al,`#${al.id.slice(0,8)}`,a),"acts")));
 return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],n),d.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${d.actorsMore} more actors`)]}function drawAlerts(d){if(!d.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
 return[h("ul",{class:"alerts",key:"alerts"},d.alerts.map(T=>h("li",{key:T.key},h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),T.title),` ${T.message}`,h("span",{class:"quiet"}," · ",h("span",{class:"nowrap"},`${T.age} ago`)))))]}function drawNodes(d){const n=d.nodes.map(f=>h("tr",{key:f.key},h("th",{scope:"row"},nameOf(f.name)),stateCell(f.sign,f.state),cell(f.role),cell(f.resources),cell(f.why,"why")));
 return[table("Nodes",["Node","State","Role","Resources","Why"],n)]}
 const WAITING_SHOWN=3,ALERTS_SHOWN=2;
-function drawListed(d,a){const aw=[...d.alerts].sort((S,O)=>Number(O.kind==="failed")-Number(S.kind==="failed")).slice(0,ALERTS_SHOWN),be=d.nodes.filter(f=>f.moves).map(f=>h("li",{key:f.key},signOf(f.sign),nameOf(f.name),` ${f.state} `,h("span",{class:"quiet"},f.why))),ao=aw.map(T=>h("li",{key:T.key},h("strong",{},"⚠ Attention:"),` ${T.message}`));
-return[...drawDevices(d,a),...(d.runs?.brief(a)??[]),list("lines","Nodes that come and go",be),list("lines","Waiting tasks",d.ended?[]:waiting(d,aw)),list("alerts","Alerts",[...ao,...moreOf(d.alerts.length-ao.length,"alerts")])]}function waiting(d,aw){const p=alike(d.waiting),dv=p.filter(({ids:aY})=>!told(aw,aY)),X=dv.slice(0,WAITING_SHOWN),aj=X.map(({task:e,number:m})=>h("li",{key:e.id},signOf("◌"),m>1&&`× ${m} `,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},e.why||e.asks))),o=p.filter(ab=>!dv.includes(ab)||X.includes(ab));
-return[...aj,...moreOf(d.counts.waiting-o.reduce((Y,{number:m})=>Y+m,0),"waiting")]}function signOf(d2){return h("span",{class:"sign","aria-hidden":"true"},`${d2} `)}function moreOf(m,V){return m>0?[h("li",{key:"more"},button(`and ${m} more`,{"data-act":"tab","data-tab":V}))]:[]}function list(B,P,aj){return aj.length>0&&h("ul",{class:B,key:P,"aria-label":P},aj)}function drawTasks(d,a){a.order=[d.tasks,...[...(d.pages?.values()??[])].map(x=>x.shown)].flat().map(e=>e.id);
+function drawListed(d,a){const aw=[...d.alerts].sort((S,O)=>Number(O.kind==="failed")-Number(S.kind==="failed")).slice(0,ALERTS_SHOWN),be=d.nodes.filter(f=>f.moves).map(f=>h("li",{key:f.key},signOf(f.sign),nameOf(f.name),` ${f.state} `,h("span",{class:"quiet"},f.why))),ap=aw.map(T=>h("li",{key:T.key},h("strong",{},"⚠ Attention:"),` ${T.message}`));
+return[...drawDevices(d,a),...(d.runs?.brief(a)??[]),list("lines","Nodes that come and go",be),list("lines","Waiting tasks",d.ended?[]:waiting(d,aw)),list("alerts","Alerts",[...ap,...moreOf(d.alerts.length-ap.length,"alerts")])]}function waiting(d,aw){const p=alike(d.waiting),dv=p.filter(({ids:aY})=>!told(aw,aY)),X=dv.slice(0,WAITING_SHOWN),ak=X.map(({task:e,number:m})=>h("li",{key:e.id},signOf("◌"),m>1&&`× ${m} `,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},e.why||e.asks))),o=p.filter(ab=>!dv.includes(ab)||X.includes(ab));
+return[...ak,...moreOf(d.counts.waiting-o.reduce((Y,{number:m})=>Y+m,0),"waiting")]}function signOf(d2){return h("span",{class:"sign","aria-hidden":"true"},`${d2} `)}function moreOf(m,V){return m>0?[h("li",{key:"more"},button(`and ${m} more`,{"data-act":"tab","data-tab":V}))]:[]}function list(B,P,ak){return ak.length>0&&h("ul",{class:B,key:P,"aria-label":P},ak)}function drawTasks(d,a){a.order=[d.tasks,...[...(d.pages?.values()??[])].map(x=>x.shown)].flat().map(e=>e.id);
 const cx=a.sort.column!=="",n=cx?d.tasks.map(e=>({task:e,inGroup:false})):grouped(d.tasks,a.open,d.functions,d.pages),aJ=new Map(cx?[]:d.functions.map(t=>[t.subject,t.total])),cc=d.tasks.filter(e=>!aJ.has(e.subject)).length+[...aJ.values()].reduce((Y,t)=>Y+t,0),p=d.foundInAll?d.tasksFound:d.taskTotal,ew=d.foundInAll||cx||d.taskTotal>d.taskRows?p-cc:0;
 return[filters(d,a),n.length?tableOf(n,d,a):nothingFound(d),ew>0&&moreLine(`${cc} of ${p} tasks are here`,a)]}function tableOf(n,d,a){const bD=d.tasks.some(e=>e.peak),R=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(bD?["Peak"]:[]),""],{first:ai,last:_,above:dD,below:bI,asks:b5}=tasksInSight(n,a.scrolled);
 for(const[D,aH]of b5)a.asks.set(D,aH);
-const aq=n.slice(ai,_).flatMap(b=>{if("group"in b)return[groupRow(b.group,R.length,d,a)];
+const ar=n.slice(ai,_).flatMap(b=>{if("group"in b)return[groupRow(b.group,R.length,d,a)];
 if("gap"in b)return[gapRow(`gap/${b.subject}/${b.from}`,b.gap*a.scrolled.row)];
 const dl=knownRow(b.task,b.inGroup,bD,R.length,d,a);
 return a.log?.id===b.task.id?[...dl,logRow(a,R.length)]:dl});
-return table("Tasks",R,[gapRow("above",dD),...aq,gapRow("below",bI)].filter(Boolean),{rows:n.reduce((Y,b)=>Y+("gap"in b?b.gap:1),0),sort:a.sort})}function gapRow(b3,am){return am>0&&h("tr",{key:b3,class:"gap","aria-hidden":"true",style:`height:${Math.round(am)}px`})}function nothingFound(d){if(!d.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
+return table("Tasks",R,[gapRow("above",dD),...ar,gapRow("below",bI)].filter(Boolean),{rows:n.reduce((Y,b)=>Y+("gap"in b?b.gap:1),0),sort:a.sort})}function gapRow(b3,an){return an>0&&h("tr",{key:b3,class:"gap","aria-hidden":"true",style:`height:${Math.round(an)}px`})}function nothingFound(d){if(!d.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
 return empty(d.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}function groupRow(ab,R,d,a){const{subject:D,total:J,open:aK,done:au,failed:cu,others:aS,listed:c9}=ab;
 const cE=!ab.counted&&d.taskTotal>d.taskRows&&!d.foundInAll,ae=(B,m)=>m>0&&h("span",{key:B,class:`part ${B}`,style:`width:${(100*m)/J}%`}),M=[...(cE?[]:[`${au} of ${J}`]),...aS,...(cE?["others are not here"]:[]),...(c9<J?[`${c9} of them are still listed`]:[])];
 return h("tr",{key:`group/${D}`,class:"group","data-function":D},h("th",{scope:"row",colspan:R},h("button",{type:"button",class:"opens","data-act":"group","data-function":D,"aria-expanded":String(aK)},h("span",{"aria-hidden":"true"},aK?"▾ ":"▸ "),nameOf(D)),!cE&&h("span",{class:"bar","aria-hidden":"true"},ae(`c${ab.colour}`,au),ae("failed",cu)),h("span",{class:"quiet"},M.map((t,v)=>[v>0&&" · ",t.endsWith(" failed")?h("span",{key:t,class:"state failed"},t):t]).flat()),!d.ended&&ab.live&&cancelMany("Cancel all",`group/${D}`,a.filter,D,a)))}function knownRow(e,cd,bD,R,d,a){const bm=[...Object.values(e),cd,R,d.ended,a.asked.has(e.id),a.doubted===e.id,a.log?.id===e.id].join("\n"),o=a.rows.get(e.id);
@@ -543,8 +543,8 @@ const VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:draw
 function drawFrame(d,a){const bJ=a.details?[tabs(d,a),panel(d,a)]:a.listed?drawListed(d,a):drawCard(d,a);
 return[header(d,a),...bJ,h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}function drawOnly(d,a){const X=d.runs?.only(a).flat()??[];
 return[...(X.length?X:drawEmpty("Waiting for news of it …")),h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)]}function drawEmpty(M){return[h("p",{class:"quiet",key:"none"},M)]}function loading(d){return[empty(d.ended?"This view was not opened before the end.":"Asking the kernel …")]}function header(d,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(d),d.ended&&h("span",{class:"chip"},d.ended),d.alerts.length>0&&h("button",{type:"button",class:"chip urgent","data-act":"tab","data-tab":"alerts"},h("span",{"aria-hidden":"true"},"⚠ "),count(d.alerts.length,"alert")),h("button",{type:"button","data-act":"details","aria-expanded":String(a.details),class:"aside"},"Details",h("span",{"aria-hidden":"true"},a.details?" ▴":" ▾"))),h("div",{class:"one-line quiet",title:d.title.join(" · ")},h("span",{class:"has"},secondLine(d,a).join(" · "))))}function secondLine(d,a){if(!d.resources.length)return d.title;
-return a.details||a.listed?d.resources:[...d.resources,...d.unrealDevices]}function firstLine(d){const Z=Object.entries(d.counts).filter(([,m])=>m),an=[...d.busy.map(M=>h("strong",{key:M},M)),...Z.map(([aa,m])=>button(`${m} ${aa}`,{key:aa,class:`count ${aa}`,"data-act":"count","data-state":aa,title:`Show the ${aa} tasks`}))],ao=an.flatMap((ae,A)=>(A?[h("span",{key:`dot${A}`,class:"quiet dot"}," · "),ae]:[ae]));
-return h("span",{class:"first",title:d.title.join(" · ")},ao,!Z.length&&[ao.length>0&&h("span",{class:"quiet dot"}," · "),h("span",{class:"quiet"},"no task yet")])}function tabs(d,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},d.tabs.map(V=>{const ax=V.id===a.tab;
+return a.details||a.listed?d.resources:[...d.resources,...d.unrealDevices]}function firstLine(d){const Z=Object.entries(d.counts).filter(([,m])=>m),ao=[...d.busy.map(M=>h("strong",{key:M},M)),...Z.map(([aa,m])=>button(`${m} ${aa}`,{key:aa,class:`count ${aa}`,"data-act":"count","data-state":aa,title:`Show the ${aa} tasks`}))],ap=ao.flatMap((ae,A)=>(A?[h("span",{key:`dot${A}`,class:"quiet dot"}," · "),ae]:[ae]));
+return h("span",{class:"first",title:d.title.join(" · ")},ap,!Z.length&&[ap.length>0&&h("span",{class:"quiet dot"}," · "),h("span",{class:"quiet"},"no task yet")])}function tabs(d,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},d.tabs.map(V=>{const ax=V.id===a.tab;
 return h("button",{type:"button",key:V.id,role:"tab",id:`${a.id}-${V.id}`,"aria-selected":String(ax),"aria-controls":`${a.id}-panel`,tabindex:ax?"0":"-1","data-act":"tab","data-tab":V.id},V.urgent&&h("span",{"aria-hidden":"true"},"⚠ "),V.label,V.badge>0&&h("span",{class:V.failed?"badge failed":"badge",title:V.failed?"failed":null},String(V.badge)))}))}function panel(d,a){const y=VIEWS[a.tab]??drawDevices;
 return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...y(d,a).flat())}
 const LONG_ID=20;
@@ -563,10 +563,10 @@ return m?[count(m,`${B} device`)]:[]})}function modelWords(b){const[i,B]=[plain(
 return[i.startsWith(`${B} `)?i.slice(B.length+1):i,!b.parent&&plain(b.profile),B!=="real"&&`(${B})`].filter(Boolean).join(" ")}function goneNodes(c){return new Set((c.nodes??[]).filter(f=>f.alive===false).map(f=>f.node_id))}function whereItIs(b,bo){return bo.has(b.node_id??"")?{...b,holders:[],gone:true,free_reason:"its node has gone"}:b}
 const MOST_TILES=128,LINES_BEYOND=1;
 function devicesOf(c,k,E){const bo=goneNodes(c),p=(c.devices??[]).map(b=>whereItIs(b,bo)),n=p.filter(b=>b.offered!==false),bG=new Set(n.map(b=>b.node_id)).size>1,bf=new Map((c.nodes??[]).map(f=>[f.node_id,plain(f.name)])),y=b=>({...deviceView(b,bP.get(b)??"",bG?(bf.get(b.node_id??"")??b.node_id?.slice(0,8)??""):"",c,k),lines:b.metrics?linesOf(E?.past?.readings?.data,b):null}),{first:ai,last:_}=tilesInSight(n.length,E?.tiles);
-const aq=n.slice(ai,_),ax=E?.device?n.find(b=>deviceKey(b)===E.device):null,bP=deviceLabels(n.some(b=>b.parent)?p:ax?[...aq,ax]:aq);
-return{devices:E?aq.map(y):[],devicesBefore:ai,deviceTotal:n.length,unrealDevices:unrealDevices(n),sameModel:n.length>1&&new Set(n.map(modelOf)).size===1,chosenDevice:ax?y(ax):null,heldBy:heldBy(n,c),devicesFree:n.filter(b=>!b.holders?.length&&!b.free_reason).length,devicesTaken:n.filter(b=>!b.holders?.length&&b.free_reason&&!b.gone).length}}function tilesInSight(J,en={top:0,height:460,row:40,columns:20}){if(J<=MOST_TILES)return{first:0,last:J};
-const{top:aI,height:am,row:b,columns:R}=en;
-const _=Math.min(J,R*(Math.ceil((aI+am)/b)+LINES_BEYOND));
+const ar=n.slice(ai,_),ax=E?.device?n.find(b=>deviceKey(b)===E.device):null,bP=deviceLabels(n.some(b=>b.parent)?p:ax?[...ar,ax]:ar);
+return{devices:E?ar.map(y):[],devicesBefore:ai,deviceTotal:n.length,unrealDevices:unrealDevices(n),sameModel:n.length>1&&new Set(n.map(modelOf)).size===1,chosenDevice:ax?y(ax):null,heldBy:heldBy(n,c),devicesFree:n.filter(b=>!b.holders?.length&&!b.free_reason).length,devicesTaken:n.filter(b=>!b.holders?.length&&b.free_reason&&!b.gone).length}}function tilesInSight(J,en={top:0,height:460,row:40,columns:20}){if(J<=MOST_TILES)return{first:0,last:J};
+const{top:aI,height:an,row:b,columns:R}=en;
+const _=Math.min(J,R*(Math.ceil((aI+an)/b)+LINES_BEYOND));
 return{first:Math.max(0,Math.min(Math.floor(aI/b)-LINES_BEYOND,Math.floor(J/R)))*R,last:_}}function heldBy(n,c){const bq=new Map();
 for(const b of n){for(const l of b.holders??[]){const o=bq.get(l.name)??{number:0,share:0,first:l};
 o.number+=1;
@@ -585,14 +585,13 @@ return ad.map(l=>`${l.name} ${l.part||"1"}`).join(", ")}function utilisation(b){
 return a5==null?null:{percent:a5,text:`${Math.round(a5)} %`}}function memory(b){const cR=b.metrics?.memory_used_bytes,J=b.metrics?.memory_total_bytes??b.memory_bytes;
 if(cR==null||!J)return null;
 return{percent:(100*cR)/J,text:`${size(cR)} of ${size(J)}`}}function power(b){const dy=b.metrics?.power_watts;
-return dy==null?null:{percent:0,text:`${Math.round(dy)} W`}}function facts(b){const an=[];
-if(b.metrics?.temperature_celsius!=null)an.push(`${Math.round(b.metrics.temperature_celsius)} °C`);
-if(b.metrics?.power_watts!=null)an.push(`${Math.round(b.metrics.power_watts)} W`);
-return an.join(" · ")}function afterEnd(c){const{shared:bt}=c.runtime;
-const cy=a=>(ENDED.has(a)?a:"ENDED_WITH_IT"),ap=(c.tasks??[]).map(b=>({...b,state:cy(b.state),reason:ENDED.has(b.state)?b.reason:null})),Z={};
+return dy==null?null:{percent:0,text:`${Math.round(dy)} W`}}function facts(b){const ao=[];
+if(b.metrics?.temperature_celsius!=null)ao.push(`${Math.round(b.metrics.temperature_celsius)} °C`);
+if(b.metrics?.power_watts!=null)ao.push(`${Math.round(b.metrics.power_watts)} W`);
+return ao.join(" · ")}function afterEnd(c){const bt=c.runtime.shared&&!c.died,cy=a=>(ENDED.has(a)?a:"ENDED_WITH_IT"),aq=(c.tasks??[]).map(b=>({...b,state:cy(b.state),reason:ENDED.has(b.state)?b.reason:null})),Z={};
 for(const[a,m]of Object.entries(c.counts??{}))Z[cy(a)]=(Z[cy(a)]??0)+m;
 if(bt)delete Z.ENDED_WITH_IT;
-return{...c,devices:(c.devices??[]).map(b=>({...b,holders:[],free_reason:"",metrics:null,over:true})),tasks:bt?ap.filter(b=>ENDED.has(b.state)):ap,counts:Z,functions:(c.functions??[]).map(({running:cJ=0,waiting=0,...b})=>(bt?b:{...b,ended:cJ+waiting})),actors:(c.actors??[]).map(b=>({...b,state:"DEAD",pending_calls:0})),actor_counts:{}}}
+return{...c,devices:(c.devices??[]).map(b=>({...b,holders:[],free_reason:"",metrics:null,over:true})),tasks:bt?aq.filter(b=>ENDED.has(b.state)):aq,counts:Z,functions:(c.functions??[]).map(({running:cJ=0,waiting=0,...b})=>(bt?b:{...b,ended:cJ+waiting})),actors:(c.actors??[]).map(b=>({...b,state:"DEAD",pending_calls:0})),actor_counts:{}}}
 const BY_STATE={column:"",down:false};
 const NO_FILTER={state:"",cell:"",text:""};
 function tasksOf(c,E,k){const{found:U,filter:w,sort:bi=BY_STATE,held:ac=null}=E;
@@ -602,8 +601,8 @@ return(n??[]).map(({name:i,...Z})=>({subject:plain(i),counts:Z,total:Object.valu
 return new Map(bg.map(([D,{skip:aH,found:U}])=>[D,{skip:aH,shown:tasksOf(c,{...E,found:U,sort:BY_STATE},k),all:U.total}]))}
 const ALERTS={infeasible:"Can never start",leak:"Memory leak"};
 const HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
-function sceneOf(at,E,k){const ar=at.lost?"the kernel has gone":!at.ended?"":at.runtime.shared?"left":"shut down",c=ar?afterEnd(at):at,Z=taskCounts(c),V=E.tab,br=c.runs?.(k,ar!=="",c),ap=V==="tasks"?tasksOf(c,E,k):[];
-return{title:titleOf(c),ended:ar,endedAt:ar&&`${at.lost?"This was known":at.runtime.shared?"Left":"Shut down"} at ${clock(at.time??k,k)}.`,counts:Z,busy:ar?[]:busyOf(c),resources:ar?resourcesOf(c,true):besideOf(c),tabs:tabsOf(c,Z,br),...devicesOf(c,k,V==="devices"?E:null),found:(c.found??[]).map(plain),waiting:waitingViews(c,k),tasks:ap,functions:V==="tasks"?functionsOf(c,E):[],pages:ar?null:pagesOf(c,E,k),tasksFound:E.found?.total??ap.length,foundInAll:Boolean(E.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(Z).reduce((Y,m)=>Y+m,0),cells:V==="tasks"?cellsOf(c):[],actors:V==="actors"?actorViews(c,k):[],actorsMore:actorsMore(c),runs:br,pastViews:c.past,timeline:V==="timeline"&&c.past?c.past.timelineOf(c,E.window,k,E.range,E.past?.runs?.data):null,accounts:V==="accounting"&&c.past?c.past.accountsView(E.past?.accounting?.data,c,k):null,alerts:alertsOf(c,k),nodes:nodesOf(c,k)}}function titleOf(c){const{engine:ct,version:ey,pid:bE,shared:bt}=c.runtime;
+function sceneOf(aj,E,k){const at=aj.lost?"the kernel has gone":!aj.ended?"":aj.died?"its head has gone":aj.runtime.shared?"left":"shut down",c=at?afterEnd(aj):aj,Z=taskCounts(c),V=E.tab,br=c.runs?.(k,at!=="",c),aq=V==="tasks"?tasksOf(c,E,k):[];
+return{title:titleOf(c),ended:at,endedAt:at&&`${aj.lost||aj.died?"This was known":aj.runtime.shared?"Left":"Shut down"} at ${clock(aj.time??k,k)}.`,counts:Z,busy:at?[]:busyOf(c),resources:at?resourcesOf(c,true):besideOf(c),tabs:tabsOf(c,Z,br),...devicesOf(c,k,V==="devices"?E:null),found:(c.found??[]).map(plain),waiting:waitingViews(c,k),tasks:aq,functions:V==="tasks"?functionsOf(c,E):[],pages:at?null:pagesOf(c,E,k),tasksFound:E.found?.total??aq.length,foundInAll:Boolean(E.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(Z).reduce((Y,m)=>Y+m,0),cells:V==="tasks"?cellsOf(c):[],actors:V==="actors"?actorViews(c,k):[],actorsMore:actorsMore(c),runs:br,pastViews:c.past,timeline:V==="timeline"&&c.past?c.past.timelineOf(c,E.window,k,E.range,E.past?.runs?.data):null,accounts:V==="accounting"&&c.past?c.past.accountsView(E.past?.accounting?.data,c,k):null,alerts:alertsOf(c,k),nodes:nodesOf(c,k)}}function titleOf(c){const{engine:ct,version:ey,pid:bE,shared:bt}=c.runtime;
 const cU=(c.nodes??[]).filter(f=>f.alive!==false).length;
 return["nbaccel "+plain(ey),`${plain(ct)} engine`,cU>1?count(cU,"node"):"",bE?`head pid ${bE}`:"",bt?"shared by several notebooks":""].filter(Boolean)}function busyOf(c){const bp=new Map(),bo=goneNodes(c);
 for(const b of c.devices??[]){if(b.offered===false||bo.has(b.node_id??""))continue;
@@ -615,7 +614,7 @@ if(bp.size)return[...bp].map(([i,{held:ac,all:p}])=>`${ac} of ${count(p,plain(i)
 const Y=of=>(c.nodes??[]).reduce((p,f)=>p+(f.alive===false?0:(f[of]?.CPU??0)),0);
 return Y("totals")?[`${amount(Y("totals")-Y("available"))} of ${amount(Y("totals"))} CPUs busy`]:[]}function besideOf(c){const n=(c.devices??[]).filter(b=>b.offered!==false),bp=new Set(n.length?n.map(b=>b.resource):["CPU"]),aS=[...sumsOf(c)].filter(([i])=>!bp.has(i)).map(([i,[bM,p]])=>`${amount(p-bM)} of ${count(+amount(p),plain(i))} busy`),bo=goneNodes(c),bt=[...bp].map(B=>{const az=n.reduce((Y,b)=>Y+(b.resource===B&&b.holders?.length&&!bo.has(b.node_id??"")?(b.free??1):0),0);
 return az>0?`${amount(az)} ${plain(B)} free on shared ones`:""});
-return[...aS,...bt.filter(Boolean)]}function resourcesOf(c,ar){return[...sumsOf(c)].map(([i,[bM,p]])=>`${plain(i)} ${ar?amount(p):`${amount(bM)} of ${amount(p)} free`}`)}function sumsOf(c){const cN=new Map();
+return[...aS,...bt.filter(Boolean)]}function resourcesOf(c,at){return[...sumsOf(c)].map(([i,[bM,p]])=>`${plain(i)} ${at?amount(p):`${amount(bM)} of ${amount(p)} free`}`)}function sumsOf(c){const cN=new Map();
 for(const f of c.nodes??[]){for(const[i,J]of f.alive===false?[]:Object.entries(f.totals??{})){if(HIDDEN_RESOURCES.test(i))continue;
 const[bM,p]=cN.get(i)??[0,0];
 cN.set(i,[bM+(f.available?.[i]??0),p+J])}}
@@ -630,11 +629,11 @@ const az=f.leaves_at-k;
 return`idle for ${duration(k-f.idle_since)}, ${az>0?`leaves in ${duration(az)}`:"kept for a request or its type's min"}`}
 const STYLE=`
 &{--ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));--quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));--ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));--raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));--line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));--edge:color-mix(in srgb,var(--ink) 55%,transparent);--focus:var(--jp-brand-color1,var(--vscode-focusBorder,CanvasText));--warn:${PALETTE.attention};--failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));font-variant-numeric:tabular-nums}& *{box-sizing:border-box}& .quiet{color:var(--quiet)}& .small{font-size:.92em}& .nowrap,& .short{white-space:nowrap}& .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}& p{margin:6px 0;overflow-wrap:anywhere}& .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}& .aside{margin-left:auto}& .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0}& .one-line{display:flex;gap:4px 14px;align-items:center;min-height:24px;white-space:nowrap;overflow:hidden}& .one-line .has{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}& .one-line button,& .one-line .line,& .one-line style+*{flex:none}& .one-line .sign{margin:0}& .one-line .cut{vertical-align:bottom}& .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}& .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}& .most .runs{flex:1;min-width:0;margin:0}& .most .runs li+li{display:none}& .most .runs .line{flex-wrap:nowrap}& .most .runs .cut{flex:none}& .most .alert{border-left:4px solid var(--warn);padding-left:8px}& button,& select,& input{font:inherit;color:var(--ink);background:transparent;border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}& select,& input{background:var(--ground);border-color:var(--edge)}& option{color:var(--ink);background:var(--ground)}& button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}& button:hover{background:var(--raised)}& button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}& button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}& :focus-visible{outline:2px solid var(--focus);outline-offset:1px}& .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}& .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}& .tabs{display:flex;flex-wrap:wrap;gap:2px;border-bottom:1px solid var(--line);margin-top:8px}& [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 10px;color:var(--quiet)}& [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}& .first{font-size:1.08em}& .count{border:0;padding:0;min-height:24px;border-radius:3px;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}& .count.failed,& .state.failed{color:var(--failed)}& .count.finished,& .count.cancelled,& .state.cancelled .sign,& .state.waiting .sign{color:var(--quiet)}& .ink{background:none!important;color:var(--c)}& .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}& .below{display:block;margin-left:0!important}& .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}& .goes{border:0;padding:0;min-height:0;text-decoration:underline;text-decoration-color:var(--line);text-underline-offset:3px}& .opens{border:0;padding:0 4px 0 0}& .part.failed{background:${PALETTE.failure}}& tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}& tr.inner th{padding-left:18px}& tr.group th{padding-right:3px}& .group th>:last-child:not(.quiet){float:right}& tr.gap{border:0}& .models{margin:8px 0 -2px}& code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}& .tiles li{margin:0;min-width:0;height:calc(1.34em + 20px);contain:size layout style}& .tiles.lined li{height:calc(1.34em + 38px)}& .tiles li.gap{grid-column:1/-1}& .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}& .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}& .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}& .tile.gone{border-style:dashed;color:var(--quiet)}& .tile.gone .bar{visibility:hidden}& .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}& .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}& .tile .bar{width:100%;height:8px}& .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}& .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}& .scroll{overflow:auto;max-height:600px;margin-top:6px;background:linear-gradient(transparent,var(--ground) 70%) bottom/100% 48px no-repeat local,linear-gradient(transparent,var(--line)) bottom/100% 12px no-repeat scroll}& .scroll.whole{max-height:none}& select{max-width:24ch}& table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}& tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}& th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;white-space:normal;max-width:none;color:inherit;line-height:inherit}& td.quiet{color:var(--quiet)}& thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;position:sticky;top:0;background:var(--ground);z-index:1}& tbody tr+tr th,& tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}& th[scope=row]{white-space:nowrap}& th[scope=row]>*+*{margin-left:8px}& .label,& .name{font-weight:600}& .why{min-width:15em;overflow-wrap:anywhere}& tr.reason td{border:0!important;padding:0 0 5px;max-width:0}& tr.reason span{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px}& .acts button+button{margin-left:4px}& .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;outline:1px solid var(--edge);outline-offset:-1px}& .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}& .part.taken{width:100%;background:repeating-linear-gradient(135deg,${PALETTE.waiting} 0 3px,transparent 3px 6px)}& .part+.part{border-left:2px solid var(--ground)}& td.use .bar{width:84px;margin-bottom:3px}& td.use{white-space:nowrap}& .model{display:block;margin-left:0!important}& .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}& .measure .bar{width:52px;height:8px}& .trend{width:64px;flex:none}& .spark{display:block;width:100%;height:16px;overflow:visible}& .spark path{vector-effect:non-scaling-stroke;fill:none;stroke:var(--quiet);stroke-width:1.2}& .spark .under{fill:color-mix(in srgb,var(--quiet) 25%,transparent);stroke:none}& .measure+.measure{margin-top:2px}& .spark .dots{stroke-dasharray:1 3}& .tile .spark{height:14px;margin-top:4px}& td.number,& td.share{white-space:nowrap}& .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}& td.share .bar{display:inline-flex;width:clamp(60px,17cqw,220px);height:8px}& .bar.plain .part{background:var(--edge)}& .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}& .holders li{display:flex;gap:8px;align-items:center;margin:0;min-height:27px}& .holders .who{min-width:0;overflow-wrap:anywhere}& .holders .name{margin-right:8px}& .holders .facts{display:inline-block}& .holders li>button,& .holders li>.ask{margin-left:auto}& .holders{padding-right:2px;min-width:230px}& .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}&{position:relative}& .alerts,& .lines{margin-top:6px}& .lines li{margin:4px 0}& .alerts li{border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0}& .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}& .filters label{color:var(--quiet)}& .said{min-height:0;margin:0}& .said:not(:empty){margin-top:8px}& .empty{margin:10px 0 4px}& tr.logrow td{padding:2px 0 10px}& .logrow td,& tbody tr.logrow td{border:0!important;flex:1 0 100%}& .log{border-left:2px solid var(--line);padding:4px 0 2px 12px;min-width:0}& .log details{margin-top:6px}& .log summary{cursor:pointer;color:var(--quiet)}& .failure pre:first-child{border-left:3px solid ${PALETTE.failure}}& pre span{display:block;min-height:1.4em}& pre .err{color:var(--quiet)}& pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap;overflow-wrap:anywhere}& .timeline{display:block;width:100%;height:auto}& .timeline text{font-size:12px;fill:var(--ink)}& .timeline .tick-label{fill:var(--quiet);font-size:11px}& .timeline .bar-name{background:none;fill:var(--on);font-size:11px;pointer-events:none}& .timeline .tick,& .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}& .timeline .rule{stroke-dasharray:none;opacity:.6}& .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}& .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}& .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}& .axis{position:sticky;top:0;z-index:1;background:var(--ground)}& .timeline .band{fill:color-mix(in srgb,var(--ink) 12%,transparent)}& .hover{position:absolute;z-index:2;background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:6px 10px;pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}& .hover .swatch{margin-right:8px}& .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}@container (max-width:960px){& th,& td{padding-right:10px}& td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}@container (max-width:700px){& .dot,& .device.many .has{display:none}& .first{display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}& .strip>.bar{flex-basis:80px}& td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}& td.where{min-width:0}& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center}& td.use .bar{margin:0}& thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}& table,& tbody{display:block}& tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}& tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}& tbody tr th[scope=row]{flex:1 1 calc(100% - 160px);padding:0;border:0!important;min-width:0}& tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}& tbody tr td:empty{display:none}& tbody tr.reason{border:0!important;padding:0 0 5px}& tr.reason td{max-width:none;flex:1 0 100%}& tr.reason span{white-space:normal}& tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}& tbody tr td{overflow-wrap:anywhere}& td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}& .accounts th[scope=row]{flex-basis:100%!important}& tr.gap{padding:0;border:0!important}}@container (max-width:340px){& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1 1 calc(100% - 90px)}& .first>:not(strong),& .top>.chip{order:1}}@container (max-width:320px){& .holders{min-width:0}}@media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}@media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}& .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}& .tile .bar{forced-color-adjust:none}& .bar .part{border-right:1px solid CanvasText}& .swatch{forced-color-adjust:none}& [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}& .timeline .run,& .timeline .bar-name{forced-color-adjust:none}}${colourRules("&")}`.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
-function watchVisibility(W,al){const x=W.ownerDocument,dA=x.defaultView??window;
+function watchVisibility(W,am){const x=W.ownerDocument,dA=x.defaultView??window;
 let df=false,_=null;
 const aQ=(bb=false)=>{const a7=df&&!bb&&x.visibilityState!=="hidden";
 if(a7!==_){_=a7;
-al(a7,bb)}else if(bb)al(false,true)};
+am(a7,bb)}else if(bb)am(false,true)};
 const bS=new IntersectionObserver(c1=>{df=c1[c1.length-1].isIntersecting;
 aQ()}),ds=()=>aQ(),bb=()=>aQ(true);
 bS.observe(W);
@@ -690,17 +689,17 @@ bH.remove();
 j.remove()}}function drawSnapshot(j,c,a,k){const E={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),pages:a.pages,past:a.past,device:a.device,tiles:a.tiles};
 const d=sceneOf(c,E,k);
 if(d.timeline)a.shown={from:d.timeline.start,to:d.timeline.start+d.timeline.seconds};
-const aq=()=>((a.only?drawOnly(d,a):drawFrame(d,a)).filter(Boolean));
-draw(j,aq());
+const ar=()=>((a.only?drawOnly(d,a):drawFrame(d,a)).filter(Boolean));
+draw(j,ar());
 if(measureTiles(j,a))return drawSnapshot(j,c,a,k);
-if(a.tab==="tasks"&&measure(j,a))draw(j,aq());
-if((a.tab==="runs"||a.only)&&measureRows(j,a))draw(j,aq());
+if(a.tab==="tasks"&&measure(j,a))draw(j,ar());
+if((a.tab==="runs"||a.only)&&measureRows(j,a))draw(j,ar());
 followLog(j,a)}function forget(a,c){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
 if(!a.asked.size||!c)return;
 const bd=new Set((c.actors??[]).filter(b=>b.state!=="DEAD").map(b=>b.actor_id));
 for(const b of c.tasks??[])if(!ENDED.has(b.state))bd.add(b.task_id);
 for(const I of a.asked)if(!bd.has(I))a.asked.delete(I)}function refocus(j,a){const d4=j.querySelector('[data-act="keep"]')??j.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
-(d4)?.focus({preventScroll:true})}function unpacked(at){return{...at,devices:rowsOf(at.devices),tasks:rowsOf(at.tasks)}}function rowsOf(table){if(!table||Array.isArray(table))return table??[];
+(d4)?.focus({preventScroll:true})}function unpacked(aj){return{...aj,devices:rowsOf(aj.devices),tasks:rowsOf(aj.tasks)}}function rowsOf(table){if(!table||Array.isArray(table))return table??[];
 const n=Array.from({length:table.rows},()=>({})),bn=(R,ee)=>{for(const i in R){const ex=ee(R[i]);
 n.forEach((b,A)=>{const N=ex(A);
 if(N!=null)b[i]=N})}};
@@ -731,12 +730,12 @@ return()=>{ah();
 bd.remove();
 for(const t of dk)t.style.display=""}}
 const PARTS={h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,hostWords,plain,stateWord,colourOf,subjectOf,deviceLabels,laneName,cellWords,LAST_MINUTE,WHOLE_RUN,inSight};
-function loadedFrom(L,eu,al){let E=false,da=null;
+function loadedFrom(L,eu,am){let E=false,da=null;
 return()=>{const bz=L.get(eu);
 if(bz&&!E){E=true;
 import(URL.createObjectURL(new Blob([bz],{type:"text/javascript"}))).then(cA=>{da=cA.default(PARTS);
-al()})}
-return da}}function pastOf(L,al){return loadedFrom(L,"past_code",al)}function runsOf(L,al){const cA=loadedFrom(L,"runs_code",al);
+am()})}
+return da}}function pastOf(L,am){return loadedFrom(L,"past_code",am)}function runsOf(L,am){const cA=loadedFrom(L,"runs_code",am);
 let u="",y=null;
 return()=>{const[c$,k]=[cA(),L.get("runs")];
 if(c$&&k!==u)y=c$(JSON.parse((u=k)));
@@ -748,16 +747,16 @@ return{snapshot(){const k=L.get("snapshot");
 if(k!==u){u=k;
 cD=k?unpacked(JSON.parse(k)):null}
 const X=cD&&{...cD,runs:br(),past:bC()};
-return cg&&X?{...X,ended:true,lost:cg}:X},subscribe(al){const du=()=>{cg=true;
-al()};
-cO=al;
-L.on("change:snapshot",al);
-L.on("change:runs",al);
-L.on("change:past_code",al);
+return cg&&X?{...X,ended:true,lost:cg}:X},subscribe(am){const du=()=>{cg=true;
+am()};
+cO=am;
+L.on("change:snapshot",am);
+L.on("change:runs",am);
+L.on("change:past_code",am);
 L.on("comm_live_update",du);
-return()=>{L.off("change:snapshot",al);
-L.off("change:runs",al);
-L.off("change:past_code",al);
+return()=>{L.off("change:snapshot",am);
+L.off("change:runs",am);
+L.off("change:past_code",am);
 L.off("comm_live_update",du)}},listen(bA){L.on("msg:custom",bA);
 return()=>L.off("msg:custom",bA)},send:K=>cg||L.send(K),retries:true}}function render({model:L,el:dO}){return mount(dO,sourceOf(L),{state:newState(Boolean(L.get("details")))})}function initialize({model:L}){const dm=new WeakMap();
 return takePlaces(document,L.get("place"),C=>{const a=dm.get(C)??newState(C.classList.contains("nbaccel-details"));
