@@ -10,14 +10,31 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
+
+from nbaccel.views.snapshot import TaskRow
 
 TASK = "task::"  # how the category of a task begins; behind it comes its name
 PHASES = ("task:deserialize_arguments", "task:execute", "task:store_outputs")
 _EXECUTE = PHASES[1]
 _COLORS = dict(zip(PHASES, ("rail_load", "rail_animation", "rail_idle"), strict=True))
+
+
+def of_rows(
+    rows: Iterable[TaskRow], lane_of: Callable[[TaskRow], str], times_of: Callable[[TaskRow], Sequence[float]]
+) -> list[dict[str, Any]]:
+    """The events of the tasks that have begun, with their phases between the moments of `times_of`."""
+    events: list[dict[str, Any]] = []
+    for row in rows:
+        if row.started_at is None:
+            continue
+        end_s = row.finished_at or time.time()
+        facts = {"task_id": row.task_id, "function": row.function or row.name, "cell": row.cell, "state": row.state}
+        events += of_task(row.name, row.started_at, end_s, lane_of(row), row.device_ids, facts, times_of(row))
+    return events
 
 
 def of_task(

@@ -271,6 +271,7 @@ def test_the_timeline_is_written_to_a_file(nb, work, tmp_path):
     events = json.loads((tmp_path / "trace.json").read_text())
     (event,) = [each for each in events if each["args"].get("task_id") == work[1][0].task_id().hex()]
     assert (event["name"], event["ph"], event["args"]["state"]) == ("fine", "X", "FINISHED")
+    assert event["args"]["function"] == "fine" and "cell" in event["args"]
     assert event["dur"] >= 0
 
 

@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.reports import tracing
 from nbaccel.ray_engine.startup import starting
+from nbaccel.views import trace_events
+from nbaccel.views.snapshot import TaskRow
 
 SECOND = 1_000_000_000
 DESERIALIZE, EXECUTE, STORE = "task:deserialize_arguments", "task:execute", "task:store_outputs"
@@ -42,6 +43,6 @@ def test_what_is_not_told_from_its_beginning_is_not_known_yet(phases, told):
 
 
 def test_a_task_that_still_runs_counts_as_its_code():
-    note = {"task_id": "ab", "name": "train", "started_at": 10.0}
-    _, phase = tracing.events([note], {}, {"ab": [10.0, 11.0]})
+    row = TaskRow("ab", "train", "task", "RUNNING", 1, {}, started_at=10.0)
+    _, phase = trace_events.of_rows([row], lambda row: "worker 7", lambda row: [])
     assert phase["cat"] == EXECUTE and phase["ts"] == 10e6

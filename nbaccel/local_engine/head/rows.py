@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -186,16 +185,13 @@ class Rows:
 
     def timeline(self, most: int, lane_of: Callable[[TaskRow], str]) -> list[dict[str, Any]]:
         """Chrome trace events of the tasks that are known, on a lane for each process and on those of devices."""
-        events: list[dict[str, Any]] = []
-        for row in self.tasks(most, 0, most):
-            if row.started_at is None:
-                continue
-            end = row.finished_at or time.time()
-            facts = {"task_id": row.task_id, "function": row.function, "cell": row.cell, "state": row.state}
+
+        def times_of(row: TaskRow) -> Sequence[float]:
             record = self._scheduler.task_record(bytes.fromhex(row.task_id))
-            times = list(record.task.payload.times) if record is not None else []
-            events += trace_events.of_task(row.name, row.started_at, end, lane_of(row), row.device_ids, facts, times)
-        return events
+            times: Sequence[float] = record.task.payload.times if record is not None else []
+            return times
+
+        return trace_events.of_rows(self.tasks(most, 0, most), lane_of, times_of)
 
     # ---- actors
 

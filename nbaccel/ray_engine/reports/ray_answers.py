@@ -13,13 +13,14 @@ from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import group_plans, planning, tracing
+from nbaccel.ray_engine.reports import group_plans, planning
 from nbaccel.ray_engine.reports.device_memory import DeviceMemory
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views import trace_events
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.listed import ListedEnvironment, ListedObject
 
@@ -131,11 +132,16 @@ class RayAnswers:
         """Return at once: Ray does not tell when it has shown what a task has printed."""
 
     def timeline(self) -> list[dict[str, object]]:
-        self._reports.learn(0)
-        named = {each.task_id.hex(): each.about.name for each in self._submissions.all()}
+        self._snapshots.snapshot()  # reads the newest reports
         self._session.head.check()
         phases: dict[str, list[float]] = self._session.asked_inside("phases", "phases")
-        return tracing.events(list(self._reports.notes.values()), named, phases)
+        rows = self._snapshots.take(metrics=False, rows=MOST_NOTES).tasks
+        # Of a task that still runs, Ray has only the time at which its arguments were read.
+        return trace_events.of_rows(
+            rows,
+            lambda row: f"worker {row.pid or ''}",
+            lambda row: phases.get(row.task_id, []) if row.finished_at is not None else [],
+        )
 
     def state(self, kind: type[ListedRow], limit: int) -> list[ListedRow]:
         if kind is ListedObject:
