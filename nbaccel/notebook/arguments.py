@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 _OPENING = {"{": "}", "[": "]", "(": ")"}
+_TASK = re.compile(r"#[0-9a-f]{4}-\d+(\s|$)")  # as the cockpit writes a task's id; any other # begins a comment
 
 
 class TypingMistake(ValueError):
@@ -72,10 +74,12 @@ def parse_with_words(
 
 
 def split(line: str) -> list[str]:
-    """Splits at spaces that stand outside of quotes and brackets."""
+    """Splits at spaces that stand outside of quotes and brackets; a comment at the end is left out."""
     pieces: list[str] = []
     current, closers, quote = "", "", ""
-    for char in line:
+    for place, char in enumerate(line):
+        if char == "#" and not (quote or closers or current) and not _TASK.match(line, place):
+            break
         if not quote and not closers and char.isspace():
             pieces += [current] if current else []
             current = ""
@@ -117,7 +121,8 @@ def _read(option: Option, text: str | None, expand: Callable[[str], str]) -> Any
     try:
         return option.read(value)
     except ValueError as error:
-        raise TypingMistake(f"'{option.name}={value}': {error}. Example: {option.example}") from None
+        reason = str(error) if str(error).endswith("?") else f"{error}."
+        raise TypingMistake(f"'{option.name}={value}': {reason} Example: {option.example}") from None
 
 
 def _is_json_object(text: str) -> bool:
@@ -156,9 +161,18 @@ def number(text: str) -> int | float:
 
 def whole(text: str) -> int:
     """A count: 4."""
-    if not text.lstrip("+-").isdigit():
-        raise ValueError("a whole number is needed")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number is needed") from None
+
+
+def one_or_more(text: str) -> int:
+    """A count that is not zero: 4."""
+    value = whole(text)
+    if value < 1:
+        raise ValueError("at least 1 is needed")
+    return value
 
 
 def seconds(text: str) -> float:

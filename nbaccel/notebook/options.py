@@ -154,7 +154,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("everyone", read.boolean, "of other notebooks on a shared head too", "--everyone", ("true",)),
         Option("force", read.boolean, "kill the workers, for tasks that do not listen", "--force", ("true",)),
     ),
-    "accel_logs": (Option("tail", read.whole, "the last lines", "tail=100", ("100", "1000")),),
+    "accel_logs": (Option("tail", read.one_or_more, "the last lines", "tail=100", ("100", "1000")),),
     "accel_dashboard": (),
     "accel_timeline": (
         CELL_OF_TASKS,

@@ -39,6 +39,7 @@ def task_id(word: str, snapshot: Snapshot, variables: Mapping[str, Any], find: F
     named = _id_of_value(variables[word]) if word in variables else None
     if named is not None:
         return named
+    word = word.removeprefix("#")  # as the cockpit writes an id
     known = {wording.short_id(row.task_id): row.task_id for row in snapshot.tasks}
     if word in known:
         return known[word]

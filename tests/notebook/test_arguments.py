@@ -35,6 +35,9 @@ INIT = MAGICS["accel_init"]
         ("preload=['numpy', 'torch']", {"preload": ["numpy", "torch"]}),
         ("labels=zone:a", {"labels": {"zone": "a"}}),
         ("num_gpus=-1", {"num_gpus": -1}),
+        ("num_gpus=2          # a machine without GPUs gets two: it isn't {one}", {"num_gpus": 2}),
+        ("#two", {}),
+        ('namespace="a # b" engine=local #', {"namespace": "a # b", "engine": "local"}),
     ],
 )
 def test_both_forms_of_an_option_are_read(line: str, expected: dict[str, object]) -> None:
@@ -53,7 +56,7 @@ def test_both_forms_of_an_option_are_read(line: str, expected: dict[str, object]
         ("num_gpus=", "'num_gpus' needs a value, for example num_gpus=2."),
         ("--num-gpus", "'num_gpus' needs a value"),
         ("num_gpus=1 num_gpus=2", "'num_gpus' is given twice."),
-        ("engine=loca", "did you mean 'local'?"),
+        ("engine=loca", "'engine=loca': did you mean 'local'? Example: engine=local"),
         ("shared=perhaps", "true or false is needed"),
         ('resources={"TPU": 2', "A closing } is missing after"),
         ("resources=TPU", "name:value pairs are needed"),
@@ -88,6 +91,16 @@ def test_variables_are_filled_in_but_json_is_left_alone() -> None:
 
 def test_plain_words_are_kept_apart_from_options() -> None:
     assert arguments.parse_with_words("abc --all def", MAGICS["accel_devices"]) == ({"all": True}, ["abc", "def"])
+
+
+def test_a_tasks_id_as_the_cockpit_writes_it_is_no_comment() -> None:
+    assert arguments.parse_with_words("#7f3a-12 abc # the slow ones", ()) == ({}, ["#7f3a-12", "abc"])
+
+
+@pytest.mark.parametrize("tail", ["0", "-5"])
+def test_less_than_one_line_of_a_log_cannot_be_asked_for(tail: str) -> None:
+    with pytest.raises(TypingMistake, match=f"'tail={tail}': at least 1 is needed. Example: tail=100"):
+        arguments.parse(f"tail={tail}", MAGICS["accel_logs"])
 
 
 def test_help_shows_every_option_with_an_example() -> None:

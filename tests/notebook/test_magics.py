@@ -287,6 +287,12 @@ def test_tab_offers_the_tasks_of_the_last_snapshot_and_asks_nobody(shell: Intera
     assert not _tab(shell, "%accel_why ") & set(ids.values())
 
 
+def test_an_id_may_be_written_as_in_the_cockpit(shell: InteractiveShell, run: Run) -> None:
+    run("waits = nbaccel.remote(num_gpus=1, name='late')(lambda: 1).options(num_cpus=9).remote()")
+    short = wording.short_id(shell.user_ns["waits"].task_id().hex())
+    assert "late" in run(f"%accel_why #{short}  # as the line of a retry names it")
+
+
 def test_what_a_ref_shows_of_itself_is_a_snapshot_for_tab(shell: InteractiveShell, run: Run) -> None:
     run("ref = nbaccel.remote(lambda: 1).remote()\nref")
     assert wording.short_id(shell.user_ns["ref"].task_id().hex()) in _tab(shell, "%accel_why ")
