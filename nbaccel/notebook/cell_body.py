@@ -39,10 +39,17 @@ def prepare(code: str, filename: str, namespace: Mapping[str, Any], *, keep: boo
         for node in ast.walk(tree)
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
     }
-    reads = {
-        name: namespace[name] for name in sorted(read - {item}) if name in namespace and not hasattr(builtins, name)
-    }
+    sent = (name for name in sorted(read - {item}) if name in namespace and not _is_at_hand(name, namespace[name]))
+    reads = {name: namespace[name] for name in sent}
     return Body(code, filename, reads, tuple(sorted(_assigned(tree))) if keep else None)
+
+
+def _is_at_hand(name: str, value: Any) -> bool:
+    """Whether the worker has it: a builtin that the notebook has not replaced, or what IPython puts into notebooks."""
+    home = str(getattr(value, "__module__", "")).partition(".")[0]
+    own = ("io", "_io") if name == "open" else ("IPython", "ipykernel")  # its open() is made to look like that of io
+    is_ipythons = home in own and name in ("display", "exit", "get_ipython", "open", "quit")
+    return is_ipythons or (hasattr(builtins, name) and getattr(builtins, name) is value)
 
 
 def _assigned(tree: ast.Module) -> set[str]:
@@ -55,6 +62,9 @@ def _assigned(tree: ast.Module) -> set[str]:
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
+        elif isinstance(node, ast.MatchAs | ast.MatchStar | ast.MatchMapping):
+            found.add((node.rest if isinstance(node, ast.MatchMapping) else node.name) or "_")
+            pending.extend(ast.iter_child_nodes(node))
         elif not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             pending.extend(ast.iter_child_nodes(node))
     return {name for name in found if not name.startswith("_")}

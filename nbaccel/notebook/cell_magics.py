@@ -55,6 +55,7 @@ class CellMagics(Magics):
         for outcome in outcomes:
             _publish(outcome)
         self._bind(asked, outcomes)
+        self._say_what_was_lost(outcomes)
         self._say_what_is_covered(asked, body)
 
     @cell_magic
@@ -69,6 +70,7 @@ class CellMagics(Magics):
         wall_s = time.monotonic() - started
         _publish(outcome)
         self._bind(asked, [outcome])
+        self._say_what_was_lost([outcome])
         self._say_what_is_covered(asked, body)
         rows = [row for row in api.snapshot().tasks if row.task_id == ref.task_id().hex()]
         in_all = accounting.total(engine.current().history(ReadAccounting()))
@@ -116,6 +118,14 @@ class CellMagics(Magics):
     def _bind(self, asked: dict[str, Any], values: list[Any]) -> None:
         if "o" in asked:
             self.shell.user_ns[asked["o"]] = values if "each" in asked else values[0]
+
+    @staticmethod
+    def _say_what_was_lost(outcomes: list[Outcome]) -> None:
+        """One line with the names whose values could not be sent back, however many tasks assigned them."""
+        reasons = {name: why for outcome in outcomes for name, why in cell_run.lost(outcome).items()}
+        if reasons:
+            each = "; ".join(f"'{name}' ({why})" for name, why in reasons.items())
+            view.show(view.of_message(f"These values cannot be sent and did not come back: {each}."))
 
     @staticmethod
     def _say_what_is_covered(asked: dict[str, Any], body: Body) -> None:
@@ -213,7 +223,7 @@ def _wait_for_all(refs: list[Any], timeout_s: float | None) -> list[Outcome]:
 
 
 def _publish(outcome: Outcome) -> None:
-    for data, metadata in outcome.shown:
+    for data, metadata in cell_run.shown(outcome):
         if len(data) > 1:
             data = {mime: value for mime, value in data.items() if mime != _WIDGET}
         publish_display_data(data, metadata)  # type: ignore[no-untyped-call]

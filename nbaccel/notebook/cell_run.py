@@ -16,7 +16,7 @@ import io
 import linecache
 import sys
 import types
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 Bundle = tuple[dict[str, Any], dict[str, Any]]
@@ -45,27 +45,48 @@ class Body:
     wants: tuple[str, ...] | None  # names to send back with the last line's value; None: send nothing back
 
 
-@dataclass(slots=True)
 class Outcome:
     """The results of a body: `outcome.loss` is the name `loss` that it assigned, `outcome.result` its last value."""
 
-    names: dict[str, Any] = field(default_factory=dict)
-    shown: list[Bundle] = field(default_factory=list)
+    # Attributes begin with _, as no name that is sent back does: the cell may assign `names`, `shown` or any other.
+    __slots__ = ("_lost", "_names", "_shown")
+
+    def __init__(self) -> None:
+        self._names: dict[str, Any] = {}
+        self._lost: dict[str, str] = {}  # names whose values could not be sent -> why
+        self._shown: list[Bundle] = []
 
     def __getattr__(self, name: str) -> Any:
-        names = object.__getattribute__(self, "names")
-        if name in names:
-            return names[name]
-        raise AttributeError(f"The cell assigned no '{name}'; it assigned {', '.join(sorted(names)) or 'nothing'}.")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._names:
+            return self._names[name]
+        if name in self._lost:
+            raise AttributeError(f"'{name}' did not come back: {self._lost[name]}")
+        known = ", ".join(sorted(self._names)) or "nothing"
+        raise AttributeError(f"The cell assigned no '{name}'; it assigned {known}.")
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self.names, self.shown
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._names]  # for Tab
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.names, self.shown = state
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, str], list[Bundle]]:
+        return self._names, self._lost, self._shown
+
+    def __setstate__(self, state: tuple[dict[str, Any], dict[str, str], list[Bundle]]) -> None:
+        self._names, self._lost, self._shown = state
 
     def __repr__(self) -> str:
-        return f"Outcome({', '.join(f'{name}={value!r}' for name, value in self.names.items())})"
+        return f"Outcome({', '.join(f'{name}={value!r}' for name, value in self._names.items())})"
+
+
+def shown(outcome: Outcome) -> list[Bundle]:
+    """What the body has shown, in order."""
+    return outcome._shown
+
+
+def lost(outcome: Outcome) -> dict[str, str]:
+    """The names that the body assigned and that could not be sent back, with the reasons."""
+    return outcome._lost
 
 
 def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
@@ -76,20 +97,73 @@ def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
     outcome = Outcome()
     screen = _Shell() if importlib.util.find_spec("IPython") else _PlainScreen()
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "display": screen.display}
-    namespace |= {"get_ipython": screen.get_ipython, **body.reads, **(given or {})}
+    namespace |= {"get_ipython": screen.get_ipython, "exit": sys.exit, "quit": sys.exit, "input": _no_input}
+    namespace |= {**body.reads, **(given or {})}
     # Without the lines, a traceback of the body would show line numbers only.
     linecache.cache[body.filename] = (len(body.code), None, body.code.splitlines(keepends=True), body.filename)
     with screen:
-        result = _execute(body, namespace)
+        try:
+            result = _execute(body, namespace)
+        except SystemExit as end:  # it would end the worker, and the cell would run again in another one
+            said = f"The cell ended itself with SystemExit({end.code!r}): the rest of it did not run."
+            raise RuntimeError(said).with_traceback(end.__traceback__) from None
         screen.show_figures()
         if result is not None:
             screen.show_result(result)
-    outcome.shown = screen.shown
+    outcome._shown = screen.shown
     if body.wants is not None:
-        outcome.names = {name: namespace[name] for name in body.wants if name in namespace}
+        left = {name: namespace[name] for name in body.wants if name in namespace}
         if result is not None:
-            outcome.names.setdefault("result", result)
+            left.setdefault("result", result)
+        outcome._lost = {name: reason for name, value in left.items() if (reason := _why_it_stays(value))}
+        outcome._names = {name: value for name, value in left.items() if name not in outcome._lost}
     return outcome
+
+
+def _why_it_stays(value: Any) -> str:
+    """Why a value cannot be sent; "" if it can. One open file must not cost everything else that the cell made."""
+    try:
+        _trial().dump(value)
+    except Exception as error:  # pickling runs the values' own code, which may raise anything
+        return str(error).rstrip(".") or type(error).__name__
+    return ""
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, data: Any) -> int:
+        return len(data)
+
+
+def _trial() -> Any:
+    """Pickles to nowhere; skips the data of arrays and tensors, and the values that engines send in their own way."""
+    try:
+        import cloudpickle
+    except ImportError:  # a node that has only Ray
+        from ray import cloudpickle
+
+    class DryPickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def reducer_override(self, value: Any) -> Any:
+            kind = type(value)
+            room = str(kind.__module__).partition(".")[0]
+            is_tensor = room == "torch" and kind.__name__ in ("Tensor", "Parameter")
+            if room in ("nbaccel", "ray") or is_tensor or _is_plain_array(value):
+                return int, ()
+            return super().reducer_override(value)
+
+    return DryPickler(_Nowhere())
+
+
+def _is_plain_array(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject
+
+
+def _no_input(prompt: object = "") -> str:
+    raise EOFError(
+        f"A task cannot ask for input ({prompt}). Ask in a cell of its own; this cell can read the variable."
+    )
 
 
 def _execute(body: Body, namespace: dict[str, Any]) -> Any:
@@ -131,6 +205,7 @@ class _Shell:
         from traitlets.config import Config
 
         self.shown: list[Bundle] = []
+        self._places: dict[str, list[int]] = {}  # where an output with this display_id is, to update it
         self.display = display
         # Without a history file: one would mean a thread and a lock in every worker.
         self._shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
@@ -150,7 +225,16 @@ class _Shell:
 
     def _take(self) -> None:
         outputs: list[dict[str, Any]] = self._shell.display_pub.outputs  # type: ignore[attr-defined]
-        self.shown += [(output["data"], output["metadata"]) for output in outputs]
+        for output in outputs:
+            bundle = output["data"], output["metadata"] or {}
+            id = (output["transient"] or {}).get("display_id")
+            places = self._places.setdefault(id, []) if id is not None else []
+            if output["update"]:
+                for place in places:
+                    self.shown[place] = bundle
+            else:
+                places.append(len(self.shown))
+                self.shown.append(bundle)
         outputs.clear()
 
     def show_result(self, value: Any) -> None:

@@ -39,6 +39,10 @@ def _explain(shell: InteractiveShell, result: Any) -> None:
 def suggestion(refusal: str) -> str:
     """ "Did you mean %accel_init?" for IPython's message about an unknown magic; "" if no name is near."""
     found = _NOT_FOUND.search(refusal)
+    if found and found[1] in CELL_MAGICS and f"%%{found[1]}" in found[0]:
+        return f"%%{found[1]} must be the first line of its cell: nothing may stand above it, not even a comment."
+    if found and found[1] in MAGICS and found[1] not in CELL_MAGICS:
+        return f"%{found[1]} works in the notebook after %load_ext nbaccel, but not in a task."
     near = difflib.get_close_matches(found[1], MAGICS, n=1, cutoff=ALIKE) if found else []
     return f"Did you mean {'%%' if near[0] in CELL_MAGICS else '%'}{near[0]}?" if near else ""
 

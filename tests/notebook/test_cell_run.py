@@ -52,7 +52,7 @@ def _left(code: str, **namespace: Any) -> cell_run.Outcome:
 def test_names_and_the_value_of_the_last_line_come_back() -> None:
     outcome = _left("y = x + 1\ny * 2", x=1)
     assert (outcome.y, outcome.result) == (2, 4)
-    assert outcome.shown == [({"text/plain": "4"}, {})]
+    assert cell_run.shown(outcome) == [({"text/plain": "4"}, {})]
 
 
 def test_values_show_what_they_say_of_themselves_in_order() -> None:
@@ -61,7 +61,7 @@ def test_values_show_what_they_say_of_themselves_in_order() -> None:
         "    def _repr_png_(self):\n        return b'png'\n    def __repr__(self):\n        return 'a table'\n"
         "display(Table(), 1)\nTable()"
     )
-    shown = [data for data, _ in _left(code).shown]
+    shown = [data for data, _ in cell_run.shown(_left(code))]
     assert shown[0] == {"text/plain": "a table", "text/html": "<b>rich</b>", "image/png": "cG5n"}
     assert shown[1] == {"text/plain": "1"}
     assert shown[2] == shown[0]
@@ -69,7 +69,7 @@ def test_values_show_what_they_say_of_themselves_in_order() -> None:
 
 def test_a_class_shows_its_name_and_is_not_asked_to_draw_itself() -> None:
     outcome = _left("class Table:\n    def _repr_html_(self):\n        return 'no'\nTable")
-    assert [list(data) for data, _ in outcome.shown] == [["text/plain"]]
+    assert [list(data) for data, _ in cell_run.shown(outcome)] == [["text/plain"]]
 
 
 def test_magics_in_the_body_say_what_is_missing() -> None:

@@ -78,10 +78,16 @@ def test_a_value_that_cannot_be_sent_is_named_without_a_traceback(run: Run) -> N
     assert shown.startswith("UsageError: 'lock' cannot be sent along: cannot pickle '_thread.lock' object.")
 
 
-def test_a_result_that_cannot_be_sent_back_is_named(run: Run) -> None:
-    assert "names['lk'] (_thread.lock) cannot be pickled" in run(
-        "%%accel -o out\nimport threading\nlk = threading.Lock()"
-    )
+def test_what_cannot_be_sent_back_is_named_and_the_rest_comes_back(run: Run) -> None:
+    (shown,) = run("%%accel -o out\nimport threading\nlk = threading.Lock()\nloss = 0.5").splitlines()
+    assert shown == ("These values cannot be sent and did not come back: 'lk' (cannot pickle '_thread.lock' object).")
+    assert run("out.loss") == "Out[2]: 0.5\n"
+
+
+def test_a_cell_magic_below_something_else_and_a_magic_in_a_task_are_explained(run: Run) -> None:
+    said = run("# a comment\n%%accel\n1")
+    assert "%%accel must be the first line of its cell: nothing may stand above it, not even a comment." in said
+    assert "Did you mean" not in said
 
 
 def test_a_name_that_both_the_option_and_the_cell_give_is_told(run: Run) -> None:
