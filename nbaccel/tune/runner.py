@@ -228,11 +228,13 @@ class Runner:
         ) from error
 
     def _read(self, messages: Any) -> None:
-        answers: dict[str, bool] = {}
+        answers: dict[tuple[str, int], bool] = {}
         for name, number, kind, report, contents in messages:
             attempt = self._attempts.get(name)
             if attempt is None or attempt.number != number:
-                continue  # of an attempt that has ended
+                if kind == "report":
+                    answers[name, number] = True  # of an attempt that has ended: a thread of it may wait
+                continue
             trial = self.experiment.trials[name]
             if kind == "begun":
                 trial.runs_at(contents)
@@ -244,7 +246,7 @@ class Runner:
             attempt.received += 1
             ends = self._report(trial, report, metrics, has_files=has_files)
             if attempt.waits or has_files:
-                answers[name] = ends
+                answers[name, number] = ends
             elif ends:
                 self._mailbox.stop.remote(name, number)
         if answers:

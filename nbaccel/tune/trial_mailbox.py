@@ -36,7 +36,7 @@ class TrialMailbox:
         self._news = asyncio.Event()
         self._urgent = asyncio.Event()
         self._taken_at = -math.inf
-        self._waiting: dict[str, asyncio.Future[bool]] = {}
+        self._waiting: dict[tuple[str, int], asyncio.Future[bool]] = {}
         self._begun: set[tuple[str, int]] = set()
         self._stopped: set[tuple[str, int]] = set()
         self._all_stopped = False
@@ -51,7 +51,7 @@ class TrialMailbox:
         self._news.set()
         if waits:
             self._urgent.set()
-            answer = self._waiting[trial] = asyncio.get_running_loop().create_future()
+            answer = self._waiting[trial, attempt] = asyncio.get_running_loop().create_future()
             if await answer:
                 return True
         return self._all_stopped or (trial, attempt) in self._stopped
@@ -76,10 +76,10 @@ class TrialMailbox:
         first, self._taken = self._taken, self._taken + len(messages)
         return first, messages
 
-    async def answer(self, answers: Mapping[str, bool]) -> None:
-        """Let trials that wait go on, or end them (True)."""
-        for trial, ends in answers.items():
-            waiting = self._waiting.pop(trial, None)
+    async def answer(self, answers: Mapping[tuple[str, int], bool]) -> None:
+        """Let attempts of trials that wait go on, or end them (True)."""
+        for each, ends in answers.items():
+            waiting = self._waiting.pop(each, None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(ends)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import socket
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,6 +89,7 @@ class TrialSession(TrialHost):
         self.run_at = ("", "")
         self.runs = 0
         self._foreign_was_said = False
+        self._pid, self._turn = os.getpid(), threading.RLock()
         self._began_at = self._reported_at = time.monotonic()
 
     @property
@@ -104,6 +106,12 @@ class TrialSession(TrialHost):
         self._mailbox.put.remote(self.assignment.trial, self.assignment.attempt, "begun", 0, self.whereabouts)
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+        if os.getpid() != self._pid:  # forked, maybe while another thread had its turn
+            self._pid, self._turn = os.getpid(), threading.RLock()
+        with self._turn:  # the threads of a trial report one after the other
+            self._report(metrics, checkpoint, move=move)
+
+    def _report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
         filled = self.filled(metrics)
         number, self._number = self._number, self._number + 1
         if checkpoint is not None:

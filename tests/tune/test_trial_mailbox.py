@@ -43,7 +43,7 @@ def test_reports_for_which_nobody_waits_are_taken_together_with_the_next_one_tha
         asked = await _after_a_first_message(mailbox)
         waits = asyncio.ensure_future(mailbox.put("trial", 1, "report", 1, "b", waits=True))
         assert await asked == ["a", "b"]
-        await mailbox.answer({"trial": True})
+        await mailbox.answer({("trial", 1): True})
         assert await waits
 
     asyncio.run(scenario())
@@ -57,7 +57,7 @@ def test_a_report_that_is_waited_for_is_taken_at_once() -> None:
         waits = asyncio.ensure_future(mailbox.put("trial", 1, "report", 0, "a", waits=True))
         await _soon()
         assert [each[4] for each in (await mailbox.take(60))[1]] == ["a"]
-        await mailbox.answer({"trial": False})
+        await mailbox.answer({("trial", 1): False})
         assert not await waits
 
     asyncio.run(scenario())

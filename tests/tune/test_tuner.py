@@ -37,6 +37,14 @@ def test_the_seeds_call_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytes
     assert all(each["pid"] == each["worker"] for each in found)
 
 
+def test_threads_of_a_trial_report_while_something_decides_about_each_report(kept: Kept) -> None:
+    found = fit(trainables.in_threads, {"threads": 4, "steps": 5}, kept(stop={"step": 99}))[0]
+    assert (found.error, found.state) == (None, "done")
+    history = found.history
+    assert sorted((each["thread"], each["step"]) for each in history) == [(n, k) for n in range(4) for k in range(5)]
+    assert [each["training_iteration"] for each in history] == list(range(1, 21))
+
+
 def test_a_grid_and_its_best_trial(kept: Kept) -> None:
     results = fit(trainables.square, {"x": tune.grid_search([3, -1, 2])}, kept(), metric="loss", mode="min")
     best = results.get_best_result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,22 @@ def place(config: dict[str, Any]) -> dict[str, Any]:
         "asked": context.get_trial_resources(),
         "dir": context.get_trial_dir(),
     }
+
+
+def in_threads(config: dict[str, Any]) -> None:
+    """Report from several threads at one time."""
+    begin = threading.Barrier(config["threads"])
+
+    def reports(thread: int) -> None:
+        begin.wait()
+        for step in range(config["steps"]):
+            tune.report({"thread": thread, "step": step})
+
+    threads = [threading.Thread(target=reports, args=(thread,)) for thread in range(config["threads"])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def raises(config: dict[str, Any]) -> dict[str, Any]:
