@@ -49,7 +49,11 @@ def rows(what: str) -> list[dict[str, Any]]:
 
 def assert_idle() -> None:
     """The head holds nothing any more: no object, no running task, no resource."""
-    gc.collect()
-    wait_until(lambda: not rows("objects"), "the last object to go")
+
+    def no_object_is_left() -> bool:
+        gc.collect()  # an error's cycle may hold a ref, and a thread that ends now may hold the error
+        return not rows("objects")
+
+    wait_until(no_object_is_left, "the last object to go")
     wait_until(lambda: not any(row["state"] == "RUNNING" for row in rows("tasks")), "the tasks' end")
     wait_until(lambda: nbaccel.available_resources() == nbaccel.cluster_resources(), "all resources to be free")

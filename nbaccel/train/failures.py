@@ -9,6 +9,7 @@ from nbaccel import exceptions
 from nbaccel.train import signalling, travelling
 from nbaccel.train.controller import Say
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
+from nbaccel.train.users_code import is_of_users_code
 from nbaccel.views import sinks
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def of_the_run(name: str, error: BaseException) -> TrainingFailedError:
     """The error of a run that failed outside of its workers."""
     if isinstance(error, TrainingFailedError):
         return error
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) and not is_of_users_code(error):
         words = (
             f"The run {name} cannot write its folder: {error}. Make room or give another one, "
             "RunConfig(storage_path=...); run under the same name, it goes on from its latest checkpoint."

@@ -15,6 +15,7 @@ from nbaccel.train.ranks import Seat
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.retention import Kept
 from nbaccel.train.saying import say
+from nbaccel.train.users_code import UsersCode
 
 
 class Records:
@@ -111,13 +112,15 @@ class Records:
             return
         del self._reported[number]
         checkpoint = self._committed.pop(number, None)
-        for callback in self._config.callbacks:
-            callback.after_report(self._open.name, [by_rank[rank] for rank in sorted(by_rank)], checkpoint)
+        with UsersCode():
+            for callback in self._config.callbacks:
+                callback.after_report(self._open.name, [by_rank[rank] for rank in sorted(by_rank)], checkpoint)
 
     def call_after_exception(self, errors: dict[int, BaseException]) -> None:
         found = {rank: error for rank, error in errors.items() if isinstance(error, Exception)}
-        for callback in self._config.callbacks:
-            callback.after_exception(self._open.name, found)
+        with UsersCode():
+            for callback in self._config.callbacks:
+                callback.after_exception(self._open.name, found)
 
     # ---- the end
 

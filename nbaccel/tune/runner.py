@@ -21,6 +21,7 @@ from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.mail_reader import MailReader
 from nbaccel.train.saying import say
+from nbaccel.train.users_code import UsersCode, is_of_users_code
 from nbaccel.tune import trial_folder
 from nbaccel.tune.errors import TuneError, could_not_write, words_of
 from nbaccel.tune.experiment import End, Experiment
@@ -34,7 +35,7 @@ from nbaccel.tune.trial_checkpoints import TrialCheckpoints
 from nbaccel.tune.trial_mailbox import TrialMailbox
 from nbaccel.tune.trial_session import MetricMissingError, TrialAssignment
 from nbaccel.tune.trial_task import Ended
-from nbaccel.views import run_snapshot
+from nbaccel.views import run_snapshot, wording
 from nbaccel.waits import interruptible
 
 _LAST_ANSWER_S = 5.0
@@ -169,7 +170,8 @@ class Runner:
         given = self._plan.resources
         same = None if callable(given) else resources_of(given, {})  # what every trial asks for
         while same is None or launcher.room(same, len(self._attempts)):  # a search learns until a trial can begin
-            trial = experiment.next()
+            with UsersCode():  # of a search, such as sample_from
+                trial = experiment.next()
             if trial is None:
                 break
             if trial.id not in self._written:
@@ -212,7 +214,7 @@ class Runner:
             trial.counters.get("time_total_s", 0.0),
         )
         try:
-            launched = launcher.launch(trial, asked, assignment, f"{self.name} {trial.id}")
+            launched = launcher.launch(trial, asked, assignment, wording.encodable(f"{self.name} {trial.id}"))
         except Exception as error:  # a config that does not pickle, an option that the engine refuses
             self._attempt_failed(trial, error, for_good=True)
             return
@@ -264,8 +266,9 @@ class Runner:
         if has_files:
             self._commit(trial, number, metrics)
         result = trial.result(metrics)
-        self._plan.on_result(trial, result)
-        decision = self.experiment.on_result(trial, result)
+        with UsersCode():  # a stopper, a scheduler's functions, Optuna's storage
+            self._plan.on_result(trial, result)
+            decision = self.experiment.on_result(trial, result)
         if decision.kind == "exploit":
             self._checkpoints.copy_donor(trial, self.experiment.trials[decision.donor])
         self._call("on_trial_result", trial, result)
@@ -346,7 +349,8 @@ class Runner:
         trial.ended_at = time.time()
         trial_folder.clear(self._checkpoints.folder(trial))
         self._journal.state(trial)
-        self._plan.on_trial_end(trial)
+        with UsersCode():
+            self._plan.on_trial_end(trial)
         self._call("on_trial_error" if trial.state is TrialState.ERROR else "on_trial_complete", trial)
 
     # ---- stopping
@@ -447,7 +451,11 @@ class Runner:
     def _fell(self, error: BaseException) -> None:
         """End the experiment after an error outside of trials: the disk, a callback, a metric that no trial reports."""
         self._error = error
-        if isinstance(error, OSError):
+        if is_of_users_code(error):
+            error.add_note(
+                f"The experiment {self.name} ended here. tune.Tuner.restore({self.path!r}, trainable) goes on."
+            )
+        elif isinstance(error, OSError):
             self._error = could_not_write(self.name, self.path, error)
         try:
             self._close("failed")
@@ -458,8 +466,9 @@ class Runner:
     # ---- callbacks
 
     def _each(self, call: Callable[[Any], None]) -> None:
-        for callback in self._plan.run_config.callbacks:
-            call(callback)
+        with UsersCode():
+            for callback in self._plan.run_config.callbacks:
+                call(callback)
 
     def _call(self, name: str, trial: Trial, *more: Any) -> None:
         if not self._plan.run_config.callbacks:

@@ -175,6 +175,16 @@ def test_a_callback_that_raises_ends_the_run(kept: Kept) -> None:
         DataParallelTrainer(loops.steps, train_loop_config={}, scaling_config=TWO, run_config=config).fit()
 
 
+def test_a_callbacks_error_of_the_network_is_not_taken_for_one_of_the_disk(kept: Kept) -> None:
+    class Raises(train.UserCallback):
+        def after_report(self, *args: Any) -> None:
+            raise ConnectionError("the tracker is away")
+
+    config = kept(callbacks=[Raises()])
+    with pytest.raises(ControllerError, match="could not go on: ConnectionError: the tracker is away"):
+        DataParallelTrainer(loops.steps, train_loop_config={}, scaling_config=TWO, run_config=config).fit()
+
+
 KILLED = """
 import nbaccel
 from nbaccel.train import ScalingConfig, RunConfig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -318,6 +319,30 @@ def test_callbacks_are_told_of_the_plan_and_of_checkpoints(kept: Kept) -> None:
     space = {"x": 1, "steps": 2}
     fit(trainables.steps, space, kept(callbacks=[Listening()], stop={"step": 5}), num_samples=1)
     assert told == [({"step": 5}, 1, 1), ("RUNNING", 0), ("RUNNING", 1)]
+
+
+def test_an_error_of_a_callback_or_a_search_is_told_as_it_is_and_the_experiment_goes_on(kept: Kept) -> None:
+    class Raises(tune.Callback):
+        def on_trial_result(self, *args: Any, **info: Any) -> None:
+            raise ConnectionError("the tracker is away")
+
+    def reads(config: dict[str, Any]) -> Any:
+        raise FileNotFoundError("lost.csv")
+
+    with pytest.raises(ConnectionError, match="the tracker is away") as caught:
+        fit(trainables.square, {"x": 2}, kept(callbacks=[Raises()]))
+    (note,) = caught.value.__notes__
+    path = re.findall(
+        r"The experiment experiment ended here\. tune\.Tuner\.restore\('(.*)', trainable\) goes on", note
+    )[0]
+    assert tune.Tuner.restore(path, trainables.square).fit().num_terminated == 1
+    with pytest.raises(FileNotFoundError, match=r"lost\.csv") as lost:
+        fit(trainables.square, {"x": tune.sample_from(reads)}, kept("endless"), num_samples=-1)
+    assert "The function of sample_from for the parameter x raised this." in lost.value.__notes__
+
+
+def test_trials_run_under_a_name_that_is_no_utf_8(kept: Kept) -> None:
+    assert fit(trainables.square, {"x": 2}, kept("odd\udcff"))[0].state == "done"
 
 
 def test_trials_with_a_fallback_run_beside_each_other() -> None:
