@@ -18,7 +18,7 @@ def whole_lines(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
     while (end := data.find(b"\n", start)) >= 0:
         try:
             line = json.loads(data[start:end])
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if not isinstance(line, dict):
             return

@@ -11,6 +11,7 @@ from nbaccel.views import wording
 
 SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
 Compared = TypeVar("Compared")
+_COMPARED = 10_000  # characters of a parameter
 
 
 def check(metric: str | None, mode: str | None, scope: str = "last") -> tuple[str, str]:
@@ -73,10 +74,10 @@ def varying(configs: Sequence[dict[str, Any]]) -> list[str]:
     names = list(dict.fromkeys(name for row in rows for name in row))
     if len(rows) < 2:
         return names
-    return [name for name in names if len({repr(row.get(name)) for row in rows}) > 1]
+    return [name for name in names if len({wording.text_of(row.get(name), _COMPARED, repr) for row in rows}) > 1]
 
 
 def said(value: Any, most: int) -> str:
     """A parameter or a metric as short text: numbers with four digits."""
-    text = wording.number(value) if type(value) is float else wording.encodable(str(value))
+    text = wording.number(value) if type(value) is float else wording.encodable(wording.text_of(value, most + 1))
     return text if len(text) <= most else f"{text[: most - 1]}…"

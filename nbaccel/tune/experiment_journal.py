@@ -28,11 +28,14 @@ from nbaccel.train.line_file import LineFile, whole_lines
 from nbaccel.train.retention import Kept
 from nbaccel.tune.search.variants import leaves, named
 from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.views import wording
 
 FILE = "experiment.jsonl"
 VERSION = 1
+_FIRST = {"experiment", "metric", "mode", "seed"}  # what the first line has
 FLUSH_S = 1.0
 _REPR, _TUPLE = "__repr__", "__tuple__"
+MOST_BITS = 10_000  # of an int; Python reads and writes no number of more than 4,300 digits
 
 
 @dataclass(slots=True)
@@ -46,14 +49,21 @@ class ExperimentPast:
 
 
 def read(folder: str | Path) -> ExperimentPast | None:
-    """Read the journal in a folder; None if there is none. Raises ValueError for a journal of a later version."""
+    """The journal in a folder; None if there is none. Raises ValueError for a later version or a changed file."""
     try:
         data = (Path(folder) / FILE).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     past = ExperimentPast()
-    for line, end in whole_lines(data):
-        _apply(past, line)
+    for number, (line, end) in enumerate(whole_lines(data)):
+        try:
+            _apply(past, line)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"Line {number + 1} of {Path(folder) / FILE} does not go with those before it: the file was changed, "
+                "or is not one of nbaccel. Give a copy of the folder as it was; or remove this line and all after it, "
+                "and the experiment goes on from there."
+            ) from error
         past.length = end
     return past
 
@@ -65,6 +75,8 @@ def _apply(past: ExperimentPast, line: Mapping[str, Any]) -> None:
                 f"The experiment {line.get('experiment')} was written by a later version of nbaccel (journal version "
                 f"{line['v']}, this one reads up to {VERSION}): update nbaccel."
             )
+        if not past.facts and not line.keys() >= _FIRST:
+            raise KeyError(*_FIRST - line.keys())
         past.facts = past.facts | dict(line)
         past.ended = ""
     elif "trial" in line:
@@ -75,7 +87,7 @@ def _apply(past: ExperimentPast, line: Mapping[str, Any]) -> None:
 
 def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
     if "config" in line:
-        config = decoded(line["config"])
+        config = {name: decoded(value) for name, value in line["config"].items()}
         trial = past.trials.setdefault(line["trial"], Trial(line["trial"], line["number"], config))
         trial.config = config
         trial.chosen = {name: (value, text) for name, (value, text) in line.get("chosen", {}).items()}
@@ -117,7 +129,7 @@ class ExperimentJournal:
         self.sync()
 
     def trial(self, trial: Trial) -> None:
-        line = {"trial": trial.id, "number": trial.number, "config": encoded(trial.config)}
+        line = {"trial": trial.id, "number": trial.number, "config": _encoded_config(trial.config)}
         if trial.chosen:
             line["chosen"] = {name: list(each) for name, each in trial.chosen.items()}
         if trial.donor:
@@ -192,18 +204,34 @@ class UnknownValue:
 
 def encoded(value: Any) -> Any:
     """A value as JSON: tuples are marked, and what JSON cannot hold is its repr."""
-    if value is None or type(value) in (bool, int, float, str):
+    if _is_plain(value):
         return value
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+    if _is_a_dict_of_names(value):
         return {key: encoded(inner) for key, inner in value.items()}
     if type(value) is list:
         return [encoded(inner) for inner in value]
     if type(value) is tuple:
         return {_TUPLE: [encoded(inner) for inner in value]}
     item = getattr(value, "item", None)  # of numpy's scalars
-    if callable(item) and getattr(value, "shape", None) == ():
-        return encoded(item())
-    return {_REPR: repr(value)[:200]}
+    if callable(item) and getattr(value, "shape", None) == () and _is_plain(number := item()):
+        return number
+    return {_REPR: wording.text_of(value, text=repr)}
+
+
+def _encoded_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial's config as JSON; a parameter with the name of a mark stays one."""
+    return {name: encoded(value) for name, value in config.items()}
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is int:
+        return value.bit_length() <= MOST_BITS
+    return value is None or type(value) in (bool, float, str)
+
+
+def _is_a_dict_of_names(value: Any) -> bool:
+    """Whether this is a dict that comes back as it is: one whose only name is a mark of this module does not."""
+    return isinstance(value, Mapping) and all(isinstance(k, str) for k in value) and {*value} not in ({_REPR}, {_TUPLE})
 
 
 def decoded(value: Any) -> Any:

@@ -43,7 +43,10 @@ def _seen(trial: Trial, names: Sequence[str], metric: str) -> SeenTrial:
 
 
 def _finite(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+    try:
+        return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+    except OverflowError:  # an int that no float can hold
+        return None
 
 
 def _drawable(value: Any) -> float | str:

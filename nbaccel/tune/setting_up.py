@@ -31,6 +31,7 @@ from nbaccel.tune.trainables import name_of
 from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_source import fill_unknown
+from nbaccel.views import wording
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ def start_new(wanted: Wanted) -> Runner:
         "seed": seed,
         "prefix": prefix,
         "total": len(trials) if source.is_exhausted else None,
-        "space": {variants.named(path): repr(value)[:200] for path, value in variants.leaves(space)},
+        "space": {variants.named(path): wording.text_of(value, text=repr) for path, value in variants.leaves(space)},
         "stored_space": stored_space.stored(space),
         "max_failures": wanted.run.failure_config.max_failures,
         "keeps": _keeping(wanted.run.checkpoint_config),

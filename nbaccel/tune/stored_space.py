@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from nbaccel.tune.experiment_journal import MOST_BITS
 from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer, Normal
 
 MOST_BYTES = 256_000  # of a space; one with larger lists of values is given again
@@ -37,6 +38,8 @@ def read(stored_space: Any) -> dict[str, Any] | None:
 
 def _stored(value: Any) -> Any:
     kind = type(value)
+    if kind is int and value.bit_length() > MOST_BITS:
+        raise _NotStored
     if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
         return value
     if kind is dict:

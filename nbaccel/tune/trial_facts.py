@@ -103,7 +103,7 @@ def _plain(value: Any) -> Any:
     if value is None or type(value) is bool:
         return value
     if type(value) is int:
-        return value if abs(value) < _MOST_INT else str(value)
+        return value if abs(value) < _MOST_INT else wording.text_of(value)
     if type(value) is float:
         return value if math.isfinite(value) else str(value)
     return wording.encodable(value[:MOST_TEXT]) if type(value) is str else comparing.said(value, MOST_WORDS)

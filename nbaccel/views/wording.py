@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 UNKNOWN = "unknown"
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -70,6 +71,14 @@ def plain(name: str) -> str:
 def encodable(text: str) -> str:
     """A text that can be sent to views. Half a surrogate pair, as in a file's name that is no UTF-8, is an escape."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def text_of(value: object, most: int = 200, text: Callable[[Any], str] = str) -> str:
+    """A value as short text; its class if it has none: `str` and `repr` may be a user's, or refuse a very large int."""
+    try:
+        return text(value)[:most]
+    except Exception as error:
+        return f"<{type(value).__name__}, whose text raises {type(error).__name__}>"
 
 
 def task_name(name: str) -> str:

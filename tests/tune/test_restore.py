@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nbaccel import tune
@@ -82,6 +83,56 @@ def test_a_journal_of_a_later_version_is_told(tmp_path: Path) -> None:
     (tmp_path / experiment_journal.FILE).write_text('{"v": 2, "experiment": "e"}\n')
     with pytest.raises(ValueError, match="written by a later version of nbaccel"):
         experiment_journal.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"v": "2.1"}', '{"v": 1}', '{"trial": "x", "state": "done"}', '{"v": 1, "trial": 3}']
+)
+def test_a_journal_that_was_changed_or_is_anothers_says_from_which_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / experiment_journal.FILE).write_text('{"a": 1}\n' + text + "\n")
+    assert not tune.Tuner.can_restore(tmp_path)
+    with pytest.raises(ValueError, match=r"Line 2 of .*experiment\.jsonl does not go with those before it"):
+        tune.Tuner.restore(tmp_path, trainables.square)
+
+
+def test_lines_of_another_program_that_are_nested_too_deeply_are_no_experiment(tmp_path: Path) -> None:
+    (tmp_path / experiment_journal.FILE).write_text("[" * 100_000 + "\n")
+    assert not tune.Tuner.can_restore(tmp_path)
+
+
+class Speechless:
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+ODD = {
+    "wide": np.longdouble(1.5),
+    "day": np.datetime64("2020-01-01"),
+    "huge": 10**5000,
+    "object": Speechless(),
+    "marks": {"__tuple__": 3},
+    "__repr__": "3",
+    "single": np.float32(0.5),
+}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_odd_parameters_end_no_experiment_and_are_given_again_where_the_journal_cannot_hold_them(kept: Kept) -> None:
+    space = {
+        "x": tune.grid_search([1, 2]),
+        "one": tune.sample_from(lambda config: Speechless() if config.x == 1 else 10**5000),
+        **ODD,
+    }
+    results = tune.Tuner(trainables.square, param_space=space, run_config=kept()).fit()
+    assert results.num_terminated == 2 and "Speechless, whose text raises" in str(results.seen())
+    past = experiment_journal.read(results.experiment_path)
+    assert past is not None
+    trial = next(iter(past.trials.values()))
+    assert (trial.config["single"], trial.config["__repr__"], trial.config["x"]) == (0.5, "3", 1)
+    assert set(trial.unknown) == {"one", "wide", "day", "huge", "object", "marks"}
+    more = tune.TuneConfig(num_samples=2)
+    again = tune.Tuner.restore(results.experiment_path, trainables.square, param_space=space, tune_config=more).fit()
+    assert again.num_terminated == 4 and again[3].config["marks"] == {"__tuple__": 3}
 
 
 def test_a_folder_without_an_experiment_cannot_be_restored(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from nbaccel import tune
 from nbaccel.tune.search import BasicVariantGenerator
+from nbaccel.tune.search.basic_variant import has_nested_grids
 from nbaccel.tune.search.sample import (
     choice,
     generator,
@@ -205,3 +207,16 @@ def test_domains_of_ray_and_optuna_are_told() -> None:
         foreign = type("Float", (), {"__module__": module})()
         with pytest.raises(ValueError, match="The parameter lr is a Float of"):
             check({"lr": foreign})
+
+
+def test_a_space_that_holds_itself_is_told() -> None:
+    space: dict[str, Any] = {"inner": {}}
+    space["inner"]["space"] = space
+    with pytest.raises(ValueError, match="holds itself"):
+        check(space)
+
+
+def test_a_grid_in_a_value_of_a_choice_is_found_and_a_text_is_none() -> None:
+    grid = tune.grid_search([1, 2])
+    assert has_nested_grids({"x": tune.choice([{"y": tune.choice([{"z": grid}])}])})
+    assert not has_nested_grids({"x": tune.choice(["grid_search", {"kind": "grid_search"}]), "y": grid})

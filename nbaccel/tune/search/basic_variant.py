@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nbaccel.tune.search import variants
-from nbaccel.tune.search.sample import Domain, generator
+from nbaccel.tune.search.sample import Categorical, Domain, generator
 from nbaccel.tune.search.variants import Space
 
 
@@ -78,7 +78,8 @@ def with_point(space: Mapping[str, Any], point: Mapping[str, Any]) -> Space:
 def has_nested_grids(space: Mapping[str, Any]) -> bool:
     """Whether a value of a choice is a grid."""
     return any(
-        "grid_search" in str(getattr(domain, "categories", ""))
+        variants.is_grid(value) or has_nested_grids({"value": value})
         for _, domain in variants.leaves(space)
-        if isinstance(domain, Domain)
+        if isinstance(domain, Categorical)
+        for _, value in variants.leaves(domain.categories)
     )

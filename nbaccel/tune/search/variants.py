@@ -130,6 +130,9 @@ def _draw(config: Space, rng: random.Random, *, skip_functions: bool = False) ->
             except RecursiveDependencyError as error:
                 later.append((path, function))
                 reasons.append(error)
+            except Exception as error:  # of the user's function
+                error.add_note(f"The function of sample_from for the parameter {named(path)} raised this.")
+                raise
             else:
                 assign(config, path, copied(value))
                 drawn += 1
@@ -171,9 +174,14 @@ def check(space: Any) -> None:
     """Refuse what looks like a mistake in a space. Raises ValueError with the parameter's name."""
     if not isinstance(space, Mapping):
         raise ValueError(f"param_space must be a dict of parameters, not {type(space).__name__}.")
-    _check_dict(space, ())
-    for path, value in leaves(space):
-        _check_value(named(path), value)
+    try:
+        _check_dict(space, ())
+        for path, value in leaves(space):
+            _check_value(named(path), value)
+    except RecursionError:
+        raise ValueError(
+            "A dict or list in param_space holds itself, or is nested too deeply: make it flatter."
+        ) from None
 
 
 def _check_dict(value: Any, path: Path) -> None:
