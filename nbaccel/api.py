@@ -85,8 +85,8 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
 
     Without `address` it joins the cluster that NBACCEL_ADDRESS names, unless it asks for a cluster of its own.
 
-    Raises RuntimeError if it is called twice or gets an unknown keyword, ValueError if this machine cannot provide what
-    is requested, and ConnectionError if nothing answers at `address`.
+    Raises RuntimeError if it is called twice while the cluster lives, or gets an unknown keyword, ValueError if this
+    machine cannot provide what is requested, and ConnectionError if nothing answers at `address`.
 
     >>> nbaccel.init(num_gpus=2)
     """
@@ -94,7 +94,9 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     keywords = job.keywords(given) if isinstance(job, JobConfig) else given
     options = init_options(**init_variables.joined_with(address, keywords))
     started = engines.started()
-    if started is not None:
+    if started is not None and started.lost():
+        shutdown()  # nothing is left of that cluster
+    if (started := engines.started()) is not None:
         if options.ignore_reinit_error:
             return _context(started)
         raise RuntimeError(

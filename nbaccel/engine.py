@@ -161,6 +161,9 @@ class ClusterPromise(Protocol):
     def state(self, kind: type[ListedRow], limit: int) -> list[ListedRow]:
         """At most so many rows of one kind: of those in `views.listed`, or tasks, actors, workers, nodes or alerts."""
 
+    def lost(self) -> str:
+        """Why the cluster has gone, if it has ended without this process; "" while it is there."""
+
     def shutdown(self) -> None: ...
 
 

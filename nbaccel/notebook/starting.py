@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from nbaccel.exceptions import HeadDiedError
 from nbaccel.handles.options import init_options
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.views import wording
@@ -39,7 +40,7 @@ class Starter:
         """
         init_options(**asked)  # wrong options raise an error before anything is compared or ended
         said: list[str] = []
-        if self._cluster.is_initialized() and restart:
+        if self._cluster.is_initialized() and (restart or self._why_lost()):
             said.append(self.stop())
         if self._cluster.is_initialized():
             self._compare(asked | ({"shared": True} if shared else {}))
@@ -57,6 +58,9 @@ class Starter:
         self._asked = None
         if not self._cluster.is_initialized():
             return "nbaccel was not running here."
+        if why := self._why_lost():
+            self._cluster.shutdown()
+            return why
         runtime = self._cluster.snapshot().runtime
         shared = runtime.shared
         self._cluster.shutdown()
@@ -66,6 +70,14 @@ class Starter:
                 "`nbaccel start --head`, `kubectl delete raycluster NAME` on Kubernetes."
             )
         return "Left the shared cluster; it runs on. End it with: nbaccel stop" if shared else "nbaccel has shut down."
+
+    def _why_lost(self) -> str:
+        """A sentence if the cluster of this notebook has gone by itself, such as by the death of its head."""
+        try:
+            self._cluster.snapshot()
+        except HeadDiedError as error:
+            return f"The old cluster has gone. {str(error).partition(' What had not been fetched')[0]}"
+        return ""
 
     def _compare(self, asked: dict[str, Any]) -> None:
         snapshot = self._cluster.snapshot()

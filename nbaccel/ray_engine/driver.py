@@ -139,6 +139,7 @@ class RayEngine:
         self.nodes, self.request_resources = cluster.nodes, self._growing.request_resources
         self.hold_resources = self._growing.hold_resources
         self.expected_growth, self.move_objects = self._growing.expected_growth, self._growing.move_objects
+        self.lost = cluster.lost
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
         self.create_group, self.remove_group = groups.create_group, groups.remove_group
         self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table

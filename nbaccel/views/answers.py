@@ -172,7 +172,11 @@ def _tried(options: TaskOptions, verify: Callable[[], Any] | None, patience_s: f
     engine = engines.current()
     began = time.monotonic()
     ref = engine.submit(RemoteFunction(verify or _nothing, options), options, (), {})
-    ready, _ = engine.wait([ref], 1, patience_s, True)
+    try:
+        ready, _ = engine.wait([ref], 1, patience_s, True)
+    except BaseException:  # Stop, above all: nobody else could cancel a task that would hold a device for nothing
+        engine.cancel(ref, force=True, recursive=True)
+        raise
     if not ready:
         engine.cancel(ref, force=True, recursive=True)
         return _came_too_late(options, patience_s, before)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
+import threading
 from typing import Any
 
 import msgspec
@@ -12,8 +15,10 @@ import nbaccel
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.views.answers import ENDING_PATIENCE_S, VERIFY_PATIENCE_S
 from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
+from nbaccel.views.tables import ENDED
 from tests.census import Place
 from tests.never_hang.clusters import Asked, Holder, held, running
+from tests.rig import wait_until
 
 FREE = {"verdict": "now", "sentence": "1 CPU and 1 GPU: free now.", "asks": "1 CPU and 1 GPU"}
 
@@ -115,6 +120,24 @@ def test_what_is_busy_is_waited_for_as_long_as_there_is_patience(two_a100: Place
         probe = nbaccel.probe(num_gpus=1, timeout_s=0.05)
         assert probe.verdict is Verdict.BUSY
         assert str(probe).startswith("Not within 0.05 s. 1 CPU and 1 GPU: not now. Both GPUs are busy")
+
+
+def _probes_in_line() -> list[str]:
+    return [row.state for row in nbaccel.snapshot().tasks if row.name == "probe" and row.state not in ENDED]
+
+
+def test_a_probe_that_is_stopped_leaves_no_task_in_line(two_a100: Place) -> None:
+    def stop() -> None:
+        wait_until(_probes_in_line)
+        os.kill(os.getpid(), signal.SIGINT)  # the main thread hears it
+
+    with held(1, 1):
+        stopping = threading.Thread(target=stop)
+        stopping.start()
+        with pytest.raises(KeyboardInterrupt):
+            nbaccel.probe(num_gpus=1, timeout_s=240)
+        stopping.join()
+        wait_until(lambda: not _probes_in_line())
 
 
 def test_a_device_whose_holder_is_over_counts_as_free(two_a100: Place) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nbaccel.exceptions import HeadDiedError
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.starting import Starter
 from nbaccel.views.snapshot import Snapshot
@@ -19,6 +20,7 @@ class FakeCluster:
         self._snapshot = snapshot
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.running = False
+        self.lost = ""
         self.heads: list[Any] = []
 
     def is_initialized(self) -> bool:
@@ -33,8 +35,11 @@ class FakeCluster:
     def shutdown(self) -> None:
         self.asked.append(("shutdown", {}))
         self.running = False
+        self.lost = ""
 
     def snapshot(self) -> Snapshot:
+        if self.lost:
+            raise HeadDiedError(self.lost)
         return self._snapshot
 
     def start_head(self, **options: Any) -> Any:
@@ -120,4 +125,22 @@ def test_joining_says_when_ones_own_options_do_not_apply(cluster: FakeCluster, s
 
 
 def test_stopping_what_does_not_run_says_so(starter: Starter) -> None:
+    assert starter.stop() == "nbaccel was not running here."
+
+
+LOST = "The head has ended unexpectedly: it is gone. What had not been fetched is lost; call nbaccel.init() again."
+
+
+def test_a_cluster_whose_head_was_killed_is_started_anew(cluster: FakeCluster, starter: Starter) -> None:
+    starter.start({"num_gpus": 2})
+    cluster.lost = LOST
+    said = starter.start({"num_gpus": 4})
+    assert said == ["The old cluster has gone. The head has ended unexpectedly: it is gone."]
+    assert [name for name, _ in cluster.asked] == ["init", "shutdown", "init"]
+
+
+def test_a_cluster_whose_head_was_killed_can_be_left(cluster: FakeCluster, starter: Starter) -> None:
+    starter.start({"num_gpus": 2})
+    cluster.lost = LOST
+    assert starter.stop() == "The old cluster has gone. The head has ended unexpectedly: it is gone."
     assert starter.stop() == "nbaccel was not running here."

@@ -48,6 +48,7 @@ class Client(ObjectClient):
         self.nodes, self.request_resources = cluster.nodes, cluster.request_resources
         self.hold_resources, self.expected_growth = cluster.hold_resources, cluster.expected_growth
         self.move_objects = cluster.move_objects
+        self.lost = cluster.lost
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
         self.create_group, self.remove_group = cluster.create_group, cluster.remove_group
         self.group_ready, self.find_group, self.group_table = (

@@ -63,6 +63,9 @@ class ClusterView:
         self._asker = asker
         self._link = asker.link
 
+    def lost(self) -> str:
+        return self._link.lost or ""
+
     def nodes(self) -> list[dict[str, Any]]:
         return [asdict(row) for row in self._link.ask(asks.ListNodes())]
 

@@ -163,6 +163,9 @@ class RayCluster:
         self._session = session
         self._actor_handle = actor_handle
 
+    def lost(self) -> str:
+        return self._session.head.lost
+
     def nodes(self) -> list[dict[str, object]]:
         return list(ray.nodes())
 

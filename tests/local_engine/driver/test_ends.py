@@ -61,3 +61,17 @@ def test_who_asks_while_a_killed_head_is_looked_at_hears_how_it_ended(
     asking.join(TOO_SOON_S)
     go.set()
     assert "was killed by SIGKILL" in asking.words()
+
+
+def test_after_its_head_was_killed_a_process_may_init_again_as_it_is_told(own_head: Place) -> None:
+    nbaccel.init(num_cpus=1)
+    ref = nbaccel.remote(misbehaving.sleep_forever).remote()
+    pid = nbaccel.snapshot().runtime.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(exceptions.HeadDiedError, match=r"call nbaccel\.init\(\) again"):
+        nbaccel.get(ref)
+    nbaccel.init(num_cpus=1)
+    assert nbaccel.get(nbaccel.remote(lambda: 1).remote()) == 1
+    with pytest.raises(RuntimeError, match="called twice"):
+        nbaccel.init(num_cpus=1)
