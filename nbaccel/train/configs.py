@@ -14,6 +14,7 @@ from typing import Any, Literal
 from nbaccel.train.callbacks import UserCallback
 
 STORAGE_VARIABLE = "NBACCEL_STORAGE"
+_LONGEST_NAME = 240  # bytes; a file system takes 255, and a second run of a name is "name-2"
 DEFAULT_STORAGE = "~/nbaccel_results"
 
 
@@ -215,3 +216,9 @@ def _check_protocol(url: str) -> None:
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name.strip() or name in (".", "..") or "\0" in name or "/" in name:
         raise ValueError(f"RunConfig(name={name!r}) must be the name of a folder, without '/'.")
+    length = len(os.fsencode(name))
+    if length > _LONGEST_NAME:
+        raise ValueError(
+            f"RunConfig(name={name[:20]!r}...) has {length} bytes, and the name of a folder has at most "
+            f"{_LONGEST_NAME} here: give a shorter one."
+        )

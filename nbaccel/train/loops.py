@@ -75,4 +75,4 @@ def _without_default(function: Callable[..., Any], kinds: tuple[Any, ...]) -> li
 def name_of(function: Any) -> str:
     """The function's name, in a form that a folder may have."""
     name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", "train")
-    return "".join(each if each.isalnum() or each in "-_" else "_" for each in str(name)).strip("_") or "train"
+    return "".join(each if each.isalnum() or each in "-_" else "_" for each in str(name)[:50]).strip("_") or "train"

@@ -10,8 +10,11 @@ from typing import Any
 from nbaccel.train.configs import RunConfig
 from nbaccel.tune import stopper
 from nbaccel.tune.callback import Callback
+from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.schedulers import TrialScheduler, create_scheduler
 from nbaccel.tune.search import create_searcher
+
+_LONGEST_S = 1e9  # about 32 years: a longer budget, also math.inf, is none
 
 
 @dataclass
@@ -39,6 +42,13 @@ class TuneConfig:
     trial_dirname_creator: Callable[..., str] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("num_samples", "max_concurrent_trials", "time_budget_s"):
+            setattr(self, name, plain_number(getattr(self, name)))
+        if self.metric is not None and not isinstance(self.metric, str):
+            raise ValueError(
+                f"TuneConfig(metric={self.metric!r}) must be the name of a metric. To search for several goals, give "
+                "them to OptunaSearch(metric=[...], mode=[...])."
+            )
         if self.mode not in (None, "min", "max"):
             raise ValueError(f"TuneConfig(mode={self.mode!r}) must be 'min' or 'max'.")
         if not isinstance(self.num_samples, int) or self.num_samples < -1 or self.num_samples == 0:
@@ -48,8 +58,13 @@ class TuneConfig:
             raise ValueError(f"TuneConfig(max_concurrent_trials={most!r}) must be None or an int from 1.")
         if isinstance(self.time_budget_s, timedelta):
             self.time_budget_s = self.time_budget_s.total_seconds()
-        if self.time_budget_s is not None and self.time_budget_s < 0:
-            raise ValueError(f"TuneConfig(time_budget_s={self.time_budget_s!r}) must be a number of seconds.")
+        budget = self.time_budget_s
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, (int, float)) or not budget >= 0):
+            raise ValueError(
+                f"TuneConfig(time_budget_s={budget!r}) must be a number of seconds from 0, a timedelta, or None."
+            )
+        if budget is not None and budget > _LONGEST_S:
+            self.time_budget_s = None
         if isinstance(self.search_alg, str):
             self.search_alg = create_searcher(self.search_alg)
         if isinstance(self.scheduler, str):

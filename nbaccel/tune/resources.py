@@ -21,7 +21,9 @@ import nbaccel
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.trainables import BoundTrainable, bound
+from nbaccel.util.placement_group import VALID_PLACEMENT_GROUP_STRATEGIES
 
 Resources = dict[str, float]
 
@@ -104,6 +106,9 @@ class PlacementGroupFactory:
     def __init__(self, bundles: Sequence[Mapping[str, float]], strategy: str = "PACK") -> None:
         if not bundles or not all(isinstance(bundle, Mapping) for bundle in bundles):
             raise ValueError(f"PlacementGroupFactory takes a list of dicts of resources, not {bundles!r}.")
+        if strategy not in VALID_PLACEMENT_GROUP_STRATEGIES:
+            known = ", ".join(VALID_PLACEMENT_GROUP_STRATEGIES)
+            raise ValueError(f"PlacementGroupFactory(strategy={strategy!r}) must be one of: {known}.")
         self.bundles = [dict(bundle) for bundle in bundles]
         self.strategy = strategy
 
@@ -142,6 +147,8 @@ def _bundle(given: Mapping[str, Any]) -> tuple[Resources, dict[str, Any]]:
     bundle: Resources = {}
     options: dict[str, Any] = {}
     for key, value in given.items():
+        if not isinstance(key, str):
+            raise ValueError(f"The resources of a trial are named by texts such as 'cpu', not {key!r}.")
         if key in _MISTAKES:
             raise ValueError(
                 f"The resources of a trial have the key {key!r}: write {_MISTAKES[key]!r}, as in Ray Tune."
@@ -149,6 +156,8 @@ def _bundle(given: Mapping[str, Any]) -> tuple[Resources, dict[str, Any]]:
         if key in _OPTIONS:
             options[key] = value
         elif key == "custom_resources":
+            if not isinstance(value, Mapping):
+                raise ValueError(f"The resources of a trial: {key!r} is a dict such as {{'blue': 1}}, not {value!r}.")
             bundle |= {name: _amount(name, amount) for name, amount in value.items() if amount}
         else:
             name = key.upper() if key.lower() in ("cpu", "gpu", "tpu") else key
@@ -171,10 +180,16 @@ def _refuse_a_slip(key: str) -> None:
 
 
 def _amount(name: str, value: Any) -> float:
+    value = plain_number(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         known = (*_OPTIONS, "cpu", "gpu", "memory", "custom_resources")
         hint = did_you_mean(name, known) if name.lower() not in known else ""
         raise ValueError(f"The resources of a trial: {name!r} must be a number from 0, not {value!r}.{hint}")
+    if name.upper() in ACCELERATORS and value > 1 and value % 1:
+        raise ValueError(
+            f"The resources of a trial: {name!r} is {value}, but a trial holds a part of one device or whole ones. Ask "
+            f"for {math.floor(value)} or {math.ceil(value)}, or for a part below 1."
+        )
     return float(value)
 
 

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
+from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.schedulers.trial_scheduler import nested
 
 
@@ -56,6 +57,7 @@ class DictStopper(NoStopper):
     """Ends a trial when one of its metrics reaches its value; what `stop={...}` means."""
 
     def __init__(self, limits: Mapping[str, float]) -> None:
+        limits = {name: plain_number(limit) for name, limit in limits.items()}
         for name, limit in limits.items():
             if isinstance(limit, bool) or not isinstance(limit, (int, float)):
                 raise ValueError(f"stop={{{name!r}: {limit!r}}}: the limit must be a number.")
@@ -64,11 +66,16 @@ class DictStopper(NoStopper):
     def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         for name, limit in self.limits.items():
             value = nested(result, name)
-            if value is None:
+            if value is None and name not in result:
                 known = sorted(map(str, result))
                 raise ValueError(
                     f"stop={{{name!r}: {limit!r}}}: the report has no {name!r}; it has: {', '.join(known)}."
                     f"{did_you_mean(name, known)}"
+                )
+            if not isinstance(value, (int, float)):
+                raise ValueError(
+                    f"stop={{{name!r}: {limit!r}}}: a report has {value!r} for {name!r}. Report a number; NaN ends "
+                    "no trial."
                 )
             if value >= limit:
                 return True

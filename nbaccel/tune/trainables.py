@@ -36,7 +36,7 @@ def name_of(function: Any) -> str:
     """The trainable's name, as a folder may have it."""
     name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None)
     text = str(name or type(function).__name__)
-    return "".join(each if each.isalnum() or each in "-_" else "_" for each in text).strip("_") or "trainable"
+    return "".join(each if each.isalnum() or each in "-_" else "_" for each in text[:50]).strip("_") or "trainable"
 
 
 def checked(trainable: Any) -> Any:

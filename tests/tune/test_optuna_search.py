@@ -281,3 +281,17 @@ def test_a_pruned_trial_is_told_as_pruned(cluster: Any, tmp_path: Path) -> None:
         run_config=tune.RunConfig(name="pruned", storage_path=str(tmp_path)),
     ).fit()
     assert [each.state.name for each in results.study.trials] == ["COMPLETE", "PRUNED"]
+
+
+def test_what_optuna_could_not_tell_apart_is_told() -> None:
+    with pytest.raises(ValueError, match=r"two parameters with the name 'a/b'.*rename one"):
+        source(OptunaSearch(), {"a/b": tune.uniform(0, 1), "a": {"b": tune.uniform(0, 1)}})
+    clash = source(OptunaSearch(space=lambda trial: {"a": trial.suggest_float("a/b", 0, 1), "a/b": 3}), {})
+    with pytest.raises(ValueError, match="exclude each other"):
+        clash.next()
+    with pytest.raises(ValueError, match="may return a dict of further parameters"):
+        source(OptunaSearch(space=lambda trial: [trial.suggest_float("a", 0, 1)]), {}).next()
+    with pytest.raises(ValueError, match="leave out points whose result is NaN"):
+        source(
+            OptunaSearch(points_to_evaluate=[{"x": 0.5}], evaluated_rewards=[float("nan")]), {"x": tune.uniform(0, 1)}
+        )

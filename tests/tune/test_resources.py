@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nbaccel import tune
@@ -71,3 +72,21 @@ def test_resources_stay_with_the_function() -> None:
         tune.with_resources(3, {"gpu": 1})
     with pytest.raises(ValueError, match="both say what a trial holds"):
         tune.run(bound, resources_per_trial={"gpu": 1})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"gpu": 1.5}, "Ask for 1 or 2, or for a part below 1"),
+        ({1: 2}, "named by texts such as 'cpu', not 1"),
+        ({"custom_resources": [1]}, "is a dict such as"),
+        (tune.PlacementGroupFactory([{"CPU": 1}, {"GPU": 1.5}]), "Ask for 1 or 2"),
+    ],
+)
+def test_amounts_that_no_node_can_ever_give_are_told_before_a_trial_starts(given: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        tune.with_resources(print, given)
+
+
+def test_amounts_may_be_numbers_of_numpy() -> None:
+    assert resources_of({"cpu": np.int64(2), "gpu": np.float32(0.5)}, {}).total == {"CPU": 2.0, "GPU": 0.5}

@@ -220,3 +220,15 @@ def test_a_grid_in_a_value_of_a_choice_is_found_and_a_text_is_none() -> None:
     grid = tune.grid_search([1, 2])
     assert has_nested_grids({"x": tune.choice([{"y": tune.choice([{"z": grid}])}])})
     assert not has_nested_grids({"x": tune.choice(["grid_search", {"kind": "grid_search"}]), "y": grid})
+
+
+def test_a_point_may_have_a_list_or_a_dict_that_is_one_value_of_a_choice() -> None:
+    space = {
+        "layers": tune.choice([[64, 64], [32]]),
+        "net": {"kind": tune.choice([{"a": 1}, {"b": 2}])},
+        "pair": [1, 2],
+    }
+    point = {"layers": [64, 64], "net": {"kind": {"b": 2}}, "pair": [3, 4]}
+    assert configs(space, points_to_evaluate=[point]) == [point]
+    with pytest.raises(ValueError, match=r"layers=\[1\], which is outside"):
+        configs(space, points_to_evaluate=[{"layers": [1]}])

@@ -18,6 +18,10 @@ def test_a_dict_ends_a_trial_that_reaches_one_of_its_values() -> None:
         rule("a", {"loss": 1})
     with pytest.raises(ValueError, match=r"it has: accuracies, loss. Did you mean accuracies"):
         rule("a", {"loss": 1, "accuracies": 1})
+    for value in (None, "high", [1.0]):
+        with pytest.raises(ValueError, match=r"a report has .* for 'accuracy'\. Report a number"):
+            rule("a", {"accuracy": value})
+    assert not rule("a", {"accuracy": float("nan"), "eval/steps": 0})
     with pytest.raises(ValueError, match="the limit must be a number"):
         stoppers.of({"accuracy": "high"})
 

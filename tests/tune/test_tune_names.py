@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import math
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import nbaccel
 from nbaccel import train, tune
 from nbaccel.tune import opening, search
+from nbaccel.tune.trainables import name_of
 from tests.census import Place
 
 
@@ -82,6 +85,11 @@ def test_arguments_of_ray_that_are_not_here_say_what_to_use(call: Any, words: st
         (lambda: tune.RunConfig(callbacks=[3]), "nbaccel.tune.Callback"),
         (lambda: tune.RunConfig(stop=3), "stop takes a dict"),
         (lambda: tune.Tuner(len, run_config=3), "takes nbaccel.tune.RunConfig"),
+        (lambda: tune.TuneConfig(metric=["a", "b"]), r"name of a metric.*OptunaSearch\(metric=\["),
+        (lambda: tune.TuneConfig(time_budget_s=float("nan")), "must be a number of seconds from 0"),
+        (lambda: tune.TuneConfig(time_budget_s="10"), "must be a number of seconds from 0"),
+        (lambda: tune.RunConfig(name="n" * 300), "has 300 bytes.*give a shorter one"),
+        (lambda: tune.PlacementGroupFactory([{"CPU": 1}], strategy="NONE"), "must be one of: PACK"),
         (lambda: tune.run(len, resume=True), "needs the experiment's name"),
         (lambda: tune.run(len, name="e", resume="maybe"), "must be True, 'AUTO'"),
         (lambda: tune.FailureConfig(max_failures=1, fail_fast=True), "max_failures must be 0"),
@@ -90,6 +98,24 @@ def test_arguments_of_ray_that_are_not_here_say_what_to_use(call: Any, words: st
 def test_values_that_make_no_sense_are_refused(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_numbers_of_numpy_are_numbers_and_a_budget_without_an_end_is_none() -> None:
+    config = tune.TuneConfig(num_samples=np.int64(3), max_concurrent_trials=np.int32(2), time_budget_s=np.float32(5))
+    assert (config.num_samples, config.max_concurrent_trials, config.time_budget_s) == (3, 2, 5.0)
+    assert [type(each) for each in (config.num_samples, config.time_budget_s)] == [int, float]
+    assert tune.TuneConfig(time_budget_s=math.inf).time_budget_s is tune.TuneConfig(time_budget_s=1e10).time_budget_s
+    tune.RunConfig(stop={"loss": np.float32(0.5)})
+    assert repr(tune.randint(np.int64(0), np.int64(5))) == "randint(0, 5)"
+    assert tune.uniform(np.float32(0), 1).lower == 0.0 and tune.randn(np.float32(0), np.int64(1)).sd == 1
+    assert tune.randint(2**70, 2**70 + 2).last == 2**70 + 1  # no float holds it
+
+
+def test_a_function_with_a_very_long_name_has_a_folder() -> None:
+    def trainable(config: dict[str, Any]) -> None: ...
+
+    trainable.__name__ = "x" * 300
+    assert len(name_of(trainable)) == 50
 
 
 def test_what_a_call_would_not_run_is_refused_when_the_tuner_is_made() -> None:

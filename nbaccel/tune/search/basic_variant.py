@@ -60,7 +60,7 @@ class BasicVariantGenerator:
 def with_point(space: Mapping[str, Any], point: Mapping[str, Any]) -> Space:
     """The space with the values of a point in it. Raises ValueError for a parameter that the space does not have."""
     chosen: Space = variants.copied(space)
-    for path, value in variants.leaves(point):
+    for path, value in _values(space, point):
         try:
             domain = variants.at(space, path)
         except (KeyError, IndexError, TypeError):
@@ -73,6 +73,19 @@ def with_point(space: Mapping[str, Any], point: Mapping[str, Any]) -> Space:
             )
         variants.assign(chosen, path, value)
     return chosen
+
+
+def _values(space: Any, point: Any, path: variants.Path = ()) -> Iterator[tuple[variants.Path, Any]]:
+    """The values of a point with their paths: where the space has a domain, a list or a dict is one value."""
+    if isinstance(point, Mapping) and not isinstance(space, Domain):
+        for key, inner in point.items():
+            below = space.get(key) if isinstance(space, Mapping) else None
+            yield from _values(below, inner, (*path, key))
+    elif isinstance(space, Domain):
+        yield path, point
+    else:
+        for inner_path, value in variants.leaves(point):
+            yield (*path, *inner_path), value
 
 
 def has_nested_grids(space: Mapping[str, Any]) -> bool:

@@ -62,6 +62,11 @@ class StudySpace:
 
     def _add(self, path: Path, value: Any) -> None:
         name = variants.named(path)
+        if name in self.distributions or name in self.stays_random:
+            raise ValueError(
+                f"param_space has two parameters with the name {name!r} (a name with '/', and one within a dict), "
+                "which Optuna cannot tell apart: rename one of them."
+            )
         found = value if self._is_distribution(value) else self._translated(name, value)
         if found is None:
             self.stays_random.append(name)
@@ -119,5 +124,7 @@ def from_flat(params: Mapping[str, Any]) -> dict[str, Any]:
         holder = config
         for part in outer:
             holder = holder.setdefault(part, {})
+            if not isinstance(holder, dict):
+                raise ValueError(f"The parameters {part!r} and {name!r} of one trial exclude each other: rename one.")
         holder[last] = value
     return config

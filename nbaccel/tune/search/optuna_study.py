@@ -107,6 +107,10 @@ class StudySource:
             return
         for chosen, reward in zip(params, rewards, strict=True):
             values = list(reward) if isinstance(reward, (list, tuple)) else [reward]
+            if any(each != each for each in values):
+                raise ValueError(
+                    f"evaluated_rewards has {reward!r} for {chosen!r}: leave out points whose result is NaN."
+                )
             missing = self._space.distributions.keys() - chosen.keys()
             if missing:
                 raise ValueError(f"A point with an evaluated reward lacks {', '.join(sorted(missing))}: give all.")
@@ -129,6 +133,10 @@ class StudySource:
         number = self._made
         asked = self.study.ask(self._space.distributions)
         extra = self._suggest(asked) or {} if self._suggest else {}
+        if not isinstance(extra, Mapping):
+            raise ValueError(
+                f"The function of OptunaSearch(space) returned {extra!r}: it may return a dict of further parameters."
+            )
         name = f"{self._prefix}_{number:05d}"
         asked.set_user_attr(_OURS, name)
         chosen = {

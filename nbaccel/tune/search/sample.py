@@ -22,6 +22,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from nbaccel.tune.plain_numbers import plain_number
+
 _LISTED = 6  # values that a repr shows
 
 
@@ -54,6 +56,7 @@ class Numeric(Domain):
     """Numbers between two bounds; `q`, if given, is the step between them."""
 
     def __init__(self, name: str, lower: float, upper: float, q: float | None, *, log: bool) -> None:
+        lower, upper, q = map(plain_number, (lower, upper, q))
         self.name, self.lower, self.upper, self.q, self.log = name, lower, upper, q, log
         for bound in (lower, upper):
             if isinstance(bound, bool) or not isinstance(bound, (int, float)) or math.isnan(bound):
@@ -100,7 +103,7 @@ class Normal(Domain):
     """Normally distributed real numbers; made by `randn` and `qrandn`."""
 
     def __init__(self, mean: float, sd: float, q: float | None = None) -> None:
-        self.mean, self.sd, self.q = mean, sd, q
+        self.mean, self.sd, self.q = map(plain_number, (mean, sd, q))
         if not sd > 0:
             raise ValueError(f"{self!r}: the standard deviation must be larger than 0.")
         if q is not None and not q > 0:
@@ -129,8 +132,8 @@ class Integer(Numeric):
         for number in (lower, upper, q):
             if number is not None and number != int(number):
                 raise ValueError(f"{self!r}: {number!r} is no whole number.")
-        step = q or 1
-        self.first, last = math.ceil(lower / step), math.floor(upper / step)
+        step = int(self.q or 1)
+        self.first, last = -(-int(self.lower) // step), int(self.upper) // step
         self.last = last if step != 1 else last - 1  # in steps, both included
         if self.last < self.first:
             raise ValueError(f"{self!r} contains no number{'' if step != 1 else ': the upper bound is excluded'}.")
@@ -310,4 +313,4 @@ def grid_search(values: Sequence[Any]) -> dict[str, Sequence[Any]]:
         raise ValueError(f"grid_search() takes a list of values, not {values!r}.")
     if not len(values):
         raise ValueError("grid_search([]) has no value to try.")
-    return {"grid_search": values}
+    return {"grid_search": list(values)}
