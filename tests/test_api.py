@@ -82,6 +82,13 @@ def test_wrong_options_are_refused_where_they_are_written(options: dict[str, Any
         nbaccel.remote(**options)(lambda: None)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\udc80"])
+def test_a_name_that_no_process_can_have_is_refused_where_it_is_written(name: str) -> None:
+    for remote in (nbaccel.remote(lambda: 1), nbaccel.remote(Exception)):
+        with pytest.raises(ValueError, match="Option name must be text without NUL"):
+            remote.options(name=name)
+
+
 def test_max_calls_belongs_to_the_decorator_only() -> None:
     with pytest.raises(ValueError, match="max_calls"):
         echo.options(max_calls=1)

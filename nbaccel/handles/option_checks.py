@@ -170,6 +170,8 @@ def switch_or_none(name: str, value: Any) -> bool | None:
 def word(name: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise wrong_type(name, value, "a string or None")
+    if value is not None and any(char == "\0" or "\ud800" <= char <= "\udfff" for char in value):
+        raise ValueError(f"Option {name} must be text without NUL and without halves of characters, but got {value!r}.")
     return None if value is None else str.__str__(value)  # of a subclass, such as numpy's, the plain string
 
 

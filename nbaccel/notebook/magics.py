@@ -40,7 +40,8 @@ class ClusterMagics(Magics):
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self._starter = Starter(api, sessions.find)
+        # It belongs to the shell: after %reload_ext it still knows what the cluster was started with.
+        self._starter: Starter = shell.__dict__.setdefault("_nbaccel_starter", Starter(api, sessions.find))
 
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
         return arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)

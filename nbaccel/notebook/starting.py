@@ -88,8 +88,9 @@ class Starter:
         price = f", which ends {wording.count(busy, 'running task')}" if busy else ""
         if started is None:
             raise TypingMistake(
-                "A cluster that %accel_init did not start runs already. Use it as it is (%accel_status), or give "
-                f"--restart to start with {_words(asked)}{price}."
+                "A cluster that %accel_init did not start runs already: nbaccel.init() started it, or the first call, "
+                "such as f.remote() or %accel_probe. Use it as it is (%accel_status), or give --restart to start with "
+                f"{_words(asked)}{price}."
             )
         raise TypingMistake(f"{_difference(started, asked)} To restart with the new options, add --restart{price}.")
 

@@ -10,6 +10,7 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 import nbaccel
 from nbaccel import api, engine
+from nbaccel.actor import ActorHandle
 from nbaccel.notebook import (
     answers_html,
     arguments,
@@ -94,9 +95,16 @@ class TaskMagics(Magics):
         if not words and "cell" not in asked and not asked.get("all"):
             raise TypingMistake("Which tasks? Name some, or say cell=7 or --all; %accel_tasks shows them.")
         snapshot, everyone = views.seen(), asked.get("everyone", False)
+        for word in words:
+            if isinstance(self.shell.user_ns.get(word), ActorHandle):
+                raise TypingMistake(
+                    f"'{word}' is an actor, which %accel_cancel does not end: nbaccel.kill({word}) does."
+                )
         ids = self._ids(words, snapshot)
         if not everyone:
             _refuse_strangers(ids, snapshot)
+        ended = [id for id in ids if _has_ended(id)]
+        ids = [id for id in ids if id not in ended]
         others = 0
         if "cell" in asked or asked.get("all"):
             unfinished = [row for row in _unfinished(asked.get("cell", "")) if row.task_id not in ids]
@@ -106,7 +114,8 @@ class TaskMagics(Magics):
         for id in ids:
             engine.current().cancel_by_id(id, force=asked.get("force", False))
         left = f" {wording.count(others, 'task')} of other notebooks left alone: --everyone ends them too."
-        view.show(view.of_message(f"{wording.count(len(ids), 'task')} told to end.{left if others else ''}"))
+        over = f" {', '.join(map(wording.short_id, ended))} had already ended." if ended else ""
+        view.show(view.of_message(f"{wording.count(len(ids), 'task')} told to end.{over}{left if others else ''}"))
 
     @line_magic
     @no_var_expand
@@ -114,6 +123,13 @@ class TaskMagics(Magics):
     @documented("Show what a task's worker has printed, all of it; without a task, what every worker has.")
     def accel_logs(self, line: str) -> None:
         asked, words = self._parse_with_words("accel_logs", line)
+        if len(words) > 1:
+            raise TypingMistake(
+                f"One task at a time: '{words[1]}' is too much. Example: %accel_logs {words[0]} tail=100"
+            )
+        if not api.is_initialized():
+            view.show(view.of_message(views.NOT_RUNNING))
+            return
         id = self._ids(words[:1], views.seen())[0] if words else None
         print(engine.current().logs(id, tail=asked.get("tail", 1000)) or "Nothing was printed.")  # noqa: T201
 
@@ -129,7 +145,10 @@ class TaskMagics(Magics):
         seen = views.seen()
         runs = engine.current().history(ReadRuns(since_s))
         picture = past_timeline.picture(runs, seen, asked.get("cell", ""))
-        view.show(view.boxed(seen, timeline.text(picture), Html("".join(timeline.sections(picture)))))
+        if "cell" in asked and not picture.bars:
+            view.show(view.of_message(f"No task of cell {asked['cell']} has run."))
+        else:
+            view.show(view.boxed(seen, timeline.text(picture), Html("".join(timeline.sections(picture)))))
         if "save" in asked:
             view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))
 
@@ -139,6 +158,9 @@ class TaskMagics(Magics):
     @documented("End the idle workers that have run code, with the device memory that they may keep.")
     def accel_recycle(self, line: str) -> None:
         self._parse("accel_recycle", line)
+        if not api.is_initialized():
+            view.show(view.of_message(views.NOT_RUNNING))
+            return
         view.show(view.of_message(f"{wording.count(nbaccel.recycle(), 'idle worker')} ended."))
 
 
@@ -150,6 +172,11 @@ def _having(word: str) -> list[TaskRow]:
 def _unfinished(cell: str) -> list[TaskRow]:
     """The unfinished tasks of all notebooks, because those that are left alone are counted."""
     return [row for row in engine.current().tasks(TaskFilter(cell=cell)).rows if row.state not in tables.ENDED]
+
+
+def _has_ended(id: str) -> bool:
+    rows = engine.current().tasks(TaskFilter(text=id)).rows
+    return bool(rows) and all(row.state in tables.ENDED for row in rows)
 
 
 def _refuse_strangers(ids: list[str], snapshot: Snapshot) -> None:

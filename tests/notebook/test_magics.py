@@ -293,6 +293,36 @@ def test_tab_offers_the_tasks_of_the_last_snapshot_and_asks_nobody(shell: Intera
     assert not _tab(shell, "%accel_why ") & set(ids.values())
 
 
+def test_a_view_of_nothing_starts_no_cluster(run: Run) -> None:
+    run("nbaccel.shutdown()")
+    for magic in ("%accel_logs", "%accel_recycle"):
+        assert run(magic).startswith("nbaccel is not running here.")
+    assert not nbaccel.is_initialized()
+
+
+def test_a_reloaded_extension_knows_what_it_started(run: Run) -> None:
+    run("nbaccel.shutdown()\n%accel_init engine=debug num_cpus=2 num_gpus=1")
+    run("%unload_ext nbaccel\n%load_ext nbaccel")
+    assert "UsageError" not in run("%accel_init engine=debug num_cpus=2 num_gpus=1")
+    assert "num_gpus was 1 and is now 3" in run("%accel_init engine=debug num_cpus=2 num_gpus=3")
+
+
+def test_what_cancelling_does_not_end_is_said(shell: InteractiveShell, run: Run) -> None:
+    run("done = nbaccel.remote(lambda: 1).remote()\nvalue = nbaccel.get(done)")
+    run("class Counter:\n    pass\ncounter = nbaccel.remote(Counter).remote()")
+    assert "'counter' is an actor, which %accel_cancel does not end: nbaccel.kill(counter) does" in run(
+        "%accel_cancel counter"
+    )
+    short = wording.short_id(shell.user_ns["done"].task_id().hex())
+    assert run("%accel_cancel done") == f"0 tasks told to end. {short} had already ended.\n"
+
+
+def test_a_log_is_of_one_task_and_a_timeline_names_the_cell_that_has_none(run: Run) -> None:
+    run("done = nbaccel.remote(lambda: 1).remote()\nvalue = nbaccel.get(done)")
+    assert "One task at a time: 'more' is too much. Example: %accel_logs done tail=100" in run("%accel_logs done more")
+    assert run("%accel_timeline cell=99") == "No task of cell 99 has run.\n"
+
+
 def test_an_id_may_be_written_as_in_the_cockpit(shell: InteractiveShell, run: Run) -> None:
     run("waits = nbaccel.remote(num_gpus=1, name='late')(lambda: 1).options(num_cpus=9).remote()")
     short = wording.short_id(shell.user_ns["waits"].task_id().hex())
