@@ -34,7 +34,7 @@ def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
     assert config.storage_path is not None
     wanted = config.name or default_name
     name, number = wanted, 1
-    while os.path.exists(Path(config.storage_path) / name):
+    while _is_taken(Path(config.storage_path) / name):
         number += 1
         name = f"{wanted}-{number}"
     said = ""
@@ -44,6 +44,21 @@ def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
             f"tune.Tuner.restore({str(Path(config.storage_path) / wanted)!r}, trainable) goes on with {wanted}."
         )
     return _open(Path(config.storage_path) / name, said)
+
+
+def _is_taken(folder: Path) -> bool:
+    """Whether the folder is there. If not, it is made at once: another process may want the same name now."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False  # told when it is opened
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return True
+    except OSError:
+        pass  # as above
+    return False
 
 
 def reopen(path: str | os.PathLike[str]) -> OpenExperiment:

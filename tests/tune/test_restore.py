@@ -10,7 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import pytest
 from nbaccel import tune
 from nbaccel.train import storage
 from nbaccel.train.retention import Kept as KeptCheckpoint
-from nbaccel.tune import experiment_journal
+from nbaccel.tune import experiment_journal, opening
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.schedulers import ASHAScheduler
 from nbaccel.tune.trial import Trial, TrialState
@@ -133,6 +135,20 @@ def test_odd_parameters_end_no_experiment_and_are_given_again_where_the_journal_
     more = tune.TuneConfig(num_samples=2)
     again = tune.Tuner.restore(results.experiment_path, trainables.square, param_space=space, tune_config=more).fit()
     assert again.num_terminated == 4 and again[3].config["marks"] == {"__tuple__": 3}
+
+
+def test_experiments_of_one_name_that_begin_at_one_time_have_a_folder_each(tmp_path: Path) -> None:
+    begin = threading.Barrier(8)
+
+    def opened(_: int) -> str:
+        begin.wait()
+        found = opening.open_new(tune.RunConfig(name="same", storage_path=str(tmp_path / "runs")), "")
+        found.close()
+        return found.name
+
+    with ThreadPoolExecutor(8) as threads:
+        names = set(threads.map(opened, range(8)))
+    assert names == {"same", *(f"same-{number}" for number in range(2, 9))}
 
 
 def test_a_folder_without_an_experiment_cannot_be_restored(tmp_path: Path) -> None:
