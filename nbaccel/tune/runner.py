@@ -383,6 +383,10 @@ class Runner:
             say("tune", f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts.")
             self._stop_trials()
         elif presses == 2:
+            say(
+                "tune",
+                f"{self.name}: the functions are interrupted. Stop a third time ends the processes of those left.",
+            )
             self._interrupt()
         else:
             for attempt in self._attempts.values():

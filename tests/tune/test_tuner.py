@@ -240,13 +240,14 @@ def test_the_first_stop_ends_trials_at_their_next_report(kept: Kept, tmp_path: P
     assert all(trial.reports for trial in trials)
 
 
-def test_the_second_stop_interrupts_what_never_reports(kept: Kept, tmp_path: Path) -> None:
+def test_the_second_stop_interrupts_what_never_reports(kept: Kept, tmp_path: Path, capsys: Any) -> None:
     runner = started(trainables.silent, {"x": 1, "folder": str(tmp_path)}, kept())
     wait_until(lambda: (tmp_path / "there-1").exists(), "the trial")
     runner.stop()
     runner.stop()
     runner.wait_with_ladder()
     assert (tmp_path / "ended-1").exists()
+    assert "experiment: the functions are interrupted. Stop a third time ends the processes" in capsys.readouterr().err
 
 
 def test_functions_of_a_trial_say_where_they_belong() -> None:
