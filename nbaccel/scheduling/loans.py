@@ -253,11 +253,14 @@ class Loans:
         if not back:
             return
         kept = [record for record in worker.queue if record.task.task_id not in given]
+        was_first = worker.queue[0] is back[0]
         worker.queue.clear()
         worker.queue.extend(kept)
         self.requeue(back, now)
         if kept:
-            if len(kept) == 1:
+            if was_first:  # it had been sent and not begun, and those behind it still wait for their arguments
+                self._next(worker, kept[0], now)
+            elif len(kept) == 1:
                 self.ahead.pop(worker, None)
             return
         self.ahead.pop(worker, None)

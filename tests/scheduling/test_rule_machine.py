@@ -249,11 +249,13 @@ class AnyOrder(RuleBasedStateMachine):
         self.world.returns(task, after_s, failed=failed and not retry, retry=retry, loaded=loaded)
 
     @precondition(lambda self: any(worker.recalled for worker in self._ready()))
-    @rule()
-    def prefetched_come_back(self) -> None:
+    @rule(data=st.data())
+    def prefetched_come_back(self, data: st.DataObject) -> None:
+        """Not those that the head still holds back, until their arguments are there; so the first may come, too."""
         for worker in self._ready():
             if worker.recalled:
-                self.world.gives_back(worker)
+                is_idle = not worker.blocked and data.draw(st.booleans())
+                self.world.gives_back(worker, 0 if is_idle else 1, data.draw(st.sampled_from([None, 1, 2])))
 
     @precondition(lambda self: [worker for worker in self._at_work() if not worker.blocked])
     @rule(data=st.data())
@@ -435,7 +437,9 @@ class AnyOrder(RuleBasedStateMachine):
             self.world.ready()
             self.stopped_ones_go()
             self._unblock_all()
-            self.prefetched_come_back()
+            for worker in self._ready():
+                if worker.recalled:
+                    self.world.gives_back(worker)
             for worker in self._at_work():
                 self._return_one(worker, 0.001)
             self.world.time_passes(0.1)

@@ -7,7 +7,7 @@ import pytest
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.function_counts import MOST_FUNCTIONS, FunctionCounts
-from nbaccel.scheduling.moves import IllegalEvent
+from nbaccel.scheduling.moves import RUNNING, IllegalEvent
 from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED
 from nbaccel.scheduling.terms import Task, TaskKind, Terms, WorkerPool
 from tests.scheduling.world import World, choice, node
@@ -208,6 +208,21 @@ def test_what_waits_behind_a_task_that_turns_out_long_is_called_back_and_runs_ne
     assert worker.queue == [running]
     w.returns(running)
     assert w.worker_of(behind[0]).queue[0] is behind[0]
+
+
+def test_a_worker_that_gives_back_its_first_task_goes_on_with_those_that_the_head_still_holds() -> None:
+    w = world(1)
+    short_tasks(w)
+    worker = next(worker for worker in w.workers.values() if worker.queue)
+    first, held = worker.queue[0], list(worker.queue[1:])
+    w.time_passes(0.02)
+    w.gives_back(worker, 0, 1)
+    assert worker.queue == held and w.scheduler.task_record(held[0].task_id).state == RUNNING
+    while worker.queue:
+        w.returns(worker.queue[0])
+    w.ready()
+    while not w.outcomes.get(first.task_id):
+        w.returns(w.worker_of(first).queue[0])
 
 
 def test_a_worker_that_blocks_is_called_back_at_once() -> None:

@@ -180,10 +180,11 @@ class World:
         worker.ran += 1
         return self.tell(ev.TaskReturned(worker.worker_id, task.task_id, **how), after_s)
 
-    def gives_back(self, worker: FakeWorker) -> list[do.Command]:
-        """The answer to RecallTasks: all but the first."""
+    def gives_back(self, worker: FakeWorker, begin: int = 1, end: int | None = None) -> list[do.Command]:
+        """The answer to RecallTasks: all but the first, or what lies there: the head holds back what needs arguments."""
         worker.recalled = False
-        back, worker.queue = worker.queue[1:], worker.queue[:1]
+        back = worker.queue[begin:end]
+        del worker.queue[begin:end]
         return self.tell(ev.TasksGivenBack(worker.worker_id, [task.task_id for task in back]))
 
     def dies(self, worker: FakeWorker, why: str = "was killed by SIGKILL") -> list[do.Command]:
