@@ -10,6 +10,7 @@ handler, even while C code runs and holds the interpreter's lock.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import signal
@@ -27,6 +28,7 @@ from nbaccel.views import sinks
 # A real-time signal: SIGUSR1 and SIGUSR2 belong to what users and their libraries do.
 WHERE = signal.SIGRTMIN + 7 if hasattr(signal, "SIGRTMIN") else signal.SIGUSR2
 _PATIENCE_S = 2.0
+_tgkill = getattr(ctypes.CDLL(None), "tgkill", None)  # the GNU C library's since 2.30; macOS has none
 # As faulthandler writes it, or with a comma, as a traceback does.
 FRAME = re.compile(r'File "(?P<file>.*)", line (?P<line>\d+|\?\?\?),? in (?P<name>.*)')
 _WAITS_IN = {
@@ -69,16 +71,23 @@ def _everywhere(facts: Sequence[Facts], what: Callable[[int], str]) -> list[str]
 
 
 def _send_interrupt(pid: int) -> str:
-    _signal(pid, signal.SIGINT)
+    send_signal(pid, signal.SIGINT)
     return ""
 
 
-def _signal(pid: int, number: int) -> bool:
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+def send_signal(pid: int, number: int) -> bool:
+    """Signal the main thread of a process; False if there is none.
+
+    The system gives a signal for the whole process to another thread if the main one has yet to take an earlier signal.
+    """
+    if _tgkill is None:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+    sent: int = _tgkill(pid, pid, number)
+    return sent == 0
 
 
 def _stack_in(paths: dict[int, Path], pid: int) -> str:
@@ -87,7 +96,7 @@ def _stack_in(paths: dict[int, Path], pid: int) -> str:
         start = path.stat().st_size
     except OSError:
         return ""  # its function has not begun, or has ended
-    if not _signal(pid, WHERE):
+    if not send_signal(pid, WHERE):
         return ""
     return _text_after(path, start)
 

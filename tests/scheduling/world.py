@@ -181,7 +181,7 @@ class World:
         return self.tell(ev.TaskReturned(worker.worker_id, task.task_id, **how), after_s)
 
     def gives_back(self, worker: FakeWorker, begin: int = 1, end: int | None = None) -> list[do.Command]:
-        """The answer to RecallTasks: all but the first, or what lies there: the head holds back what needs arguments."""
+        """The answer to RecallTasks: all but the first, or those from `begin` to `end`."""
         worker.recalled = False
         back = worker.queue[begin:end]
         del worker.queue[begin:end]

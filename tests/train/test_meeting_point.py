@@ -47,6 +47,16 @@ def test_a_store_that_cannot_be_reached_is_told_with_the_interfaces() -> None:
             meeting_point.reach(torch, seat(1, 2), "127.0.0.1", port, SOON)
 
 
+def test_the_host_of_the_store_stays_until_nobody_reads_it_any_more() -> None:
+    """A rank 0 that is stopped at once ends its process, and with it the store into which others still look."""
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=PATIENTLY)
+    store.set("nbaccel/joined/0/1", "1")  # rank 1 is connected, and has not been told of rank 0
+    with pytest.raises(RuntimeError, match="rank 1 has not joined"):
+        meeting_point.wait_until_joined(store, seat(0, 2), 0, SOON)
+    meeting_point.wait_until_joined(store, seat(1, 2), 0, PATIENTLY)
+    meeting_point.wait_until_joined(store, seat(0, 2), 0, PATIENTLY)
+
+
 def test_a_rank_waits_until_every_other_is_connected() -> None:
     """One that left before, or began a group of its own, would cut off those that still connect."""
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=PATIENTLY)

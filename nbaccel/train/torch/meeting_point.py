@@ -34,8 +34,14 @@ def wait_until_joined(store: Any, seat: Seat, restarts: int, patience: timedelta
     """Wait until all ranks are connected with each other. Raises RuntimeError with the ranks that are not.
 
     One that leaves at once, because it ends or begins a group of its own, would cut off a rank that still connects.
+    The store ends with rank 0, which therefore also waits until no other rank looks into it any more.
     """
     _wait(store, seat, f"nbaccel/joined/{restarts}", "joined", patience)
+    knows = f"nbaccel/knows/{restarts}"
+    if seat.rank == 0:
+        _wait(store, seat, knows, "joined", patience)
+    else:
+        store.set(f"{knows}/{seat.rank}", "1")
 
 
 def _wait(store: Any, seat: Seat, place: str, done: str, patience: timedelta) -> None:
