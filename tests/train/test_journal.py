@@ -179,10 +179,12 @@ def test_a_checkpoint_that_was_given_up_or_is_gone_does_not_come_back(tmp_path: 
     assert past.kept == [] and not (tmp_path / "checkpoint_000001").exists()
 
 
-@pytest.mark.parametrize("name", [None, "run", "n" * 300])
-def test_a_folder_that_cannot_be_written_is_told(name: str | None, tmp_path: Path) -> None:
-    storage_path = tmp_path / "runs"
-    if name is None or len(name) < 256:
+@pytest.mark.parametrize(
+    ("name", "folder"), [(None, "runs"), ("run", "runs"), ("run", "n" * 300)], ids=["unnamed", "a file", "too long"]
+)
+def test_a_folder_that_cannot_be_written_is_told(name: str | None, folder: str, tmp_path: Path) -> None:
+    storage_path = tmp_path / folder
+    if len(folder) < 256:
         storage_path.touch()  # a file
     with pytest.raises(
         ControllerError, match=r"cannot be written: (Not a directory|File name too long)\. Give another"
