@@ -164,17 +164,17 @@ def test_commands_and_the_panel_speak_the_language_of_a_language_pack(opened: Ca
 def test_the_servers_own_page_is_accessible_in_both_themes_and_falls_silent_where_nobody_sees_it(
     opened: Callable[..., Any],
 ) -> None:
-    page = opened(START, holding("first", "second", "third"), panel=True).run_all()
+    page = opened(START, holding("morning", "noon", "night"), panel=True).run_all()
     page.output("they are submitted")
     page.page.goto(page.server.url("nbaccel/"))
-    page.until(lambda: sorted(page.holders().values()) == ["first", "second"])
+    page.until(lambda: sorted(page.holders().values()) == ["morning", "noon"])
     for scheme in ("light", "dark"):
         page.page.emulate_media(color_scheme=scheme)
         assert_accessible(page, "html")
     page.show("hidden")
     sent = page.until_quiet(lambda: page.watched, 1.5)
-    page.file("first.may_end").touch()
-    page.until(lambda: page.file("third.pid").exists())  # the freed device went to it, and a shown page would hear
+    page.file("morning.may_end").touch()
+    page.until(lambda: page.file("night.pid").exists())  # the freed device went to it, and a shown page would hear
     assert page.until_quiet(lambda: page.watched, 1.5) == sent
     page.show("visible")
-    page.until(lambda: sorted(page.holders().values()) == ["second", "third"])
+    page.until(lambda: sorted(page.holders().values()) == ["night", "noon"])
