@@ -1,4 +1,4 @@
-"""How amounts of resources are counted, and which resources are accelerators.
+"""How amounts of resources are counted, which resources are accelerators, and what else rooms have to agree on.
 
 An amount is a whole number of `UNIT`ths, so that tenths of a device add up to the device: half a GPU is 5,000.
 """
@@ -11,6 +11,8 @@ UNIT = 10_000  # one CPU, one device, one of a custom resource; for memory one b
 ACCELERATORS = ("GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU")
 # Counted by whole devices even if no node offers one, so that a demand of 1.5 is known to be impossible.
 DEVICE_RESOURCES = frozenset({"GPU", "TPU", "neuron_cores", "HPU", "NPU"})
+
+LONG_RUN_S = 60.0  # the run of a task that is worth a notice when it ends; cockpit/notices.js says the same
 
 TYPE_PREFIX = "accelerator_type:"  # a node with an A100 offers accelerator_type:A100
 TYPE_SHARE = 10  # one task or actor takes 0.001 of it: enough for 1,000 holders

@@ -56,9 +56,8 @@ def _last_lines(snapshot: Snapshot, how: End) -> list[str]:
         "died": "Its head has gone; this was known at {}",
     }[how].format(wording.moment(snapshot.time))
     over = {state: number for state, number in snapshot.counts.items() if state in tables.ENDED}
-    under_way = (
-        0 if how == "left" else sum(snapshot.counts.values()) - sum(over.values())
-    )  # the tasks of other notebooks go on
+    # Of a cluster that was left, the tasks of other notebooks go on.
+    under_way = 0 if how == "left" else sum(snapshot.counts.values()) - sum(over.values())
     done = tables.task_counts(msgspec.structs.replace(snapshot, counts=over))
     first = wording.sentence([words, done, f"{under_way} ended with it" if under_way else ""])
     return [line for line in (first, _had(snapshot)) if line]

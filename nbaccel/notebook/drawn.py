@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from nbaccel.notebook import packing
-from nbaccel.quantities import TYPE_PREFIX
+from nbaccel.quantities import LONG_RUN_S, TYPE_PREFIX
 from nbaccel.views import palette
 from nbaccel.views.function_rows import MOST_OF_ONE
 from nbaccel.views.palette import HUES
@@ -25,7 +25,6 @@ MOST_BYTES_OF_FEW = 4_096  # of a snapshot that is sent so: a larger message cos
 MOST_BYTES = 16_000  # the size limit of any other, unless more rows were asked for
 LEAST_BYTES_OF_TASKS = 2_000  # whatever takes the room of them: a thousand devices, many alerts
 MOST_TASKS = 200  # a filter may ask for more, and gets them
-LONG_S = 60  # the run of a task whose end a page may tell
 MOST_WHY = 400  # characters of a reason, which may name every holder of every device
 _NOT_SHOWN = ("node:", TYPE_PREFIX, "memory", "object_store_memory", "bundle_")
 
@@ -354,9 +353,9 @@ def _without(tasks: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
 
 
 def _is_short(task: dict[str, Any]) -> bool:
-    """Whether an ended task is not worth a notice (LONG_S of cockpit/notices.js)."""
+    """Whether an ended task is not worth a notice (cockpit/notices.js)."""
     ended_at = task.get("finished_at", 0.0)
-    return bool(ended_at - task.get("started_at", ended_at) < LONG_S)
+    return bool(ended_at - task.get("started_at", ended_at) < LONG_RUN_S)
 
 
 def difference_key(drawn: Drawn) -> bytes:

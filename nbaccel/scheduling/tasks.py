@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from nbaccel.quantities import LONG_RUN_S
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.function_counts import FunctionCount, FunctionCounts
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
 KEEP_FAILED = 200  # of tasks that failed before them, or ran for long
-LONG_S = 60.0  # the run of a task that is worth a notice when it ends
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
@@ -80,7 +80,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     def is_kept(self) -> bool:
         """Whether one that is over stays known longer than others: it failed, or ran for long."""
         ran_s = self.ended_at - self.started_at if self.started_at is not None and self.ended_at is not None else 0.0
-        return self.state is FAILED or ran_s >= LONG_S
+        return self.state is FAILED or ran_s >= LONG_RUN_S
 
     def __str__(self) -> str:
         return f"task {self.task.name} ({self.task.task_id.hex()})"

@@ -34,7 +34,7 @@ def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
     assert config.storage_path is not None
     wanted = config.name or default_name
     name, number = wanted, 1
-    while _is_taken(Path(config.storage_path) / name):
+    while not _claim(Path(config.storage_path) / name):
         number += 1
         name = f"{wanted}-{number}"
     said = ""
@@ -46,19 +46,20 @@ def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
     return _open(Path(config.storage_path) / name, said)
 
 
-def _is_taken(folder: Path) -> bool:
-    """Whether the folder is there. If not, it is made at once: another process may want the same name now."""
+def _claim(folder: Path) -> bool:
+    """Make the folder, since another process may want the same name now. False if somebody has it.
+
+    A folder that cannot be made is ours, too: why it cannot is told when it is opened.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return False  # told when it is opened
+        return True
     try:
         folder.mkdir()
-    except FileExistsError:
-        return True
-    except OSError:
-        pass  # as above
-    return False
+    except OSError as error:
+        return not isinstance(error, FileExistsError)
+    return True
 
 
 def reopen(path: str | os.PathLike[str]) -> OpenExperiment:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nbaccel.quantities import LONG_RUN_S
 from nbaccel.views import palette
 from tools import join_cockpit as joining
 
@@ -75,6 +76,10 @@ def test_names_have_the_same_hue_and_ids_the_same_shade_in_both_languages() -> N
 
 def test_the_palette_of_the_page_is_pythons() -> None:
     assert joining.COLOURS.read_text() == joining.palette(), "run python tools/join_cockpit.py"
+
+
+def test_a_run_is_long_for_the_page_when_it_is_long_for_the_head() -> None:
+    assert f"const LONG_S = {LONG_RUN_S:g};" in (SOURCES / "notices.js").read_text()
 
 
 def test_the_view_model_passes_its_tests_in_node() -> None:

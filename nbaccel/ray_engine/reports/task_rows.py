@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import ray
 from ray.core.generated.common_pb2 import ErrorType
 
+from nbaccel.quantities import LONG_RUN_S
 from nbaccel.ray_engine.border.rays import RaysRef
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.notes import Note
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
 MOST_FAILED = 50  # the newest failures and long runs stay, however many tasks end after them
-LONG_S = 60.0  # the run of a task that is worth a notice when it ends
 MOST_ASKED = 500  # the most refs that Ray checks for readiness
 MOST_EXPLAINED = 5
 # Explanations of Ray's error types, for tasks without a report of their own.
@@ -63,7 +63,7 @@ def _worth_a_row(known: SnapshotFacts) -> list[Note]:
 
 def is_long(started_at: float | None, ended_at: float | None) -> bool:
     """Whether a run took so long that somebody may wait for its notice."""
-    return started_at is not None and ended_at is not None and ended_at - started_at >= LONG_S
+    return started_at is not None and ended_at is not None and ended_at - started_at >= LONG_RUN_S
 
 
 def _mine(note: Note, known: SnapshotFacts) -> bool:

@@ -127,9 +127,8 @@ class Returns:
         again = message.retry and record is not None and record.task.retries_left != 0
         cancelled = message.failed and message.note == "cancelled"
         times = message.times
-        took_s = (
-            max(times[-1] - times[0], 0.0) if times else None
-        )  # our own clock knows how long its answer lay here, too
+        # By its worker's clock: ours would also count how long its answer has waited to be read here.
+        took_s = max(times[-1] - times[0], 0.0) if times else None
         how = (message.failed, again, fall_back, retire, cancelled, message.loaded, took_s)
         self._tell(TaskReturned(worker.worker_id, message.task_id, *how))
 
