@@ -46,6 +46,33 @@ def test_sixty_four_devices_and_five_hundred_tasks_are_drawn(loose: Callable[...
     assert page.root.locator("tr[data-task=t0]").count() == 1
 
 
+def test_who_has_gone_to_the_last_row_stays_there_when_rows_are_taller_than_thought(
+    loose: Callable[..., LoosePage],
+) -> None:
+    snapshot = cluster(2, 300)
+    for row in snapshot["tasks"]:
+        row |= {"state": "PENDING_NODE_ASSIGNMENT", "started_at": None, "device_ids": {}}
+    page = loose(snapshot)
+    page.root.get_by_role("tab", name="Tasks").click()
+    page.root.locator("tr[data-task=t299]").wait_for()
+    region = page.root.get_by_role("region", name="Tasks")
+    region.evaluate("region => { region.scrollTop = region.scrollHeight; }")
+    page.root.locator("tr[data-task=t0]").wait_for()
+    for row in snapshot["tasks"]:
+        row["why"] = "Both GPUs are busy."  # a line more for each
+    page.push({**snapshot, "seq": 2})
+    is_last = "() => document.querySelector('[data-task=t0]')?.getBoundingClientRect().bottom <= innerHeight"
+    at_end = "region => region.scrollTop + region.clientHeight > region.scrollHeight - 2"
+    page.page.wait_for_function(is_last)
+    assert region.evaluate(at_end)
+    more = {**snapshot["tasks"][0], "task_id": "t300", "name": "task_300", "submitted_at": NOW + 300}
+    before = region.evaluate("region => region.scrollTop")
+    region.evaluate("region => { region.scrollTop -= 400; }")
+    page.push({**snapshot, "seq": 3, "tasks": [*snapshot["tasks"], more], "counts": {"PENDING_NODE_ASSIGNMENT": 301}})
+    page.push({**snapshot, "seq": 4})
+    assert region.evaluate("region => region.scrollTop") < before - 200, "who has gone back up is left there"
+
+
 def test_of_a_thousand_devices_tiles_are_drawn_as_they_come_into_view(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(1000, 4))
     region, tiles = page.root.get_by_role("region", name="1000 devices"), page.root.locator(".tile")

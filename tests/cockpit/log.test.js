@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { historian, questionOf } from "../../nbaccel/notebook/cockpit/history.js";
-import { logLines, logRow, withLog } from "../../nbaccel/notebook/cockpit/log.js";
+import { drawLog, logLines, withLog } from "../../nbaccel/notebook/past/log.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 import { NOW, busy } from "./snapshots.js";
 
@@ -38,7 +38,7 @@ test("an open log asks from where the last answer ended, also while nothing else
   context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   const sent = [];
   const state = looking();
-  const source = { send: (message) => sent.push(message), snapshot: () => busy() };
+  const source = { send: (message) => sent.push(message), snapshot: () => ({ ...busy(), past: { told: { task_log: withLog } } }) };
   const past = historian(source, state, () => NOW);
   context.mock.timers.tick(1000);
   past.look();
@@ -59,7 +59,7 @@ test("an open log asks from where the last answer ended, also while nothing else
 test("a log that nobody sees any more is not asked for", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   const sent = [];
-  const past = historian({ send: (message) => sent.push(message), snapshot: () => busy() }, looking(), () => NOW);
+  const past = historian({ send: (message) => sent.push(message), snapshot: () => ({ ...busy(), past: { told: { task_log: withLog } } }) }, looking(), () => NOW);
   context.mock.timers.tick(1000);
   past.look();
   past.end();
@@ -71,11 +71,11 @@ test("a log that nobody sees any more is not asked for", (context) => {
 test("the user's frames come before the whole traceback, and a search keeps the lines that have the text", () => {
   const state = looking();
   state.past.task_log = { key: "", due: 0, data: withLog(null, answer("epoch 1\nloss 2\nEpoch 2\n", "", { over: true, failure: "whole", yours: "my code" })) };
-  const all = words(logRow(state, 8));
+  const all = words(drawLog(state));
   assert.ok(all.indexOf("my code") < all.indexOf("whole"));
   assert.match(all, /loss 2/);
   state.log.search = "epoch";
-  const found = words(logRow(state, 8));
+  const found = words(drawLog(state));
   assert.match(found, /2 of 3 lines/);
   assert.doesNotMatch(found, /loss 2/);
 });

@@ -3,7 +3,6 @@
 import { actions } from "./actions.js";
 import { kernelClock } from "./clock.js";
 import { draw } from "./dom.js";
-import { followLog } from "./log.js";
 import { finder, foundNow } from "./finding.js";
 import { isHere } from "./going.js";
 import { historian } from "./history.js";
@@ -11,7 +10,7 @@ import { drawEmpty, drawFrame, drawOnly } from "./draw_frame.js";
 import { measureRows, measureTiles, watchRows } from "./rows_in_sight.js";
 import { endings, notify } from "./notices.js";
 import { sceneOf } from "./scene.js";
-import { measure } from "./sight.js";
+import { measure, stayAtEnd } from "./sight.js";
 import { newState } from "./state.js";
 import { STYLE } from "./style.js";
 import { watchVisibility } from "./visibility.js";
@@ -107,7 +106,7 @@ export function drawSnapshot(root, snapshot, state, now) {
   if (measureTiles(root, state)) return drawSnapshot(root, snapshot, state, now);
   if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
   if ((state.tab === "runs" || state.only) && measureRows(root, state)) draw(root, drawn());
-  followLog(root, state);
+  stayAtEnd(root, state);
 }
 
 /** What had been asked to end and is over needs no remembering. @param {State} state @param {Snapshot | null} snapshot */

@@ -29,13 +29,18 @@ const VIEWS = {
 /** Everything inside the root. @param {Scene} scene @param {State} state */
 export function drawFrame(scene, state) {
   const body = state.details ? [tabs(scene, state), panel(scene, state)] : state.listed ? drawListed(scene, state) : drawCard(scene, state);
-  return [header(scene, state), ...body, h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
+  return [header(scene, state), ...body, statusLine(state)];
 }
 
 /** The card of one run or experiment. @param {Scene} scene @param {State} state */
 export function drawOnly(scene, state) {
   const shown = scene.runs?.only(state).flat() ?? [];
-  return [...(shown.length ? shown : drawEmpty("Waiting for news of it …")), h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said)];
+  return [...(shown.length ? shown : drawEmpty("Waiting for news of it …")), statusLine(state)];
+}
+
+/** What was done. @param {State} state */
+function statusLine(state) {
+  return h("p", { class: "said", key: "said", role: "status", "aria-live": "polite" }, state.said);
 }
 
 /** What is shown before the first snapshot. @param {string} words */

@@ -4,7 +4,6 @@ import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
 import { button, cell, empty, endButton, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
 import { cancel, moreLine } from "./draw_tables.js";
-import { logRow } from "./log.js";
 import { grouped, tasksInSight } from "./task_rows.js";
 import { STATES } from "./tasks.js";
 
@@ -45,7 +44,7 @@ function tableOf(rows, scene, state) {
     if ("group" in row) return [groupRow(row.group, columns.length, scene, state)];
     if ("gap" in row) return [gapRow(`gap/${row.subject}/${row.from}`, row.gap * state.scrolled.row)];
     const shapes = knownRow(row.task, row.inGroup, peak, columns.length, scene, state);
-    return state.log?.id === row.task.id ? [...shapes, logRow(state, columns.length)] : shapes;
+    return state.log?.id === row.task.id ? [...shapes, logRow(columns.length, scene, state)] : shapes;
   });
   return table("Tasks", columns, [gapRow("above", above), ...drawn, gapRow("below", below)].filter(Boolean), { rows: rows.reduce((sum, row) => sum + ("gap" in row ? row.gap : 1), 0), sort: state.sort });
 }
@@ -87,6 +86,11 @@ function knownRow(task, inGroup, peak, columns, scene, state) {
   const shape = task.why ? [row, reasonRow(task, columns)] : [row];
   state.rows.set(task.id, { content, shape });
   return shape;
+}
+
+/** Below the row whose log is open. @param {number} columns @param {Scene} scene @param {State} state */
+function logRow(columns, scene, state) {
+  return h("tr", { key: `log/${state.log?.id}`, class: "logrow" }, h("td", { colspan: columns }, scene.pastViews?.drawLog(state) ?? "Asking the kernel …"));
 }
 
 /** Why it waits or failed, on a line of its own. @param {TaskView} task @param {number} columns */

@@ -2,7 +2,6 @@
 // how the devices were.
 
 import { hasLines, withReadings } from "./readings.js";
-import { withLog } from "./log.js";
 import { placeOf, rowsQuestion, withRows } from "./record_rows.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 
@@ -59,7 +58,7 @@ export function historian(source, state, now) {
     const snapshot = source.snapshot();
     const question = snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null;
     if (!question) return;
-    if (!["readings", "task_log", "rows"].includes(question.ask) && !snapshot?.past) return void load();
+    if (!["readings", "rows"].includes(question.ask) && !snapshot?.past) return void load();
     const place = placeOf(question);
     const known = state.past[place];
     const same = known?.key === question.key && known.start === question.start;
@@ -74,7 +73,7 @@ export function historian(source, state, now) {
     const past = state.past[placeOf(message)];
     if (past?.key !== message.key) return; // the person looks elsewhere by now
     const answer = JSON.parse(message.answer);
-    const told = { readings: withReadings, task_log: withLog, rows: withRows }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
+    const told = { readings: withReadings, rows: withRows }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
     if (told) past.data = told(past.data, answer);
     past.due = Date.now() + 1000 * answer.pause_s;
     const goesOn = message.ask === "task_log" || (message.ask === "rows" && !answer.pause_s); // a task prints also while nothing else changes

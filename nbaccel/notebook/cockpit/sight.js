@@ -10,8 +10,9 @@ const TASKS = '.scroll[aria-label="Tasks"]';
 export function watchSight(root, state, redraw) {
   const scrolled = (/** @type {Event} */ event) => {
     const region = /** @type {HTMLElement} */ (event.target);
-    if (state.log && region.matches?.(".printed")) state.log.follow = region.scrollTop + region.clientHeight > region.scrollHeight - 4;
+    if (state.log && region.matches?.(".printed")) state.log.follow = isAtEnd(region);
     if (!region.matches?.(TASKS)) return;
+    state.endOf = region.scrollTop > 0 && isAtEnd(region) ? rowCount(region) : "";
     state.scrolled = { ...state.scrolled, top: region.scrollTop, height: region.clientHeight };
     redraw();
   };
@@ -22,6 +23,22 @@ export function watchSight(root, state, redraw) {
     redraw();
   };
   return listening(root, scrolled, moved);
+}
+
+/** @param {Element} region */
+const isAtEnd = (region) => region.scrollTop + region.clientHeight > region.scrollHeight - 4;
+
+/** @param {Element} region */
+const rowCount = (region) => region.querySelector("table")?.getAttribute("aria-rowcount") ?? "";
+
+/** Show the newest line of a log, unless the person has scrolled up, and the last row to a person who has gone to the end:
+ * the rows that come may be taller than was thought. Where tasks come or go, the table is left where it stands.
+ * @param {HTMLElement} root @param {State} state */
+export function stayAtEnd(root, state) {
+  const log = state.log?.follow && root.querySelector(".printed");
+  if (log) log.scrollTop = log.scrollHeight;
+  const region = state.endOf && root.querySelector(TASKS);
+  if (region && rowCount(region) === state.endOf) region.scrollTop = region.scrollHeight;
 }
 
 /** The heights of rows and of reasons as they were drawn, for the room that rows out of sight take, and where the region stands.

@@ -21,6 +21,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {Map<string, {filter: string, skip: number, found: import("./types.js").Found}>} pages what was answered of them
  * @property {string} device the key of the device whose tile was clicked
  * @property {Scrolled} scrolled of the tasks, as measured on the page
+ * @property {string} endOf of how many tasks the person has gone to the last; "" elsewhere
  * @property {Map<string, {top: number, height: number, row: number}>} sights of other tables of many rows, likewise
  * @property {import("./devices.js").TilesInSight | undefined} tiles likewise, where there are too many to draw them all
  * @property {string} heldSight the table under the pointer, whose order stands still
@@ -63,6 +64,7 @@ export function newState(details) {
     pages: new Map(),
     device: "",
     scrolled: { top: 0, height: 460, row: 46, reason: 23 },
+    endOf: "",
     sights: new Map(),
     tiles: undefined,
     heldSight: "",

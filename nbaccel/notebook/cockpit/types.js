@@ -151,6 +151,7 @@
  * @property {typeof import("../past/accounts.js").accountsView} accountsView
  * @property {typeof import("../past/draw_timeline.js").drawTimeline} drawTimeline
  * @property {typeof import("../past/draw_accounts.js").drawAccounts} drawAccounts
+ * @property {typeof import("../past/log.js").drawLog} drawLog
  * @property {typeof import("../past/trace.js").traceOf} traceOf
  * @property {Record<string, (before: any, answer: any) => any>} told
  *

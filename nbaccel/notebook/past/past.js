@@ -3,9 +3,10 @@
 import { accountsView, withAccounts } from "./accounts.js";
 import { drawAccounts } from "./draw_accounts.js";
 import { drawTimeline } from "./draw_timeline.js";
+import { drawLog, withLog } from "./log.js";
 import { withRuns } from "./past_runs.js";
 import { timelineOf } from "./timeline.js";
 import { traceOf } from "./trace.js";
 
 /** @type {import("../cockpit/types.js").PastViews} */
-export const viewOfPast = { accountsView, drawAccounts, drawTimeline, timelineOf, traceOf, told: { accounting: withAccounts, runs: withRuns } };
+export const viewOfPast = { accountsView, drawAccounts, drawLog, drawTimeline, timelineOf, traceOf, told: { accounting: withAccounts, runs: withRuns, task_log: withLog } };

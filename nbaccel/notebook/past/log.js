@@ -1,10 +1,10 @@
 // A task's log below its row: what its process prints while one looks, and why the task failed.
 
-import { h } from "./dom.js";
-import { button } from "./draw_parts.js";
-import { count, plain } from "./words.js";
+import { h } from "../cockpit/dom.js";
+import { button } from "../cockpit/draw_parts.js";
+import { count, plain } from "../cockpit/words.js";
 
-/** @typedef {import("./state.js").State} State */
+/** @typedef {import("../cockpit/state.js").State} State */
 /** @typedef {{text: string, err: boolean}} Printed */
 /** @typedef {{pieces: Printed[], out: number, err: number, over: boolean, done: boolean, pid: string, failure: string, yours: string, note: string, left: boolean}} LogText */
 
@@ -46,13 +46,12 @@ export function logLines(pieces) {
   return lines.map(({ text, err }) => ({ text: plain(text.replace(/\r+$/, "").split("\r").at(-1)?.replaceAll("\t", "    ")), err }));
 }
 
-/** The row below a task's row. @param {State} state @param {number} columns @returns {any} */
-export function logRow(state, columns) {
+/** What is below a task's row. @param {State} state @returns {any} */
+export function drawLog(state) {
   const log = state.log;
   if (!log) return null;
   const known = /** @type {LogText | null} */ (state.past.task_log?.data ?? null);
-  return h("tr", { key: `log/${log.id}`, class: "logrow" }, h("td", { colspan: columns },
-    h("section", { class: "log", "aria-label": `Log of ${log.name}` }, logHead(log, known), ...failureOf(known), printed(log, known))));
+  return h("section", { class: "log", "aria-label": `Log of ${log.name}` }, logHead(log, known), ...failureOf(known), printed(log, known));
 }
 
 /** @param {NonNullable<State["log"]>} log @param {LogText | null} known */
@@ -86,10 +85,4 @@ function printed(log, known) {
     found.length ? h("pre", { class: "printed", tabindex: "0", "aria-label": "What it has printed" }, found.slice(-MOST_LINES).map(({ text, err }, index) =>
       h("span", { key: `l${index}`, class: err ? "err" : null }, `${text}\n`)))
       : h("p", { class: "quiet" }, nothing));
-}
-
-/** Show the newest line, unless the person has scrolled up. @param {HTMLElement} root @param {State} state */
-export function followLog(root, state) {
-  const region = state.log?.follow && root.querySelector(".printed");
-  if (region) region.scrollTop = region.scrollHeight;
 }
