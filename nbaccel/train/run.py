@@ -168,8 +168,9 @@ class Run:
         self._thread.start()
 
     def _refuse_what_never_fits(self) -> None:
-        if nbaccel.snapshot().runtime.engine != "local":
-            return  # a cluster may grow
+        snapshot = nbaccel.snapshot()
+        if snapshot.runtime.engine != "local" or snapshot.node_types:
+            return  # the cluster may grow
         reason = never_fits(self._scaling, self._scaling.min_workers, nbaccel.cluster_resources())
         if reason:
             error = ControllerError(reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.train.inbox import Inbox
 from nbaccel.tune.resources import TrialResources
+from nbaccel.tune.room_for_trials import RoomForTrials
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_session import TrialAssignment
 from nbaccel.tune.trial_task import run_trial
@@ -18,6 +19,8 @@ from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 _SHORT_S = 0.05  # trials that took less than this are submitted ahead, to spare the way between two of them
+_TASKS_AHEAD = 32  # so many trials wait where nodes may come: a cluster grows only for work that waits
+_GANGS_AHEAD = 4  # each waits in a process of its own
 
 Told = Callable[[Trial, int, "Future[Any]"], None]
 
@@ -57,25 +60,27 @@ class Launcher:
         self._mailbox = mailbox
         self._told = told
         self._task = nbaccel.remote(run_trial).options(max_retries=0)
-        self._is_local = nbaccel.snapshot().runtime.engine == "local"
-        self._totals: Mapping[str, float] = nbaccel.cluster_resources()
+        self._cluster = RoomForTrials()
         self.mean_s: float | None = None  # how long trials took
 
     def never_fits(self, asked: TrialResources) -> str:
-        """Why no trial of this kind can ever start; "" if it can, or if the cluster may grow."""
-        return asked.never_fits(self._totals) if self._is_local else ""
+        """Why no trial of this kind can ever start; "" if it can, also by a node that may come."""
+        return self._cluster.never_fits(asked)
 
     def room(self, asked: TrialResources, in_flight: int) -> bool:
-        """Whether one more trial is to be submitted: it fits now, or it is the only one."""
+        """Whether one more trial is to be submitted: it fits now, or it is the only one, or a node may come for it."""
         if in_flight == 0:
             return True
-        asked = asked.least
-        slots = asked.fits(self._totals)
+        may_grow = self._cluster.may_grow_for(asked)
+        least = asked.least
+        slots = least.fits(self._cluster.totals)
         is_short = self.mean_s is not None and self.mean_s < _SHORT_S
         if is_short and not asked.is_gang and in_flight < 2 * slots:
             return True
+        if may_grow and in_flight < slots + (_GANGS_AHEAD if asked.is_gang else _TASKS_AHEAD):
+            return True
         # A trial that waits in `report` lends its CPU; it counts as held.
-        return in_flight < slots and asked.fits(nbaccel.available_resources()) > 0
+        return in_flight < slots and least.fits(nbaccel.available_resources()) > 0
 
     def launch(self, trial: Trial, asked: TrialResources, assignment: TrialAssignment, name: str) -> Launched:
         """Submit a trial; returns at once. Raises what a config raises that cannot be pickled."""

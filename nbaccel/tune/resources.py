@@ -89,16 +89,6 @@ class TrialResources:
         counts = [math.floor(there.get(name, 0) / amount + 1e-6) for name, amount in self.total.items() if amount]
         return min(counts, default=1000)
 
-    def never_fits(self, there: Mapping[str, float]) -> str:
-        """Why these resources never hold one trial; "" if they do."""
-        for name, amount in self.total.items():
-            if amount > there.get(name, 0) and "fallback" not in self.options:
-                return (
-                    f"No trial can ever start: each asks for {amount:g} {name}, and there are {there.get(name, 0):g}. "
-                    f"Ask for less: resources_per_trial or tune.with_resources(trainable, {{{name.lower()!r}: …}})."
-                )
-        return ""
-
 
 class PlacementGroupFactory:
     """The bundles of a trial. The trial runs in the first; the tasks and actors that it starts use all of them."""
@@ -109,6 +99,12 @@ class PlacementGroupFactory:
         if strategy not in VALID_PLACEMENT_GROUP_STRATEGIES:
             known = ", ".join(VALID_PLACEMENT_GROUP_STRATEGIES)
             raise ValueError(f"PlacementGroupFactory(strategy={strategy!r}) must be one of: {known}.")
+        for bundle in bundles:
+            if options := [name for name in _OPTIONS if name in bundle]:
+                raise ValueError(
+                    f"A bundle of PlacementGroupFactory has amounts of resources alone, not {options[0]!r}. A trial of "
+                    f"one bundle may have it: tune.with_resources(trainable, {{..., {options[0]!r}: ...}})."
+                )
         self.bundles = [dict(bundle) for bundle in bundles]
         self.strategy = strategy
 

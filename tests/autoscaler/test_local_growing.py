@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import nbaccel
-from nbaccel import autoscaler
+from nbaccel import autoscaler, train, tune
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.views.snapshot import NodeRow
 from tests.autoscaler.waiting import until
 
@@ -77,3 +80,37 @@ def test_a_node_with_the_only_copy_of_an_object_stays_and_says_why():
     assert len(nbaccel.get(ref)) == 2_000_000
     del ref
     until(lambda: not here(), "the node leaves")
+
+
+@pytest.mark.usefixtures("growing")
+def test_trials_wait_for_nodes_that_can_come(tmp_path: Path):
+    def where(config: dict[str, Any]) -> dict[str, Any]:
+        both = Path(config["folder"])
+        (both / str(config["x"])).touch()
+        until(lambda: len(list(both.iterdir())) == 2, "two trials run at one time, each on a node of its own")
+        return {"node": nbaccel.get_runtime_context().get_node_id()}
+
+    (tmp_path / "both").mkdir()
+    space = {"x": tune.grid_search([1, 2]), "folder": str(tmp_path / "both")}
+    kept = tune.RunConfig("growing", str(tmp_path))
+    results = tune.Tuner(tune.with_resources(where, {"gpu": 1}), param_space=space, run_config=kept).fit()
+    assert [each.error for each in results] == [None, None]
+    assert len({(each.metrics or {})["node"] for each in results}) == 2
+
+
+@pytest.mark.usefixtures("growing")
+def test_trials_that_no_type_of_node_can_hold_are_refused(tmp_path: Path):
+    kept = tune.RunConfig("too-large", str(tmp_path))
+    tuner = tune.Tuner(tune.with_resources(lambda config: 1, {"gpu": 4}), run_config=kept)
+    with pytest.raises(tune.TuneError, match=r"^No trial can ever start: each asks for 4 GPUs, but .*gpu: 1 GPU"):
+        tuner.fit()
+
+
+@pytest.mark.usefixtures("growing")
+def test_a_training_gang_waits_for_nodes_that_can_come(tmp_path: Path):
+    def loop() -> None:
+        train.report({"ranks": train.get_context().get_world_size()})
+
+    kept = train.RunConfig(name="growing", storage_path=str(tmp_path))
+    gang = train.ScalingConfig(num_workers=2, use_gpu=True)
+    assert DataParallelTrainer(loop, scaling_config=gang, run_config=kept).fit().metrics == {"ranks": 2}

@@ -170,14 +170,14 @@ def test_large_parameters_are_stored_once(kept: Kept) -> None:
 
 
 def test_a_trial_that_can_never_start_is_told_at_once(kept: Kept) -> None:
-    with pytest.raises(tune.TuneError, match="No trial can ever start: each asks for 8 GPU, and there are 2"):
+    with pytest.raises(tune.TuneError, match="No trial can ever start: each asks for 8 GPUs, but this machine has 2 GPUs"):
         fit(tune.with_resources(trainables.square, {"gpu": 8}), {"x": 1}, kept())
 
 
 def test_a_trial_that_asks_for_more_than_the_others_fails_alone(kept: Kept) -> None:
     trainable = tune.with_resources(trainables.place, lambda config: {"gpu": config["gpus"]})
     results = fit(trainable, {"gpus": tune.grid_search([8, 1])}, kept())
-    assert "each asks for 8 GPU, and there are 2" in str(results[0].error) and results[1].error is None
+    assert "each asks for 8 GPUs, but this machine has 2 GPUs" in str(results[0].error) and results[1].error is None
 
 
 def test_a_config_that_does_not_pickle_fails_its_trial(kept: Kept) -> None:
