@@ -212,7 +212,7 @@ def test_a_task_of_another_notebook_is_cancelled_only_after_a_question(
     cockpit.get_by_role("button", name="Keep kept of stranger.ipynb").click()
     ask.wait_for()
     cockpit.get_by_role("button", name="Cancel ended on GPU 0 of stranger.ipynb").click()
-    cockpit.get_by_role("button", name="Cancel ended of stranger.ipynb all the same").click()
+    cockpit.get_by_role("button", name="Cancel it: ended of stranger.ipynb").click()
     page.until(lambda: page.holders() == {"GPU 0": "kept"})
     assert stranger.stdout is not None
     ended = next(line for line in stranger.stdout if line.startswith("ended"))

@@ -138,6 +138,23 @@ def test_many_tasks_of_one_function_are_a_row_that_opens(loose: Callable[..., Lo
     page.root.locator("tr[data-task]").first.wait_for()
 
 
+def test_a_button_has_the_words_that_it_shows_in_its_name(loose: Callable[..., LoosePage]) -> None:
+    snapshot = cluster(2, 2)
+    snapshot["runtime"]["job"], snapshot["jobs"] = (
+        1,
+        [{"number": 1, "name": "a.ipynb"}, {"number": 2, "name": "b.ipynb"}],
+    )
+    snapshot["tasks"][0] |= {"state": "FAILED", "finished_at": NOW + 50}
+    snapshot["tasks"][1]["job"] = 2
+    page = loose(snapshot | {"counts": {"RUNNING": 1, "FAILED": 1}})
+    page.root.get_by_role("tab", name="Tasks 1", exact=True).click()
+    page.root.get_by_role("button", name="Cancel task_1 #t1 of b.ipynb", exact=True).click()
+    page.root.get_by_role("button", name="Keep task_1 of b.ipynb", exact=True).wait_for()
+    assert page.page.evaluate(FOCUSED) == "Keep task_1 of b.ipynb"
+    page.root.get_by_role("button", name="Cancel it: task_1 of b.ipynb", exact=True).click()
+    assert page.sent()[-1] == {"say": "cancel", "id": "t1"}
+
+
 def test_a_header_sorts_and_a_count_filters(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(2, 5))
     page.root.get_by_role("button", name="5 running").click()
@@ -274,6 +291,10 @@ def test_a_log_of_long_lines_fits_the_page(loose: Callable[..., LoosePage], widt
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
 
 
+# What has the focus says this to ears.
+FOCUSED = "(at => at.getAttribute('aria-label') ?? at.innerText.replace(/ [▴▾]/, ''))(document.activeElement)"
+
+
 def test_a_new_snapshot_keeps_the_rows_and_the_focus(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(8, 8))
     row = page.root.locator('tr[data-device="GPU 3"]').element_handle()
@@ -281,6 +302,53 @@ def test_a_new_snapshot_keeps_the_rows_and_the_focus(loose: Callable[..., LooseP
     page.push(cluster(8, 8, seq=2))
     assert row.evaluate("row => row.isConnected")
     assert page.page.evaluate("document.activeElement.dataset.name") == "task_3"
+
+
+def test_the_keys_of_the_timeline_go_on_after_a_zoom_to_a_time_without_runs(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2))
+    page.root.get_by_role("tab", name="Timeline").click()
+    lanes = page.root.get_by_role("region", name="Timeline")
+    lanes.focus()
+    presses = 0
+    while page.root.locator("svg.timeline rect.run").count():
+        page.page.keyboard.press("ArrowRight")  # by a fifth of what is shown
+        page.page.evaluate("frame()")
+        presses += 1
+        assert presses < 10, page.root.inner_text()
+    page.root.get_by_text("Nothing ran in this time").wait_for()
+    page.page.keyboard.press("0")
+    page.root.get_by_role("img", name="2 task runs on 2 lanes in 1 min").wait_for()
+    page.page.keyboard.press("+")  # what said that nothing ran has gone from above the lanes
+    page.root.get_by_role("img", name="2 task runs on 2 lanes in 30 s").wait_for()
+
+
+def test_a_button_keeps_the_focus_when_another_comes_before_it(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2))
+    page.root.get_by_role("button", name="Details").focus()
+    page.push(cluster(2, 2, seq=2) | {"alerts": [{"kind": "failed", "message": "it failed", "since": NOW}]})
+    page.root.get_by_role("button", name="1 alert").wait_for()
+    assert page.page.evaluate(FOCUSED) == "Details"
+    page.root.get_by_role("tab", name="Timeline").click()
+    page.root.get_by_role("button", name="Save as Chrome trace").focus()
+    box = page.root.get_by_role("img", name="2 task runs").bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.page.keyboard.down("Control")
+    page.page.mouse.wheel(0, -100)
+    page.root.get_by_role("button", name="Follow").wait_for()
+    assert page.page.evaluate(FOCUSED) == "Save as Chrome trace"
+
+
+def test_a_button_keeps_the_focus_when_its_row_moves(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 3))
+    page.root.get_by_role("tab", name="Tasks").click()
+    page.root.get_by_role("button", name="Log of task_2").focus()
+    names = "rows => rows.map(row => row.dataset.task)"
+    assert page.root.locator("tr[data-task]").evaluate_all(names) == ["t2", "t1", "t0"]
+    ended = cluster(2, 3, seq=2)
+    ended["tasks"][2] |= {"state": "FINISHED", "finished_at": NOW + 500}
+    page.push(ended)
+    assert page.root.locator("tr[data-task]").evaluate_all(names) == ["t1", "t0", "t2"]
+    assert page.page.evaluate(FOCUSED) == "Log of task_2 #t2"
 
 
 def test_focus_stays_near_when_its_row_goes(loose: Callable[..., LoosePage]) -> None:

@@ -23,6 +23,25 @@ test("rows keep their elements when others come and go", () => {
   assert.equal(root.childNodes[2], a);
 });
 
+test("an element that goes does not move those after it", () => {
+  const root = new Element("ul");
+  const list = (...names) => draw(root, names.map((name) => h("li", { key: name }, name)));
+  list("a", "b", "c", "d");
+  Element.changes = 0;
+  list("b", "d");
+  assert.equal(root.html(), "<li>b</li><li>d</li>");
+  assert.equal(Element.changes, 2); // two go, and nothing is put into another place: that would take its focus
+});
+
+test("an element that takes another one's place does not move those after it", () => {
+  const root = new Element("div");
+  draw(root, [h("p", { key: "old" }), h("ul", { key: "list" })]);
+  Element.changes = 0;
+  draw(root, [h("b", { key: "new" }), h("ul", { key: "list" })]);
+  assert.equal(root.html(), "<b></b><ul></ul>");
+  assert.equal(Element.changes, 2); // one goes, one comes
+});
+
 test("nothing is touched when nothing differs", () => {
   const root = new Element("div");
   const shapes = () => [h("p", { class: "x" }, "one"), h("p", { key: "k" }, "two")];

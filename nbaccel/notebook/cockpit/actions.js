@@ -3,6 +3,7 @@
 import { copyText } from "./copying.js";
 import { takeFound } from "./finding.js";
 import { showCell } from "./going.js";
+import { listenTo } from "./listen_to.js";
 import { turnNotices } from "./notices.js";
 import { secondWay } from "./second_way.js";
 import { watchSight } from "./sight.js";
@@ -151,18 +152,14 @@ export function actions(root, source, state, view) {
     }
     view.redraw();
   });
-  const ends = [watchSight(root, state, view.redraw), zoom.end];
-  root.addEventListener("click", clicked);
-  root.addEventListener("input", typed);
-  const page = root.ownerDocument.defaultView;
-  page?.addEventListener("keydown", key, true); // Notebook 7 takes arrow keys on their way down to what has the focus
+  const page = /** @type {Window} */ (root.ownerDocument.defaultView);
+  const ends = [
+    heard, watchSight(root, state, view.redraw), zoom.end, listenTo(root, { click: clicked, input: typed }),
+    listenTo(page, { keydown: key }, { capture: true }), // Notebook 7 takes arrow keys on their way down to what has the focus
+  ];
   return () => {
-    heard();
     for (const end of ends) end();
     for (const timer of waitingFor.values()) clearTimeout(timer);
-    root.removeEventListener("click", clicked);
-    root.removeEventListener("input", typed);
-    page?.removeEventListener("keydown", key, true);
   };
 }
 

@@ -48,7 +48,7 @@ export function mount(place, source, options = {}) {
     if (!snapshot) draw(root, drawEmpty("Waiting for the first snapshot of the cluster …"));
     else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
     if (visible && !snapshot?.ended) finding.moved();
-    if (focused && !focused.isConnected) refocus(root, state);
+    if (focused && focused !== page.activeElement) refocus(root, state, focused);
   };
   const soon = () => {
     if (visible && !waiting) waiting = requestAnimationFrame(redraw);
@@ -118,9 +118,9 @@ function forget(state, snapshot) {
   for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
 }
 
-/** The focused button's row has gone: stay near, so that the keyboard is not thrown to the page's top.
- * @param {HTMLElement} root @param {State} state */
-function refocus(root, state) {
-  const near = root.querySelector('[data-act="keep"]') ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
+/** What had the focus has gone, or stands in another place: keep it or stay near, so that the keyboard is not thrown to the page's top.
+ * @param {HTMLElement} root @param {State} state @param {Element} focused */
+function refocus(root, state, focused) {
+  const near = focused.isConnected ? focused : root.querySelector('[data-act="keep"]') ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
   /** @type {HTMLElement | null} */ (near)?.focus({ preventScroll: true });
 }

@@ -49,16 +49,15 @@ function arrange(parent, children) {
   const old = /** @type {ChildNode[]} */ ([...parent.childNodes]);
   const keyed = new Map(old.filter((node) => keyOf(node)).map((node) => [keyOf(node), node]));
   const plainOnes = old.filter((node) => !keyOf(node));
-  const kept = new Set();
+  const wanted = children.map((child) => matching(child, keyed, plainOnes) ?? created(child, parent));
+  const kept = new Set(wanted);
+  for (const node of old) if (!kept.has(node)) node.remove(); // first: then those after it need not move and lose the focus
   let place = parent.firstChild;
-  for (const child of children) {
-    const node = matching(child, keyed, plainOnes) ?? created(child, parent);
-    kept.add(node);
-    update(node, child, parent);
+  wanted.forEach((node, at) => {
+    update(node, children[at], parent);
     if (node === place) place = place.nextSibling;
     else parent.insertBefore(node, place);
-  }
-  for (const node of old) if (!kept.has(node)) node.remove();
+  });
 }
 
 /** @param {Node} node @returns {string} */

@@ -59,8 +59,8 @@ function header(scene, state) {
     h("div", { class: "line top" },
       firstLine(scene),
       scene.ended && h("span", { class: "chip" }, scene.ended),
-      scene.alerts.length > 0 && h("button", { type: "button", class: "chip urgent", "data-act": "tab", "data-tab": "alerts" }, h("span", { "aria-hidden": "true" }, "⚠ "), count(scene.alerts.length, "alert")),
-      h("button", { type: "button", "data-act": "details", "aria-expanded": String(state.details), class: "aside" }, "Details", h("span", { "aria-hidden": "true" }, state.details ? " ▴" : " ▾"))),
+      scene.alerts.length > 0 && h("button", { type: "button", key: "alerts", class: "chip urgent", "data-act": "tab", "data-tab": "alerts" }, h("span", { "aria-hidden": "true" }, "⚠ "), count(scene.alerts.length, "alert")),
+      h("button", { type: "button", key: "details", "data-act": "details", "aria-expanded": String(state.details), class: "aside" }, "Details", h("span", { "aria-hidden": "true" }, state.details ? " ▴" : " ▾"))),
     h("div", { class: "one-line quiet", title: scene.title.join(" · ") }, h("span", { class: "has" }, secondLine(scene, state).join(" · "))));
 }
 
@@ -88,7 +88,7 @@ function tabs(scene, state) {
     const chosen = tab.id === state.tab;
     return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
       "aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
-      tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && h("span", { class: tab.failed ? "badge failed" : "badge", title: tab.failed ? "failed" : null }, String(tab.badge)));
+      tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && [" ", h("span", { class: tab.failed ? "badge failed" : "badge", title: tab.failed ? "failed" : null }, String(tab.badge))]);
   }));
 }
 

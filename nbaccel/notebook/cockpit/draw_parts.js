@@ -51,7 +51,7 @@ export function endButton(act, whom, label, state) {
   }
   return h("span", { class: "ask nowrap" },
     button("Keep", { ...about, "data-act": "keep", "aria-label": `Keep ${name} of ${owner}` }), " ",
-    button(`${VERBS[act]} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${VERBS[act]} ${name} of ${owner} all the same` }));
+    button(`${VERBS[act]} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${VERBS[act]} it: ${name} of ${owner}` }));
 }
 
 /** What would be here, and the line of code that makes it appear. @param {string} text @param {string} [code] */

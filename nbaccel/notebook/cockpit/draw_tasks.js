@@ -118,7 +118,7 @@ function tookCell(took) {
 /** @param {TaskView} task @param {Scene} scene @param {State} state */
 function logs(task, scene, state) {
   if (task.state === "waiting" || scene.ended) return null;
-  return button("Log", { "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-expanded": String(state.log?.id === task.id), "aria-label": `Log of ${task.name} #${task.short}` });
+  return button("Log", { key: "log", "data-act": "logs", "data-id": task.id, "data-name": task.name, "aria-expanded": String(state.log?.id === task.id), "aria-label": `Log of ${task.name} #${task.short}` });
 }
 
 /** @param {Scene} scene @param {State} state */

@@ -77,7 +77,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}
 & .tile .bar{width:100%;height:8px}
 & .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
-& .badge{margin-left:6px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
+& .badge{margin-left:3px;padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
 & .scroll{overflow:auto;max-height:600px;margin-top:6px;background:linear-gradient(transparent,var(--ground) 70%) bottom/100% 48px no-repeat local,
 linear-gradient(transparent,var(--line)) bottom/100% 12px no-repeat scroll}
 & .scroll.whole{max-height:none}

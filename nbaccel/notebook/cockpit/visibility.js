@@ -1,5 +1,7 @@
 // Whether anybody can see an element: it is on the screen, and its page is not in the background.
 
+import { listenTo } from "./listen_to.js";
+
 /** Calls back at once and whenever that changes. @param {Element} element @param {(visible: boolean, leaving: boolean) => void} changed
  * @returns {() => void} what ends it */
 export function watchVisibility(element, changed) {
@@ -19,15 +21,11 @@ export function watchVisibility(element, changed) {
     onScreen = entries[entries.length - 1].isIntersecting;
     look();
   });
-  const turned = () => look();
-  const leaving = () => look(true);
   observer.observe(element);
-  page.addEventListener("visibilitychange", turned);
-  windows.addEventListener("pagehide", leaving);
+  const ends = [listenTo(page, { visibilitychange: () => look() }), listenTo(windows, { pagehide: () => look(true) })];
   return () => {
     observer.disconnect();
-    page.removeEventListener("visibilitychange", turned);
-    windows.removeEventListener("pagehide", leaving);
+    for (const end of ends) end();
     look(true);
   };
 }

@@ -1,5 +1,7 @@
 // Looking closer at the timeline: by a drag, by Ctrl and the wheel, by keys and buttons.
 
+import { listenTo } from "./listen_to.js";
+
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("../past/timeline.js").Range} Range */
 /** @typedef {() => Range} Shown what is shown now */
@@ -7,8 +9,6 @@
 const LEAST_S = 0.05; // there is nothing to be seen below it
 const LEAST_DRAG_PX = 6; // less is a click
 const CARD_PX = 246; // the widest hover card and its margins
-
-const HOVERS = ["pointerover", "pointerleave", "focusin", "focusout"];
 
 /** The range around a place of it, `by` times as long. @param {Range} range @param {number} by @param {number} [place] from 0 to 1 @returns {Range} */
 export function zoomed({ from, to }, by, place = 0.5) {
@@ -87,15 +87,7 @@ export function watchZoom(root, state, shown, redraw) {
     event.preventDefault();
     redraw(true);
   };
-  root.addEventListener("wheel", wheel, { passive: false });
-  root.addEventListener("pointerdown", pressed);
-  root.addEventListener("pointerup", released);
-  for (const type of HOVERS) root.addEventListener(type, hovered);
-  const end = () => {
-    root.removeEventListener("wheel", wheel);
-    root.removeEventListener("pointerdown", pressed);
-    root.removeEventListener("pointerup", released);
-    for (const type of HOVERS) root.removeEventListener(type, hovered);
-  };
+  const hovers = { pointerover: hovered, pointerleave: hovered, focusin: hovered, focusout: hovered };
+  const end = listenTo(root, { wheel, pointerdown: pressed, pointerup: released, ...hovers }, { passive: false });
   return { key, end };
 }

@@ -26,8 +26,8 @@ export function drawTimeline({ timeline, ended }, state) {
     button(sign, { "data-act": "zoom", "data-by": by, "aria-label": label, title: label });
   const tools = h("div", { class: "filters", key: "tools", role: "group", "aria-label": "Timeline" },
     choice(LAST_MINUTE, "Last minute"), choice(WHOLE_RUN, "Whole run"), zoom("+", 0.5, "Zoom in"), zoom("−", 2, "Zoom out"),
-    state.range && button("Follow", { "data-act": "follow", title: "Show what happens now" }),
-    button("Save as Chrome trace", { "data-act": "trace" }));
+    state.range && button("Follow", { key: "follow", "data-act": "follow", title: "Show what happens now" }),
+    button("Save as Chrome trace", { key: "trace", "data-act": "trace" }));
   const ran = timeline.lanes.some((lane) => lane.bars.length) || timeline.depth.most > 0;
   if (!ran && !state.range && (ended || state.window === WHOLE_RUN)) return [empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:", "f.remote()")];
   const hint = h("p", { class: "quiet small", key: "hint" }, "Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");

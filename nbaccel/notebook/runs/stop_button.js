@@ -22,5 +22,5 @@ export function stopButton(run, state) {
   }
   return h("span", { class: "ask nowrap aside" },
     button("Keep", { ...data, "data-act": "keep", "aria-label": `Keep ${run.name} of ${run.owner}` }), " ",
-    button(`${label} it`, { ...data, "data-act": "cancel-run", class: "urgent", "aria-label": `${label} ${run.name} of ${run.owner} all the same` }));
+    button(`${label} it`, { ...data, "data-act": "cancel-run", class: "urgent", "aria-label": `${label} it: ${run.name} of ${run.owner}` }));
 }

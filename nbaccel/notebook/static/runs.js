@@ -93,7 +93,7 @@ if(c.asked.has(aO))return button("asked…",{...ap,class:"aside","aria-label":`$
 const bi=`${j} ${a.name} ${n}`;
 if(!a.owner)return button(j,{...ap,class:"aside","data-act":"cancel-run","aria-label":`${j} ${a.name}`,title:bi});
 if(c.doubted!==aO){return button(`${j}…`,{...ap,class:"aside","data-act":"doubt","data-owner":a.owner,"aria-label":`${j} ${a.name} of ${a.owner}`,title:bi})}
-return h("span",{class:"ask nowrap aside"},button("Keep",{...ap,"data-act":"keep","aria-label":`Keep ${a.name} of ${a.owner}`})," ",button(`${j} it`,{...ap,"data-act":"cancel-run",class:"urgent","aria-label":`${j} ${a.name} of ${a.owner} all the same`}))}
+return h("span",{class:"ask nowrap aside"},button("Keep",{...ap,"data-act":"keep","aria-label":`Keep ${a.name} of ${a.owner}`})," ",button(`${j} it`,{...ap,"data-act":"cancel-run",class:"urgent","aria-label":`${j} it: ${a.name} of ${a.owner}`}))}
 const TRIAL_SIGNS={pending:"◌",running:"●",done:"✓",stopped:"⊘",error:"✕",interrupted:"⊘"};
 const MOST_COLUMNS=5,MOST_NAMED=3,orders=new Map();
 function drawTrials(n,O){if(!O?.rows.size)return[n.view.underWay&&empty("Asking for the trials …")];
