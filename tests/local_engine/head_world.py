@@ -35,6 +35,7 @@ from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.terms import ActorTerms, Choice, TaskKind, Terms
 from nbaccel.views.question import Question
+from nbaccel.views.snapshot import Snapshot
 
 FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
@@ -91,6 +92,7 @@ class HeadWorld:
         self._helpers: list[int] = []  # connections of processes that never answer
         self.values: dict[bytes, int] = {}  # object -> its status, as the driver knows it
         self.streams: dict[bytes, bool] = {}  # task -> whether its end was told
+        self.newest: Snapshot | None = None  # that the driver was sent while it watches
         self.expected: list[bytes] = []  # objects that the driver waits for
         self.submitted: list[bytes] = []
         self.actors: list[bytes] = []
@@ -173,6 +175,20 @@ class HeadWorld:
             self.say(wire.Want(message.object_ids))
         elif type(message) is wire.StreamEnd:
             self.streams[message.task_id] = True
+        elif type(message) is wire.SnapshotMessage:
+            self.newest = msgspec.msgpack.decode(message.body, type=Snapshot)
+
+    def watch(self) -> None:
+        """The driver looks on from now on."""
+        (peer,) = (peer for peer in self.parts.peers.values() if peer.role == "driver")
+        self.parts.watchers.watch(peer, wire.Watch(on=True, metrics=False))
+        self.shown()
+
+    def shown(self) -> dict[str, int]:
+        """How many tasks are in which state, as the newest snapshot says it a moment later."""
+        self.jump(0.3)
+        assert self.newest is not None
+        return {state: number for state, number in self.newest.counts.items() if number}
 
     # ---- the workers
 

@@ -313,6 +313,20 @@ def test_what_is_under_way_is_listed_and_explained(tmp_path: Any) -> None:
         nbaccel.get(waiting)
 
 
+def test_a_live_view_shows_a_call_while_it_runs_though_nobody_asks(tmp_path: Any) -> None:
+    notes = connected(Notes.remote())
+    seen: list[Any] = []
+    engines.current().watch(seen.append, metrics=False)
+    for number in range(3):
+        gate = tmp_path / str(number)
+        running = notes.wait_for.remote(str(gate))
+        wait_until(lambda: bool(seen) and seen[-1].counts["RUNNING"] == 1, "the call to be shown")
+        gate.touch()
+        nbaccel.get(running)
+        wait_until(lambda: seen[-1].counts["RUNNING"] == 0, "its end to be shown")
+    engines.current().watch(None)
+
+
 def test_a_call_that_waits_can_be_cancelled() -> None:
     notes = connected(Notes.remote())
     for number in range(3):

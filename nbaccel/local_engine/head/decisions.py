@@ -27,19 +27,30 @@ class Decisions:
     """Passes each event to the scheduler, and has its commands carried out before the next event."""
 
     def __init__(
-        self, timers: LoopTimers, scheduler: Scheduler, life: MayStop, *, carry_out: CarryOut, note: Note
+        self,
+        timers: LoopTimers,
+        scheduler: Scheduler,
+        life: MayStop,
+        *,
+        carry_out: CarryOut,
+        changed: Callable[[], None],
+        note: Note,
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
         self._life = life
         self._carry_out = carry_out
+        self._changed = changed  # something may be different from the last snapshot
         self._note = note
         self._events: deque[Event] = deque()
         self._deciding = False
         self._next_wake: float | None = None
 
     def tell(self, event: Event) -> None:
-        """Tell the scheduler of an event, and carry out its orders."""
+        """Tell the scheduler of an event, and carry out its orders.
+
+        Many an event changes what is to be seen and orders nothing: one more task waits, a straight call has begun.
+        """
         if self._life.stopping:
             return
         events = self._events
@@ -58,6 +69,7 @@ class Decisions:
                     self._carry_out(commands)
         finally:
             self._deciding = False
+        self._changed()
 
     def wake_at(self, command: WakeAt) -> None:
         """Tell the scheduler at this time."""

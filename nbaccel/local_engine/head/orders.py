@@ -24,14 +24,12 @@ class Orders:
         *,
         answer: Callable[[Command, Exception], None],
         take_ready: Callable[[], list[bytes]],
-        changed: Callable[[], None],
     ) -> None:
         self._acts = dict(acts)
         self._tell = tell
         self._until_done = until_done
         self._answer = answer
         self._take_ready = take_ready  # objects that came into being, and that tasks may wait for
-        self._changed = changed  # something is different from the last snapshot
 
     def carry_out(self, commands: Sequence[Command]) -> None:
         """Carry out all commands, then tell the scheduler of the objects that were made meanwhile.
@@ -47,7 +45,6 @@ class Orders:
         ready = self._take_ready()
         if ready:
             self._until_done(lambda: self._tell(ObjectsReady(ready)))
-        self._until_done(self._changed)
 
     def act(self, command: Command) -> None:
         """Carry out one command. The caller answers its error."""

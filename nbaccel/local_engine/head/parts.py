@@ -92,6 +92,7 @@ class Parts:
             self.scheduler,
             self._life,
             carry_out=lambda commands: self.orders.carry_out(commands),
+            changed=lambda: self.until_done(self.watchers.changed),
             note=self.note,
         )
         self.tell = self.decisions.tell
@@ -314,7 +315,6 @@ class Parts:
             self.until_done,
             answer=self.tasks.unmet.answer,
             take_ready=self.tasks.flow.conclusions.take_ready,
-            changed=self.watchers.changed,
         )
 
     # ---- who carries out what, and who hears whom

@@ -23,12 +23,13 @@ class Desk:
         self.heard: list[Any] = []
         self.commands: dict[str, list[Any]] = {}
         self.carried: list[Any] = []
+        self.seen: list[int] = []  # how many events had been heard whenever views were told
         self.notes: list[str] = []
         self.stopping = ""
         self.decisions = Decisions(
             self.clock,
             SimpleNamespace(handle=self._handle),  # type: ignore[arg-type]
-            self, carry_out=self._carry_out, note=self.notes.append,
+            self, carry_out=self._carry_out, changed=lambda: self.seen.append(len(self.heard)), note=self.notes.append,
         )  # fmt: skip
 
     def _handle(self, event: Any, now: float) -> list[Any]:
@@ -53,6 +54,12 @@ def test_what_happens_while_an_order_is_carried_out_is_told_when_it_is_done(desk
     desk.commands["first"] = ["order"]
     desk.decisions.tell("first")  # type: ignore[arg-type]
     assert desk.heard == ["first", "told meanwhile"] and desk.carried == ["order", "done"]
+    assert desk.seen == [2]
+
+
+def test_views_are_told_of_an_event_that_orders_nothing(desk: Desk) -> None:
+    desk.decisions.tell("one more task waits")  # type: ignore[arg-type]
+    assert desk.carried == [] and desk.seen == [1]
 
 
 def test_an_event_that_cannot_be_is_noted_and_holds_up_nobody(desk: Desk) -> None:
@@ -90,8 +97,8 @@ def test_whatever_an_order_raises_the_others_are_carried_out_and_it_is_answered(
     orders = Orders(
         {Warn: act}, told.append, lambda act: act(),  # type: ignore[arg-type]
         answer=lambda command, error: answered.append((command.message, str(error))),  # type: ignore[union-attr]
-        take_ready=lambda: [b"x"], changed=lambda: done.append("changed"),
+        take_ready=lambda: [b"x"],
     )  # fmt: skip
     orders.carry_out([Warn(1, "kind", None, message) for message in ("good", "bad", "last")])
-    assert done == ["good", "last", "changed"] and answered == [("bad", "no")]
+    assert done == ["good", "last"] and answered == [("bad", "no")]
     assert told == [ObjectsReady([b"x"])]

@@ -205,6 +205,23 @@ def test_an_open_task_runs_and_then_ends_and_its_result_is_no_object(world: Loan
     assert world.free_cpus == 2
 
 
+def test_who_watches_is_shown_a_loan_and_its_tasks_as_soon_as_they_are_told(world: LoanWorld) -> None:
+    world.watch()
+    before = world.shown().get("FINISHED", 0)
+    assert world.ask_for()
+    world.shown()
+    assert world.newest is not None and world.newest.nodes[0].available["CPU"] == 1
+    task = world.new_task()
+    world.tell(opened=[task])
+    assert world.shown() == {"RUNNING": 1, "FINISHED": before}
+    world.tell(ended=[ended(task)])
+    assert world.shown() == {"FINISHED": before + 1}
+    world.driver_ends()
+    world.worker_ends()
+    world.shown()
+    assert world.newest.nodes[0].available["CPU"] == 2
+
+
 def test_the_next_task_may_be_told_together_with_the_end_of_the_last(world: LoanWorld) -> None:
     assert world.ask_for()
     first, second = world.new_task(), world.new_task()

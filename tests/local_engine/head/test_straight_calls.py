@@ -152,6 +152,18 @@ def test_an_open_call_runs_and_then_ends_and_its_result_is_no_object(world: Stra
     assert world.objects == set()
 
 
+def test_who_watches_is_shown_an_open_call_as_soon_as_it_is_told(world: StraightWorld) -> None:
+    world.watch()
+    before = world.shown().get("FINISHED", 0)
+    first, second = world.new_call(), world.new_call()
+    world.tell(opened=[first])
+    assert world.shown() == {"RUNNING": 1, "FINISHED": before}
+    world.tell(ended=[ended(first)], opened=[second])
+    assert world.shown() == {"RUNNING": 1, "FINISHED": before + 1}
+    world.tell(ended=[ended(second)])
+    assert world.shown() == {"FINISHED": before + 2}
+
+
 def test_a_result_that_was_promised_to_others_becomes_an_object(world: StraightWorld) -> None:
     call = world.new_call()
     world.tell(opened=[call], promised=[call.task_id])

@@ -143,8 +143,7 @@ def test_who_has_not_read_the_last_snapshot_gets_the_newest_when_it_has(house: H
 def test_questions_to_a_quiet_head_send_no_snapshot() -> None:
     world = HeadWorld()
     try:
-        driver = next(peer for peer in world.parts.peers.values() if peer.role == "driver")
-        world.parts.watchers.watch(driver, wire.Watch(on=True))
+        world.watch()
         for _ in range(60):  # idle workers have ended, and nobody waits for the devices of this world to answer
             world.jump(1.0)
         before = world.parts.watchers.seq
@@ -155,5 +154,21 @@ def test_questions_to_a_quiet_head_send_no_snapshot() -> None:
         world.submit("task")
         world.jump(1.0)
         assert world.parts.watchers.seq > before
+    finally:
+        world.end()
+
+
+def test_tasks_that_begin_to_wait_are_shown_though_nobody_is_given_an_order() -> None:
+    world = HeadWorld()
+    try:
+        world.watch()
+        for number in (1, 2):
+            last = world.submit("train")
+            assert world.shown() == {"RUNNING": number}
+        for number in (1, 2, 3):
+            last = world.submit("train")
+            assert world.shown() == {"RUNNING": 2, "PENDING_NODE_ASSIGNMENT": number}
+        world.submit("task", after=last)
+        assert world.shown() == {"RUNNING": 2, "PENDING_NODE_ASSIGNMENT": 3, "PENDING_ARGS_AVAIL": 1}
     finally:
         world.end()
