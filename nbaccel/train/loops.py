@@ -50,7 +50,18 @@ def refuse_what_a_call_does_not_run(function: Any, argument: str) -> None:
 
 def call(function: Callable[..., Any], config: Any) -> Any:
     """Call it with the config ({} for None) if it has a required parameter, as Ray Train does."""
-    return function({} if config is None else config) if required(function) else function()
+    try:
+        return function({} if config is None else config) if required(function) else function()
+    except SystemExit as exit:
+        raise exited("training function", exit) from exit
+
+
+def exited(what: str, exit: SystemExit) -> RuntimeError:
+    """The error of a function that has ended itself as a script does: its process, or the notebook's, must not end."""
+    return RuntimeError(
+        f"The {what} ended itself with SystemExit({exit.code!r}), which counts as a failure. To end it well, write "
+        "return instead of sys.exit() or exit()."
+    )
 
 
 def required(function: Callable[..., Any]) -> list[str]:

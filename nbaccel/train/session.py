@@ -107,7 +107,7 @@ def report(
 
     Raises ValueError for other metrics or for two files of one name, and FileNotFoundError if the folder is missing.
     """
-    session = current("report")
+    current("report")
     for name, given in (("checkpoint_dir_name", checkpoint_dir_name), ("checkpoint_upload_fn", checkpoint_upload_fn)):
         if given is not None:
             raise NotImplementedError(
@@ -120,12 +120,18 @@ def report(
         )
     if checkpoint_upload_mode is CheckpointUploadMode.NO_UPLOAD:
         raise NotImplementedError("train.report(checkpoint_upload_mode=NO_UPLOAD) is not here: leave it out.")
+    report_as("train.report()", metrics, checkpoint, bool(delete_local_checkpoint_after_upload))
+
+
+def report_as(who: str, metrics: Metrics, checkpoint: Checkpoint | None = None, delete: bool = False) -> None:
+    """`report` for a caller whose name messages say."""
+    session = current("report")
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         raise ValueError(
-            f"train.report(checkpoint=...) takes an nbaccel.train.Checkpoint, not {checkpoint!r}: write "
+            f"{who.removesuffix('()')}(checkpoint=...) takes a Checkpoint, not {checkpoint!r}: write "
             "Checkpoint.from_directory(folder)."
         )
-    _report(session, plain(metrics), checkpoint, bool(delete_local_checkpoint_after_upload))
+    _report(session, plain(metrics, who), checkpoint, delete)
 
 
 def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, delete: bool) -> None:

@@ -61,7 +61,7 @@ def bring(source: str, run_folder: str, report: int, *, move: bool = False) -> i
 def files_in(folder: Path) -> Iterator[Path]:
     """The files of a checkpoint, also those in its folders. Raises FileNotFoundError."""
     if not folder.is_dir():
-        raise FileNotFoundError(f"train.report(checkpoint=...): {folder} is no folder.")
+        raise FileNotFoundError(f"The checkpoint that was reported has no files: {folder} is no folder.")
     for path in sorted(folder.rglob("*")):
         if not path.is_dir():
             yield path

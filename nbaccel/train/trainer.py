@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -189,6 +190,14 @@ def _old_checkpoint(given: Any) -> Checkpoint | None:
         "resume_from_checkpoint=... is deprecated: a run of the same RunConfig(name=...) goes on by itself, and a "
         "checkpoint of another run can be given in train_loop_config.",
         DeprecationWarning,
-        stacklevel=4,
+        stacklevel=_levels_to_the_user(),
     )
     return found
+
+
+def _levels_to_the_user() -> int:
+    """How many frames the caller is away from the line that made the trainer: subclasses have their own __init__."""
+    frame, levels = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("nbaccel."):
+        frame, levels = frame.f_back, levels + 1
+    return levels

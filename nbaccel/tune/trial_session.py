@@ -235,7 +235,7 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
     is missing.
     """
     _current("tune.report")
-    session.report(dict(metrics) if isinstance(metrics, Mapping) else metrics, checkpoint)
+    session.report_as("tune.report()", dict(metrics) if isinstance(metrics, Mapping) else metrics, checkpoint)
 
 
 def get_checkpoint() -> Checkpoint | None:

@@ -9,12 +9,15 @@ from typing import Any
 
 from nbaccel.train import session
 from nbaccel.train.errors import StopTraining, TrialInterrupted
+from nbaccel.train.loops import exited
 from nbaccel.train.metrics import Metrics, plain
 from nbaccel.tune.trainables import takes_config
 from nbaccel.tune.trial_session import TrialAssignment, TrialSession, Whereabouts, returned
 
 # "returned", "stopped" or "interrupted", the number of reports that were sent before, a last one, and where it ran
 Ended = tuple[str, int, Metrics | None, Whereabouts]
+
+_RESULT = "The trainable's result"  # in messages about what it returned or yielded
 
 
 def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment, mailbox: Any) -> Ended:
@@ -33,6 +36,8 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
         return "stopped", trial.sent, None, trial.whereabouts
     except TrialInterrupted:
         return "interrupted", trial.sent, None, trial.whereabouts
+    except SystemExit as exit:
+        raise exited("trainable", exit) from exit
     finally:
         session.enter(None)
         if trial.runs:
@@ -44,12 +49,12 @@ def _call(function: Callable[..., Any], config: dict[str, Any], trial: TrialSess
     if inspect.isgenerator(value):
         for each in value:
             if each is not None:
-                session.report(_metrics(each))
+                session.report_as(_RESULT, _metrics(each))
         return None
     found = returned(value)
     if found is None:
         return None
-    return trial.filled(plain(found))
+    return trial.filled(plain(found, _RESULT))
 
 
 def _metrics(value: Any) -> Metrics:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,6 +71,16 @@ def test_reports_and_checkpoints_are_kept(kept: Kept) -> None:
     again = Result.from_path(result.path)
     assert (again.metrics, again.history) == (result.metrics, result.history)
     assert list(result.metrics_dataframe["step"]) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_function_that_exits_has_failed_and_is_told_to_return(workers: int, kept: Kept) -> None:
+    def exits() -> None:
+        sys.exit(0)
+
+    with pytest.raises((RuntimeError, WorkerGroupError), match=r"SystemExit\(0\).*write return") as told:
+        DataParallelTrainer(exits, scaling_config=ScalingConfig(num_workers=workers), run_config=kept()).fit()
+    assert isinstance(told.value if workers == 0 else told.value.__cause__, RuntimeError)
 
 
 class SlowForReports(Inbox):

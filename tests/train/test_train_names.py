@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ import nbaccel
 from nbaccel import train
 from nbaccel.train import Checkpoint
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from nbaccel.train.torch import TorchTrainer
 
 
 def test_every_name_that_is_promised_is_there() -> None:
@@ -89,8 +91,13 @@ def test_a_checkpoint_to_resume_from_is_a_checkpoint_that_is_there(tmp_path: Pat
         DataParallelTrainer(print, resume_from_checkpoint=str(tmp_path))
     with pytest.raises(ValueError, match="gone is no folder"):
         DataParallelTrainer(print, resume_from_checkpoint=Checkpoint(tmp_path / "gone"))
-    with pytest.warns(DeprecationWarning, match="resume_from_checkpoint"):
-        DataParallelTrainer(print, resume_from_checkpoint=Checkpoint(tmp_path))
+
+
+@pytest.mark.parametrize("kind", [DataParallelTrainer, TorchTrainer])
+def test_the_warning_about_an_old_argument_names_the_users_line(kind: Any, tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="resume_from_checkpoint") as told:
+        kind(print, resume_from_checkpoint=Checkpoint(tmp_path))
+    assert [each.filename for each in told] == [__file__]
 
 
 def test_what_a_call_would_not_run_is_refused_when_the_trainer_is_made() -> None:

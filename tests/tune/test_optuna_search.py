@@ -295,3 +295,56 @@ def test_what_optuna_could_not_tell_apart_is_told() -> None:
         source(
             OptunaSearch(points_to_evaluate=[{"x": 0.5}], evaluated_rewards=[float("nan")]), {"x": tune.uniform(0, 1)}
         )
+
+
+def test_a_storage_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no database" * 1000)
+    for storage, why in (
+        (f"sqlite:///{tmp_path}/missing/study.db", "unable to open database file"),
+        (f"sqlite:///{tmp_path}/text", "file is not a database"),
+        ("study.db", "Could not parse"),
+        ("nosuch://study", "nosuch"),
+        (3, "AttributeError"),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"^OptunaSearch\(storage={storage!r}\) cannot be opened: .*{why}"
+        ) as told:
+            source(OptunaSearch(storage=storage), {"x": tune.uniform(0, 1)})
+        assert told.value.__cause__ is not None and "sqlite:///study.db" in str(told.value)
+        assert "\n" not in str(told.value)
+
+
+def test_a_study_of_another_goal_is_refused(tmp_path: Path) -> None:
+    storage, space = f"sqlite:///{tmp_path / 'study.db'}", {"x": tune.uniform(0, 1)}
+    StudySource(OptunaSearch(storage=storage), space, 1, 1, "ab", "one", (["loss"], ["min"]))
+    with pytest.raises(ValueError, match=r"The study 'one' .* minimizes, .* mode is 'max': .*study_name"):
+        StudySource(OptunaSearch(storage=storage), space, 1, 1, "ab", "one", (["loss"], ["max"]))
+
+
+def test_a_parameter_whose_values_are_not_those_of_the_study_is_named(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    assert source(OptunaSearch(storage=storage), {"size": 1, "act": tune.choice(["a", "b"])}).next() is not None
+    other = source(OptunaSearch(storage=storage), {"act": tune.choice(["a", "b", "c"])})
+    with pytest.raises(ValueError, match=r"The parameter 'act' .*'a', 'b', 'c'.*'a', 'b'.*study_name") as told:
+        other.next()
+    assert isinstance(told.value.__cause__, ValueError)
+
+
+def test_a_function_whose_choices_change_is_told_which_parameter_changed() -> None:
+    def suggests(trial: Any) -> None:
+        trial.suggest_float("lr", 0, 1)
+        trial.suggest_categorical("act", ["a", "b"] if trial.number == 0 else ["a", "b", "c"])
+
+    asked = source(OptunaSearch(space=suggests), {})
+    assert asked.next() is not None
+    with pytest.raises(ValueError, match=r"^The parameter 'act' .*\('a', 'b' before\).*another name") as told:
+        asked.next()
+    assert isinstance(told.value.__cause__, ValueError)
+
+
+def test_what_a_function_itself_raises_is_told_as_it_is() -> None:
+    def suggests(trial: Any) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        source(OptunaSearch(space=suggests), {}).next()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel import tune
+from nbaccel import train, tune
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from tests.rig import wait_until
@@ -170,7 +171,7 @@ def test_large_parameters_are_stored_once(kept: Kept) -> None:
 
 
 def test_a_trial_that_can_never_start_is_told_at_once(kept: Kept) -> None:
-    with pytest.raises(tune.TuneError, match="No trial can ever start: each asks for 8 GPUs, but this machine has 2 GPUs"):
+    with pytest.raises(tune.TuneError, match=r"No trial can ever start: each asks for 8 GPUs, but .* 2 GPUs"):
         fit(tune.with_resources(trainables.square, {"gpu": 8}), {"x": 1}, kept())
 
 
@@ -350,3 +351,26 @@ def test_trials_with_a_fallback_run_beside_each_other() -> None:
     asked = resources_of({"gpu": 1, "fallback": "cpu"}, {})
     assert asked.least.fits({"CPU": 4.0}) == 4 and asked.least.fits({"CPU": 4.0, "GPU": 1.0}) == 4
     assert resources_of({"gpu": 1}, {}).least.fits({"CPU": 4.0, "GPU": 1.0}) == 1
+
+
+@pytest.mark.parametrize("code", [0, None, "nothing to do"])
+def test_a_trial_that_exits_has_failed_and_is_told_to_return(code: Any, kept: Kept) -> None:
+    (result,) = fit(lambda config: sys.exit(code), {}, kept())
+    assert result.state == "error"
+    assert re.search(rf"SystemExit\({re.escape(repr(code))}\).*write return", str(result.error))
+
+
+@pytest.mark.parametrize(
+    ("trainable", "words"),
+    [
+        (lambda config: tune.report({"a": object()}), "^tune.report(): the metric 'a' is a object"),
+        (lambda config: tune.report(3), "^tune.report() takes a dict of metrics, not int"),
+        (lambda config: tune.report({}, checkpoint="/tmp"), "^tune.report(checkpoint=...) takes a Checkpoint, not '/"),
+        (lambda config: {"a": object()}, "^The trainable's result: the metric 'a' is a object"),
+        (lambda config: ({"a": each} for each in [object()]), "^The trainable's result: the metric 'a' is a object"),
+        (lambda config: train.report({"a": object()}), "^train.report(): the metric 'a' is a object"),
+    ],
+)
+def test_an_error_of_a_report_names_what_the_user_called(trainable: Any, words: str, kept: Kept) -> None:
+    (result,) = fit(trainable, {}, kept())
+    assert re.search("^" + re.escape(words[1:]), str(getattr(result.error, "cause", result.error)))

@@ -17,6 +17,7 @@ from typing import Any
 
 from nbaccel.train.saying import say
 from nbaccel.tune.schedulers.trial_scheduler import nested
+from nbaccel.tune.search import optuna_errors
 from nbaccel.tune.search.optuna import OptunaSearch, imported
 from nbaccel.tune.search.optuna_space import StudySpace, from_flat
 from nbaccel.tune.trial import Trial, TrialState
@@ -83,7 +84,7 @@ class StudySource:
                 sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
             try:
                 optuna.logging.set_verbosity(max(level, optuna.logging.WARNING))
-                return optuna.create_study(
+                study = optuna.create_study(
                     study_name=search.study_name or name,
                     storage=search.storage,
                     sampler=sampler,
@@ -91,8 +92,14 @@ class StudySource:
                     directions=["minimize" if mode == "min" else "maximize" for mode in modes],
                     load_if_exists=True,
                 )
+            except Exception as error:  # of whatever library the storage needs
+                if search.storage is None:
+                    raise
+                raise optuna_errors.not_opened(search.storage, error) from error
             finally:
                 optuna.logging.set_verbosity(level)
+        optuna_errors.refuse_other_goals(study, modes)  # Optuna ignores them where it loads a study
+        return study
 
     def _begin_with_points(self) -> None:
         points, rewards = self._search.points_to_evaluate, self._search.evaluated_rewards
@@ -131,8 +138,11 @@ class StudySource:
         if self.is_exhausted:
             return None
         number = self._made
-        asked = self.study.ask(self._space.distributions)
-        extra = self._suggest(asked) or {} if self._suggest else {}
+        try:
+            asked = self.study.ask(self._space.distributions)
+            extra = self._suggest(asked) or {} if self._suggest else {}
+        except ValueError as error:
+            raise optuna_errors.of_asking(error, self.study, self._space.distributions) from error
         if not isinstance(extra, Mapping):
             raise ValueError(
                 f"The function of OptunaSearch(space) returned {extra!r}: it may return a dict of further parameters."
