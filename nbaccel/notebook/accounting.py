@@ -134,7 +134,7 @@ def _devices(answer: AccountingAnswer, labels: LaneLabels) -> Html:
     cells = [
         [
             parts.words(labels.of(row.device), strong=True),
-            parts.words(wording.duration(row.held_seconds)),
+            parts.words(wording.duration(row.held_seconds) if row.held_seconds else "never"),
             parts.join([_share(_held_share(row, answer.time)), parts.words(f"idle {idle(row, answer.time)}")]),
         ]
         for row in rows

@@ -126,6 +126,17 @@ def test_the_card_has_four_lines(loose: Callable[..., LoosePage], devices: int, 
     page.root.get_by_role("tab", name="Alerts", selected=True).wait_for()
 
 
+def test_a_narrow_card_names_each_holder_of_eight_devices_once(loose: Callable[..., LoosePage]) -> None:
+    snapshot = cluster(8, 8)
+    for number in (3, 6):
+        snapshot["devices"][number]["holders"][0]["name"] = "shared_by_two"
+    page = loose(snapshot, details=False, viewport={"width": 900, "height": 600})
+    who = page.root.get_by_role("group", name="Devices").locator(".has")
+    assert "shared_by_two 3, 6 ·" in who.inner_text().replace("\u00a0", " ")
+    assert who.get_attribute("title").startswith("shared_by_two on GPU 3, GPU 6, task_0 on GPU 0")
+    assert who.evaluate("line => line.scrollWidth <= line.clientWidth"), "all of it is in sight"
+
+
 def test_many_tasks_of_one_function_are_a_row_that_opens(loose: Callable[..., LoosePage]) -> None:
     snapshot = cluster(2, 30)
     for number, row in enumerate(snapshot["tasks"]):

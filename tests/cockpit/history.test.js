@@ -63,7 +63,7 @@ test("accounts are sorted by use, and what is held is used on", () => {
   const view = accountsView(withAccounts(null, accounts()), busy(), NOW + 10);
   assert.deepEqual(view.functions.map((each) => [each.name, each.used, each.failed]), [["train", "50", ""], ["infer", "10", "1"]]);
   assert.deepEqual(view.cells.map((each) => each.name), ["[3]"], "what ran outside of a cell has no row there");
-  assert.deepEqual(view.devices.map((each) => [each.label, each.held, each.idle]), [["GPU 1", "0.0 s", "100 %"], ["GPU 0", "1 min", "45 %"]]);
+  assert.deepEqual(view.devices.map((each) => [each.label, each.held, each.idle]), [["GPU 1", "never", "100 %"], ["GPU 0", "1 min", "45 %"]]);
   assert.equal(view.total, "60 device-seconds in all, devices idle 73 % of the time");
   assert.equal(Math.floor(view.functions[0].colour / 3), 2);
 });

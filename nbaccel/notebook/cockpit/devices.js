@@ -72,7 +72,7 @@ export function devicesOf(snapshot, now, asked) {
     deviceTotal: rows.length, unrealDevices: unrealDevices(rows),
     sameModel: rows.length > 1 && new Set(rows.map(modelOf)).size === 1,
     chosenDevice: chosen ? view(chosen) : null,
-    heldBy: heldBy(rows, snapshot),
+    heldBy: heldBy(rows, snapshot, labels),
     devicesFree: rows.filter((row) => !row.holders?.length && !row.free_reason).length,
     devicesTaken: rows.filter((row) => !row.holders?.length && row.free_reason && !row.gone).length,
   };
@@ -86,20 +86,21 @@ function tilesInSight(total, sight = { top: 0, height: 460, row: 40, columns: 20
   return { first: Math.max(0, Math.min(Math.floor(top / row) - LINES_BEYOND, Math.floor(total / columns))) * columns, last };
 }
 
-/** Who holds how many devices, the most first. @param {DeviceRow[]} rows @param {Snapshot} snapshot */
-function heldBy(rows, snapshot) {
-  /** @type {Map<string, {number: number, share: number, first: Holder}>} */
+/** Who holds how many devices, the most first. @param {DeviceRow[]} rows @param {Snapshot} snapshot @param {Map<DeviceRow, string>} labels of those that are in sight */
+function heldBy(rows, snapshot, labels) {
+  /** @type {Map<string, {number: number, share: number, first: Holder, where: string[]}>} */
   const numbers = new Map();
   for (const row of rows) {
     for (const holder of row.holders ?? []) {
-      const known = numbers.get(holder.name) ?? { number: 0, share: 0, first: holder };
+      const known = numbers.get(holder.name) ?? { number: 0, share: 0, first: holder, where: [] };
       known.number += 1;
+      known.where.push(labels.get(row) ?? "");
       known.share += Math.min(1, holder.amount ?? 1);
       numbers.set(holder.name, known);
     }
   }
   const all = [...numbers].sort((a, b) => b[1].number - a[1].number);
-  return all.map(([name, { number, share, first }]) => ({ name: plain(name), number, share, colour: colourOf(snapshot, first.function || name) }));
+  return all.map(([name, { number, share, where, first }]) => ({ name: plain(name), number, share, where, colour: colourOf(snapshot, first.function || name) }));
 }
 
 /** @param {DeviceRow} row */

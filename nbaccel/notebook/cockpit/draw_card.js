@@ -12,21 +12,23 @@ import { alike } from "./task_rows.js";
 
 const MOST_CHIPS = 8; // devices that are told one by one
 const NAMED_IN_FULL = 4; // of more chips the kind of device is said by the first line
+const CHIP = 140; // pixels in which a chip can be read; with less for each, who holds several devices is named once
 
 /** @param {Scene} scene @param {State} state */
 export function drawCard(scene, state) {
   return [
-    h("div", { key: "strip", class: "one-line strip", role: "group", "aria-label": "Devices" }, strip(scene)),
+    h("div", { key: "strip", class: "one-line strip", role: "group", "aria-label": "Devices" }, strip(scene, state)),
     h("div", { key: "most", class: "one-line most" }, mostUrgent(scene, state)),
   ];
 }
 
-/** @param {Scene} scene @returns {any} */
-function strip(scene) {
+/** @param {Scene} scene @param {State} state @returns {any} */
+function strip(scene, state) {
   const { deviceTotal, devices, ended } = scene;
   if (!deviceTotal) return h("span", { class: "has quiet", title: [...scene.found, "nbaccel.init(num_gpus=2)"].join(" ") }, ["No accelerator.", ...scene.found, "This counts two logical ones: "].join(" "), h("code", {}, "nbaccel.init(num_gpus=2)"));
   if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal} × ${scene.sameModel || deviceTotal === 1 ? devices[0].model : "devices"}.`);
-  if (deviceTotal > MOST_CHIPS) return [shareBar(scene), h("span", { class: "has", title: scene.heldBy.map(({ name, number }) => `${name} × ${number}`).join(", ") }, heldWords(scene))];
+  const few = deviceTotal <= MOST_CHIPS;
+  if (!few || state.room < CHIP * deviceTotal) return [!few && shareBar(scene), h("span", { class: few ? "has few" : "has", title: scene.heldBy.map(({ name, number, where }) => `${name} ${few ? `on ${where.join(", ")}` : `× ${number}`}`).join(", ") }, heldWords(scene, few))];
   return devices.map((device) => deviceChip(device, deviceTotal));
 }
 

@@ -1,19 +1,27 @@
 // Who holds many devices: a bar in the holders' colours, and their names beside these colours.
 
 import { h } from "./dom.js";
+import { nameOf } from "./draw_parts.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 
 const GROUPS = 8; // names of holders that are told
 
-/** "Held by ■ shard × 128, ■ Model × 2". @param {Scene} scene */
-export function heldWords({ heldBy, devicesFree, devicesTaken, ended }) {
+/** "Held by ■ shard × 128, ■ Model × 2"; of few devices: "■ shard 0, 6 · ■ Model 1".
+ * @param {Scene} scene @param {boolean} [few] */
+export function heldWords({ heldBy, devicesFree, devicesTaken, ended }, few) {
   if (ended) return [];
-  const names = heldBy.slice(0, GROUPS).map(({ name, number, colour }, at) => [
-    at > 0 && ", ", h("span", { key: name }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), ` ${name}${number > 1 ? ` × ${number}` : ""}`)]).flat();
+  const names = heldBy.slice(0, GROUPS).map(({ name, number, colour, where }, at) => [
+    at > 0 && (few ? " · " : ", "), h("span", { key: name }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), "\u00a0",
+      few ? [nameOf(name), ` ${numbers(where)}`] : `${name}${number > 1 ? ` × ${number}` : ""}`)]).flat();
   const more = heldBy.length > GROUPS && ` and ${heldBy.length - GROUPS} more`;
   const others = [devicesFree && `${devicesFree} free`, devicesTaken && `${devicesTaken} taken by others`].filter(Boolean).map((words) => ` · ${words}`).join("");
-  return [names.length ? "Held by " : "Nobody holds one", ...names, more, others];
+  return [names.length ? !few && "Held by " : "Nobody holds one", ...names, more, others];
+}
+
+/** ["GPU 0", "GPU 6"] is "0, 6": the first line says what they are. @param {string[]} labels */
+function numbers(labels) {
+  return labels.map((label) => label.replace(/^\S+ /, "")).join(", ");
 }
 
 /** What a bar shows of a device that others have. @param {import("./devices.js").DeviceView} device */

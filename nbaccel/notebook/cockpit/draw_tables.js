@@ -78,9 +78,10 @@ export function drawAlerts(scene) {
 
 /** @param {Scene} scene */
 export function drawNodes(scene) {
+  const said = scene.nodes.some((node) => node.why);
   const rows = scene.nodes.map((node) =>
     h("tr", { key: node.key }, h("th", { scope: "row" }, nameOf(node.name)), stateCell(node.sign, node.state), cell(node.role),
-      cell(node.resources), cell(node.why, "why")),
+      cell(node.resources), said && cell(node.why, "why")),
   );
-  return [table("Nodes", ["Node", "State", "Role", "Resources", "Why"], rows)];
+  return [table("Nodes", ["Node", "State", "Role", "Resources", ...(said ? ["Why"] : [])], rows)];
 }

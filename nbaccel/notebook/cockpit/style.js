@@ -34,6 +34,7 @@ font-variant-numeric:tabular-nums}
 & .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}
 & .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}
 & .most .runs{flex:1;min-width:0;margin:0}& .most .runs li+li{display:none}& .most .runs .line{flex-wrap:nowrap}& .most .runs .cut{flex:none}
+& .few .cut{max-width:16ch}
 & .most .alert{border-left:4px solid var(--warn);padding-left:8px}
 & button,& select,& input{font:inherit;color:var(--ink);background:transparent;
 border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}

@@ -76,7 +76,7 @@ function heldViews(accounts, snapshot, now) {
     const label = labels.get(several ? row.device : `/${resource}/${id.join("/")}`) ?? plain(`${resource} ${id.join("/")}`);
     const name = (snapshot.nodes ?? []).find((each) => several && each.node_id.startsWith(node))?.name;
     const share = now > row.since ? Math.min(1, held / (now - row.since)) : 0;
-    return { key: row.device, label: [hostWords(plain(name)), label].filter(Boolean).join(" "), held: duration(held), share, idle: now > row.since ? percent(1 - share) : "unknown" };
+    return { key: row.device, label: [hostWords(plain(name)), label].filter(Boolean).join(" "), held: held ? duration(held) : "never", share, idle: now > row.since ? percent(1 - share) : "unknown" };
   });
   const order = new Map([...labels.keys()].map((key, at) => [key, at]));
   const place = (/** @type {HeldView} */ view) => order.get(view.key) ?? order.get(view.key.slice(view.key.indexOf("/"))) ?? 0;
