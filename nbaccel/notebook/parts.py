@@ -39,6 +39,7 @@ SIGNS = {
 }
 _SIGN_COLOURS = {"failed": palette.FAILURE, "waiting": palette.WAITING, "cancelled": palette.WAITING}
 _GO_ON = ("running", "alive")
+_LONG_HEAD = 20  # characters of a column's head that stay on one line
 _LEFT = ' style="text-align:left"'  # without our style sheet, Jupyter aligns cells to the right
 _CLEAR = ("State", "Devices", "In use", "Held by", "Why")  # columns whose cells need no name before them
 SHORT, SHORT_NAME = 24, 40  # characters of a cell, and of a row's head, that stay on one line
@@ -153,7 +154,7 @@ def table(
     `below` has, for each row, what stands below it on a line of its own, or NOTHING. Where the page is narrow, each row
     is a block that names its columns; `at`: see `when`. `seen` is False for what is `for_ears` only and needs no looks.
     """
-    head = "".join(f'<th scope="col"{_LEFT}>{escape(name)}</th>' for name in columns)
+    head = "".join(map(_column_head, columns))
     body = "".join(
         f"<tr>{_row(row, columns if seen else ())}</tr>{_below(below[place], len(columns)) if below else NOTHING}"
         for place, row in enumerate(rows)
@@ -161,6 +162,14 @@ def table(
     caption = f"<caption{_LEFT}>{join([Html(escape(title)), when(at)])}</caption>"
     look = f' class="{kind}"' if kind else ""
     return Html(f"<table{look}>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+
+def _column_head(name: str) -> str:
+    """A column's head; a long name may break after its parts, so that the columns to the right stay in sight."""
+    if len(name) <= _LONG_HEAD:
+        return f'<th scope="col"{_LEFT}>{escape(name)}</th>'
+    broken = escape(name).replace("_", "_<wbr>").replace("/", "/<wbr>")
+    return f'<th scope="col"{_LEFT} class="nbaccel-long">{broken}</th>'
 
 
 def table_with(heads: Iterable[Sequence[Html]], plain: Table) -> Html:

@@ -47,7 +47,9 @@ white-space:normal;background:transparent;color:inherit;line-height:inherit;max-
 .nbaccel td{min-width:9em}
 .nbaccel .nbaccel-short{white-space:nowrap;min-width:0}
 .nbaccel tbody tr:is(:nth-child(n),:hover){background:transparent}
-.nbaccel thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap}
+.nbaccel thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
+vertical-align:bottom}
+.nbaccel thead .nbaccel-long{white-space:normal;min-width:12ch}
 .nbaccel tbody tr+tr :is(th,td){border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
 .nbaccel .nbaccel-grid{table-layout:fixed}
 .nbaccel .nbaccel-grid th:first-child{width:30%}
@@ -66,7 +68,7 @@ color:var(--quiet);font-size:.92em}
 .nbaccel code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));padding:0 3px;
 background:var(--raised);color:var(--ink);border-radius:3px}
 .nbaccel .nbaccel-plot{display:block;width:100%;max-width:560px;height:auto;fill:currentColor}
-.nbaccel .nbaccel-plot text{font-size:11px;fill:var(--quiet)}
+.nbaccel .nbaccel-plot text{font-size:11px;fill:var(--quiet);paint-order:stroke;stroke:var(--ground);stroke-width:3px}
 @container (max-width:960px){.nbaccel :is(th,td){padding-right:10px}.nbaccel td{min-width:6em}}
 @container (max-width:700px){
 .nbaccel .nbaccel-strip{flex-wrap:wrap;white-space:normal}

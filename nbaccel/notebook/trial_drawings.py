@@ -79,16 +79,21 @@ def _parallel(seen: SeenTrials, colour: str) -> Html:
         values: list[Value] = [*(each.params.get(name) for name, _ in usable), each.value]
         points = zip(places, axes, values, strict=True)
         lines.append(_path([(x, _y(axis, value, _WIDE)) for x, (_, axis), value in points]))
-    head = "".join(_upright(x, name, axis, x == places[-1]) for x, (name, axis) in zip(places, axes, strict=True))
+    room = places[1] - places[0]
+    head = "".join(_upright(x, name, axis, x == places[-1], room) for x, (name, axis) in zip(places, axes, strict=True))
     names = ", ".join(wording.plain(name) for name, _ in axes)
     said = f"Parallel coordinates of {wording.count(len(drawn), 'trial')}: {names}"
     return Html(f'<div style="margin-top:8px">{_svg(said, _WIDE, _layers(lines, seen, colour) + head)}</div>')
 
 
-def _upright(x: float, name: str, axis: Axis, is_last: bool) -> str:
-    """One axis with its name above and its labels to the left, those of the last one to the right: no line is there."""
+def _upright(x: float, name: str, axis: Axis, is_last: bool, room: float) -> str:
+    """One axis with its name above and its labels to the left, those of the last one to the right: no line is there.
+
+    `room` is the way to the next axis; a longer name is cut, or those beside each other would be unreadable.
+    """
     bottom = _WIDE[1] - _BOTTOM
-    is_long = is_last and len(wording.plain(name)) * _LETTER > 2 * _BESIDE_LAST
+    shown = _cut(wording.plain(name), min(room, 2 * _LEFT) if x == _LEFT else room)
+    is_long = is_last and len(shown) * _LETTER > 2 * _BESIDE_LAST
     anchor, at = ("end", _WIDE[0] - 2) if is_long else ("middle", x)
     side, beside = ("start", x + 5) if is_last else ("end", x - 5)
     heights = trial_axes.apart([(share * (bottom - _TOP), label) for share, label in axis.labels], lambda _: _LINE)
@@ -98,7 +103,7 @@ def _upright(x: float, name: str, axis: Axis, is_last: bool) -> str:
     )
     return (
         f'<path d="M{x:.1f} {_TOP}V{bottom}" stroke="currentColor" opacity=".5"/>'
-        f'<text x="{at:.1f}" y="11" text-anchor="{anchor}">{escape(wording.plain(name))}</text>{labels}'
+        f'<text x="{at:.1f}" y="11" text-anchor="{anchor}">{escape(shown)}{_whole(name, shown)}</text>{labels}'
     )
 
 
@@ -129,7 +134,8 @@ def _scatter(name: str, trials: Sequence[SeenTrial], seen: SeenTrials, colour: s
     star = f'<text x="{dots[0][0]:.1f}" y="{(dots[0][1] or 0) + 4:.1f}" text-anchor="middle">★</text>'
     body = _grid(up, _SMALL) + _below(across, _SMALL) + f'<path d="{others}" {look}/>' + (star if seen.mode else "")
     said = f"{wording.plain(seen.metric)} against {wording.plain(name)} of {wording.count(len(there), 'trial')}"
-    title = f'<text x="{_LEFT}" y="10" font-weight="bold">{escape(wording.plain(name))}</text>'
+    shown = _cut(wording.plain(name), _SMALL[0] - _LEFT - _LETTER)
+    title = f'<text x="{_LEFT}" y="10" font-weight="bold">{escape(shown)}{_whole(name, shown)}</text>'
     return f'<div style="{_BESIDE}">{_svg(said, _SMALL, title + body)}</div>'
 
 
@@ -165,6 +171,17 @@ def _values(trials: Sequence[SeenTrial]) -> list[float]:
 
 
 # ---- what they share
+
+
+def _cut(name: str, room: float) -> str:
+    """A name as long as there is room for; the letters of names are wider than those of numbers."""
+    most = int(room / (_LETTER + 1))
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _whole(name: str, shown: str) -> str:
+    """The whole name for the pointer, where it was cut."""
+    return f"<title>{escape(wording.plain(name))}</title>" if shown != wording.plain(name) else ""
 
 
 def _with_value(seen: SeenTrials) -> list[SeenTrial]:

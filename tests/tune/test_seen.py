@@ -231,6 +231,18 @@ def test_results_and_the_card_of_an_end_draw_curves_parallel_coordinates_and_eac
         assert "<wide>" not in page and page.count("★") == 2  # the best trial of each parameter's drawing
 
 
+def test_long_names_are_cut_in_drawings_and_break_in_heads_of_columns() -> None:
+    """Names over axes that stand beside each other would lie over each other, and wide columns hide the metric."""
+    made = drawn_trials()
+    for each in made:
+        each.config = {f"{name}_with_a_name_of_very_many_letters": value for name, value in each.config.items()}
+    page = experiment_card.html(experiment(), NOW, seen_of(made))
+    names = re.findall(r'<text x="([\d.]+)" y="1[01]"[^>]*>([^<]*)<title>([^<]*)</title></text>', page)
+    assert {whole for _, _, whole in names} == {f"{name}_with_a_name_of_very_many_letters" for name in ("lr", "kind")}
+    assert all(shown.endswith("…") and len(shown) * 6.5 < 250 for _, shown, _ in names) and len(names) == 4
+    assert "lr_<wbr>with_<wbr>a_<wbr>name_<wbr>of_<wbr>very_<wbr>many_<wbr>letters</th>" in page
+
+
 def test_without_drawings_their_rows_are_left() -> None:
     rows = Reading(bare(experiment_card.html(experiment(), NOW, seen_of(drawn_trials())))).rows
     assert ["report", "0", "1", "2", "3"] in rows and ["3", "0.25", "0.5", "0.75", "1"] in rows
