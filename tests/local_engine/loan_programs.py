@@ -105,7 +105,9 @@ after = programs.on_loan(programs.same, 5)
 nbaccel.get(after)
 nbaccel.get(keeper.keep.remote("after", [after]))
 in_flight = programs.on_loan(programs.wait_for, "/nowhere")
-nbaccel.get(keeper.keep.remote("in flight", [in_flight]))
+if {is_kept}:
+    nbaccel.get(keeper.keep.remote("in flight", [in_flight]))
+del in_flight
 print("ready", flush=True)
 sys.stdin.readline()
 """
@@ -119,16 +121,26 @@ after = programs.on_loan(programs.same, 5)
 nbaccel.get(after)
 head = nbaccel.snapshot().runtime.pid
 in_flight = programs.on_loan(programs.wait_for, "/nowhere")
+another = programs.same.remote(in_flight)
 os.kill(head, signal.SIGKILL)
 def outcome(make):
     try:
         return programs.outcome(make())
     except nbaccel.exceptions.RayError as error:
         return type(error).__name__
-print("in flight:", outcome(lambda: in_flight))
-print("after:", outcome(lambda: after))
+print("in flight, for the caller:", outcome(lambda: in_flight))
+print("in flight, for another:", outcome(lambda: another))
+print("after, for the caller:", outcome(lambda: after))
+print("after, for another:", outcome(lambda: programs.same.remote(after)))
 print("before:", outcome(lambda: programs.same.remote(7)))
 """
+
+
+def through_the_head(program: str) -> str:
+    """The same program, none of whose tasks is to go on loan."""
+    return program.replace("programs.on_loan(programs.same, ", "programs.same.remote(").replace(
+        "programs.on_loan(programs.wait_for, ", "programs.wait_for.remote("
+    )
 
 
 def kill(pid: int) -> None:

@@ -13,16 +13,17 @@ from tests.rig import wait_until
 WAYS = {"through the head": "0", "on loan": "1"}
 
 
+@pytest.mark.parametrize("by", ["another", "nobody"])
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_a_driver_dies(own_head: Place, way: str) -> None:
+def test_a_driver_dies(own_head: Place, way: str, by: str) -> None:
+    """The result of the task in flight is wanted by another or by nobody; the driver itself wants nothing any more."""
     place = own_head
     assert place.command("start", "--head", "--num-cpus=2").returncode == 0
     try:
         nbaccel.init(address="auto", namespace="cells")
-        program = loan_programs.BORROWER
+        program = loan_programs.BORROWER.format(is_kept=by == "another")
         if way == "0":
-            program = program.replace("programs.on_loan(programs.same, ", "programs.same.remote(")
-            program = program.replace("programs.on_loan(programs.wait_for, ", "programs.wait_for.remote(")
+            program = loan_programs.through_the_head(program)
         driver = place.start(program, NBACCEL_STRAIGHT_CALLS="1", NBACCEL_LOANS=way)
         assert driver.stdout is not None
         said = driver.stdout.readline().split()
@@ -32,7 +33,8 @@ def test_a_driver_dies(own_head: Place, way: str) -> None:
         driver.kill()
         driver.communicate()
         keeper = nbaccel.get_actor("keeper")
-        assert nbaccel.get(keeper.outcome.remote("in flight")) == "WorkerCrashedError"
+        if by == "another":
+            assert nbaccel.get(keeper.outcome.remote("in flight")) == "WorkerCrashedError"
         assert nbaccel.get(keeper.outcome.remote("after")) == 5
         nbaccel.kill(keeper)
         wait_until(lambda: not rows("objects"), "the last object to go")
@@ -42,7 +44,17 @@ def test_a_driver_dies(own_head: Place, way: str) -> None:
         assert place.command("stop").returncode == 0
 
 
-def test_a_head_dies(place: Place) -> None:
-    done = place.run(loan_programs.ORPHAN, NBACCEL_STRAIGHT_CALLS="1", NBACCEL_LOANS="1")
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_head_dies(place: Place, way: str) -> None:
+    program = loan_programs.ORPHAN
+    if way == "0":
+        program = loan_programs.through_the_head(program)
+    done = place.run(program, NBACCEL_STRAIGHT_CALLS="1", NBACCEL_LOANS=way)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["in flight: HeadDiedError", "after: 5", "before: HeadDiedError"]
+    assert done.stdout.splitlines() == [
+        "in flight, for the caller: HeadDiedError",
+        "in flight, for another: HeadDiedError",
+        "after, for the caller: 5",
+        "after, for another: HeadDiedError",
+        "before: HeadDiedError",
+    ]
