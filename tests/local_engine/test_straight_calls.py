@@ -327,6 +327,23 @@ def test_a_live_view_shows_a_call_while_it_runs_though_nobody_asks(tmp_path: Any
     engines.current().watch(None)
 
 
+def test_a_live_view_of_a_burst_says_nothing_that_cannot_be_and_ends_with_the_truth() -> None:
+    notes = connected(Notes.remote())
+    seen: list[Any] = []
+    engines.current().watch(seen.append, metrics=False)
+    wait_until(lambda: bool(seen), "the first snapshot")
+    before = nbaccel.snapshot().counts["FINISHED"]
+    for _ in range(3):
+        refs = [notes.note.remote(number) for number in range(1_000)]
+        assert nbaccel.explain(refs[-1])  # it waits, or has ended
+        assert nbaccel.get(refs) == list(range(1_000))
+    wait_until(lambda: seen[-1].counts["FINISHED"] == before + 3_000, "all ends to be shown")
+    engines.current().watch(None)
+    assert all(snapshot.counts["RUNNING"] <= 1 for snapshot in seen)  # of an actor that runs one call after the other
+    finished = [snapshot.counts["FINISHED"] for snapshot in seen]
+    assert finished == sorted(finished)
+
+
 def test_a_call_that_waits_can_be_cancelled() -> None:
     notes = connected(Notes.remote())
     for number in range(3):

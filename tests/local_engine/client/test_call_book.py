@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.call_book import CallBook
+from nbaccel.local_engine.client.call_book import LATE_S, TELL_S, CallBook
 
 WAY, OTHER_WAY = object(), object()
 VALUE = wire.Value(wire.OK, b"x")
@@ -121,6 +121,38 @@ def test_an_answer_to_an_unknown_call_changes_nothing() -> None:
     books = Books()
     books.returns(b"a")
     assert not books.book.tell()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 25), st.booleans()), max_size=30))
+def test_the_head_is_never_further_behind_than_it_is_said_to_be(steps: list[tuple[int, bool]]) -> None:
+    """Calls begin and return, some milliseconds after each other, and the news leave every TELL_S as in the thread."""
+    books = Books()
+    begun: dict[bytes, float] = {}
+    over: dict[bytes, float] = {}
+    told_at = books.now
+
+    def check() -> None:
+        opened, ended = set(books.opened()), set(books.ended())
+        may_be_unknown = books.now - LATE_S - 1e-6  # since then
+        assert {task_id for task_id, at in over.items() if at < may_be_unknown} <= ended <= over.keys()
+        assert {task_id for task_id, at in begun.items() if at < may_be_unknown} <= opened | ended <= begun.keys()
+
+    for pause_ms, begins in [*steps, (25, True)]:
+        for _ in range(pause_ms):
+            books.now += 0.001
+            if books.now - told_at > TELL_S - 1e-6:
+                told_at = books.now
+                books.book.tell(TELL_S)
+            check()
+        if begins:
+            task_id = b"%d" % len(begun)
+            begun[task_id] = books.now
+            books.begins(task_id)
+        elif open_calls := begun.keys() - over.keys():
+            task_id = min(open_calls, key=lambda each: begun[each])
+            over[task_id] = books.now
+            books.returns(task_id)
 
 
 class CallBookMachine(RuleBasedStateMachine):
