@@ -333,6 +333,15 @@ def test_the_keys_of_the_timeline_go_on_after_a_zoom_to_a_time_without_runs(loos
     page.root.get_by_role("img", name="2 task runs on 2 lanes in 30 s").wait_for()
 
 
+def test_a_second_key_counts_before_the_first_is_drawn(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2))
+    page.root.get_by_role("tab", name="Timeline").click()
+    lanes = page.root.get_by_role("region", name="Timeline")
+    press = "region.dispatchEvent(new KeyboardEvent('keydown', { key: '+', bubbles: true }))"
+    lanes.evaluate(f"region => {{ {press}; {press}; }}")
+    page.root.get_by_role("img", name="2 task runs on 2 lanes in 15 s").wait_for()
+
+
 def test_a_button_keeps_the_focus_when_another_comes_before_it(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(2, 2))
     page.root.get_by_role("button", name="Details").focus()

@@ -20,6 +20,7 @@ const TAKEN_WITHIN_MS = 1500; // a kernel that is reached at all answers in a te
 export function actions(root, source, state, view) {
   const waitingFor = new Map(); // id -> the timer that runs until the kernel has taken the message
   const say = speaker(state, view);
+  const wanted = () => state.range ?? state.shown; // of the timeline: what was chosen last may not be drawn yet
 
   /** Send something that should reach the kernel now, and say so when it does not. @param {any} message @param {string} name */
   const order = (message, name) => {
@@ -73,7 +74,7 @@ export function actions(root, source, state, view) {
       view.look();
     },
     zoom(data) {
-      state.range = zoomed(state.shown, Number(data.by));
+      state.range = zoomed(wanted(), Number(data.by));
       view.look();
     },
     follow() {
@@ -131,7 +132,7 @@ export function actions(root, source, state, view) {
     view.look();
     view.redraw();
   };
-  const zoom = watchZoom(root, state, () => state.shown, (range) => {
+  const zoom = watchZoom(root, state, wanted, (range) => {
     if (range) view.look();
     view.redraw();
   });

@@ -4,7 +4,7 @@ import { listenTo } from "./listen_to.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("../past/timeline.js").Range} Range */
-/** @typedef {() => Range} Shown what is shown now */
+/** @typedef {() => Range} Shown what is shown now, or as soon as it is drawn */
 
 const LEAST_S = 0.05; // there is nothing to be seen below it
 const LEAST_DRAG_PX = 6; // less is a click
