@@ -12,7 +12,7 @@ pytest.importorskip("jupyter_server", reason="jupyter_server is not installed")
 
 from nbaccel_lab import runtimes
 from nbaccel_lab.connection import Connections, HeadUnavailable
-from nbaccel_lab.feed import Feed
+from nbaccel_lab.feed import LEAST_PAUSE_S, Feed
 
 from tests.extension.fake_head import FakeHead, until
 
@@ -43,6 +43,7 @@ def test_of_many_snapshots_in_a_moment_the_first_and_the_last_are_sent(tmp_path:
     asyncio.run(look(3600.0))
     assert len(sent) == 1 and '"seq": 1,' in sent[0]
     asyncio.run(look(0.01))
+    assert 1 / LEAST_PAUSE_S <= 4, "at most four times a second"
 
 
 def test_a_head_that_says_nothing_is_silent_with_a_reason(tmp_path: Path) -> None:

@@ -74,6 +74,15 @@ async def test_who_may_only_look_cannot_cancel(
     assert [asked["ask"] for asked in head.asked] == ["tasks"]
 
 
+async def test_a_tab_of_a_program_may_have_the_servers_token_in_its_address(
+    jp_ws_fetch: Fetch, jp_auth_header: dict[str, str]
+) -> None:
+    token = jp_auth_header["Authorization"].partition(" ")[2]
+    tab = await jp_ws_fetch("nbaccel", "api", "v1", "watch", params={"token": token}, headers={"Authorization": ""})
+    assert json.loads(await tab.read_message())["type"] == "hello"
+    tab.close()
+
+
 @pytest.mark.parametrize("jp_base_url", ["/a%40b/", "/user/ana.b%40c/"])  # the second one as JupyterHub gives them
 async def test_a_login_by_cookie_needs_the_xsrf_token_to_change_something(
     jp_fetch: Fetch, jp_serverapp: Any, head: FakeHead
@@ -132,6 +141,12 @@ async def test_each_look_asks_the_head_and_gives_its_answer(head: FakeHead, get:
         {"ask": "snapshot"},
     ]
     await until(lambda: head.open == 0, "the last connection's end")
+
+
+async def test_of_a_long_log_the_end_is_given(head: FakeHead, get: Fetch) -> None:
+    head.answers["logs"] = {"kind": "logs", "text": "beginning" + "x" * (api.MOST_LOG_CHARACTERS - 3) + "end"}
+    text = (await get("logs", runtime=head.session, task="a1"))[1]["text"]
+    assert len(text) == api.MOST_LOG_CHARACTERS == 65_536 and text.startswith("x") and text.endswith("xend")
 
 
 async def test_each_order_reaches_the_head(head: FakeHead, post: Fetch) -> None:
