@@ -51,7 +51,8 @@ def _of_type(growth: Growth, record: TypeRecord, now: float | None) -> Hope:
     if launches:
         ago = f" {_seconds(now - min(launch.since for launch in launches))} ago" if now is not None else ""
         nodes = f"a node of the type {name} was" if len(launches) == 1 else f"{len(launches)} {name} nodes were"
-        return Hope("coming", f"{nodes} asked for{ago}")
+        usual = f" (usually {_seconds(record.usual_s)})" if record.usual_s is not None and record.usual_s >= 1 else ""
+        return Hope("coming", f"{nodes} asked for{ago}{usual}")
     if record.given_up:
         why = f"the last {record.failures} {name} nodes that were asked for did not come ({record.why})"
         return Hope("failed", f"{why}, so no more are asked for until request_resources() is called")

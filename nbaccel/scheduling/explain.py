@@ -12,6 +12,7 @@ from nbaccel.scheduling.groups import GroupRecord
 from nbaccel.scheduling.holder_words import HolderFact, busy, named
 from nbaccel.scheduling.ledger import Hold, Place
 from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, ActorStatus, GroupState
+from nbaccel.scheduling.other_types import room_on_other_types
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.resources import listed
@@ -97,15 +98,16 @@ class Explainer:
         answer.deadlock, answer.kept = self._stuck(answer.holders, answer.elsewhere)
         start = f"{_subject(record)} asks for {answer.asks}"
         waits = f"{_subject(record)} waits for {answer.asks}"
+        instead = "" if answer.fits_now else room_on_other_types(self._cluster, choice)
         if answer.fits_now:
             answer.sentence = f"{start}, which is free: it is about to start."
         elif answer.ever:
             stuck = f" {no_way_out(answer.resources)}" if answer.deadlock else ""
             stuck = stuck or (f" {until_ended(answer.holders, answer.resources)}" if answer.kept else "")
             more = f" {_sentence(may.text)}" if may.word in ("coming", "addable", "full") else ""
-            answer.sentence = f"{waits}. {_busy(answer, now)}.{more}{_falls_back(record) or stuck}"
+            answer.sentence = f"{waits}. {_busy(answer, now)}.{more}{instead}{_falls_back(record) or stuck}"
         elif may.is_open:
-            answer.sentence = f"{waits}. {_sentence(answer.reason)} {_sentence(may.text)}{_falls_back(record)}"
+            answer.sentence = f"{waits}. {_sentence(answer.reason)} {_sentence(may.text)}{instead}{_falls_back(record)}"
         else:
             answer.sentence = f"{start}, but {answer.reason}.{_alternatives(record)}"
 
@@ -126,13 +128,14 @@ class Explainer:
         """Whether a task of this choice could start, before it exists."""
         answer = TaskExplanation(b"", "", "", "")
         may = self._judge(choice, answer, now)
+        instead = "" if answer.fits_now else room_on_other_types(self._cluster, choice)
         if answer.fits_now:
             answer.sentence = f"{answer.asks}: free now."
         elif answer.ever:
             more = f" {_sentence(may.text)}" if may.word in ("coming", "addable", "full") else ""
-            answer.sentence = f"{answer.asks}: not now. {_busy(answer, now)}.{more}"
+            answer.sentence = f"{answer.asks}: not now. {_busy(answer, now)}.{more}{instead}"
         elif may.is_open:
-            answer.sentence = f"{answer.asks}: not on the nodes that are here. {_sentence(may.text)}"
+            answer.sentence = f"{answer.asks}: not on the nodes that are here. {_sentence(may.text)}{instead}"
         else:
             answer.sentence = f"A task that asks for {answer.asks} cannot start here: {answer.reason}."
         return answer

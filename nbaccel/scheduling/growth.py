@@ -30,6 +30,7 @@ from nbaccel.scheduling.timers import Timers
 DECISION_GAP_S = 0.01
 MOST_FAILURES = 3  # in a row, of one type: then no more nodes of it are asked for until somebody requests resources
 MOST_PAUSE_S = 60.0
+REMEMBERED = 9  # arrivals of a type, for how long one usually takes
 
 
 class Launch(msgspec.Struct):
@@ -50,6 +51,12 @@ class TypeRecord(msgspec.Struct):
     why: str = ""  # of the last failure
     failed_at: float = 0.0
     try_at: float = 0.0  # not before
+    took: list[float] = []  # how long the last ones took that have come
+
+    @property
+    def usual_s(self) -> float | None:
+        """The median of the last arrivals; None before the first."""
+        return sorted(self.took)[len(self.took) // 2] if self.took else None
 
     @property
     def given_up(self) -> bool:
@@ -102,9 +109,11 @@ class Growth:
 
     def came(self, place: Place, launch: int, now: float) -> None:
         """A node that was asked for is here. Its idle time begins."""
-        self.launches.pop(launch, None)
+        asked = self.launches.pop(launch, None)
         record = self.types.get(place.node_type)
         if record is not None:
+            if asked is not None:
+                record.took = [*record.took, now - asked.since][-REMEMBERED:]
             record.here[place] = None
             record.failures, record.try_at = 0, 0.0
             place.idle_since = now

@@ -119,3 +119,29 @@ def test_work_that_waits_while_as_many_nodes_are_here_as_there_may_be_says_so() 
     assert all("A node of the kind gpu was asked for (its image is pulled)." in said for said in told(coming))
     for fixed in ({"scales": False, "groups": None}, {"scales": True, "groups": None}, {**full, "groups": [POOL]}):
         assert all("kind" not in said and "at most" not in said for said in told(fixed))
+
+
+def test_what_waits_for_one_type_is_told_which_other_type_has_room_now() -> None:
+    totals = {"CPU": 4.0, "GPU": 2.0, "accelerator_type:A100": 1.0}
+    node = NodeRow(HERE, "box", totals=totals, available={**totals, "GPU": 1.0})
+    held = DeviceRow(HERE, "GPU", 0, "0", "nvidia", "NVIDIA GPU", "real", type="A100", free=0.0)
+    other = DeviceRow(HERE, "GPU", 1, "1", "nvidia", "NVIDIA GPU", "real", type="T4", free=1.0)
+    waits = TaskRow(
+        "a", "train", "task", "PENDING_NODE_ASSIGNMENT", demand={"GPU": 1.0, "accelerator_type:A100": 0.001}
+    )
+    known: Any = {
+        "scales": True,
+        "groups": [{**POOL, "name": "a100", "resources": {"GPU": 1.0, "accelerator_type:A100": 1.0}}],
+    }
+
+    def told(*devices: DeviceRow) -> list[str]:
+        snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[node], devices=[*devices], tasks=[waits])
+        return [
+            planning.waiting(snapshot, waits, lambda: known).sentence,
+            planning.why_it_waits(snapshot, "train", "", waits.demand)[1],
+            str(planning.probe(snapshot, task_options(num_gpus=1, accelerator_type="A100"), lambda: known)),
+        ]
+
+    assert all("T4 has room for it now: accelerator_type='T4'." in said for said in told(held, other))
+    other.free = 0.0
+    assert not any("room" in said for said in told(held, other))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import DeviceSpec, GroupAsked, NodeTypeSpec
+from nbaccel.scheduling.growth import REMEMBERED
 from nbaccel.scheduling.terms import Placement
 from tests.scheduling.world import World, choice, demand, node
 
@@ -351,3 +352,41 @@ def test_a_task_whose_node_dies_while_it_starts_runs_on_the_next_node_and_spends
     world.comes()
     world.ready()
     assert world.node_of(task) == "gpu-2"
+
+
+def test_the_usual_time_of_a_type_is_the_median_of_its_last_arrivals():
+    world = grown(kind(most=1))
+    world.request((demand(GPU=1), 1))
+    assert world.scheduler.explain_choice(ONE_GPU, world.now).sentence.endswith("was asked for 0 s ago.")
+    for took_s in (500, *range(10, 10 * REMEMBERED + 1, 10)):  # the first one is forgotten
+        world.time_passes(took_s)
+        world.tell(ev.NodeRemoved(world.comes()))
+        world.time_passes(0.1)
+    world.time_passes(7)
+    sentence = world.scheduler.explain_choice(ONE_GPU, world.now).sentence
+    assert sentence.endswith("was asked for 7 s ago (usually 50 s).")
+
+
+def test_what_waits_for_a_node_of_one_type_is_told_which_other_type_has_room_now():
+    cards = [DeviceSpec("GPU", 0, type="T4"), DeviceSpec("GPU", 1, type="L4")]
+    world = World(node("head", cards, CPU=8))
+    a100 = kind()
+    a100.totals["accelerator_type:A100"] = UNIT
+    world.types(a100)
+    by_option = choice(GPU=1, CPU=1, **{"accelerator_type:A100": 0.001})
+    by_label = choice(Placement(labels=(("ray.io/accelerator-type", "A100"),)), GPU=1, CPU=1)
+
+    def said() -> list[str]:
+        return [world.scheduler.explain_choice(each, world.now).sentence for each in (by_option, by_label)]
+
+    assert all(each.endswith(" L4 and T4 have room for it now: accelerator_type='L4'.") for each in said())
+    world.submit("infer", choice(Placement(labels=(("ray.io/accelerator-type", "L4"),)), GPU=1))
+    world.ready()
+    waits = world.submit("train", by_label)
+    world.time_passes(0.1)
+    sentence = world.scheduler.explain(waits.task_id, world.now).sentence
+    assert "was asked for" in sentence and sentence.endswith(" T4 has room for it now: accelerator_type='T4'.")
+    world.submit("infer", choice(GPU=1))
+    world.ready()
+    assert not any("has room" in each or "have room" in each for each in said())
+    assert "room" not in world.scheduler.explain_choice(ONE_GPU, world.now).sentence, "it names no type"

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +25,6 @@ from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views.snapshot import ArrivalRow, NodeTypeRow
 
 MOST_KEPT_SHOWN = 5  # objects of a node that cannot leave
-REMEMBERED = 9  # arrivals of a type, for how long one usually takes
 
 
 class NodeSource:
@@ -47,8 +45,6 @@ class NodeSource:
         self._lineage = lineage
         self._tell = tell
         self._types = types
-        self._asked_at: dict[int, float] = {}
-        self._took: dict[str, deque[float]] = {name: deque(maxlen=REMEMBERED) for name in types}
         self._came_at: dict[bytes, float] = {}  # of the nodes that are here
         self._used_s = dict.fromkeys(types, 0.0)  # how long nodes of each type were here that have left
         self._kept_objects: dict[bytes, list[str]] = {}  # node -> the largest objects that kept it
@@ -65,18 +61,15 @@ class NodeSource:
     # ---- orders
 
     def ask(self, command: AskNode) -> None:
-        self._asked_at[command.launch] = self._timers.now()
         pause_s = self._types[command.node_type].get("arrives_after_s") or 0.0
         self._timers.after(pause_s, lambda: self._arrive(command))
 
     def _arrive(self, command: AskNode) -> None:
-        took = self._timers.now() - self._asked_at.pop(command.launch)
         options = self._types[command.node_type]
         why = options.get("fails")
         if why:
             self._tell(NodeFailed(command.launch, why))
             return
-        self._took[command.node_type].append(took)
         try:
             node_id = self._nodes.add(options, node_type=command.node_type, launch=command.launch)
             self._came_at[bytes.fromhex(node_id)] = self._timers.now()
@@ -129,18 +122,14 @@ class NodeSource:
 
     def arrival_rows(self) -> list[ArrivalRow]:
         now = self._timers.now()
+        usual_s = {record.spec.name: record.usual_s for record in self._scheduler.node_types()}
         return [
             ArrivalRow(
                 str(launch.number), launch.node_type, "virtual", "arriving", _clock(launch.since, now),
-                self._usual(launch.node_type),
+                usual_s[launch.node_type],
             )
             for launch in self._scheduler.launches()
         ]  # fmt: skip
-
-    def _usual(self, node_type: str) -> float | None:
-        """The median of the last arrivals of this type; None before the first."""
-        took = sorted(self._took[node_type])
-        return took[len(took) // 2] if took else None
 
 
 def _clock(at: float, now: float) -> float:

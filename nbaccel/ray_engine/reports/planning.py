@@ -18,6 +18,7 @@ from nbaccel.scheduling import holder_words
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import until_when, ways_out
 from nbaccel.scheduling.holder_words import HolderFact
+from nbaccel.scheduling.other_types import room_on_other_types
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.terms import Choice, Placement
@@ -97,20 +98,21 @@ def _none() -> AutoscalerFacts:
 
 def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) -> Explanation:
     """Why this task waits, with those who hold what it asks for."""
-    choice = _choice(row.demand)
-    found = judge(books(snapshot), choice)
+    choice, cluster = _choice(row.demand), books(snapshot)
+    found = judge(cluster, choice)
     asks = choice_text(choice)
     holders = holders_of(snapshot, found.resources) if found.ever else []
     subject = _subject(row.name, row.cell)
     start = f"{subject} asks for {asks}"
     word, more = ("", "") if found.ever else addable(autoscaler(), row.demand)
     ever: bool | None = found.ever
+    instead = "" if found.fits_now else room_on_other_types(cluster, choice)
     kept = False
     if found.fits_now:
         sentence = f"{start}, which is free: it is about to start, or waits for its arguments."
     elif word:
         ever = True if word in ("addable", "coming") else None
-        sentence = f"{start}: {found.reason}; {more}."
+        sentence = f"{start}: {found.reason}; {more}.{instead}"
     elif not found.ever:
         lacking = f"; {more}" if more else ""
         sentence = f"{start}, but {found.reason}{lacking}."
@@ -118,7 +120,7 @@ def waiting(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler = _none) ->
         kept = _nobody_gives_back(snapshot, found.resources, holders)
         stuck = f" {_until_ended(holders, found.resources)}" if kept else ""
         grows = _beside(autoscaler(), row.demand)
-        sentence = f"{subject} waits for {asks}. {busy(found.reason, holders, since=True)}.{grows}{stuck}"
+        sentence = f"{subject} waits for {asks}. {busy(found.reason, holders, since=True)}.{grows}{instead}{stuck}"
     return Explanation(
         id=row.task_id, name=row.name, state=row.state, sentence=sentence, asks=asks, fits_now=found.fits_now,
         ever=ever, resources=found.resources, fragmented=found.fragmented, kept=kept, reason=found.reason,
@@ -139,11 +141,12 @@ def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, flo
 
     `more`: what is known of the autoscaler where no node could ever meet it.
     """
-    choice = _choice(demand)
-    found = judge(books(snapshot), choice)
+    choice, cluster = _choice(demand), books(snapshot)
+    found = judge(cluster, choice)
     asks = choice_text(choice)
+    instead = "" if found.fits_now else room_on_other_types(cluster, choice)
     if not found.ever and more:
-        return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}; {more}."
+        return "waiting", f"{_subject(name, cell)} asks for {asks}: {found.reason}; {more}.{instead}"
     if found.fits_now or not found.ever:
         return "waiting", ""
     holders = holders_of(snapshot, found.resources)
@@ -152,7 +155,7 @@ def why_it_waits(snapshot: Snapshot, name: str, cell: str, demand: dict[str, flo
             f"{_subject(name, cell)} waits for {asks}, but all of it is held by work that does not give it back by "
             f"itself{held_by(holders)}. {_until_ended(holders, found.resources)}"
         )
-    return "waiting", f"{_subject(name, cell)} waits for {asks}. {busy(found.reason, holders)}."
+    return "waiting", f"{_subject(name, cell)} waits for {asks}. {busy(found.reason, holders)}.{instead}"
 
 
 def _nobody_gives_back(snapshot: Snapshot, resources: list[str], holders: list[Blocker]) -> bool:
@@ -358,7 +361,9 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> P
     if choice.placement.strategy == "GROUP":
         reason = "Ray does not tell what is free in a placement group"
         return Probe(Verdict.UNKNOWN, f"{asks}: {reason}.", asks, reason)
-    found = judge(books(snapshot), choice)
+    cluster = books(snapshot)
+    found = judge(cluster, choice)
+    instead = "" if found.fits_now else room_on_other_types(cluster, choice)
     holders = holders_of(snapshot, found.resources) if found.ever else []
     word, more = "now" if found.fits_now else "busy", ""
     if not found.ever:
@@ -369,10 +374,10 @@ def probe(snapshot: Snapshot, options: TaskOptions, autoscaler: Autoscaler) -> P
         more = _beside(autoscaler(), demand, dict(choice.placement.labels))
     texts = {
         "now": f"{asks}: free now.",
-        "busy": f"{asks}: not now. {busy(found.reason, holders, since=True)}.{more}",
+        "busy": f"{asks}: not now. {busy(found.reason, holders, since=True)}.{more}{instead}",
         "never": f"A task that asks for {asks} cannot start here: {found.reason}{f'; {more}' if more else ''}.",
-        "coming": f"{asks} cannot be met now, because {found.reason}; {more}.",
-        "addable": f"{asks} cannot be met now, because {found.reason}; but {more}.",
+        "coming": f"{asks} cannot be met now, because {found.reason}; {more}.{instead}",
+        "addable": f"{asks} cannot be met now, because {found.reason}; but {more}.{instead}",
         "unknown": f"{asks} cannot be met now, because {found.reason}; {more}.",
     }
     return Probe(Verdict(word), texts[word], asks, found.reason, found.resources, found.fragmented, holders)
