@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 IDLE_S = 6.0
 HEAD_TYPE = "ray.head.default"  # what Ray's fake provider calls the first node
 HEAD_ID = "f" * 51 + "00000"
+CLIENT_PORT = "--ray-client-server-port="
+USUAL_CLIENT_PORT = "10001"
 FAKE = "ray.autoscaler._private.fake_multi_node.node_provider.FakeMultiNodeProvider"
 
 
@@ -70,17 +72,24 @@ class ScalingRay:
             text=True,
         )
 
-    def run(self, code: str) -> str:
+    def run(self, code: str, *, through_client: bool = False) -> str:
         """What a program printed, errors included; it has ended well."""
+        client = {"NBACCEL_ADDRESS": f"ray://127.0.0.1:{self._client_port}"} if through_client else {}
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**self.environ, **self._joining},
+            env={**self.environ, **self._joining, **client},
             capture_output=True,
             text=True,
             timeout=120,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
+
+    @property
+    def _client_port(self) -> int:
+        """Where the head's server for Ray Client listens: at the usual port unless its command says another one."""
+        words = Path(f"/proc/{self.record.pid}/cmdline").read_text().split("\0")
+        return int(next((word.partition("=")[2] for word in words if CLIENT_PORT in word), USUAL_CLIENT_PORT))
 
     @property
     def _joining(self) -> dict[str, str]:

@@ -114,6 +114,14 @@ def test_a_request_outlives_its_program_until_another_withdraws_it(cluster: Scal
     until(lambda: empty.ask("len(here())") == 0, "the nodes leave", DEADLINE_S)
 
 
+def test_a_request_is_made_and_withdrawn_through_ray_client(cluster: ScalingRay, empty: Watcher) -> None:
+    pytest.importorskip("grpc", reason="Ray Client needs grpcio: pip install 'ray[client]'")
+    cluster.run(REQUEST, through_client=True)
+    assert empty.ask("requests()") == [("request", TWO_GPUS, "")]
+    cluster.run(WITHDRAW, through_client=True)
+    assert empty.ask("requests()") == []
+
+
 def test_what_two_notebooks_hold_is_summed_and_ends_with_the_block_and_with_a_killed_kernel(
     cluster: ScalingRay, empty: Watcher
 ) -> None:
