@@ -1,15 +1,17 @@
-"""What nodes that come and go cost: a decision, an arrival, a thousand idle nodes, and a manifest.
+"""What nodes that come and go cost: a decision, an arrival, a thousand idle nodes, a manifest, and joining a cluster.
 
     python benchmarks/growing.py
 
 Prints each figure beside its target: a decision over 10 types, 1,000 nodes and 10,000 demands (50 ms); how long after a
 demand a node that arrives at once runs it (20 ms); how often 1,000 idle nodes wake the head in 10 s (never); how long a
 manifest of Kubernetes takes to be written and checked (0.3 s), in this process and as two commands, the latter by the
-clock and in seconds of a CPU, which tell more on a busy machine.
+clock and in seconds of a CPU, which tell more on a busy machine. With Ray installed, also how long it takes to judge
+whether this machine could join a Ray cluster (50 ms, once Ray is imported).
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import resource
 import statistics
@@ -20,11 +22,13 @@ import time
 from pathlib import Path
 
 import nbaccel
-from nbaccel import autoscaler
+from nbaccel import autoscaler, ray_tokens
+from nbaccel.machines import joining, node_records, ray_head
 from nbaccel.machines.kuberay.check import check_documents
 from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest
 from nbaccel.machines.kuberay.worker_groups import read_group
 from nbaccel.machines.kuberay.yaml_files import read_documents, write_document
+from nbaccel.machines.ray_head import HeadPlan
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec, NodeTypeSpec
 from nbaccel.scheduling.growing import EqualDemands, Planner, Stock, wanted_of
@@ -164,6 +168,25 @@ def _cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def preflight_s() -> tuple[float, float]:
+    """How long port, token and versions of a Ray cluster here take to be judged: the first time, and the median."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan = HeadPlan(port=0, offered={"num_cpus": 1, "num_gpus": 0}, token_file=f"{folder}/token")
+        record = ray_head.start_head(plan, with_us=True)
+        try:
+            ray_tokens.show_token_of(record.token_file)
+            importlib.import_module("ray")
+            took = []
+            for _ in range(PAIRS):
+                began = time.perf_counter()
+                said = list(joining.judge_address(record.address, record.token_file))
+                took.append(time.perf_counter() - began)
+                assert "this machine can join it" in said[-1]
+            return took[0], statistics.median(took)
+        finally:
+            node_records.end(record, force=True)
+
+
 def main() -> None:
     print(f"a decision, {TYPES} types, {NODES} nodes, {DEMANDS} demands   {decision_s() * 1e3:6.1f} ms  (50 ms)")
     clock, cpu = commands_s()
@@ -176,6 +199,10 @@ def main() -> None:
     wakes, came_s = wakes_of_idle_nodes()
     print(f"{IDLE_NODES} idle nodes wake the head in {LOOK_S:g} s              {wakes:6d} times")
     print(f"{IDLE_NODES} nodes that come at once are here after        {came_s:6.1f} s")
+    if ray_head.is_installed("ray"):
+        first, usual = preflight_s()
+        print(f"whether a Ray cluster can be joined, the first time      {first * 1e3:6.1f} ms  (50 ms)")
+        print(f"                                     later               {usual * 1e3:6.1f} ms")
 
 
 if __name__ == "__main__":
