@@ -159,7 +159,11 @@ def test_a_device_that_is_lost_says_so_beside_the_others(
     machine.get_by_role("meter", name="GPU 1 memory").wait_for()
     machine.get_by_text(f"1 × {MODEL}").wait_for()
     page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 0/1"))
+    page.server.have_devices([])
+    machine.get_by_text("Start a head to see devices of other vendors.").wait_for()
     page.page.goto(page.server.url("nbaccel/"))
+    page.page.get_by_text("Start a head to see devices of other vendors.").wait_for()
+    page.server.have_devices([{"lost": "GPU is lost <b>"}])
     page.page.get_by_text("not to be reached: GPU is lost <b>").wait_for()
     assert not page.refused
 
