@@ -125,7 +125,7 @@ def main(ctx: click.Context) -> None:
 @click.option("--preload", help="Modules that new workers have loaded already: numpy,torch")
 @click.option("--simulate", help="Simulate these devices: nvidia:8xH100")
 @click.option("--gpu-vendor", type=click.Choice(["nvidia", "amd", "intel"]), help="Whose GPUs are offered.")
-@click.option("--node-types", help="A machines.toml: types of virtual nodes that come when work needs them.")
+@click.option("--node-types", help="A machines.toml: types of nodes that come when work needs them.")
 @click.option("--block", is_flag=True, help="Stay until the head ends; Ctrl-C ends it.")
 @click.pass_obj
 def start(control: Control, /, head: bool, block: bool, preload: str | None, **options: Any) -> None:
