@@ -111,6 +111,8 @@ class NotebookPage:
 
     def _ready(self) -> None:
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        # Before the page has begun to look for a kernel it shows "idle", too. Cells that are run then start one each.
+        self.page.locator(".jp-Toolbar-kernelName, .jp-KernelName", has_text="Python").first.wait_for()
         self.page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').first.wait_for(state="attached")
 
     # ---- what a person does
@@ -289,7 +291,7 @@ class NotebookPage:
         deadline = time.monotonic() + within_s
         while not condition():
             assert time.monotonic() < deadline, (
-                f"waited {within_s} s; the page says: {self.page.inner_text('body')[:3000]}"
+                f"waited {within_s} s; dialogs: {self.dialogs}; the page says: {self.page.inner_text('body')[:3000]}"
             )
             self.page.wait_for_timeout(50)
 
