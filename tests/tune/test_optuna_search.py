@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel import tune
+from nbaccel.tune import searching, setting_up
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from nbaccel.tune.search import BasicVariantGenerator, ConcurrencyLimiter, create_searcher
 from nbaccel.tune.search.optuna import OptunaSearch
@@ -312,6 +314,18 @@ def test_a_storage_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
             source(OptunaSearch(storage=storage), {"x": tune.uniform(0, 1)})
         assert told.value.__cause__ is not None and "sqlite:///study.db" in str(told.value)
         assert "\n" not in str(told.value)
+
+
+def test_a_journal_keeps_no_password() -> None:
+    search = OptunaSearch(seed=3, storage="postgresql://me:secret@db.lan/studies")
+    stored = {"name": "OptunaSearch", "given": searching.given_of(search)}
+    assert "secret" not in json.dumps(stored) and "me:…@db.lan/studies" in json.dumps(stored, ensure_ascii=False)
+    assert search.storage == "postgresql://me:secret@db.lan/studies"
+    with pytest.raises(ValueError, match="could not store the options of OptunaSearch: pass it again"):
+        searching.search_again(stored, setting_up.known)
+    plain = OptunaSearch(storage="sqlite:///study.db")
+    again = searching.search_again({"name": "OptunaSearch", "given": searching.given_of(plain)}, setting_up.known)
+    assert isinstance(again, OptunaSearch) and again.storage == plain.storage
 
 
 def test_a_study_of_another_goal_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from nbaccel.tune.search.optuna_errors import without_password
+
 
 class OptunaSearch:
     """Let Optuna choose the configs, and learn from the results of trials. Arguments as in Ray Tune.
@@ -62,9 +64,10 @@ class OptunaSearch:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The arguments, for the experiment's journal."""
+        """The arguments, for the experiment's journal: without the password of a database."""
         names = ("space", "metric", "mode", "points_to_evaluate", "sampler", "study_name", "storage")
         given = {name: getattr(self, name) for name in (*names, "evaluated_rewards")} | {"seed": self.sampler_seed}
+        given["storage"] = without_password(self.storage)
         return {name: value for name, value in given.items() if value not in (None, [])}
 
     def seed(self) -> int:

@@ -10,12 +10,27 @@ _REFUSES_OTHER_VALUES = "check_distribution_compatibility"  # Optuna's function,
 _PASSWORD = re.compile(r"(://[^:/@]+):[^@]*@")
 
 
+class WithPassword:
+    """The URL of a storage that has a password: a journal keeps its repr, which has none."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __repr__(self) -> str:
+        return _PASSWORD.sub(r"\1:…@", repr(self._url))
+
+
+def without_password(storage: Any) -> Any:
+    """What a journal may keep of a storage."""
+    return WithPassword(storage) if isinstance(storage, str) and _PASSWORD.search(storage) else storage
+
+
 def not_opened(storage: Any, error: BaseException) -> ValueError:
     """The error of a storage that cannot be opened, without a password that its URL may have."""
     first = next(iter(str(error).strip().splitlines()), "")
-    said = _PASSWORD.sub(r"\1:…@", repr(storage))
+    said = without_password(storage)
     return ValueError(
-        f"OptunaSearch(storage={said}) cannot be opened: {type(error).__name__}: {first.rstrip('.')}. "
+        f"OptunaSearch(storage={said!r}) cannot be opened: {type(error).__name__}: {first.rstrip('.')}. "
         "It is a storage object of Optuna or a URL: 'sqlite:///study.db' is a file in this folder, "
         "'sqlite:////data/study.db' one with a whole path, whose folder must exist. Other databases need their own "
         "package, such as psycopg2 for PostgreSQL."
