@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ from tests.accelerators.fake_nvml import FakeNvml, build
 from tests.census import Place
 from tests.engines.skips import SKIPS
 from tests.heads import inside
+
+# A test that does not start Ray, and calls it all the same, would start one, or look for one that has gone.
+os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"
 
 # A shell script's `&` lets its programs ignore Ctrl-C, and what they start; the tests of Ctrl-C need one that does not.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

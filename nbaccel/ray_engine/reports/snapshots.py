@@ -117,6 +117,8 @@ class Snapshots:
 
     def _samples(self, node_ids: list[str]) -> dict[str, list[DeviceSample]]:
         asked = {node_id: self._actors.agent(node_id).devices.remote() for node_id in node_ids}
+        if not asked:
+            return {}
         ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=SMALLEST_GAP_S)
         found = {}
         for node_id, ref in asked.items():
