@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.accelerators.fake_nvml import FakeNvml, Gpu
 from tests.browser.pages import NotebookPage
 
 FRONT_ENDS = pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook7"])
@@ -46,10 +47,15 @@ def talk():
     print("and the last word", flush=True)
     wait_for("never")
 
+@ray.remote(num_cpus=0)
+def takes_a_minute():  # of which its end is told
+    time.sleep(61)
+
 @ray.remote(num_cpus=0, max_retries=0)
 def breaks():
     raise ValueError("this batch is empty")
 
+minute = takes_a_minute.remote()
 refs = [hold.options(name=name).remote() for name in ("kept", "lonely")]
 talks, broken = talk.remote(), breaks.remote()
 shards = [shard.remote(number) for number in range(12)]
@@ -262,12 +268,61 @@ def test_the_timeline_is_moved_by_pointer_and_keys(page: NotebookPage, cockpit: 
     cockpit.get_by_role("button", name="Follow").wait_for(state="detached")
 
 
-def test_notices_are_off_until_they_are_asked_for(cockpit: Any) -> None:
+# The notices that the browser would show.
+NOTICES = """() => {
+    window.told = [];
+    window.Notification = class { constructor(title) { told.push(title); } static permission = "granted" };
+    Notification.requestPermission = async () => "granted";
+}"""
+
+
+def test_the_browser_tells_the_end_of_a_long_task_once_it_is_asked_to(page: NotebookPage, cockpit: Any) -> None:
+    page.page.evaluate(NOTICES)
+    row(cockpit, "takes_a_minute").get_by_text("running").wait_for()
     cockpit.get_by_role("button", name="Notify me", pressed=False).click()
     cockpit.get_by_role("button", name="Notify me", pressed=True).wait_for()
     cockpit.get_by_role("status").get_by_text("The browser will tell you").wait_for()
+    page.until(lambda: page.page.evaluate("told.length"))
+    (told,) = page.page.evaluate("told")
+    assert re.fullmatch(r"takes_a_minute #\S+ has finished", told)
     cockpit.get_by_role("button", name="Notify me", pressed=True).click()
     cockpit.get_by_role("button", name="Notify me", pressed=False).wait_for()
+
+
+HOLDS = """
+import time
+import nbaccel as ray
+
+@ray.remote(num_gpus=1)
+def hold():
+    time.sleep(600)
+
+held = hold.remote()
+"""
+
+
+@FRONT_ENDS
+def test_measured_devices_have_lines_of_the_last_two_minutes(
+    opened: Callable[..., Any], nvml: FakeNvml, classic: bool
+) -> None:
+    cards = [Gpu(f"GPU-00000000-0000-4000-8000-00000000000{number}", util=33 + 15 * number) for number in range(2)]
+    nvml.has(*cards)
+    driver = nvml.environment(NBACCEL_MACHINE_ROOT=str(nvml.root), NBACCEL_DETECTION_TIMEOUT_S="600")
+    start = f"import os\nos.environ.update({driver!r})\n%load_ext nbaccel\n%accel_init num_cpus=1"
+    page = opened(start, HOLDS, "%accel_dashboard", classic=classic).run_all()
+    devices = view(page.cockpit(1), "Devices")
+    first, second = (devices.locator(f'tr[data-device="GPU {number}"]') for number in range(2))
+    first.get_by_text("33 %").wait_for()
+    for words in ("1 GiB of 40 GiB", "123 W"):
+        first.get_by_text(words).wait_for()
+    first.get_by_title("utilisation: between 33 % and 33 % in the last two minutes").wait_for()
+    cards[0].util = 90
+    nvml.has(*cards)
+    first.get_by_title("utilisation: between 33 % and 90 % in the last two minutes").wait_for()
+    assert first.get_by_role("meter", name="GPU 0 utilisation").locator("path.area").count() == 1
+    assert first.locator("svg.spark").count() == second.locator("svg.spark").count() == 3  # load, memory, power
+    first.locator(".holders").get_by_text("hold", exact=True).wait_for()
+    second.get_by_text("48 %").wait_for()
 
 
 WAITS = """

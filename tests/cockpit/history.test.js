@@ -119,6 +119,19 @@ test("the next question says what is known, and comes after the pause that the a
   assert.equal(sent.length, 3, "a cluster that has ended is asked nothing");
 });
 
+test("a line of one point is asked for again, also while nothing changes, and one of two is not", (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
+  const sent = [];
+  const { look, heard } = historian({ snapshot: busy, send: (message) => sent.push(message) }, newState(true), () => NOW);
+  look();
+  heard({ ask: "readings", key: sent[0].key, answer: JSON.stringify(readings({ seq: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })) });
+  context.mock.timers.tick(2000);
+  assert.deepEqual(sent.map(({ ask, since }) => [ask, since]), [["readings", 0], ["readings", 1]]);
+  heard({ ask: "readings", key: sent[1].key, answer: JSON.stringify(readings({ seq: 2, first: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })) });
+  context.mock.timers.tick(60_000);
+  assert.equal(sent.length, 2);
+});
+
 test("a view of the past first asks for the module that draws it, then for what it draws", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   const sent = [];

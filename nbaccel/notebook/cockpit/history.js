@@ -1,7 +1,7 @@
 // The past is asked for by the view that is open, and only after something has changed: what ran, who used the devices,
 // how the devices were.
 
-import { hasLines, withReadings } from "./readings.js";
+import { hasLines, lacksLines, withReadings } from "./readings.js";
 import { placeOf, rowsQuestion, withRows } from "./record_rows.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 
@@ -76,7 +76,8 @@ export function historian(source, state, now) {
     const told = { readings: withReadings, rows: withRows }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
     if (told) past.data = told(past.data, answer);
     past.due = Date.now() + 1000 * answer.pause_s;
-    const goesOn = message.ask === "task_log" || (message.ask === "rows" && !answer.pause_s); // a task prints also while nothing else changes
+    // A task prints also while nothing else changes, and a line needs two points.
+    const goesOn = message.ask === "task_log" || (message.ask === "rows" && !answer.pause_s) || (message.ask === "readings" && lacksLines(past.data, source.snapshot()));
     if (goesOn && looks) look();
   };
   const end = () => {

@@ -17,6 +17,13 @@ export function hasLines(snapshot) {
   return devices.length <= MOST_DEVICES && devices.some((row) => row.metrics);
 }
 
+/** Whether devices that tell how much they are used have no line yet. @param {Readings} readings @param {import("./types.js").Snapshot | null} snapshot */
+export function lacksLines({ lines }, snapshot) {
+  const isLine = (/** @type {Levels} */ levels) => levels.filter((level) => level != null).length > 1;
+  const tell = (snapshot?.devices ?? []).some(({ metrics }) => (metrics?.utilisation_percent ?? metrics?.memory_used_bytes) != null);
+  return tell && ![...lines.values()].some(({ utilisation, memory, power }) => [utilisation, memory, power].some(isLine));
+}
+
 /** The readings that were known and those of an answer. @param {Readings | null} before @param {any} answer @returns {Readings} */
 export function withReadings(before, answer) {
   const same = before?.origin === answer.origin && before?.step === answer.step_s ? before : null;
