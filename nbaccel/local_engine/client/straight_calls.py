@@ -99,6 +99,11 @@ class StraightCalls:
         """Who borrows workers for tasks of this template, if anybody does."""
         return self._borrowing.borrower(template, terms) if self._borrows else None
 
+    @property
+    def open_loans(self) -> int:
+        """How many workers are connected on loan."""
+        return len(self._borrowing.open)
+
     def lends_to(self, way: LoanWay, message: wire.Submit) -> bool:
         """Whether this task may go straight to a worker on loan now. `way.lock` is held."""
         return self._borrowing.takes(way, message)
@@ -247,9 +252,10 @@ class StraightCalls:
         self._lines[sock.fileno()] = way
         with way.lock:  # no call is sent before our thread listens; the far end may speak, or end, as soon as it does
             way.line = line
+            if type(way) is LoanWay:  # before our thread may find that it is over
+                self._borrowing.thread_connected(way)
             self._turns.add(line)
         if type(way) is LoanWay:
-            self._borrowing.thread_connected(way)
             self._turns.ring()
 
     def _start(self) -> None:
