@@ -81,7 +81,7 @@ def test_columns_stay_aligned_under_wide_characters() -> None:
 def test_dead_nodes_are_not_counted_as_free(busy_snapshot: Snapshot) -> None:
     busy_snapshot.nodes.append(NodeRow("n2", "node-2", alive=False, totals={"CPU": 8}, available={"CPU": 8}))
     assert tables.resources(busy_snapshot) == "CPU 1 of 2 free · GPU 0.5 of 2 free"
-    assert tables.beside_busy(busy_snapshot) == "1 of 2 CPUs busy · 0.5 GPU free on shared ones"
+    assert tables.beside_busy(busy_snapshot) == "1 of 2 CPUs busy · 1 shared GPU has 0.5 free"
     busy_snapshot.devices.clear()
     assert tables.beside_busy(busy_snapshot) == "1.5 of 2 GPUs busy", "the first line says the CPUs"
 

@@ -45,13 +45,14 @@ class _Holders:
     groups: list[_Held] = field(default_factory=list)
     free: int = 0
     taken: int = 0
+    gone: int = 0  # with their nodes
 
     @property
     def rest(self) -> str:
         """What is not told by name."""
         free, taken = f"{self.free} free" if self.free else "", f"{self.taken} taken by others" if self.taken else ""
         more = f"and {len(self.groups) - GROUPS_SHOWN} more" if len(self.groups) > GROUPS_SHOWN else ""
-        return wording.sentence([more, free, taken])
+        return wording.sentence([more, free, taken, f"{self.gone} gone" if self.gone else ""])
 
 
 def devices_text(snapshot: Snapshot) -> str:
@@ -92,6 +93,7 @@ def _holder(holder: Holder, snapshot: Snapshot) -> Html:
 
 
 def _many(holders: _Holders, total: int) -> Html:
+    total = max(total - holders.gone, 1)
     shares = [(group.share / total, palette.colour(group.hue)) for group in holders.groups]
     shares += [(holders.taken / total, palette.WAITING)] if holders.taken else []
     names = [parts.key(palette.colour(group.hue), parts.words(group.words)) for group in holders.groups[:GROUPS_SHOWN]]
@@ -133,7 +135,7 @@ def _holders_of(shown: Sequence[DeviceRow], snapshot: Snapshot) -> _Holders:
     unheld = [row for row in shown if not row.holders]
     states = Counter(tables.device_state(row) for row in unheld)
     ordered = sorted(groups.values(), key=lambda group: -group.number)
-    return _Holders(ordered, states[tables.FREE], states[tables.TAKEN])
+    return _Holders(ordered, states[tables.FREE], states[tables.TAKEN], states[tables.LOST])
 
 
 # ---- what is most worth knowing

@@ -25,6 +25,7 @@ NO_ACTOR = "No actor. A remote class that is called makes one: Counter.remote()"
 FREE = "○ free"
 TAKEN = "◼ taken"  # of a device that another program uses
 GONE = "its node has gone"  # why nobody holds a device
+LOST = "✕ gone"  # a device of such a node
 _NOT_RESOURCES = ("node:", TYPE_PREFIX, "memory", "object_store_memory")
 
 
@@ -126,7 +127,7 @@ def headline(snapshot: Snapshot) -> str:
 
 
 def beside_busy(snapshot: Snapshot) -> str:
-    """What the first line does not say: "1 of 2 CPUs busy · 0.5 GPU free on shared ones"."""
+    """What the first line does not say: "1 of 2 CPUs busy · 1 shared GPU has 0.5 free"."""
     shown = device_rows(snapshot)
     kinds = dict.fromkeys(row.resource for row in shown) or {"CPU": None}
     others = [
@@ -134,11 +135,16 @@ def beside_busy(snapshot: Snapshot) -> str:
         for name, (free, total) in _sums(snapshot).items()
         if name not in kinds
     ]
-    left = {kind: sum(row.free for row in shown if row.resource == kind and row.holders) for kind in kinds}
-    shared = [
-        f"{wording.amount(free)} {wording.plain(kind)} free on shared ones" for kind, free in left.items() if free
-    ]
-    return wording.sentence([*others, *shared])
+    left = {kind: [row.free for row in shown if row.resource == kind and row.holders and row.free] for kind in kinds}
+    return wording.sentence([*others, *(_left_on_shared(kind, free) for kind, free in left.items() if free)])
+
+
+def _left_on_shared(kind: str, free: list[float]) -> str:
+    """ "8 shared GPUs have up to 0.5 free each": what is left of several devices is no device."""
+    devices, most = wording.count(len(free), f"shared {wording.plain(kind)}"), wording.amount(max(free))
+    if len(free) == 1:
+        return f"{devices} has {most} free"
+    return f"{devices} have {'' if min(free) == max(free) else 'up to '}{most} free each"
 
 
 def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
@@ -278,7 +284,7 @@ def device_state(row: DeviceRow) -> str:
     if not row.offered:
         return "– not offered"
     if row.free_reason and not row.holders:
-        return "✕ gone" if row.free_reason == GONE else TAKEN
+        return LOST if row.free_reason == GONE else TAKEN
     if not row.holders:
         return FREE
     return "◐ shared" if row.free > 0 else "● held"

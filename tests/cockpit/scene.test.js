@@ -146,7 +146,7 @@ test("only what has not ended can be cancelled, and peak memory is told", () => 
 });
 
 test("the second line says what the first does not, without memory and internal resources", () => {
-  assert.deepEqual(scene().resources, ["1 of 4 CPUs busy", "0.5 GPU free on shared ones"]);
+  assert.deepEqual(scene().resources, ["1 of 4 CPUs busy", "1 shared GPU has 0.5 free"]);
   assert.deepEqual(scene({ devices: [busy().devices[0]] }).resources, ["1 of 4 CPUs busy"]);
   assert.deepEqual(scene({ devices: [] }).resources.filter((words) => words.includes("CPU")), [], "the first line says it");
   assert.deepEqual(scene({ ended: true }).resources, ["CPU 4", "GPU 2"]);

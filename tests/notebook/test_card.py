@@ -33,7 +33,7 @@ class _Words(HTMLParser):
 def test_the_card_has_four_lines(busy_snapshot: Snapshot) -> None:
     assert card.text(busy_snapshot).splitlines() == [
         "2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished",
-        "1 of 2 CPUs busy · 0.5 GPU free on shared ones · 1 logical device",
+        "1 of 2 CPUs busy · 1 shared GPU has 0.5 free · 1 logical device",
         "GPU 0 ● GPUActor · cell [3] line 14 · 8 s; GPU 1 ◐ train · 0.25 · 3 min 12 s, evaluate · 0.25",
         "attention: GPU 1 keeps 9 GiB that no task holds",
     ]
@@ -81,7 +81,7 @@ def test_one_thing_is_most_worth_knowing(busy_snapshot: Snapshot) -> None:
 def test_text_names_every_device_with_its_holder(busy_snapshot: Snapshot) -> None:
     lines = status_card.text(busy_snapshot).splitlines()
     assert lines[0] == "2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished"
-    assert lines[1] == "1 of 2 CPUs busy · 0.5 GPU free on shared ones"
+    assert lines[1] == "1 of 2 CPUs busy · 1 shared GPU has 0.5 free"
     assert lines[-1] == "nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711"
     first = next(line for line in lines if line.startswith("GPU 0"))
     assert "NVIDIA GPU (logical)" in first

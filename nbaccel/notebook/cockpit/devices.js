@@ -75,6 +75,7 @@ export function devicesOf(snapshot, now, asked) {
     heldBy: heldBy(rows, snapshot, labels),
     devicesFree: rows.filter((row) => !row.holders?.length && !row.free_reason).length,
     devicesTaken: rows.filter((row) => !row.holders?.length && row.free_reason && !row.gone).length,
+    devicesGone: rows.filter((row) => row.gone).length,
   };
 }
 

@@ -91,15 +91,17 @@ function busyOf(snapshot) {
   return sum("totals") ? [`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`] : [];
 }
 
-/** What the first line does not say: "1 of 2 CPUs busy", "0.5 GPU free on shared ones". @param {Snapshot} snapshot @returns {string[]} */
+/** What the first line does not say: "1 of 2 CPUs busy", "1 shared GPU has 0.5 free". @param {Snapshot} snapshot @returns {string[]} */
 function besideOf(snapshot) {
   const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const kinds = new Set(rows.length ? rows.map((row) => row.resource) : ["CPU"]);
   const others = [...sumsOf(snapshot)].filter(([name]) => !kinds.has(name)).map(([name, [free, all]]) => `${amount(all - free)} of ${count(+amount(all), plain(name))} busy`);
   const gone = goneNodes(snapshot);
   const shared = [...kinds].map((kind) => {
-    const left = rows.reduce((sum, row) => sum + (row.resource === kind && row.holders?.length && !gone.has(row.node_id ?? "") ? (row.free ?? 1) : 0), 0);
-    return left > 0 ? `${amount(left)} ${plain(kind)} free on shared ones` : "";
+    const free = rows.filter((row) => row.resource === kind && row.holders?.length && !gone.has(row.node_id ?? "")).map((row) => row.free ?? 1).filter(Boolean);
+    const [devices, most] = [count(free.length, `shared ${plain(kind)}`), Math.max(...free)];
+    if (free.length < 2) return free.length ? `${devices} has ${amount(most)} free` : "";
+    return `${devices} have ${Math.min(...free) === most ? "" : "up to "}${amount(most)} free each`; // what is left of several is no device
   });
   return [...others, ...shared.filter(Boolean)];
 }
