@@ -10,11 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import census, held, tasks
-from benchmarks.contenders import Actors, Devices, Objects
+from benchmarks import census, floor, held, tasks
+from benchmarks.contenders import Actors, Devices, Objects, Streams
 
 IN_FLIGHT = 10_000
 CALLS_IN_FLIGHT = 5_000
+ITEMS = 10_000
 SMALL_PUTS = 2_000
 LARGE_BYTES = 100_000_000
 LINE_LONG, LINE_SHORT, SHORT_LINES = 100_000, 1_000, 10
@@ -108,6 +109,37 @@ def calls(contender: Any) -> Measured:
     expect(answers == [(home, number) for number in range(CALLS_IN_FLIGHT)], answers[:3])
     yield "calls", CALLS_IN_FLIGHT / elapsed
     contender.end_actor(actor)
+
+
+def pipe(contender: Any) -> Measured:
+    """In the same process and at the same time as the calls that are compared with it."""
+    yield "pipe", floor.pipe_round_trip()
+
+
+def async_calls(contender: Any) -> Measured:
+    if not isinstance(contender, Streams):
+        return
+    actor = contender.create_actor(tasks.AsyncEcho)
+    for count in (200, CALLS_IN_FLIGHT):
+        began = time.perf_counter()
+        answers = contender.results([contender.call(actor, number) for number in range(count)])
+        elapsed = time.perf_counter() - began
+        expect([back for _pid, back in answers] == list(range(count)), answers[:3])
+        expect(len({pid for pid, _back in answers}) == 1, "several processes")
+    yield "async_calls", CALLS_IN_FLIGHT / elapsed
+    contender.end_actor(actor)
+
+
+def items(contender: Any) -> Measured:
+    """One stream, whose items are read as they come."""
+    if not isinstance(contender, Streams):
+        return
+    for count in (200, ITEMS):
+        began = time.perf_counter()
+        total = sum(back for _pid, back in contender.stream(tasks.stream, count))
+        elapsed = time.perf_counter() - began
+        expect(total == count * (count - 1) // 2, total)
+    yield "items", ITEMS / elapsed
 
 
 def starting_actors(contender: Any) -> Measured:
@@ -321,7 +353,10 @@ MEASURES: dict[str, list[tuple[tuple[str, ...], Callable[[Any], Measured]]]] = {
         (("task",), task),
         (("echo",), echo),
         (("tasks", "task_cpu"), many_tasks),
+        (("pipe",), pipe),
         (("call", "calls"), calls),
+        (("async_calls",), async_calls),
+        (("items",), items),
         (("actor",), starting_actors),
         (("device_task",), device_tasks),
         (("puts",), small_puts),

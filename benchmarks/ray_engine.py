@@ -1,6 +1,7 @@
 """What nbaccel costs on top of Ray: the same program written for Ray and for nbaccel, on one Ray, in turn.
 
     python benchmarks/ray_engine.py [--tasks 2000] [--pairs 7] [--only "stream items,async actor calls"]
+    python benchmarks/ray_engine.py --crowds 100,200 [--pairs 3]
 
 Seven pairs, the median of their ratios: of wall time, and of the CPU seconds of the driver and of all of Ray's
 processes, which a busy machine moves less. The wall time of lone calls is compared call by call, ours and Ray's in
@@ -26,8 +27,8 @@ import psutil
 GOALS = {
     "tasks": 1.10,
     "task round trip": 1.10,
-    "actor calls": 1.25,
-    "actor round trip": 1.25,
+    "actor calls": 1.10,
+    "actor round trip": 1.10,
     "async actor calls": 1.10,
     "stream items": 1.10,
     "placement groups": 1.10,
@@ -211,6 +212,9 @@ def compare_calls(asked: argparse.Namespace) -> None:
 
     start_both(ray, nbaccel)
     try:
+        if asked.crowds:
+            compare_crowds_of(ray, nbaccel, asked)
+            return
         kinds = {**calls(ray, nbaccel, asked), **streams(ray, nbaccel, asked), **groups(ray, nbaccel, asked)}
         for name in asked.only:
             if name in kinds:
@@ -290,6 +294,13 @@ def compare_many_actors(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> No
         )
 
 
+def compare_crowds_of(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> None:
+    crowds = importlib.import_module("benchmarks.ray_crowd")
+    ways = {api.__name__: (api, api.remote(num_cpus=0)(Worker)) for api in (nbaccel, ray)}
+    for count in asked.crowds:
+        crowds.compare_crowds(ways, count, asked.pairs)
+
+
 def reports_unwatched(nbaccel: Any, tasks: int) -> None:
     """How many reports come once nobody has watched for a while: none, however many tasks run."""
     import ray
@@ -299,7 +310,7 @@ def reports_unwatched(nbaccel: Any, tasks: int) -> None:
     engine: Any = engines.current()
     collector = engine.small_actors.collector()
     lasts_s = importlib.import_module("nbaccel_in_ray.collector").WATCH_LASTS_S
-    time.sleep(lasts_s + 2 * importlib.import_module("nbaccel_in_ray.reporting").LOOK_EVERY_S)
+    time.sleep(lasts_s + 2 * importlib.import_module("nbaccel_in_ray.collector_link").LOOK_EVERY_S)
 
     def taken() -> int:
         reports: int = ray.get(collector.__ray_call__.remote(lambda self: self._seq))
@@ -328,7 +339,7 @@ def share_of_reports(nbaccel: Any, tasks: int) -> None:
     engine: Any = engines.current()
     collector = engine.small_actors.collector()
     by_hand = nbaccel.remote(count_and_reporter)
-    settled = time.monotonic() + 2 * importlib.import_module("nbaccel_in_ray.reporting").LOOK_EVERY_S
+    settled = time.monotonic() + 2 * importlib.import_module("nbaccel_in_ray.collector_link").LOOK_EVERY_S
     while time.monotonic() < settled:  # processes with work look so often whether somebody watches
         all_at_once(nbaccel.get, nbaccel.remote(work).remote, 20)
 
@@ -377,6 +388,9 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=2000)
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--actors", type=int, default=20, help="of the rows of many actors, for each of both")
+    parser.add_argument(
+        "--crowds", type=lambda text: [int(each) for each in text.split(",")], help="so many actors; no other rows"
+    )
     rows = [*GOALS, REPORTS]
     parser.add_argument("--only", type=lambda text: text.split(","), default=rows, help=", ".join(rows))
     compare_calls(parser.parse_args())

@@ -43,24 +43,31 @@ def ratio(figures: Figures, row: Row) -> float | None:
 
 
 def beside(figures: Figures, row: Row) -> float | None:
-    """How many times as long as the row that it is compared with, in the same rounds."""
+    """How many times as long as the row that it is compared with, without what it may have more, in the same rounds."""
     ours = figures.get("nbaccel", {})
     mine, other = ours.get(row.key), ours.get(row.by_row)
     if not mine or not other or not mine.keys() & other.keys():
         return None
-    return median(mine[number] / other[number] for number in mine.keys() & other.keys())
+    return median((mine[number] - row.more_s) / other[number] for number in mine.keys() & other.keys())
+
+
+def _beside_words(row: Row) -> str:
+    """The row that this one is compared with, and how: "1.1 × the write's", "the pipe's + 100 µs"."""
+    times = "" if row.times_as_long == 1 else f"{row.times_as_long:g} × "
+    return f"{times}{row.by_words}{f' + {shown(row.more_s, row.unit)}' if row.more_s else ''}"
 
 
 def goal(row: Row) -> str:
     parts = []
     if row.by_row:
-        parts.append(f"≤ {row.times_as_long:g} × {row.by_words}")
+        parts.append(f"≤ {_beside_words(row)}")
     if row.times_better is not None:
         parts.append(f"≥ {row.times_better:g} × Ray")
     if row.limit is not None:
-        parts.append(f"≤ {shown(row.limit, row.unit)}")
+        parts.append(f"{'≥' if row.unit is Unit.PER_SECOND else '≤'} {shown(row.limit, row.unit)}")
     if row.ahead_of:
-        parts.append(f"ahead of {CONTENDERS[row.ahead_of].title}")
+        title = CONTENDERS[row.ahead_of].title
+        parts.append(f"ahead of {title}" if row.share_of_its == 1 else f"≤ {row.share_of_its:g} × {title}")
     return ", ".join(parts)
 
 
@@ -74,16 +81,25 @@ def verdict(figures: Figures, row: Row) -> str:
     missed = []
     longer = beside(figures, row)
     if longer is not None and longer > row.times_as_long:
-        missed.append(f"{longer:.3g} × {row.by_words}")
+        more = f" + {shown(row.more_s, row.unit)}" if row.more_s else ""
+        missed.append(f"{longer:.3g} × {row.by_words}{more}")
     if row.times_better is not None and better is not None and better < row.times_better:
         missed.append(f"{better / row.times_better:.0%} of the ratio")
-    if row.limit is not None and ours > row.limit:
+    if row.limit is not None and (ours < row.limit if row.unit is Unit.PER_SECOND else ours > row.limit):
         missed.append(f"{ours / row.limit:.2g} × the limit")
-    if rival is not None and ours <= rival:
-        missed.append(f"behind {CONTENDERS[row.ahead_of].title}")
+    if rival is not None and not _is_ahead(row, ours, rival):
+        missed.append(
+            f"behind {CONTENDERS[row.ahead_of].title}"
+            if row.share_of_its == 1
+            else f"{ours / rival:.2g} × {CONTENDERS[row.ahead_of].title}"
+        )
     if missed:
         return "missed: " + ", ".join(missed)
     return "met" if row.times_better is None or better is not None else "no Ray to compare with"
+
+
+def _is_ahead(row: Row, ours: float, rival: float) -> bool:
+    return ours > rival if row.unit is Unit.PER_SECOND else ours <= row.share_of_its * rival
 
 
 def table(figures: Figures, asked: list[str]) -> str:

@@ -7,6 +7,7 @@
   submit    the tasks are submitted: first the devices fill, then the tasks wait
   run       tasks return in random order, others take their place; some are cancelled, some are submitted
   change    nodes leave and come back while all lines wait
+  look      snapshots of all this, as the head of a machine would make them, and what a page gets of each
 ```
 Each event's CPU time counts by itself: the median, the 99th percentile and the maximum of each kind are printed, and of
 all together. The memory of a waiting task is what the process has grown by, its `Task` record included.
@@ -18,6 +19,7 @@ import gc
 import random
 import sys
 import time
+from array import array
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -45,17 +47,27 @@ class Costs:
 
     def __init__(self) -> None:
         self.of: dict[str, list[float]] = {}
+        self._shown = array("d")  # all that was printed
 
     def add(self, kind: str, took_s: float) -> None:
         self.of.setdefault(kind, []).append(took_s)
 
     def show(self, phase: str) -> None:
-        every = [took for costs in self.of.values() for took in costs]
+        every = array("d", (took for costs in self.of.values() for took in costs))
         for kind, costs in [*self.of.items(), ("all events", every)]:
-            costs = sorted(costs)
-            at = [costs[min(int(len(costs) * share), len(costs) - 1)] * 1e6 for share in (0.5, 0.99, 1.0)]
-            print(f"{phase:8} {kind:16} {len(costs):8}   {at[0]:9.1f} {at[1]:9.1f} {at[2]:11.1f} µs", flush=True)
+            _print(phase, kind, costs)
+        self._shown += every
         self.of.clear()
+
+    def show_whole(self) -> None:
+        """The events of all phases together."""
+        _print("whole", "all events", self._shown)
+
+
+def _print(phase: str, kind: str, costs: Sequence[float]) -> None:
+    costs = sorted(costs)
+    at = [costs[min(int(len(costs) * share), len(costs) - 1)] * 1e6 for share in (0.5, 0.99, 1.0)]
+    print(f"{phase:8} {kind:16} {len(costs):8}   {at[0]:9.1f} {at[1]:9.1f} {at[2]:11.1f} µs", flush=True)
 
 
 class Cluster:
@@ -120,6 +132,28 @@ def shapes(number: int, devices: int) -> list[Terms]:
     return found
 
 
+def look(cluster: Cluster, number: int, devices: int) -> None:
+    """Snapshots while tasks return: the first one counts all nodes, the next ones those that have changed."""
+    from benchmarks.scale_views import Views
+
+    views = Views(cluster.scheduler, [node(each, devices) for each in range(number)])
+    took_s = []
+    for _ in range(20):
+        began = time.thread_time()
+        snapshot = views.snapshot()
+        took_s.append(time.thread_time() - began)
+        for task_id in cluster.begun[-10:]:
+            cluster.begun.remove(task_id)
+            cluster.tell(ev.TaskReturned(cluster.running.pop(task_id), task_id))
+    cluster.costs.of.clear()
+    first, later = took_s[0] * 1e3, sorted(took_s[1:])
+    print(f"look     the first snapshot {first:.1f} ms, later ones {later[9] * 1e3:.1f}, {later[-1] * 1e3:.1f} at most")
+    whole, page = len(snapshot.to_json()), views.page_bytes(snapshot)
+    print(
+        f"look     {len(snapshot.nodes)} nodes, {len(snapshot.devices)} devices: {whole} bytes; {page} bytes for a page"
+    )
+
+
 def resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
@@ -147,8 +181,10 @@ def main(nodes: int = 10_000, devices: int = 8, tasks: int = 1_000_000, kinds: i
     more = cluster.scheduler.counts()["PENDING_NODE_ASSIGNMENT"] - waiting
     print(f"{cluster.scheduler.counts()['PENDING_NODE_ASSIGNMENT']} tasks wait, {len(cluster.running)} run")
     print(f"{(resident_bytes() - before) / max(more, 1):.0f} bytes for each of {more} tasks that wait")
+    look(cluster, nodes, devices)
     run(cluster, all_terms, dice)
     change(cluster, nodes, devices, dice)
+    cluster.costs.show_whole()
 
 
 def run(cluster: Cluster, all_terms: list[Terms], dice: random.Random) -> None:

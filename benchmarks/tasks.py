@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 _used = False  # a fresh process finds it False
@@ -70,3 +71,16 @@ class Echo:
 
     def echo(self, argument: Any) -> tuple[int, Any]:
         return os.getpid(), argument
+
+
+class AsyncEcho:
+    """The smallest asyncio actor."""
+
+    async def echo(self, argument: Any) -> tuple[int, Any]:
+        return os.getpid(), argument
+
+
+def stream(count: int) -> Iterator[tuple[int, int]]:
+    """The smallest stream."""
+    for number in range(count):
+        yield os.getpid(), number

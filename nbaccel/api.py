@@ -413,7 +413,7 @@ def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
 
 
 def snapshot() -> Snapshot:
-    """The state of the cluster that every view shows: devices with their holders, tasks, actors, nodes, alerts."""
+    """The state of the cluster that every view shows; of a large one it has some rows, and counts of all."""
     return _started_engine().snapshot()
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import click
 import msgspec
 
-from nbaccel import __version__
+from nbaccel import __version__, cli_values
 from nbaccel.command import HELP, Sentences
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, task_lines, wording
@@ -114,18 +114,26 @@ def main(ctx: click.Context) -> None:
 @click.option("--head", is_flag=True, help="Start a head, which serves this machine.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), help="Whose head: nbaccel's own, or Ray's.")
 @click.option("--port", type=int, help="Where Ray's head listens: 6379 if not given, 0 for a free port.")
-@click.option("--address", help="Join the Ray cluster at HOST:6379 as a node, until this command is ended.")
-@click.option("--token-file", help="The token of the Ray cluster; usually ~/.ray/auth_token.")
-@click.option("--node-type", help="The name of Ray nodes like this one, for views.")
+@click.option(
+    "--address",
+    callback=cli_values.text,
+    help="Join the Ray cluster at HOST:6379 as a node, until this command is ended.",
+)
+@click.option("--token-file", callback=cli_values.text, help="The token of the Ray cluster; usually ~/.ray/auth_token.")
+@click.option("--node-type", callback=cli_values.text, help="The name of Ray nodes like this one, for views.")
 @click.option("--num-cpus", type=int, help="CPUs to offer; as many as there are if not given.")
 @click.option("--num-gpus", type=int, help="GPUs to offer; more than there are makes logical ones.")
 @click.option("--resources", callback=_json_object, help="""Further resources, '{"TPU": 4}'.""")
 @click.option("--labels", callback=_json_object, help="""Labels of this machine, '{"zone": "a"}'.""")
-@click.option("--object-store-memory", type=int, help="Bytes for objects; more goes to disk.")
-@click.option("--preload", help="Modules that new workers have loaded already: numpy,torch")
-@click.option("--simulate", help="Simulate these devices: nvidia:8xH100")
+@click.option(
+    "--object-store-memory", callback=cli_values.size_bytes, help="Bytes for objects, or 10GiB; more goes to disk."
+)
+@click.option("--preload", callback=cli_values.text, help="Modules that new workers have loaded already: numpy,torch")
+@click.option("--simulate", callback=cli_values.text, help="Simulate these devices: nvidia:8xH100")
 @click.option("--gpu-vendor", type=click.Choice(["nvidia", "amd", "intel"]), help="Whose GPUs are offered.")
-@click.option("--node-types", help="A machines.toml: types of nodes that come when work needs them.")
+@click.option(
+    "--node-types", callback=cli_values.text, help="A machines.toml: types of nodes that come when work needs them."
+)
 @click.option("--block", is_flag=True, help="Stay until the head ends; Ctrl-C ends it.")
 @click.pass_obj
 def start(control: Control, /, head: bool, block: bool, preload: str | None, **options: Any) -> None:
@@ -175,7 +183,7 @@ def _stay(control: Control, record: SessionRecord) -> None:
 
 
 @main.command()
-@click.argument("which", required=False, metavar="[NAME|PID]")
+@click.argument("which", required=False, callback=cli_values.text, metavar="[NAME|PID]")
 @click.option("--all", "everyone", is_flag=True, help="Every shared head of yours.")
 @click.option("--force", is_flag=True, help="Kill what does not end by itself.")
 @click.pass_obj
@@ -282,9 +290,13 @@ def devices(control: Control, as_json: bool) -> None:
 
 
 @main.command()
-@click.option("--simulate", help="Report on a machine with these devices: nvidia:8xH100")
-@click.option("--address", help="Say instead whether this machine could join the Ray cluster at HOST:6379.")
-@click.option("--token-file", help="The token to show there; usually ~/.ray/auth_token.")
+@click.option("--simulate", callback=cli_values.text, help="Report on a machine with these devices: nvidia:8xH100")
+@click.option(
+    "--address",
+    callback=cli_values.text,
+    help="Say instead whether this machine could join the Ray cluster at HOST:6379.",
+)
+@click.option("--token-file", callback=cli_values.text, help="The token to show there; usually ~/.ray/auth_token.")
 @click.pass_obj
 def doctor(control: Control, simulate: str | None, address: str | None, token_file: str | None) -> None:
     """Say which accelerators were looked for, what was found, and why not the others."""
@@ -296,6 +308,8 @@ def doctor(control: Control, simulate: str | None, address: str | None, token_fi
         for sentence in joining.judge_reach(address):
             click.echo(sentence)
         return
+    if token_file:
+        raise click.UsageError("--token-file goes with --address=HOST:6379.")
     from nbaccel.accelerators import report
 
     text = report.doctor(simulate=simulate, held=control.holder, log_errors=_last_notes(control))
@@ -317,7 +331,7 @@ def _last_notes(control: Control) -> list[str]:
 
 
 @main.command()
-@click.option("--interval", "interval_s", type=click.FloatRange(min=0.2), default=1.0, help="Seconds between drawings.")
+@click.option("--interval", "interval_s", callback=cli_values.seconds, default="1", help="Seconds between drawings.")
 @click.pass_obj
 def top(control: Control, interval_s: float) -> None:
     """Watch devices, tasks and actors; ? lists the keys. Leaving with q or Ctrl-C ends nothing else."""
@@ -404,6 +418,8 @@ def _print(*parts: str | tables.Table) -> None:
             click.echo(tables.as_text(part))
         else:
             console.print(_drawn(part))
+            if isinstance(part, tables.Table) and part.more:
+                console.print(part.more, style="dim")
 
 
 def _drawn(part: str | tables.Table) -> Any:

@@ -232,7 +232,7 @@ class LocalNodes:
     def alive(self) -> set[str]:
         if self._record is None:
             return set()
-        return {row.node_id for row in observing.snapshot(self._record).nodes if row.alive}
+        return {row.node_id for row in observing.snapshot(self._record, whole=True).nodes if row.alive}
 
     def are_alive(self) -> bool:
         """Whether the cluster's head is alive. All other processes end with it."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from nbaccel import exceptions
+from nbaccel.views import sinks
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -86,8 +87,8 @@ class ObjectPromise(Protocol):
     ) -> tuple[list[ObjectRef[Any]], list[ObjectRef[Any]]]:
         """(ready, not ready), both in the given order."""
 
-    def future(self, ref: ObjectRef[Any]) -> Future[Any]:
-        """A future of the value. Cancelling it leaves the task alone."""
+    def fill(self, future: Future[Any], ref: ObjectRef[Any]) -> None:
+        """Set the value as the future's result once it has come. Cancelling the future leaves the task alone."""
 
     def call_when_ready(self, ref: ObjectRef[Any], callback: Callable[[], None]) -> None:
         """Call back from some thread once the value can be got without waiting."""
@@ -181,6 +182,10 @@ class GroupPromise(Protocol):
         """The row of the group of this name, as in `group_table`."""
 
     def remove_group(self, group_id: bytes) -> None: ...
+
+    def why_never_placed(self, bundles: list[dict[str, float]], strategy: str) -> str:
+        """Why no placement group of these bundles could ever be placed here; "" if it could, or if nodes may come.
+        No group is made."""
 
     def group_table(self, group_id: bytes | None) -> dict[str, Any]: ...
 
@@ -322,6 +327,7 @@ _ENGINES: dict[str, str] = {
     "debug": "nbaccel.debug_engine",
 }
 _current: Engine | None = None
+_has_ended = False  # a cluster of this process
 _auto_init: Callable[[], object] | None = None
 _expected_imports: list[str] = []  # for the engine that is started next
 _before_end: list[Callable[[Engine], object]] = []
@@ -383,7 +389,8 @@ def tell_end(engine: Engine) -> None:
 
 def adopt(engine: Engine | None) -> None:
     """Make this the engine of the process; None after shutdown."""
-    global _current
+    global _current, _has_ended
+    _has_ended = _has_ended or (_current is not None and engine is None)
     _current = engine
 
 
@@ -408,8 +415,14 @@ def current() -> Engine:
         if _auto_init is None:
             raise exceptions.RaySystemError("nbaccel has not been started yet: call nbaccel.init() first.")
         _auto_init()
+        _tell_if_again(_current)
     assert _current is not None
     return _current
+
+
+def _tell_if_again(engine: Engine | None) -> None:
+    if engine is not None and _has_ended:
+        sinks.installed.started_again(engine.snapshot().runtime)
 
 
 def on_first_use(initialise: Callable[[], object]) -> None:

@@ -53,6 +53,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbaccel.exception_chain import Chain, PackedChain, copy_ties
 from nbaccel.exception_state import Packed, Reduced, args_of, copy_slots, packed, set_args
 
 
@@ -84,6 +85,7 @@ class RayTaskError(RayError):
     `get` raises `error.as_instanceof_cause()`, which `except ValueError` also catches if the task raised one.
 
     - `cause`: the user's exception; the innermost one if the task failed because a task that it waited for failed.
+    - `__cause__`, `__context__`: those of the user's exception, as exceptions; `cause` has them too.
     - `function_name`, `task_id`, `pid`, `device_ids` (`{"GPU": ["0"]}`), `cell`, `actor` (its class): where.
     - `traceback_str`: the remote traceback, of all the tasks on the way.
     """
@@ -107,6 +109,8 @@ class RayTaskError(RayError):
         self.function_name = function_name
         self.traceback_str = traceback_str
         self.cause: BaseException | None = cause.cause if isinstance(cause, RayTaskError) else cause
+        if cause is not None:
+            copy_ties(cause, self)
         self.task_id = task_id
         self.pid = pid
         self.device_ids = {name: list(ids) for name, ids in (device_ids or {}).items()}
@@ -158,7 +162,15 @@ class RayTaskError(RayError):
         cause = self.__dict__["cause"]  # the user's class may mean something else by this name
         told = {*_FACTS, "cause", "__notes__", *getattr(cause, "__dict__", ())}
         added = {name: value for name, value in self.__dict__.items() if name not in told}
-        return _rebuild_task_error, (facts, packed(cause), notes, type(self) is not RayTaskError, added)
+        chain = Chain([self, *([cause] if cause is not None else [])], RayTaskError) or None
+        return _rebuild_task_error, (facts, packed(cause), notes, type(self) is not RayTaskError, added, chain)
+
+
+def stand_in(error: BaseException, words: str) -> RayError:
+    """A plain error in the place of one that cannot travel, raised from what that one was raised from."""
+    made = RayError(words)
+    copy_ties(error, made)
+    return made
 
 
 _FACTS = ("function_name", "traceback_str", "task_id", "pid", "device_ids", "cell", "actor")
@@ -195,6 +207,7 @@ def _fused(both: type[RayTaskError], task_error: RayTaskError, cause: BaseExcept
     copy_slots(cause, error)
     error.__dict__.update(cause.__dict__)
     error.__dict__.update(task_error.__dict__)
+    copy_ties(task_error, error)
     return error
 
 
@@ -204,10 +217,13 @@ def _rebuild_task_error(
     notes: list[str] | None,
     fused: bool,
     added: Mapping[str, Any],
+    chain: Chain | PackedChain | None = None,
 ) -> RayTaskError:
     if isinstance(cause, Packed):  # copy.copy calls this with what __reduce__ gave, not pickled in between
         cause = cause.cause
     error = RayTaskError(cause=cause, **facts)
+    if chain is not None:
+        chain.tie([error, *([cause] if cause is not None else [])], UnserializableException)
     for note in notes or []:
         error.add_note(note)
     made = error.as_instanceof_cause() if fused else error

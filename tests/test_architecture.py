@@ -36,7 +36,8 @@ ARROWS: dict[str, set[str]] = {
     "quantities": set(),
     "roots": set(),
     "submodules": {"elsewhere"},
-    "exceptions": {"exception_state"},
+    "exception_chain": {"exception_state"},
+    "exceptions": {"exception_chain", "exception_state"},
     # what users hold and see
     "engine": {"exceptions", "handles", "views"},
     "hints": {"engine"},
@@ -44,9 +45,10 @@ ARROWS: dict[str, set[str]] = {
     "waits": {"api", "engine", "exceptions", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "init_variables", "job_config", "leases", "views", "waits"},
-    "notebook": HELD | {"__init__", "actor", "api", "autoscaler", "roots", "views", "waits"},
+    "notebook": HELD | {"__init__", "actor", "api", "autoscaler", "exception_chain", "roots", "views", "waits"},
     "command": {"cli", "exceptions", "machines"},
-    "cli": {"__init__", "accelerators", "api", "command", "exceptions", "machines", "views"},
+    "cli_values": {"handles"},
+    "cli": {"__init__", "accelerators", "api", "cli_values", "command", "exceptions", "machines", "views"},
     "machines": {
         "accelerators",
         "handles",
@@ -109,11 +111,12 @@ INNER: dict[str, set[str]] = {
     "views.wording": set(),
     "views.run_snapshot": {"snapshot", "tables", "wording"},
     "views.experiment_snapshot": {"snapshot", "tables", "wording"},
-    "views.sinks": {"experiment_snapshot", "run_snapshot", "seen_trials", "start_steps"},
+    "views.sinks": {"experiment_snapshot", "run_snapshot", "seen_trials", "snapshot", "start_steps"},
     "views.start_steps": {"wording"},
     "views.palette": set(),
     "views.device_labels": {"snapshot", "wording"},
-    "views.tables": {"quantities", "device_labels", "snapshot", "wording"},
+    "views.tables": {"quantities", "device_labels", "snapshot", "totals", "wording"},
+    "views.totals": {"snapshot", "wording"},
 }
 # Nobody may import these rooms, except where the name stands behind them.
 CLOSED: dict[str, set[str]] = {

@@ -1,7 +1,8 @@
-"""Every tutorial runs from its first cell to its last in a real kernel, and shows both forms of what it shows."""
+"""Every tutorial runs from its first cell to its last, twice in one kernel, and shows both forms of what it shows."""
 
 from __future__ import annotations
 
+import copy
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,16 @@ while not any(device.holders for device in ray.snapshot().devices):
 
 
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
-def test_a_tutorial_runs_from_first_cell_to_last(path: Path, tmp_path: Path) -> None:
+def test_a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kernel(path: Path, tmp_path: Path) -> None:
     notebook = read(path)
     for library in NEEDED.get(path.name, []):
         pytest.importorskip(library)
+    once, again = notebook.cells, copy.deepcopy(notebook.cells)  # as if somebody had pressed Run All again
+    notebook.cells = once + again
     execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 200)
-    shown = [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
-    assert any("text/html" in data and "text/plain" in data for data in shown)
+    for cells in (once, again):
+        shown = [output.data for cell in cells for output in cell.get("outputs", []) if "data" in output]
+        assert any("text/html" in data and "text/plain" in data for data in shown)
 
 
 @pytest.mark.ray

@@ -27,7 +27,7 @@ _TO_OKLAB = (
     (1.9779985, -2.4285922, 0.45059371),
     (0.02590404, 0.78277177, -0.80867577),
 )
-_LEAST_APART = 0.05  # in Oklab, where 0.02 is a difference that one just sees side by side
+_LEAST_APART, _JUST_SEEN = 0.05, 0.02  # in Oklab; the latter is a difference that one just sees side by side
 Colour = tuple[float, ...]
 
 
@@ -107,6 +107,19 @@ def test_shades_of_one_hue_differ_and_stay_nearest_to_their_own() -> None:
         assert len(set(shades)) == len(shades) == 3
         for shade in shades:
             assert min(firsts, key=lambda first: _apart(shade, first, "everyone else")) == shades[0]
+
+
+def test_words_on_all_shades_of_a_hue_have_one_ink_that_can_be_read() -> None:
+    for shades in palette.COLOURS:
+        (ink,) = {palette.ink_on(shade) for shade in shades}
+        ink = {"#000": "#000000", "#fff": "#ffffff"}[ink]
+        for shade in shades:
+            assert _contrast(ink, shade) >= 4.5, shade
+
+
+def test_two_shades_of_a_hue_are_told_apart_side_by_side() -> None:
+    for one, other in (pair for shades in palette.COLOURS for pair in combinations(shades, 2)):
+        assert _apart(one, other, "everyone else") >= _JUST_SEEN, (one, other)
 
 
 def test_a_name_keeps_its_hue_and_eight_names_have_eight() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import time
 
@@ -11,6 +12,7 @@ import pytest
 
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.sinks import Printed, Sinks
+from tests.rig import DEADLINE_S
 
 
 class Terminal(io.StringIO):
@@ -60,3 +62,16 @@ def test_a_run_has_a_line_for_each_state_and_in_a_file_no_more(capsys: pytest.Ca
         ["✓", "mnist", "finished"],
     ]
     assert lines[-1].endswith("3 reports")
+
+
+def test_a_script_that_starts_a_second_cluster_by_itself_gets_no_line() -> None:
+    program = (
+        "import nbaccel as ray\n"
+        "for _ in range(2):\n"
+        "    print(ray.get(ray.remote(abs).remote(-1)))\n"
+        "    ray.shutdown()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE_S, check=True
+    )
+    assert (ran.stdout, ran.stderr) == ("1\n1\n", "")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nbaccel.views import tables, task_lines, wording
-from nbaccel.views.snapshot import Alert, DeviceRow, Holder, NodeRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Snapshot, TaskRow
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,12 @@ def test_dead_nodes_are_not_counted_as_free(busy_snapshot: Snapshot) -> None:
     assert tables.beside_busy(busy_snapshot) == "1.5 of 2 GPUs busy", "the first line says the CPUs"
 
 
-def test_nobody_holds_a_device_whose_node_has_gone(busy_snapshot: Snapshot) -> None:
+def test_nobody_holds_or_measures_a_device_whose_node_has_gone(busy_snapshot: Snapshot) -> None:
     busy_snapshot.nodes[0].alive = False
+    busy_snapshot.devices[0].metrics = DeviceMetrics(83.0)
     shown = tables.devices(busy_snapshot)
     assert [(row[2], row[-1]) for row in shown.rows] == [("✕ gone", "its node has gone")] * 2
+    assert all(row.metrics is None for row in tables.device_rows(busy_snapshot)), "its last load is not that of now"
     assert tables.beside_busy(busy_snapshot) == "" and tables.busy(busy_snapshot) == []
 
 

@@ -39,10 +39,26 @@ def test_more_than_eight_of_a_function_are_one_line_that_counts_each_state() -> 
     assert [line.number for line in task_lines.ordered(rows, by_function=False)] == [1] * 9
 
 
+def test_where_tasks_may_be_left_out_a_line_tells_of_how_many_rows_it_speaks() -> None:
+    rows = [row(number, "running") for number in range(2)] + [row(number, "failed") for number in range(2, 14)]
+    done = [row(number, "finished") for number in range(14, 16)]
+    [line] = task_lines.ordered([*rows, *done], is_partial=True)
+    assert line.progress() == "of the newest 16: 2 running · 12 failed · 2 finished"
+    [told] = task_lines.ordered(rows, functions=[FunctionRow("score", 2, 0, 12, 0, 86)], is_partial=True)
+    assert told.progress() == "86 of 100 · 2 running · 12 failed"
+
+
 def test_a_line_of_a_function_says_why_most_of_its_tasks_failed() -> None:
     rows = [row(number, "failed", why="ValueError: no" if number % 3 else "KeyError: 'x'") for number in range(12)]
     [line] = task_lines.ordered(rows)
     assert line.why() == "8 × ValueError: no · 4 × KeyError: 'x'"
+
+
+def test_a_line_of_a_function_counts_no_reasons_where_some_of_its_rows_are_left_out() -> None:
+    rows = [row(number, "waiting", why=f"score waits for 1 CPU. {why}.") for number, why in enumerate("BCAA")]
+    for waiting, said in [(302, "A. · C. · other reasons"), (4, "2 × A. · 1 × C. · 1 for other reasons")]:
+        [line] = task_lines.ordered(rows, functions=[FunctionRow("score", running=9, waiting=waiting)])
+        assert line.why() == said
 
 
 def test_the_text_table_says_how_many_a_line_stands_for(busy_snapshot: Snapshot) -> None:

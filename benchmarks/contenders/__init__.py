@@ -1,7 +1,8 @@
 """Who is compared: one small module each, imported in the contender's own process.
 
-A contender has `start`, `stop`, `submit`, `submit_many` and `results`; one that knows devices, objects or actors has
-the methods of `Devices`, `Objects` or `Actors` too. A row of the table is measured where its methods exist.
+A contender has `start`, `stop`, `submit`, `submit_many` and `results`; one that knows devices, objects, actors or
+streams has the methods of `Devices`, `Objects`, `Actors` or `Streams` too. A row of the table is measured where its
+methods exist.
 """
 
 from __future__ import annotations
@@ -43,6 +44,13 @@ class Actors(Protocol):
     def create_actor(self, cls: type) -> Any: ...
     def call(self, actor: Any, argument: Any) -> Any: ...
     def end_actor(self, actor: Any) -> None: ...
+
+
+@runtime_checkable
+class Streams(Actors, Protocol):
+    """Asyncio actors, too, and tasks whose results come one by one."""
+
+    def stream(self, function: Callable[..., Any], argument: Any) -> Iterable[Any]: ...
 
 
 class Entry(NamedTuple):

@@ -58,3 +58,6 @@ class RayCore:
 
     def end_actor(self, actor: Any) -> None:
         self.api.kill(actor)
+
+    def stream(self, function: Callable[..., Any], argument: Any) -> Iterable[Any]:
+        return (self.api.get(ref) for ref in self._remote(function).remote(argument))

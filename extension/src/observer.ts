@@ -1,8 +1,13 @@
 // What observers ask, and what heads answer, in version 1. tools/panel_types.py writes this file.
 
-/** Ask for the current snapshot, once the devices have been looked at. */
+/**
+ * Ask for the current snapshot, once the devices have been looked at.
+ *
+ * `whole` asks for a row of every node, device and worker; a snapshot of a large cluster has some.
+ */
 export interface TakeSnapshot {
   ask: 'snapshot';
+  whole?: boolean;
 }
 
 /**
@@ -194,7 +199,13 @@ export interface SnapshotLine {
   snapshot: Snapshot;
 }
 
-/** A consistent snapshot at one moment. Rows are capped; `counts` and `functions` tell how many tasks there are. */
+/**
+ * A consistent snapshot at one moment. Rows are capped, counts are of all: `counts` and `functions` of tasks,
+ * `node_counts`, `device_counts` and `worker_counts` of the others.
+ *
+ * Of a large cluster it has rows of 256 nodes with up to 1,024 devices, and of 256 workers: of the head's node, of
+ * nodes that have gone or whose devices are taken by others, and of those that somebody holds.
+ */
 export interface Snapshot {
   runtime: Runtime;
   seq?: number;
@@ -217,6 +228,10 @@ export interface Snapshot {
   requests?: RequestRow[];
   infeasible_requests?: Record<string, number>[];
   functions?: FunctionRow[];
+  node_counts?: Record<string, number>;
+  device_counts?: DeviceCount[];
+  worker_counts?: Record<string, number>;
+  resources?: Record<string, [number, number]>;
 }
 
 export interface Runtime {
@@ -378,6 +393,7 @@ export interface Alert {
   since: number;
   task_id?: string | null;
   device?: string | null;
+  node_id?: string | null;
 }
 
 /** A driver of a shared head: whose cells and tasks those of its number are. */
@@ -446,6 +462,19 @@ export interface FunctionRow {
   failed?: number;
   cancelled?: number;
   finished?: number;
+}
+
+/** How many devices of a resource the living nodes offer: all of them, not only those with rows. */
+export interface DeviceCount {
+  resource: string;
+  total?: number;
+  held?: number;
+  taken?: number;
+  shared?: number;
+  most_free?: number;
+  least_free?: number;
+  logical?: number;
+  simulated?: number;
 }
 
 /** Why things are where they are; empty when the id is not known. */

@@ -1,6 +1,7 @@
 // The line of the status bar: "GPU 2/8 · 34 %", over all runtimes and the machine.
 
 import type { DeviceRow } from './cockpit';
+import type { HeadSnapshot } from './messages';
 import type { Watch } from './watch';
 
 interface Kind {
@@ -18,6 +19,7 @@ export function summaryOf(watch: Watch): { words: string; alerts: number } {
     const snapshot = watch.snapshot(id);
     alerts += snapshot?.alerts?.length ?? 0;
     for (const row of snapshot?.devices ?? []) if (row.offered !== false) add(kinds, seen, row, id);
+    if (snapshot) addWithoutRows(kinds, snapshot);
   }
   for (const device of watch.machine?.devices ?? []) {
     if (device.reasons.device || (device.uuid && seen.has(device.uuid))) continue; // lost, or counted already
@@ -42,6 +44,17 @@ function add(kinds: Map<string, Kind>, seen: Set<string>, row: DeviceRow & { uui
   seen.add(key);
   kind.all += 1;
   if (row.metrics?.utilisation_percent != null) kind.loads.push(row.metrics.utilisation_percent);
+}
+
+/** A snapshot of a large cluster has rows of some devices, and counts of all. */
+function addWithoutRows(kinds: Map<string, Kind>, snapshot: HeadSnapshot): void {
+  for (const { resource, total = 0, held = 0, taken = 0 } of snapshot.device_counts ?? []) {
+    const rows = (snapshot.devices ?? []).filter(row => row.resource === resource && row.offered !== false);
+    if (total <= rows.length) continue;
+    const kind = kindOf(kinds, resource);
+    kind.all += total - rows.length;
+    kind.held += held + taken - rows.filter(row => row.holders?.length || row.free_reason).length;
+  }
 }
 
 function kindOf(kinds: Map<string, Kind>, name: string): Kind {

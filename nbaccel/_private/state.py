@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -30,7 +31,7 @@ def total_resources_per_node() -> dict[str, dict[str, float]]:
 
 def actors(actor_id: str | None = None, job_id: Any = None, actor_state_name: str | None = None) -> dict[str, Any]:
     """A row for each actor, by its id; the row itself for one `actor_id`, {} where there is none."""
-    addresses = {row.node_id: row.address for row in _engine().snapshot().nodes}
+    addresses = {row.node_id: row.address for row in _engine().state(NodeRow, sys.maxsize)}
     rows = {each.actor_id: _actor(each, addresses) for each in row_queries.actors()}
     if actor_id is not None:
         return rows.get(actor_id, {})
@@ -82,7 +83,7 @@ def _engine() -> engines.Engine:
 
 
 def _living() -> list[NodeRow]:
-    return [row for row in _engine().snapshot().nodes if row.alive]
+    return [row for row in _engine().state(NodeRow, sys.maxsize) if row.alive]
 
 
 def _actor(actor: ActorState, addresses: dict[str, str]) -> dict[str, Any]:

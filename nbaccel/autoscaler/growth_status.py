@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import msgspec
 
 from nbaccel.autoscaler.sdk import started_for
@@ -36,9 +38,10 @@ def status() -> GrowthStatus:
     >>> [row.node_type for row in nbaccel.autoscaler.status().arriving]
     ['gpu', 'gpu']
     """
-    snapshot = started_for("status()").snapshot()
+    engine = started_for("status()")
+    snapshot = engine.snapshot()
     return GrowthStatus(
-        [node for node in snapshot.nodes if node.alive],
+        [node for node in engine.state(NodeRow, sys.maxsize) if node.alive],
         snapshot.arrivals,
         snapshot.node_types,
         snapshot.requests,

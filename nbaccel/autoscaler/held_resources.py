@@ -6,7 +6,7 @@ import uuid
 from types import TracebackType
 
 from nbaccel import engine as engines
-from nbaccel.autoscaler.sdk import checked_bundles, say_fixed, started_for
+from nbaccel.autoscaler.sdk import check_count, checked_bundles, say_fixed, started_for
 
 
 def held(
@@ -36,6 +36,7 @@ def bundles_of(
     for option, name, number in (("num_cpus", "CPU", num_cpus), ("num_gpus", "GPU", num_gpus)):
         if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
             raise ValueError(f"{option} is a whole number from 0 up, but got {number!r}.")
+        check_count(option, number or 0)
         counted += [{name: 1.0}] * (number or 0)
     return counted + checked_bundles(bundles or [])
 

@@ -8,6 +8,8 @@ from nbaccel import engine as engines
 from nbaccel.handles.option_checks import quantity
 from nbaccel.views import sinks
 
+MOST_BUNDLES = 100_000
+
 
 def request_resources(
     num_cpus: int | None = None,
@@ -25,6 +27,7 @@ def request_resources(
     engine = started_for("request_resources()")
     if num_cpus is not None and (not isinstance(num_cpus, int) or isinstance(num_cpus, bool)):
         raise TypeError("num_cpus should be of type int.")
+    check_count("num_cpus", num_cpus or 0)
     if bundles is not None and not _is_list_of_dicts(bundles):
         raise TypeError("bundles should be of type List, holding a dict of resources for each bundle.")
     if bundle_label_selectors is not None:
@@ -40,6 +43,13 @@ def started_for(what: str) -> engines.Engine:
     if engine is None:
         raise RuntimeError(f"{what} needs a cluster: call nbaccel.init() first.")
     return engine
+
+
+def check_count(option: str, number: int) -> None:
+    """Raises ValueError for a number of bundles of one CPU or device that no list could hold."""
+    quantity(option, number)
+    if number > MOST_BUNDLES:
+        raise ValueError(f"{option} cannot be more than {MOST_BUNDLES:,}: it asks for a bundle of its own for each.")
 
 
 def checked_bundles(bundles: list[dict[str, float]]) -> list[dict[str, float]]:

@@ -18,7 +18,7 @@ from nbaccel.debug_engine.idle_loop import IdleLoop
 from nbaccel.debug_engine.workers import DebugActor, DebugWorker, PausedStream
 from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.records import TaskEntry
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire.ids import task_of
 from nbaccel.local_engine.worker import actor_host
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
@@ -55,7 +55,7 @@ class Stage:
         """The worker whose code is on the stack; None for the driver's."""
         running = current_run.get()
         record = self.scheduler.task_record(running.task_id) if running is not None else None
-        return self.workers.get(record.task.payload.worker_id) if record is not None else None
+        return self.workers.get(entry_of(record.task).worker_id) if record is not None else None
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -84,11 +84,11 @@ class Stage:
 
     def _advance(self, end: float) -> bool:
         """Let pass what only needs time: loops of actors, the scheduler's timers. False when nothing moves any more."""
-        before = self.scheduler.counts()
+        before = self.scheduler.all_counts()
         for worker in list(self.workers.values()):
             if worker.actor is not None and worker.actor.loop is not None and not worker.ended:
                 worker.actor.loop.run()
-        if self.scheduler.counts() != before:
+        if self.scheduler.all_counts() != before:
             return True
         if self._wake_at is None or self._wake_at > end:
             return False
@@ -154,7 +154,7 @@ class Stage:
 
     def _send(self, command: do.SendTask) -> None:
         worker, task = self.workers[command.worker_id], command.task
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         terms, record = entry.terms, self.scheduler.task_record(task.task_id)
         entry.attempt, entry.choice_why = (record.attempt, record.choice_why) if record is not None else (0, "")
         ids, told, environ = self._head.devices.of(command, entry)
@@ -184,7 +184,8 @@ class Stage:
             record = self.scheduler.task_record(running.task_id)
             if record is None or record.over:
                 continue  # cancelled since it was sent
-            record.task.payload.started_at, record.task.payload.times = time.time(), []
+            entry = entry_of(record.task)
+            entry.started_at, entry.times = time.time(), []
             if running.terms.kind is TaskKind.ACTOR_CALL and worker.actor is not None and worker.actor.loop is not None:
                 self._call_async(worker, worker.actor.loop, running)
             else:

@@ -56,18 +56,40 @@ def quantity(name: str, value: Any) -> float | None:
         return None
     if not isinstance(value, Real):
         raise wrong_type(name, value, "a number or None")
-    number = int(value) if isinstance(value, Integral) else float(value)
-    if not math.isfinite(number):
+    number = _plain(value)
+    if isinstance(number, float) and not math.isfinite(number):
         raise ValueError(f"The quantity of resource {name} must be a finite number, but got {number}.")
     if number < 0:
-        raise ValueError(f"The quantity of resource {name} cannot be negative, but got {number}.")
+        raise ValueError(f"The quantity of resource {name} cannot be negative, but got {_short(number)}.")
     if number > _MOST:
-        raise ValueError(f"The quantity of resource {name} cannot be more than {_MOST:,}, but got {number}.")
+        raise ValueError(f"The quantity of resource {name} cannot be more than {_MOST:,}, but got {_short(number)}.")
     if number and to_units(number) == 0:
         raise ValueError(
             f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001: {number}."
         )
     return number
+
+
+def _plain(value: Real) -> float:
+    """An int or a float; infinity where no float is large enough."""
+    try:
+        return int(value) if isinstance(value, Integral) else float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _short(number: float) -> str:
+    """A number in words that can be read; Python refuses to write out very long ones."""
+    digits = int(number.bit_length() * math.log10(2)) + 1 if isinstance(number, int) else 0
+    return f"a whole number of {digits:,} digits" if digits > 40 else str(number)
+
+
+def bundle(where: str, amounts: Mapping[str, Any]) -> dict[str, float]:
+    """The amounts of a bundle, which must be numbers. Raises ValueError, with `where`, for what nothing can have."""
+    try:
+        return {name: quantity(name, amount) or 0 for name, amount in amounts.items()}
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def whole_quantity(name: str, value: Any) -> int | None:
@@ -93,6 +115,7 @@ def _resources(name: str, value: Any, check: Check) -> dict[str, float]:
     for key, amount in value.items():
         if not isinstance(key, str) or not key:
             raise TypeError(f"{name} has a key that is not a resource name: {key!r}.")
+        word(name, key)
         if key in _RESERVED:
             raise ValueError(f"{name} names {key!r}, which the engine counts itself.")
         if not isinstance(amount, Real):
@@ -116,10 +139,14 @@ def size_bytes(name: str, value: Any) -> int | None:
         return _size_in_words(name, value)
     if not is_number(value):
         raise wrong_type(name, value, 'bytes or a size such as "10GiB"')
-    number = float(value)
-    if number != number or number < 0 or math.isinf(number):
-        raise ValueError(f"Option {name} must be finite and not negative, but got {value!r}.")
-    return int(value)
+    number = _plain(value)
+    if (isinstance(number, float) and not math.isfinite(number)) or number < 0:
+        raise ValueError(f"Option {name} must be finite and not negative, but got {_short(number)}.")
+    if number > _MOST:
+        raise ValueError(f"Option {name} cannot be more than {_MOST:,} bytes, but got {_short(number)}.")
+    if 0 < number < 1:
+        raise ValueError(f"Option {name} is a number of bytes, at least one, but got {number}.")
+    return int(number)
 
 
 def _size_in_words(name: str, value: str) -> int:
@@ -129,9 +156,14 @@ def _size_in_words(name: str, value: str) -> int:
             f'Option {name} is not a size: {value!r}. Write a number of bytes, or text such as "10GiB" or "512MiB".'
         )
     digits, prefix, binary = match.groups()
+    if len(digits) > 40:
+        raise ValueError(f"Option {name} cannot be more than {_MOST:,} bytes, but got {value[:20]!r} and so on.")
     decimal = value.strip().lower().endswith("b") and not binary
     step = 1000 if decimal else 1024
-    return round(float(digits) * int(step ** " kmgt".index(prefix.lower() or " ")))
+    number = round(float(digits) * int(step ** " kmgt".index(prefix.lower() or " ")))
+    if number > _MOST:
+        raise ValueError(f"Option {name} cannot be more than {_MOST:,} bytes, but got {value!r}.")
+    return number
 
 
 # --- numbers, words, switches ----------------------------------------------------------------------------------
@@ -197,6 +229,8 @@ def words(name: str, value: Any) -> tuple[str, ...]:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
         raise wrong_type(name, value, "a list of strings")
+    for item in value:
+        word(name, item)
     return tuple(value)
 
 
@@ -321,6 +355,8 @@ def string_dict(name: str, value: Any) -> dict[str, str]:
     for key, item in value.items():
         if not isinstance(key, str) or not isinstance(item, str):
             raise TypeError(f"{name} must be a dict[str, str], but has {key!r}: {item!r} ({type(item).__name__}).")
+        word(name, key)
+        word(name, item)
     return {str.__str__(key): str.__str__(item) for key, item in value.items()}
 
 

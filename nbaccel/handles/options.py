@@ -198,6 +198,7 @@ class ResourceOptions(Struct, frozen=True, kw_only=True):
     fallback_after_s: float | None = None
     fallback_on: tuple[type[BaseException], ...] = ()
     hide_unassigned: bool | None = None  # None: as init() says
+    internal: bool = False  # no keyword: set by internal_work alone
 
     def __post_init__(self) -> None:
         if self.placement_group not in (None, "default") and self.scheduling_strategy is not None:

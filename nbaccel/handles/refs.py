@@ -95,8 +95,12 @@ class ObjectRef(Generic[T]):
         return self
 
     def future(self) -> Future[T]:
-        """A `concurrent.futures.Future` of the value."""
-        return self._engine.future(self)
+        """A `concurrent.futures.Future` of the value. Stop in a wait for it cancels the task, as it does in `get`."""
+        from nbaccel.waits.ref_future import RefFuture  # with concurrent.futures, which not every process needs
+
+        future = RefFuture(self)
+        self._engine.fill(future, self)
+        return future
 
     def as_future(self) -> asyncio.Future[T]:
         """An asyncio future of the value, in the running loop."""

@@ -159,6 +159,7 @@ class MethodSpec(msgspec.Struct):
     is_async: bool = False
     is_generator: bool = False
     max_pending: int = -1  # of its actor, from one process; -1: no limit
+    internal: bool = False  # its actor is nbaccel's own; see internal_work
 
 
 BUILT_IN_METHODS = ("__ray_terminate__", "__ray_ready__", "__ray_call__")

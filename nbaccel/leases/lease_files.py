@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -98,7 +96,11 @@ def _check(facts: os.stat_result, path: Path) -> None:
 
 def stem_of(uuid: str) -> str:
     """A UUID is used as it is, so that people can read the directory; anything else only as its hash."""
-    return uuid if _SAFE_NAME.fullmatch(uuid) else hashlib.sha256(uuid.encode()).hexdigest()
+    if _SAFE_NAME.fullmatch(uuid):
+        return uuid
+    import hashlib  # it loads OpenSSL, 0.9 MB in each head, and hardly any UUID needs it
+
+    return hashlib.sha256(uuid.encode()).hexdigest()
 
 
 def holders(directory: int, stem: str) -> list[tuple[int, LeaseRecord]]:
@@ -158,7 +160,7 @@ class OwnRecord:
         # what was there, before the file gets its size.
         os.pwrite(self._lock, said.ljust(os.fstat(self._lock).st_size), 0)
         os.ftruncate(self._lock, len(said))
-        fresh = f"{self._name}.{secrets.token_hex(4)}.new"
+        fresh = f"{self._name}.{os.urandom(4).hex()}.new"
         file = os.open(fresh, _MAKE, 0o644, dir_fd=self._directory)
         try:
             os.fchmod(file, 0o644)  # the umask has cut the mode

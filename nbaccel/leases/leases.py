@@ -9,7 +9,6 @@ another start time or of another user, or the machine was booted since. Leases p
 
 import contextlib
 import os
-import secrets
 import tempfile
 import time
 from collections.abc import Iterator
@@ -59,7 +58,7 @@ class Leases:
         self._unwritten: set[str] = set()  # devices whose record is not up to date
         pid = os.getpid()
         self._self = LeaseRecord(
-            pid, _start_of(pid) or 0, proc.boot_id(), secrets.token_hex(8), 0, 0.0, owner_pid, title
+            pid, _start_of(pid) or 0, proc.boot_id(), os.urandom(8).hex(), 0, 0.0, owner_pid, title
         )
         with self._noting_problems(), lease_files.opened(self.directory, create=True):
             pass  # it can be used, or why not is known from the beginning

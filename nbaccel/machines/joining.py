@@ -85,13 +85,15 @@ def _doors(address: str) -> list[reach.NodeDoors]:
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    parts = urlsplit(address if "://" in address else f"//{address}")
+    refusal = ValueError(f"{address!r} is no address of a Ray cluster: write HOST:6379 or ray://HOST:10001.")
     try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
         port = parts.port or (10001 if parts.scheme == "ray" else None)
-    except ValueError:  # no number, or too large
-        port = None
+        (parts.hostname or "").encode("idna")  # as the connection will: no strange bytes, no very long part
+    except ValueError:  # the port is no number or too large, a bracket is missing, or no host can have this name
+        raise refusal from None
     if not parts.hostname or port is None or parts.scheme not in ("", "ray"):
-        raise ValueError(f"{address!r} is no address of a Ray cluster: write HOST:6379 or ray://HOST:10001.")
+        raise refusal
     return parts.hostname, port
 
 

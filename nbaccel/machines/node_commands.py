@@ -10,11 +10,13 @@ from typing import Any
 import click
 
 from nbaccel import ray_preflight, ray_tokens
+from nbaccel.handles.options import init_options
 from nbaccel.machines import ray_head, ray_node
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.machines.sources import growing_heads
 
 _OF_A_HEAD = ("port", "node_types")
+_OFFERED = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
 
 
 def start(given: dict[str, Any], *, head: bool, engine: str | None, block: bool, wait: Callable[[int], None]) -> None:
@@ -26,6 +28,7 @@ def start(given: dict[str, Any], *, head: bool, engine: str | None, block: bool,
         raise click.UsageError("--address joins a Ray cluster as a node; --engine=local has only one node.")
     if not head and not address:
         raise click.UsageError("Say --head to start a Ray cluster, or --address=HOST:6379 to join one.")
+    _check_offer({name: given[name] for name in _OFFERED if name in given})
     if address:
         _refuse(given, _OF_A_HEAD, "goes with --head.")
         ray_node.become_node(address, given.pop("token_file", None), given, click.echo, wait)
@@ -47,6 +50,14 @@ def start(given: dict[str, Any], *, head: bool, engine: str | None, block: bool,
             click.echo(line)
         if block:
             ray_node.stay(record, click.echo, wait)
+
+
+def _check_offer(offered: dict[str, Any]) -> None:
+    """Refuse what no node can offer before a token, a port or another machine is looked at."""
+    try:
+        init_options(**offered)
+    except TypeError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def state_of(record: NodeRecord) -> str:

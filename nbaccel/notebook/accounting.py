@@ -18,10 +18,12 @@ from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Snapshot
 
 MOST_ROWS = 50  # of a table
+MOST_UNUSED = 8  # devices that were never held and have a row each
 NOTHING = (
-    "Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. "
-    "A call is counted here:"
+    "Nothing has run yet. The device-seconds of each function and each cell, and the idle share of each device, "
+    "appear here. A call is counted:"
 )
+_UNITS = (("hour", 3600, 36_000), ("minute", 60, 600), ("second", 1, 0))  # (name, seconds, from so many seconds on)
 _BAR_PX = 84
 _ABOUT = 20  # shares that differ by less than a part of so many are about equal
 _GRID = "nbaccel-grid"  # tables of one grid of columns
@@ -33,8 +35,11 @@ def accounting_view(answer: AccountingAnswer, snapshot: Snapshot | None = None) 
     if not answer.functions:
         return View("Nothing has run yet.", drawn)
     labels, used = LaneLabels(snapshot), _used_cells(answer)
-    lines = [total(answer), *(f"{wording.plain(row.name)}: {_said(row)}" for row in answer.functions[:MOST_ROWS])]
-    lines += [f"{wording.cell(_cell(row, snapshot))}: {_said(row)}" for row in used[:MOST_ROWS]]
+    lines = [
+        total(answer),
+        *(f"{wording.plain(row.name)}: {_said(row, answer)}" for row in answer.functions[:MOST_ROWS]),
+    ]
+    lines += [f"{wording.cell(_cell(row, snapshot))}: {_said(row, answer)}" for row in used[:MOST_ROWS]]
     lines += [f"{labels.of(row.device)}: idle {idle(row, answer.time)}" for row in answer.devices[:MOST_ROWS]]
     return View("\n".join(lines), drawn)
 
@@ -54,16 +59,28 @@ def sections(answer: AccountingAnswer, snapshot: Snapshot | None) -> list[Html]:
 
 
 def total(answer: AccountingAnswer) -> str:
-    """ "12.3 device-seconds in all, devices idle 75 % of the time"."""
-    seconds = device_seconds(sum(row.device_seconds for row in answer.functions))
+    """ "12.3 device-minutes in all, devices idle 75 % of the time"."""
+    used = f"{_in_unit(_all_seconds(answer), answer)} device-{_unit(answer)[0]}s in all"
     if not answer.known_seconds:
-        return f"{seconds} device-seconds in all"
-    idle = _percent(1 - answer.held_seconds / answer.known_seconds)
-    return f"{seconds} device-seconds in all, devices idle {idle} of the time"
+        return used
+    return f"{used}, devices idle {_percent(1 - answer.held_seconds / answer.known_seconds)} of the time"
 
 
-def device_seconds(value: float) -> str:
-    """ "12.3", "4711"."""
+def _all_seconds(answer: AccountingAnswer) -> float:
+    return sum(row.device_seconds for row in answer.functions)
+
+
+def _unit(answer: AccountingAnswer) -> tuple[str, int]:
+    """The unit in which all of a view is said, and its length in seconds."""
+    most = max([_all_seconds(answer), *(row.seconds for row in answer.functions)])
+    return next((name, length) for name, length, least in _UNITS if most >= least)
+
+
+def _in_unit(seconds: float, answer: AccountingAnswer) -> str:
+    """ "12.3", "4711"; "< 0.1" of next to nothing."""
+    value = seconds / _unit(answer)[1]
+    if 0 < value < 0.05:
+        return "< 0.1"
     return str(math.floor(value + 0.5)) if value >= 100 else wording.amount(math.floor(10 * value + 0.5) / 10)
 
 
@@ -73,7 +90,7 @@ def idle(row: DeviceAccount, now: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{math.floor(100 * max(share, 0.0) + 0.5)} %"
+    return "< 1 %" if 0 < share < 0.005 else f"{math.floor(100 * max(share, 0.0) + 0.5)} %"
 
 
 def _held_share(row: DeviceAccount, now: float) -> float:
@@ -84,8 +101,9 @@ def _used_cells(answer: AccountingAnswer) -> list[AccountRow]:
     return [row for row in answer.cells if row.name]
 
 
-def _said(row: AccountRow) -> str:
-    return f"{wording.count(row.runs, 'run')}, {device_seconds(row.device_seconds)} device-seconds"
+def _said(row: AccountRow, answer: AccountingAnswer) -> str:
+    used = f"{_in_unit(row.device_seconds, answer)} device-{_unit(answer)[0]}s"
+    return f"{wording.count(row.runs, 'run')}, {used}"
 
 
 def _nothing() -> Html:
@@ -114,32 +132,42 @@ def _table(
 ) -> Html:
     if not rows:
         return parts.NOTHING
-    failed, all_seconds = any(row.failed for row in rows), sum(row.device_seconds for row in answer.functions)
-    columns = [what, "Runs", *(["Failed"] if failed else []), "Took in all", "Device-seconds", "Share"]
+    failed, all_seconds, unit = any(row.failed for row in rows), _all_seconds(answer), _unit(answer)[0]
+    devices = [f"Device-{unit}s", "Share"] if all_seconds > 0 else []
+    columns = [what, "Runs", *(["Failed"] if failed else []), f"{unit.capitalize()}s in all", *devices]
     cells = []
     for row in rows[:MOST_ROWS]:
-        share = row.device_seconds / all_seconds if all_seconds > 0 else 0.0
-        words = [str(row.runs), *([str(row.failed or "")] if failed else []), wording.duration(row.seconds)]
+        ended = [parts.words(str(row.runs)), *([parts.failures(row.failed)] if failed else [])]
+        said = [_in_unit(row.seconds, answer), *([_in_unit(row.device_seconds, answer)] if devices else [])]
         colour = _colour(row) if rows is answer.functions else palette.WAITING
-        seconds = device_seconds(row.device_seconds)
-        cells.append([name(row), *map(parts.words, [*words, seconds]), _share(share, colour)])
+        share = [_share(row.device_seconds / all_seconds, colour)] if devices else []
+        cells.append([name(row), *ended, *map(parts.words, said), *share])
     return parts.table(title, columns, cells, kind=_GRID)
 
 
 def _devices(answer: AccountingAnswer, labels: LaneLabels) -> Html:
-    """The least held devices first, and those that are held about equally in the order of devices."""
-    if not answer.devices:
-        return parts.NOTHING
+    """The least held devices first, and those that are held about equally in the order of devices.
+
+    There is none where no device was held, and one row for many that never were.
+    """
     rows = sorted(answer.devices, key=lambda row: (_about(_held_share(row, answer.time)), labels.place(row.device)))
-    cells = [
-        [
-            parts.words(labels.of(row.device), strong=True),
-            parts.words(wording.duration(row.held_seconds) if row.held_seconds else "never"),
-            parts.join([_share(_held_share(row, answer.time)), parts.words(f"idle {idle(row, answer.time)}")]),
-        ]
-        for row in rows
-    ]
-    return parts.table("By device", ["Device", "Held", "Held share"], cells, kind=_GRID)
+    unused = [row for row in rows if not row.held_seconds]
+    if len(unused) == len(rows):
+        return parts.NOTHING
+    together = unused if len(unused) > MOST_UNUSED else []
+    cells = [_held(labels.drawn(row.device), row, answer) for row in rows if row.held_seconds or not together]
+    if together:
+        names = ", ".join(labels.of(row.device) for row in unused)
+        named = parts.titled(parts.words(wording.count(len(unused), "device"), strong=True), names)
+        cells.insert(0, _held(named, unused[0], answer))
+    columns = ["Device", f"Held {_unit(answer)[0]}s", "Idle", "Held share"]
+    return parts.table("By device", columns, cells, kind=_GRID)
+
+
+def _held(named: Html, row: DeviceAccount, answer: AccountingAnswer) -> list[Html]:
+    held = _in_unit(row.held_seconds, answer) if row.held_seconds else "never"
+    share = _share(_held_share(row, answer.time))
+    return [named, parts.words(held), parts.words(idle(row, answer.time)), share]
 
 
 def _about(share: float) -> int:
@@ -147,4 +175,5 @@ def _about(share: float) -> int:
 
 
 def _share(share: float, colour: str = palette.WAITING) -> Html:
-    return parts.bar([(share, colour)], width_px=_BAR_PX)
+    """A bar with its number."""
+    return parts.join([parts.bar([(share, colour)], width_px=_BAR_PX), parts.words(_percent(share))])

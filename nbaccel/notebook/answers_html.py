@@ -9,6 +9,7 @@ from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import tables, wording
 from nbaccel.views.explanations import Explanation, Probe, Verdict
+from nbaccel.views.snapshot import Snapshot
 
 NOTHING_WAITS = "No task waits."
 WAITS = "train.options(num_gpus=1).remote()"
@@ -39,6 +40,13 @@ def sentences(answers: Sequence[Explanation]) -> list[str]:
     """The explanations as text: equal sentences once, with their number."""
     numbers = Counter(answer.sentence for answer in answers)
     return [f"{said} (× {number})" if number > 1 else said for said, number in numbers.most_common()] or [NOTHING_WAITS]
+
+
+def left_out(snapshot: Snapshot, answers: Sequence[Explanation]) -> str:
+    """A sentence if more tasks wait than are explained, whose rows count only the first; otherwise ""."""
+    told = sum(answer.state.startswith("PENDING_") for answer in answers)  # groups are PENDING
+    waiting = sum(number for state, number in snapshot.counts.items() if tables.state_word(state) == "waiting")
+    return f"These are {told:,} of {waiting:,} tasks that wait." if waiting > told else ""
 
 
 def _alike(answer: Explanation) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from nbaccel.notebook import card_lines, parts
 from nbaccel.notebook.parts import Html
-from nbaccel.views import tables, wording
+from nbaccel.views import tables, totals, wording
 from nbaccel.views.snapshot import Snapshot
 
 End = Literal["shut down", "left", "died"]  # of a cluster, as this notebook sees it
@@ -66,7 +66,7 @@ def _last_lines(snapshot: Snapshot, how: End) -> list[str]:
 def _had(snapshot: Snapshot) -> str:
     """ "It had CPU 2 · GPU 2 · 2 × NVIDIA A100.": its resources, and the models of its devices."""
     models = Counter(tables.device_model(row) for row in snapshot.devices)
-    told = [f"{number} × {model}" for model, number in models.items()]
+    told = [] if totals.more_devices(snapshot) else [f"{number} × {model}" for model, number in models.items()]
     return f"It had {wording.sentence([tables.resources(snapshot, ended=True), *told])}." if snapshot.nodes else ""
 
 
@@ -104,7 +104,8 @@ def html(snapshot: Snapshot, at: str = "") -> str:
 
 def _second_line(snapshot: Snapshot) -> str:
     """What else is busy, and how many devices there is no such hardware for: no line of the card names a model."""
-    kinds = Counter(row.kind for row in snapshot.devices if row.offered)
-    unreal = [wording.count(kinds[kind], f"{kind} device") for kind in ("logical", "simulated") if kinds[kind]]
+    counts = totals.devices(snapshot)
+    kinds = {"logical": sum(each.logical for each in counts), "simulated": sum(each.simulated for each in counts)}
+    unreal = [wording.count(number, f"{kind} device") for kind, number in kinds.items() if number]
     has = tables.beside_busy(snapshot)
     return wording.sentence([has, *unreal]) if has else tables.headline(snapshot)

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 
 from nbaccel.notebook import experiment_card, parts, run_card, static_tables
 from nbaccel.notebook.parts import Html
-from nbaccel.views import device_labels, experiment_snapshot, node_tables, palette, run_snapshot, tables, wording
+from nbaccel.views import (
+    device_labels,
+    experiment_snapshot,
+    node_tables,
+    palette,
+    run_snapshot,
+    tables,
+    totals,
+    wording,
+)
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Alert, DeviceRow, Holder, Snapshot
 
@@ -46,13 +55,15 @@ class _Holders:
     free: int = 0
     taken: int = 0
     gone: int = 0  # with their nodes
+    shown: int = 0  # the devices by whose rows holders are told; 0: all
 
     @property
     def rest(self) -> str:
         """What is not told by name."""
         free, taken = f"{self.free} free" if self.free else "", f"{self.taken} taken by others" if self.taken else ""
         more = f"and {len(self.groups) - GROUPS_SHOWN} more" if len(self.groups) > GROUPS_SHOWN else ""
-        return wording.sentence([more, free, taken, f"{self.gone} gone" if self.gone else ""])
+        shown = f"of {self.shown} shown" if self.shown else ""
+        return wording.sentence([more, shown, free, taken, f"{self.gone} gone" if self.gone else ""])
 
 
 def devices_text(snapshot: Snapshot) -> str:
@@ -74,7 +85,7 @@ def devices_html(snapshot: Snapshot) -> Html:
     if not shown:
         return static_tables.devices(snapshot)
     if len(shown) > MOST_TOLD:
-        return parts.paragraph(_many(_holders_of(shown, snapshot), len(shown)))
+        return parts.paragraph(_many(_holders_of(shown, snapshot), len(shown) + totals.more_devices(snapshot)))
     named = device_labels.labels(snapshot.devices)
     return parts.strip(_device(row, named[_key(row)], snapshot) for row in shown)
 
@@ -95,7 +106,7 @@ def _holder(holder: Holder, snapshot: Snapshot) -> Html:
 def _many(holders: _Holders, total: int) -> Html:
     total = max(total - holders.gone, 1)
     shares = [(group.share / total, palette.colour(group.hue)) for group in holders.groups]
-    shares += [(holders.taken / total, palette.WAITING)] if holders.taken else []
+    shares += [(holders.taken / total, palette.TAKEN)] if holders.taken else []
     names = [parts.key(palette.colour(group.hue), parts.words(group.words)) for group in holders.groups[:GROUPS_SHOWN]]
     said = parts.join([parts.words("Held by" if names else "Nobody holds one"), parts.join(names, ", ")])
     return parts.join([parts.bar(shares, width_px=160), parts.join([said, parts.words(holders.rest)], " · ")])
@@ -135,6 +146,10 @@ def _holders_of(shown: Sequence[DeviceRow], snapshot: Snapshot) -> _Holders:
     unheld = [row for row in shown if not row.holders]
     states = Counter(tables.device_state(row) for row in unheld)
     ordered = sorted(groups.values(), key=lambda group: -group.number)
+    if totals.more_devices(snapshot):
+        counts = totals.devices(snapshot)
+        free, taken = sum(each.free for each in counts), sum(each.taken for each in counts)
+        return _Holders(ordered, free, taken, states[tables.LOST], len(shown))
     return _Holders(ordered, states[tables.FREE], states[tables.TAKEN], states[tables.LOST])
 
 
@@ -161,10 +176,8 @@ def most_html(snapshot: Snapshot) -> Html:
 
 
 def alert_words(alerts: Sequence[Alert]) -> str:
-    """The newest failure, else the newest of others, and how many more there are; "" without an alert."""
-    newest = list(reversed(alerts))
-    first = next((alert for alert in newest if alert.kind == "failed"), next(iter(newest), None))
-    return wording.sentence([wording.plain(first.message), _more(len(newest) - 1)]) if first else ""
+    """The first alert, and how many more there are; "" without an alert."""
+    return wording.sentence([wording.plain(alerts[0].message), _more(len(alerts) - 1)]) if alerts else ""
 
 
 def _more(number: int) -> str:

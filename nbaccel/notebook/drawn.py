@@ -7,13 +7,13 @@ whole snapshot can be sent at every change.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from nbaccel.notebook import packing
 from nbaccel.quantities import LONG_RUN_S, TYPE_PREFIX
-from nbaccel.views import palette
+from nbaccel.views import palette, totals
 from nbaccel.views.function_rows import MOST_OF_ONE
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Alert, FunctionRow, Snapshot, TaskRow
@@ -26,6 +26,8 @@ MOST_BYTES = 16_000  # the size limit of any other, unless more rows were asked 
 LEAST_BYTES_OF_TASKS = 2_000  # whatever takes the room of them: a thousand devices, many alerts
 MOST_TASKS = 200  # a filter may ask for more, and gets them
 MOST_WHY = 400  # characters of a reason, which may name every holder of every device
+MOST_NODES = 64  # of a cluster of which a snapshot has not all rows
+LEAST_TILES = 16  # of such a cluster, whatever takes the room of them
 _NOT_SHOWN = ("node:", TYPE_PREFIX, "memory", "object_store_memory", "bundle_")
 
 
@@ -149,8 +151,20 @@ class DrawnJob(msgspec.Struct):
     name: str
 
 
+class DrawnCount(msgspec.Struct, omit_defaults=True):
+    resource: str
+    total: int = 0
+    held: int = 0
+    taken: int = 0
+    shared: int = 0
+    most_free: float = 0.0
+    least_free: float = 0.0
+    logical: int = 0
+    simulated: int = 0
+
+
 class Drawn(msgspec.Struct, omit_defaults=True):
-    """The cockpit's message."""
+    """The cockpit's message. The last three fields are sent where nodes or devices are without rows."""
 
     runtime: DrawnRuntime
     seq: int = 0
@@ -170,6 +184,9 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     found: list[str] = []
     ended: bool = False
     died: bool = False  # it ended by itself or was killed; nobody shut it down from here
+    node_counts: dict[str, int] = {}
+    device_counts: list[DrawnCount] = []
+    resources: dict[str, tuple[float, float]] = {}
 
 
 class DrawnRows:
@@ -199,15 +216,20 @@ class DrawnRows:
         return drawn, list(reasons)
 
 
+Amount = TypeVar("Amount")
 _encoded = msgspec.msgpack.Encoder().encode
 _json = msgspec.json.Encoder().encode
 
 
 def of_snapshot(snapshot: Snapshot, rows: DrawnRows | None = None) -> Drawn:
     """The part of a snapshot that is drawn; `rows` are those of the snapshot before."""
-    drawn = msgspec.convert(
-        msgspec.structs.replace(snapshot, tasks=[], functions=_many(snapshot.functions)), Drawn, from_attributes=True
-    )
+    kept = msgspec.structs.replace(snapshot, tasks=[], functions=_many(snapshot.functions))
+    if totals.more_devices(snapshot) or totals.more_nodes(snapshot):
+        kept.nodes, kept.devices = totals.fewer(snapshot.nodes, snapshot.devices, MOST_NODES, len(snapshot.devices))
+        kept.resources = _shown(snapshot.resources)
+    else:
+        kept.node_counts, kept.device_counts, kept.resources = {}, [], {}
+    drawn = msgspec.convert(kept, Drawn, from_attributes=True)
     strangers = _name_strangers(drawn, snapshot.runtime.job)
     drawn.hues = HUES.unusual(_name_subjects(drawn, snapshot))
     one_node = len(drawn.nodes) == 1
@@ -301,7 +323,7 @@ def _milliseconds(time_s: float | None) -> float | None:
     return None if time_s is None else round(time_s, 3)
 
 
-def _shown(quantities: dict[str, float]) -> dict[str, float]:
+def _shown(quantities: dict[str, Amount]) -> dict[str, Amount]:
     return {name: amount for name, amount in quantities.items() if not name.startswith(_NOT_SHOWN)}
 
 
@@ -319,9 +341,15 @@ class SnapshotWriter:
             plain = _json(drawn)
             if len(plain) <= MOST_BYTES_OF_FEW:
                 return plain.decode()
-        sent = msgspec.to_builtins(drawn)
-        tasks = sent.pop("tasks", [])
-        sent["devices"] = self._devices.packed(sent.get("devices", []))
+        sent, tasks = self._without_tasks(drawn)
+        while (
+            drawn.node_counts
+            and len(drawn.devices) > LEAST_TILES
+            and len(_json(sent)) > MOST_BYTES - LEAST_BYTES_OF_TASKS
+        ):
+            nodes, devices = max(len(drawn.nodes) // 2, 1), len(drawn.devices) // 2
+            drawn.nodes, drawn.devices = totals.fewer(drawn.nodes, drawn.devices, nodes, devices)
+            sent, tasks = self._without_tasks(drawn)
         room = max(MOST_BYTES - len(_json(sent)), LEAST_BYTES_OF_TASKS)
         while True:
             table = self._tasks.packed(tasks)
@@ -330,6 +358,13 @@ class SnapshotWriter:
                 sent["tasks"] = msgspec.Raw(packed)
                 return _json(sent).decode()
             tasks = _without(tasks, (len(packed) - room) * len(tasks) // len(packed) + 1)
+
+    def _without_tasks(self, drawn: Drawn) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """All but the tasks, with the devices by columns; and the tasks."""
+        sent = msgspec.to_builtins(drawn)
+        tasks = sent.pop("tasks", [])
+        sent["devices"] = self._devices.packed(sent.get("devices", []))
+        return sent, tasks
 
 
 def to_json(drawn: Drawn) -> str:

@@ -47,13 +47,13 @@ class KeptReadings:
         labels, measured = LaneLabels(snapshot), {}
         for name, lines in self._steps.items():
             if any(value is not None for line in lines for value in line):
-                measured[labels.of(name)] = lines
+                measured[name] = lines
         if not measured:
             return []
         watts = max((value for *_, power in measured.values() for value in power if value is not None), default=0.0)
         rows = [
-            [parts.words(label, strong=True), _cell(load), _cell(memory), _power(power, watts)]
-            for label, (load, memory, power) in list(measured.items())[:MOST_ROWS]
+            [labels.drawn(name), _cell(load), _cell(memory), _power(power, watts)]
+            for name, (load, memory, power) in list(measured.items())[:MOST_ROWS]
         ]
         more = len(measured) - MOST_ROWS
         table = parts.table(TITLE, ["Device", "Load", "Memory", "Power"], rows)
@@ -77,7 +77,7 @@ def _cell(levels: Levels) -> Html:
     if not known:
         return parts.NOTHING
     said = _between([f"{100 * level:.0f} %" for level in (known[-1], min(known), max(known))])
-    return parts.join([parts.spark(levels), parts.words(said)])
+    return parts.join([parts.spark(levels, of_all=True), parts.words(said)])
 
 
 def _power(watts: Levels, top: float) -> Html:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from nbaccel.notebook import parts
+from nbaccel.notebook.parts import Html
 from nbaccel.views import device_labels, wording
 from nbaccel.views.history.book import WITHOUT_DEVICE
 from nbaccel.views.history.run import lane_of
+from nbaccel.views.node_names import node_names
 from nbaccel.views.snapshot import Snapshot
 
 
@@ -14,12 +17,17 @@ class LaneLabels:
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self._labels: dict[str, str] = {}
         self._places: dict[str, int] = {}
+        self._nodes: dict[str, tuple[str, str]] = {}  # by the first digits of their ids: in short, and whole
         if snapshot is None:
             return
-        nodes = {node.node_id: wording.plain(node.name) for node in snapshot.nodes}
         for (node_id, resource, id), label in device_labels.labels(snapshot.devices).items():
-            node = nodes.get(node_id, "") if len(nodes) > 1 else ""
-            self._labels[lane_of(node_id, resource, id)] = f"{node} {label}".strip()
+            self._labels[lane_of(node_id, resource, id)] = label
+        if len(snapshot.nodes) > 1:
+            names = node_names(snapshot.nodes)
+            self._nodes = {
+                lane_of(node.node_id, "", "").partition("/")[0]: (names[node.node_id], wording.plain(node.name))
+                for node in snapshot.nodes
+            }
         self._places = {lane: place for place, lane in enumerate(self._labels)}
 
     def place(self, lane: str) -> int:
@@ -27,7 +35,20 @@ class LaneLabels:
         return self._places.get(lane, -1)
 
     def of(self, lane: str) -> str:
+        """The words of a lane."""
+        node, _whole = self._node(lane)
+        return f"{node} {self._device(lane)}".strip()
+
+    def drawn(self, lane: str) -> Html:
+        """The same, with the whole name of the node in its title."""
+        node, whole = self._node(lane)
+        named = parts.words(node, quiet=True, title=whole) if node else parts.NOTHING
+        return parts.join([named, parts.words(self._device(lane), strong=True)])
+
+    def _node(self, lane: str) -> tuple[str, str]:
+        return self._nodes.get(lane.partition("/")[0], ("", ""))
+
+    def _device(self, lane: str) -> str:
         if lane == WITHOUT_DEVICE:
             return "CPU"
-        known = self._labels.get(lane)
-        return known if known is not None else wording.plain(" ".join(lane.split("/", 2)[1:]))
+        return self._labels.get(lane) or wording.plain(" ".join(lane.split("/", 2)[1:]))

@@ -25,7 +25,7 @@ from typing import Any
 
 from nbaccel.notebook import experiment_card, run_card, start_card
 from nbaccel.notebook.cell_notes import CellNotes
-from nbaccel.notebook.run_cards import RunCards
+from nbaccel.notebook.run_cards import RUNS_REMEMBERED, RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.notebook.task_bar import TaskBar
 from nbaccel.views import wording
@@ -33,6 +33,7 @@ from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.sinks import Line, Notice, Printed
+from nbaccel.views.snapshot import Runtime
 from nbaccel.views.start_steps import Later, StartSteps
 
 FOLD_UPDATE_S = 0.5
@@ -96,7 +97,9 @@ class CellOutput:
         self._lock = threading.Lock()
         self._saying_soon = False
         self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle, place_now=place_now)
-        self._last_ended = ("", "")  # path and id of what ended last, whose card shows all of it
+        self._ended: OrderedDict[str, str] = (
+            OrderedDict()
+        )  # path -> id of what ended last there: its card shows all of it
         self._experiments: RunCards[experiment_card.ShownExperiment] = RunCards(
             send, parent_now, experiment_card.mimebundle, place_now=place_now
         )
@@ -184,18 +187,24 @@ class CellOutput:
         """Shows a run under the cell that began it, and updates the display as the run goes on."""
         self._runs.run(snapshot)
         if not snapshot.is_under_way:
-            self._last_ended = (snapshot.path, snapshot.id)
+            self._remember_end(snapshot.path, snapshot.id)
 
     def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
         """Shows an experiment under the cell that began it, and updates the display; with its trials at its end."""
         self._experiments.run(experiment_card.ShownExperiment(snapshot, seen))
         if seen is not None:
-            self._last_ended = (snapshot.path, snapshot.id)
+            self._remember_end(snapshot.path, snapshot.id)
+
+    def _remember_end(self, path: str, id: str) -> None:
+        self._ended[path] = id
+        self._ended.move_to_end(path)
+        if len(self._ended) > RUNS_REMEMBERED:
+            self._ended.popitem(last=False)
 
     def shows_end_of(self, path: str) -> bool:
         """Whether the running cell has the card of the run or experiment in this folder, which has ended."""
-        ended, id = self._last_ended
-        return path == ended and (self._runs.is_here(id) or self._experiments.is_here(id))
+        id = self._ended.get(path, "")
+        return self._runs.is_here(id) or self._experiments.is_here(id)
 
     def show_run(self, snapshot: RunSnapshot, text: str) -> None:
         """Shows a run under the running cell too, and updates it there; a cell that has the card has it once."""
@@ -223,6 +232,17 @@ class CellOutput:
             else:
                 text = f"nbaccel: {wording.plain(message.message)}\n"
                 self._send("stream", {"name": "stderr", "text": text}, parent)
+
+    def started_again(self, runtime: Runtime) -> None:
+        """Says that the running cell has started a cluster by itself, after one was shut down."""
+        if runtime.shared:
+            words = "Joined a running cluster, since this notebook had left the one before."
+        else:
+            words = (
+                "Started a new cluster with init()'s defaults, since the one before was shut down; "
+                "%accel_init or nbaccel.init(...) starts one with options."
+            )
+        self.notice(Notice("started", words))
 
     def flush(self) -> None:
         """Shows pending counts of folded lines, and the current text of bars."""

@@ -43,6 +43,7 @@ _LONG_HEAD = 20  # characters of a column's head that stay on one line
 _LEFT = ' style="text-align:left"'  # without our style sheet, Jupyter aligns cells to the right
 _CLEAR = ("State", "Devices", "In use", "Held by", "Why")  # columns whose cells need no name before them
 SHORT, SHORT_NAME = 24, 40  # characters of a cell, and of a row's head, that stay on one line
+_SPARK_PX = 16  # height of a line of two minutes
 NOTHING = Html("")
 NO_BREAK = "\u00a0"
 
@@ -126,17 +127,41 @@ def meter(percent: float, text: str) -> Html:
     return join([bar([(percent / 100, palette.WAITING)], width_px=52), words(text)])
 
 
-def spark(levels: Sequence[float | None], *, width_px: int = 84) -> Html:
-    """A measurement over time as a grey line without axes, each level from 0 to 1; words beside it have its value."""
-    height, path, pen_is_up = 16, "", True
+def measures(shown: Iterable[Html]) -> Html:
+    """Measurements one below the other; side by side where the page is wide."""
+    return Html("<br>".join(f'<span class="nbaccel-measure">{each}</span>' for each in shown))
+
+
+def spark(levels: Sequence[float | None], *, of_all: bool = False, width_px: int = 84) -> Html:
+    """A measurement over time as a grey line, each level from 0 to 1; words beside it have its value.
+
+    With `of_all`, where 1 is all that there is, it is an area in a box from nothing to all; else only zero has a line.
+    """
+    runs = _known_runs(levels)
+    path = "".join(f"M{'L'.join(points)}" for points in runs)
+    frame = f"border{'' if of_all else '-bottom'}:1px solid color-mix(in srgb,currentColor 25%,transparent)"
+    look = f'style="width:{width_px}px;height:{_SPARK_PX}px;vertical-align:middle;{frame}"'
+    drawn = f'<path d="{path}" fill="none" stroke="{palette.WAITING}" vector-effect="non-scaling-stroke"/>'
+    if of_all:
+        ends = [(run[0].split()[0], run[-1].split()[0]) for run in runs]
+        below = "".join(
+            f"M{'L'.join(run)}L{last} {_SPARK_PX}L{first} {_SPARK_PX}Z"
+            for run, (first, last) in zip(runs, ends, strict=True)
+        )
+        drawn = f'<path class="nbaccel-under" d="{below}" fill="{palette.WAITING}" fill-opacity=".3"/>{drawn}'
+    box = f'viewBox="0 0 {max(len(levels) - 1, 1)} {_SPARK_PX}" preserveAspectRatio="none"'
+    return Html(f'<svg aria-hidden="true" {box} {look}>{drawn}</svg>')
+
+
+def _known_runs(levels: Sequence[float | None]) -> list[list[str]]:
+    """The points of a line in a drawing, from one gap to the next."""
+    runs: list[list[str]] = [[]]
     for at, level in enumerate(levels):
-        if level is not None:
-            path += f"{'M' if pen_is_up else 'L'}{at} {height - 1 - level * (height - 2):.1f}"
-        pen_is_up = level is None
-    look = f'style="width:{width_px}px;height:{height}px;vertical-align:middle"'
-    line = f'<path d="{path}" fill="none" stroke="{palette.WAITING}" vector-effect="non-scaling-stroke"/>'
-    box = f'viewBox="0 0 {max(len(levels) - 1, 1)} {height}" preserveAspectRatio="none"'
-    return Html(f'<svg aria-hidden="true" {box} {look}>{line}</svg>')
+        if level is None:
+            runs.append([])
+        else:
+            runs[-1].append(f"{at} {_SPARK_PX - 1 - level * (_SPARK_PX - 2):.1f}")
+    return [run for run in runs if run]
 
 
 def table(
@@ -200,8 +225,13 @@ def _head(column: str, cell: Html) -> str:
 
 def _short(cell: Html, most: int) -> str:
     """Few words stay on one line; more are broken where the page is narrow."""
-    lines = re.sub(r"<(?!br)[^>]*>", "", cell).split("<br>")
-    return ' class="nbaccel-short"' if max(len(unescape(line)) for line in lines) <= most else ""
+    return ' class="nbaccel-short"' if _is_short(cell, most) else ""
+
+
+def _is_short(content: Html, most: int) -> bool:
+    """Whether no line of the content has more letters."""
+    lines = re.sub(r"<(?!br)[^>]*>", "", content).split("<br>")
+    return max(len(unescape(line)) for line in lines) <= most
 
 
 def tile(label: str, said: str, shares: Sequence[tuple[float, str]]) -> Html:
@@ -213,6 +243,15 @@ def tile(label: str, said: str, shares: Sequence[tuple[float, str]]) -> Html:
 def tiles(title: str, shown: Iterable[Html]) -> Html:
     """A grid of tiles; without the style sheet, a plain list."""
     return Html(f'<ul class="nbaccel-tiles" aria-label="{escape(title)}">{"".join(shown)}</ul>')
+
+
+def tiles_by_node(nodes: Iterable[tuple[str, str, Iterable[Html]]]) -> Html:
+    """The tiles of each node below its name, each (name, whole name, tiles); eight to a row."""
+    drawn = "".join(
+        f"<div>{paragraph(words(name, quiet=True, title=whole))}{tiles(f'Devices of {name}', shown)}</div>"
+        for name, whole, shown in nodes
+    )
+    return Html(f'<div class="nbaccel-nodes">{drawn}</div>')
 
 
 def strip(chips: Iterable[tuple[Html, str]]) -> Html:
@@ -230,7 +269,7 @@ def paragraph(content: Html, *, kind: str = "") -> Html:
 
 
 def note(text: str) -> Html:
-    """A quiet line."""
+    """A quiet line; no text gives nothing."""
     return paragraph(Html(escape(text)), kind="quiet")
 
 
@@ -254,8 +293,13 @@ def header(busy: Sequence[str], counts: Mapping[str, int], about: str, at: str =
 def first_line(facts: Iterable[Html], about: str = "", at: str = "") -> Html:
     """Facts that are seen first, with what is less important as their title, and when it was so at the end."""
     title = f' title="{escape(about)}"' if about else ""
-    shown = Html(f"<span>{join(facts, ' · ')}</span>")
+    shown = Html(f"<span>{join(map(together, facts), ' · ')}</span>")
     return Html(f'<p class="nbaccel-header"{title}>{join([shown, when(at)])}</p>')
+
+
+def together(fact: Html) -> Html:
+    """A short fact, in which no line ends, least of all between a number and its word."""
+    return Html(f'<span style="white-space:nowrap">{fact}</span>') if fact and _is_short(fact, SHORT_NAME) else fact
 
 
 def when(at: str) -> Html:
@@ -273,6 +317,11 @@ def _count(word: str, number: int) -> Html:
     if word != "failed":
         return words(said, quiet=word in ("cancelled", "finished"))
     return Html(f'<span class="nbaccel-failed">{sign(SIGNS[word], palette.FAILURE)} {said}</span>')
+
+
+def failures(number: int) -> Html:
+    """How many failed, below a head that says so; nothing for none."""
+    return Html(f'<span class="nbaccel-failed">{number}</span>') if number else NOTHING
 
 
 def empty(text: str, code: str = "") -> Html:

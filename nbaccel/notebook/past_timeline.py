@@ -10,6 +10,7 @@ from nbaccel.views.history.answers import LaneRuns, RunKind, RunsAnswer
 from nbaccel.views.history.book import WITHOUT_DEVICE
 from nbaccel.views.history.run import lane_of
 from nbaccel.views.history.runs import RunBar, fitting
+from nbaccel.views.node_names import node_names
 from nbaccel.views.snapshot import Snapshot
 
 MOST_MERGED = 600  # most bars of a drawing that stays in the notebook
@@ -61,10 +62,12 @@ def _lanes(bars: dict[str, list[Bar]], snapshot: Snapshot | None) -> list[Lane]:
         labels = device_labels.labels(snapshot.devices)
         offered = [row for row in snapshot.devices if row.offered]
         several = len({row.node_id for row in offered}) > 1
-        nodes = {node.node_id: wording.plain(node.name) for node in snapshot.nodes if several}
+        nodes = node_names(snapshot.nodes) if several else {}
+        wholes = {node.node_id: wording.plain(node.name) for node in snapshot.nodes}
         for row in offered:
             name, label = lane_of(row.node_id, row.resource, row.id), labels[row.node_id, row.resource, row.id]
-            lanes.append(timeline_lanes.lane(label, bars.pop(name, []), nodes.get(row.node_id, "")))
+            node = nodes.get(row.node_id, "")
+            lanes.append(timeline_lanes.lane(label, bars.pop(name, []), node, wholes.get(row.node_id, node)))
     rest = bars.pop(WITHOUT_DEVICE, [])
     gone = LaneLabels(snapshot)
     lanes += [timeline_lanes.lane(gone.of(name), some) for name, some in bars.items()]

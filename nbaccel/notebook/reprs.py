@@ -20,7 +20,7 @@ from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.notebook import answers_html, experiment_card, parts, run_card, static_tables, views
 from nbaccel.notebook.parts import Html
-from nbaccel.views import sinks, tables, task_lines, wording
+from nbaccel.views import seen_trials, sinks, tables, task_lines, wording
 from nbaccel.views.explanations import Explanation, Probe
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
@@ -55,11 +55,15 @@ def result_html(result: Any) -> str:
 def results_html(results: Any) -> str:
     """The trials of an experiment, the best first, its failures by error, and the drawings of its trials.
 
-    A line where the card above has all of that: `results` on the last line of the cell that has called fit().
+    The best trial in one line where a card of this cell has all of that: `results` on the last line of the cell that
+    has called fit().
     """
+    seen = results.seen()
     if sinks.installed.shows_end_of(results.experiment_path):
-        return parts.box([parts.note(f"{results!r} has its trials in the card of this cell.")])
-    return parts.box(experiment_card.trials(os.path.basename(results.experiment_path), results.seen()))
+        best = seen_trials.best_words(seen)
+        said = f"Best: {best}. All trials are in" if best else f"{results!r} has its trials in"
+        return parts.box([parts.note(f"{said} the card of this cell.")])
+    return parts.box(experiment_card.trials(os.path.basename(results.experiment_path), seen))
 
 
 def ref_html(ref: Any) -> str | None:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
-from nbaccel.views import device_labels, function_rows, palette, tables, wording
+from nbaccel.views import device_labels, function_rows, palette, tables, totals, wording
 from nbaccel.views.device_labels import Labels
+from nbaccel.views.node_names import node_names
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 from nbaccel.views.task_lines import TaskLine
@@ -38,17 +39,18 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
         *(["Load, memory, power"] if measured else []),
         *(["Held by"] if held else []),
     ]
-    nodes = {node.node_id: node.name for node in snapshot.nodes}
+    nodes, wholes = node_names(snapshot.nodes), {node.node_id: wording.plain(node.name) for node in snapshot.nodes}
     models = Counter(tables.device_model(row) for row in shown)
     rows = []
     for row in shown:
         device = parts.two_lines(_label(row, named), "" if len(models) == 1 < len(shown) else tables.device_model(row))
-        node = [parts.words(wording.plain(nodes.get(row.node_id, row.node_id)), quiet=True)] if several else []
+        named_node = parts.words(nodes.get(row.node_id, row.node_id[:8]), quiet=True, title=wholes.get(row.node_id, ""))
+        node = [named_node] if several else []
         load = [_measures(row)] if measured else []
         holders = [_held_by(row, snapshot)] if held else []
         rows.append([device, *node, _use(row, snapshot), *load, *holders])
     said = parts.note(_models(models)) if len(models) == 1 and len(shown) > 1 else parts.NOTHING
-    return Html(said + parts.table("Devices", columns, rows))
+    return Html(said + parts.table("Devices", columns, rows) + parts.note(totals.devices_left_out(snapshot)))
 
 
 def _models(models: Mapping[str, int]) -> str:
@@ -83,13 +85,14 @@ def _measures(row: DeviceRow) -> Html:
         parts.meter(*value) if value is not None else parts.words(f"{what} unknown", quiet=True)
         for what, value in (("utilisation", _load(row)), ("memory", _memory(row)))
     ]
-    return Html("<br>".join([*known, *([parts.words(f"{watts:.0f} W")] if watts is not None else [])]))
+    known += [parts.words(f"{watts:.0f} W")] if watts is not None else []
+    return parts.measures(known)
 
 
 def shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
     """What a bar shows of a device: each holder's part in its colour, or grey if others have taken it."""
     held = [(holder.amount, holder_colour(holder, snapshot)) for holder in row.holders]
-    return held or ([(1.0, palette.WAITING)] if tables.device_state(row) == tables.TAKEN else [])
+    return held or ([(1.0, palette.TAKEN)] if tables.device_state(row) == tables.TAKEN else [])
 
 
 def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
@@ -116,17 +119,25 @@ def holder_facts(holder: Holder, snapshot: Snapshot) -> list[str]:
 
 def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Html:
     """Many devices: the models once, a tile each, and the holders that are alike on one line."""
-    drawn = [
-        parts.tile(named[row.node_id, row.resource, row.id], _tile_words(row), shares(row, snapshot)) for row in shown
-    ]
+    nodes: dict[str, list[Html]] = {}
+    for row in shown:
+        drawn = parts.tile(named[row.node_id, row.resource, row.id], _tile_words(row), shares(row, snapshot))
+        nodes.setdefault(row.node_id, []).append(drawn)
     held = Counter(wording.plain(holder.name) for row in shown for holder in row.holders)
     names = [name if number == 1 else f"{name} × {number}" for name, number in held.most_common(GROUPS_SHOWN)]
     more = [f"and {len(held) - GROUPS_SHOWN} more"] if len(held) > GROUPS_SHOWN else []
     return Html(
         parts.note(_models(Counter(tables.device_model(row) for row in shown)))
-        + parts.tiles("Devices", drawn)
+        + (_by_node(nodes, snapshot) if len(nodes) > 1 else parts.tiles("Devices", *nodes.values()))
         + parts.line(f"Held by {', '.join([*names, *more])}" if names else "")
+        + parts.note(totals.devices_left_out(snapshot))
     )
+
+
+def _by_node(tiles: Mapping[str, list[Html]], snapshot: Snapshot) -> Html:
+    """The tiles of each node below its name."""
+    names, wholes = node_names(snapshot.nodes), {node.node_id: wording.plain(node.name) for node in snapshot.nodes}
+    return parts.tiles_by_node((names.get(id, id[:8]), wholes.get(id, ""), shown) for id, shown in tiles.items())
 
 
 def _tile_words(row: DeviceRow) -> str:
@@ -150,7 +161,15 @@ def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_
     for line in lines:
         drawn = _function(line, snapshot) if line.function else _task(line, snapshot, named)
         cells.append([*drawn, *([parts.words(_peak(line))] if peak else [])])
-    return parts.table("Tasks", columns, cells, below=[parts.words(line.why()) for line in lines], at=at)
+    return parts.table("Tasks", columns, cells, below=_reasons([line.why() for line in lines]), at=at)
+
+
+def _reasons(whys: Sequence[str]) -> list[Html]:
+    """Why each row waits or failed; a reason that the row above has said is in the title."""
+    return [
+        parts.words(tables.SAME_REASON, quiet=True, title=why) if why and why == above else parts.words(why)
+        for above, why in zip(["", *whys], whys, strict=False)
+    ]
 
 
 def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
@@ -165,27 +184,43 @@ def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
         parts.words(on) if on else parts.words(wording.demand(row.demand), quiet=True),
         parts.words(line.alike(lambda each: tables.cell_words(each, snapshot))),
         parts.words(tables.started(row, now)),
-        parts.words(tables.took(row, now)),
+        _took(row, now),
     ]
+
+
+def _took(row: TaskRow, now: float) -> Html:
+    """How long it takes, and below it how far it is."""
+    time, _, far = tables.took(row, now).partition(" · ")
+    return parts.two_lines(parts.words(time), far)
 
 
 def _function(line: TaskLine, snapshot: Snapshot) -> list[Html]:
     """The cells of all tasks of a function: how far they are, and how many failed."""
-    counts, hue = (
-        line.counts(),
-        palette.colour(HUES.of(function_rows.subject(line.first) if line.rows else line.function)),
-    )
-    shares = [(counts.get("finished", 0) / line.number, hue), (counts.get("failed", 0) / line.number, palette.FAILURE)]
-    said = [parts.words(f"{counts.pop('finished', 0)} of {line.number}"), *parts.counted(counts)]
     where = parts.words(line.alike(lambda each: tables.cell_words(each, snapshot)))
+    below = "" if line.is_partial else f"× {line.number}"
     return [
-        parts.name_cell(line.name, f"× {line.number}"),
-        Html(f"{parts.bar(shares)}<br>{parts.join(said, ' · ')}"),
+        parts.name_cell(line.name, below),
+        _newest(line) if line.is_partial else _progress(line),
         parts.NOTHING,
         where,
         parts.NOTHING,
         parts.NOTHING,
     ]
+
+
+def _progress(line: TaskLine) -> Html:
+    """How many tasks of a function have finished, as a bar and in words, and how many are in each other state."""
+    counts = line.counts()
+    hue = palette.colour(HUES.of(function_rows.subject(line.first) if line.rows else line.function))
+    shares = [(counts.get("finished", 0) / line.number, hue), (counts.get("failed", 0) / line.number, palette.FAILURE)]
+    said = [parts.words(f"{counts.pop('finished', 0)} of {line.number}"), *parts.counted(counts)]
+    said = [parts.together(fact) for fact in said]
+    return Html(f"{parts.bar(shares)}<br>{parts.join(said, ' · ')}")
+
+
+def _newest(line: TaskLine) -> Html:
+    """The states of those tasks that are here: how many there are in all is not known, and there is no bar."""
+    return parts.join([parts.words(f"of the newest {line.number}:"), parts.join(parts.counted(line.counts()), " · ")])
 
 
 def _peak(line: TaskLine) -> str:
@@ -203,6 +238,7 @@ def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None, *, at: s
     ages = any(row.since for row in rows)
     columns = ["Actor", "State", "Devices", "Cell", *(["Age"] if ages else [])]
     columns += [*(["Calls waiting"] if calls else []), *(["Why"] if why else [])]
+    reasons = _reasons([_actor_why(row) for row in rows])
     cells = [
         [
             parts.name_cell(
@@ -213,9 +249,9 @@ def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None, *, at: s
             parts.words(tables.cell_words(row, snapshot)),
             *([parts.words(wording.age(snapshot.time - row.since) if row.since else "")] if ages else []),
             *([parts.words(str(row.pending_calls or ""))] if calls else []),
-            *([parts.words(_actor_why(row))] if why else []),
+            *([reason] if why else []),
         ]
-        for row in rows
+        for row, reason in zip(rows, reasons, strict=True)
     ]
     return parts.table("Actors", columns, cells, at=at)
 
@@ -230,7 +266,7 @@ def of_table(table: tables.Table) -> Html:
     if not table.rows:
         return _nothing(table.empty)
     rows = [[parts.words(row[0], strong=True), *map(parts.words, row[1:])] for row in table.rows]
-    return parts.table(table.title, table.columns, rows)
+    return Html(parts.table(table.title, table.columns, rows) + parts.note(table.more))
 
 
 def _nothing(text: str) -> Html:

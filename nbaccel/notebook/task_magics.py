@@ -72,7 +72,10 @@ class TaskMagics(Magics):
         snapshot = views.seen()
         ids = [task_names.explained_id(word, snapshot, self.shell.user_ns, _having) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
-        view.show(view.boxed(snapshot, "\n".join(answers_html.sentences(answers)), answers_html.explanations(answers)))
+        more = "" if words else answers_html.left_out(snapshot, answers)
+        text = "\n".join(filter(None, (*answers_html.sentences(answers), more)))
+        drawn = parts.join((answers_html.explanations(answers), parts.note(more)), "\n")
+        view.show(view.boxed(snapshot, text, drawn))
 
     @line_magic
     @no_var_expand

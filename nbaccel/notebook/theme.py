@@ -53,6 +53,7 @@ vertical-align:bottom}
 .nbaccel tbody tr+tr :is(th,td){border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
 .nbaccel .nbaccel-grid{table-layout:fixed}
 .nbaccel .nbaccel-grid th:first-child{width:30%}
+.nbaccel .nbaccel-grid th{white-space:normal}
 .nbaccel .nbaccel-grid th:last-child{width:28%}
 .nbaccel tbody tr.nbaccel-below td{border:0;padding-top:0;color:var(--quiet)}
 .nbaccel .nbaccel-tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(64px,1fr));gap:4px;list-style:none;
@@ -61,17 +62,27 @@ margin:6px 0;padding:0}
 .nbaccel .nbaccel-tiles li>strong{display:block;font-weight:400;white-space:nowrap}
 .nbaccel .nbaccel-tiles li>span:last-child{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;
 color:var(--quiet);font-size:.92em}
-.nbaccel .nbaccel-strip{display:flex;gap:0 14px;white-space:nowrap}
-.nbaccel .nbaccel-strip>span{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
+.nbaccel .nbaccel-nodes{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,620px),1fr));gap:6px 20px;
+margin:6px 0}
+.nbaccel .nbaccel-nodes .nbaccel-tiles{grid-template-columns:repeat(8,minmax(0,1fr));margin:0}
+.nbaccel .nbaccel-nodes p{margin:0}
+.nbaccel .nbaccel-nodes li{overflow:hidden}
+.nbaccel .nbaccel-strip{display:flex;flex-wrap:wrap;gap:0 14px;white-space:nowrap}
+.nbaccel .nbaccel-strip>span{flex:1 1 140px;min-width:0;max-width:max-content;overflow:hidden;text-overflow:ellipsis}
 .nbaccel .nbaccel-between{display:none}
 .nbaccel .nbaccel-attention{padding-left:8px;border-left:4px solid ATTENTION}
 .nbaccel code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));padding:0 3px;
 background:var(--raised);color:var(--ink);border-radius:3px}
 .nbaccel .nbaccel-plot{display:block;width:100%;max-width:560px;height:auto;fill:currentColor}
 .nbaccel .nbaccel-plot text{font-size:11px;fill:var(--quiet);paint-order:stroke;stroke:var(--ground);stroke-width:3px}
+@container (min-width:1200px){.nbaccel .nbaccel-measure{display:inline-block;min-width:10em;margin-right:12px}
+.nbaccel .nbaccel-measure:nth-of-type(2){min-width:14.5em}
+.nbaccel .nbaccel-measure+br{display:none}}
 @container (max-width:960px){.nbaccel :is(th,td){padding-right:10px}.nbaccel td{min-width:6em}}
 @container (max-width:700px){
-.nbaccel .nbaccel-strip{flex-wrap:wrap;white-space:normal}
+.nbaccel .nbaccel-nodes .nbaccel-tiles{grid-template-columns:repeat(4,minmax(0,1fr))}
+.nbaccel .nbaccel-strip{white-space:normal}
+.nbaccel .nbaccel-strip>span{flex:0 1 auto}
 .nbaccel thead{position:absolute;clip-path:inset(50%)}
 .nbaccel :is(table,tbody,caption){display:block}
 .nbaccel tbody tr{display:flex;flex-wrap:wrap;gap:0 12px;padding:4px 0}
@@ -96,7 +107,7 @@ STYLE = (
 # Classes that few outputs have: the rules of the others are left out.
 _RARE = {
     kind: re.compile(rf"\.nbaccel\.nbaccel [^{{}},]*{kind}\b[^{{]*\{{[^}}]*\}}")
-    for kind in ("nbaccel-tiles", "nbaccel-grid", "nbaccel-below")
+    for kind in ("nbaccel-nodes", "nbaccel-tiles", "nbaccel-grid", "nbaccel-below", "nbaccel-measure")
 }
 
 

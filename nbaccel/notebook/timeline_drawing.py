@@ -22,7 +22,7 @@ from nbaccel.views.palette import HUES
 RUN = "nbaccel-run"  # the class of a bar
 SIGNS = {"FAILED": "✕", "CANCELLED": "⊘"}  # signs of tasks that did not return
 _TRACK, _GAP, _LINE, _STRIP = 18, 6, 15, 26
-_LEAST_LABEL, _MOST_LABEL, _CHARACTER = 74, 140, 6.8  # "about 512" waited
+_MOST_LABEL, _CHARACTER = 170, 6.8
 _NAMED_PERCENT = 6.0  # a bar of this width has room for some four characters
 _LEAST_PERCENT = 0.2
 _MOST_BANDS, _MOST_STEPS, _MOST_TICKS = 3, 150, 6
@@ -39,7 +39,7 @@ def drawing(shown: Picture) -> str:
     bars = shown.bars
     began = min(bar.start_s for bar in bars)
     length_s = max(max(bar.end_s for bar in bars) - began, 1e-6)
-    left = _label_width(shown.lanes)
+    left = _label_width(shown)
     drawn, top = _bands(bars, began, length_s, left)
     for line, bottom in _lanes(shown.lanes, top, left, began, length_s):
         drawn.append(line)
@@ -67,9 +67,16 @@ def end_word(bar: Bar) -> str:
     return f" {tables.state_word(bar.state)}" if bar.state in SIGNS else ""
 
 
-def _label_width(lanes: Sequence[Lane]) -> int:
-    longest = max(len(lane.label) for lane in lanes)
-    return round(min(max(longest * _CHARACTER + 10, _LEAST_LABEL), _MOST_LABEL))
+def _label_width(shown: Picture) -> int:
+    """The room for the longest name."""
+    most = max((number for _, number in shown.waiting), default=0.0)
+    longest = max(*(len(lane.label) for lane in shown.lanes), len(_about(most)) if most > 0 else 0, len("cells"))
+    return round(min(longest * _CHARACTER + 10, _MOST_LABEL))
+
+
+def _about(most: float) -> str:
+    """How many waited; each step is a mean."""
+    return f"up to about {max(1, round(most))}"
 
 
 def _text(x: str, y: float, width: str, words: str, style: str = "", title: str = "") -> str:
@@ -90,7 +97,7 @@ def _lanes(lanes: Iterable[Lane], top: int, left: int, began: float, length_s: f
     node = ""
     for lane in lanes:
         if lane.node and lane.node != node:
-            yield _text(str(-left), top, "100%", lane.node, "opacity:.75"), top + _LINE
+            yield _text(str(-left), top, "100%", lane.node, "opacity:.75", lane.node_title), top + _LINE
             top += _LINE
         node = lane.node
         height = len(lane.tracks) * _TRACK
@@ -162,9 +169,9 @@ def _strip(
         x, width = (at - began) / length_s * 100, (end - at) / length_s * 100
         if number > 0 and width > 0:
             drawn += f'<rect x="{x:.2f}%" y="{top + _STRIP - height:.1f}" width="{width:.2f}%" height="{height:.1f}"/>'
-    about = f"about {max(1, round(most))}"  # each step is a mean
+    about = _about(most)
     named = _label("waiting", top - 2, left) + _text(str(-left), top + 12, str(left - 8), about, "opacity:.75", about)
-    shown = f'<g fill="{palette.WAITING}"><title>{about} waited at most</title>{drawn}</g>'
+    shown = f'<g fill="{palette.WAITING}"><title>{about} waited</title>{drawn}</g>'
     return named + shown + _rule(top + _STRIP), top + _STRIP + _GAP
 
 

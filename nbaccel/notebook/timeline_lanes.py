@@ -34,11 +34,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One device; `node` is its node's name, where there are several."""
+    """One device; `node` is its node's name, where there are several, and `node_title` all of that."""
 
     label: str
     node: str = ""
     tracks: Sequence[Sequence[Bar]] = ((),)
+    node_title: str = ""
 
     @property
     def bars(self) -> list[Bar]:
@@ -63,7 +64,7 @@ class Picture:
         return [bar for lane in self.lanes for bar in lane.bars]
 
 
-def lane(label: str, bars: Iterable[Bar], node: str = "") -> Lane:
+def lane(label: str, bars: Iterable[Bar], node: str = "", node_title: str = "") -> Lane:
     """The lane with its bars on as few tracks as keep them apart; what does not fit is one bar of the last track."""
     tracks: list[list[Bar]] = []
     ends: list[float] = []
@@ -78,7 +79,7 @@ def lane(label: str, bars: Iterable[Bar], node: str = "") -> Lane:
         else:
             tracks[-1][-1] = _with(tracks[-1][-1], bar)
             ends[-1] = tracks[-1][-1].end_s
-    return Lane(label, node, tracks or [[]])
+    return Lane(label, node, tracks or [[]], node_title or node)
 
 
 def _with(before: Bar, bar: Bar) -> Bar:

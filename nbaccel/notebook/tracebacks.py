@@ -13,13 +13,14 @@ import linecache
 import os
 import re
 import sys
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
 
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import roots
+from nbaccel import exception_chain, roots
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.notebook import settings
 from nbaccel.notebook.cell_body import BodySyntaxError
@@ -63,7 +64,8 @@ def _lines(
 ) -> list[str]:
     headline = f"{_RED}{kind.__name__}{_PLAIN}: "
     if _mode(shell) == "Verbose":
-        return list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
+        with exception_chain.untied(error) if isinstance(error, RayTaskError) else nullcontext():
+            return list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
     if errors := getattr(error, "errors", None):
         return _several(errors, f"{headline}{error}", shell)
     if isinstance(error, RayTaskError):

@@ -105,7 +105,8 @@ def tasks(*, state: Collection[str] = (), cell: str = "", limit: int = 20) -> Vi
     if not cell and not states:
         functions, total = snapshot.functions, max(total, sum(snapshot.counts.values()))
     empty = _no_such(states, cell, snapshot) if snapshot.tasks else tables.NO_TASK
-    lines = task_lines.ordered(found, by_function=not states, functions=functions)
+    is_partial = total > len(found)
+    lines = task_lines.ordered(found, by_function=not states, functions=functions, is_partial=is_partial)
     shown = lines[:limit]
     table = replace(task_lines.table(snapshot, shown), empty=empty)
     note = _left_out(lines, limit, total, states)

@@ -68,7 +68,7 @@ class RayEngine:
         self._abandoned = AbandonedStreams()
         self._telling: Telling | None = None
         self._door: DriverDoor | None = None
-        self._published = OwnRecords(changed=lambda: self._watching.submitted())
+        self._published = OwnRecords(changed=lambda: self._watching.changed())
         self.publish, self.ask = self._published.publish, self._published.ask
         freshening = Freshening(session.serial)
         shipping = Shipping(
@@ -94,7 +94,7 @@ class RayEngine:
         self._watching = watching = SnapshotWatching(reports, snapshots, in_worker=session.in_worker)
         logs = RayTaskLogs(actors, reports, self._submissions, self._value_of)
         self.history = RayHistory(reports, snapshots, self._published, logs).answer
-        self.snapshot = snapshots.snapshot
+        self.snapshot = snapshots.shown
         self.tasks = snapshots.tasks
         self.watch = watching.watch
 
@@ -107,7 +107,8 @@ class RayEngine:
         stand_ins: dict[bytes, object] = {}  # refs of values that are not in Ray
         handles = HandleMaker(self, through_client=session.through_client)
         exporter = Exporter(session, shipping)
-        books = Bookkeeper(self._submissions, handles, self._abandoned, self._announce)
+        announce = self._announce_nested if session.in_worker else self._watching.submitted
+        books = Bookkeeper(self._submissions, handles, self._abandoned, announce)
         groups = RayGroups(session, handles, shipping, self._snapshots, stand_ins)
         refused, refuses = groups.why_its_group_is_refused, session.refuses_infeasible
         choosing = Choosing(self._snapshots, self._devices, refused, refuses=refuses)
@@ -125,8 +126,8 @@ class RayEngine:
         self.actor_handle = handles.actor
         # objects and streams
         self.put, self.get, self.wait = objects.put, objects.get, objects.wait
-        self.future, self.call_when_ready, self.was_awaited = (
-            objects.future,
+        self.fill, self.call_when_ready, self.was_awaited = (
+            objects.fill,
             objects.call_when_ready,
             objects.was_awaited,
         )
@@ -142,6 +143,7 @@ class RayEngine:
         self.lost = cluster.lost
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
         self.create_group, self.remove_group = groups.create_group, groups.remove_group
+        self.why_never_placed = groups.why_never_placed
         self.group_ready, self.find_group, self.group_table = groups.group_ready, groups.find_group, groups.group_table
         self.context, self.current_actor = cluster.context, cluster.current_actor
         self.exit_actor, self.report_progress = cluster.exit_actor, cluster.report_progress
@@ -161,11 +163,8 @@ class RayEngine:
         """Of a driver: let observers find it, such as the Jupyter server."""
         self._door = opened_door(self)
 
-    def _announce(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
-        """Tell views of a new task before it runs. The reports of its parent task tell of a nested one."""
-        if not self._session.in_worker:
-            self._watching.submitted()
-            return
+    def _announce_nested(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
+        """In a worker: the reports of the task that runs here tell views of the one that it has submitted."""
         note = {
             "task_id": task_id,
             "name": about.name,

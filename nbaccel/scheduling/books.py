@@ -26,6 +26,7 @@ from nbaccel.scheduling.moves import (
     ActorStatus,
     GroupState,
 )
+from nbaccel.scheduling.place_order import PlaceOrder
 from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
@@ -49,7 +50,9 @@ def check(
     for place in commons:
         _check_commons(place)
     for ask in cluster.asks.values():
-        _check_ask(ask)
+        _check_ask(ask, cluster)
+    for order in {ask.order: None for ask in cluster.asks.values()}:
+        _check_order(order)
     for shape in tasks.shapes.values():
         _check_shape(shape)
     _check_tasks(tasks)
@@ -99,17 +102,25 @@ def _check_commons(commons: Place) -> None:
     assert copies == sum(len(bundle.holds) for bundle in commons.bundles), f"{commons.name}: {copies} copies"
 
 
-def _check_ask(ask: PlaceableChoice) -> None:
-    """Each place that could meet it is either in its heap or waits to be freed, never both."""
-    valid = Counter(entry[3] for entry in ask.heap if ask.entries.get(entry[3]) is entry)
-    for place in ask.places:
-        refusals = int(ask in place.refused)
-        assert valid[place] + refusals == 1, (
-            f"{ask.choice}: {valid[place]} entries and {refusals} refusals at {place.name}"
+def _check_ask(ask: PlaceableChoice, cluster: PlacementBook) -> None:
+    """It has the places that it may use, and an exhausted one finds room nowhere but, perhaps, on offer."""
+    allowed = {place for place in cluster.eligible(ask.choice) if place.alive and ask.order.may_have(place)}
+    assert set(ask.order.entries) == allowed, f"{ask.choice} has other places than it may use"
+    assert ask in ask.order.asks, f"{ask.choice} is not known to its order"
+    assert ask.exhausted == (ask in cluster.refusals.exhausted), f"{ask.choice} is counted wrong"
+    assert ask.exhausted or not ask.offers, f"{ask.choice} looks at all places and has offers"
+    for place in ask.order.entries if ask.exhausted else ():
+        assert place in ask.offers or place.lacks_now(ask.asked) is not None, (
+            f"{ask.choice} passes {place.name}, which has enough free"
         )
-    refusals = sum(ask in place.refused for place in ask.places)
-    assert ask.refusals == refusals, f"{ask.choice}: {refusals} places are refused to it, {ask.refusals} counted"
-    assert set(ask.entries) <= set(ask.places), f"{ask.choice} offers a place that it may not use"
+
+
+def _check_order(order: PlaceOrder) -> None:
+    """Nobody is further back than it belongs, and no block with room is passed."""
+    for place, entry in order.entries.items():
+        assert order in place.orders and place in order.kinds[place.kind], f"{place.name} does not know an order"
+        assert place in order.freed or entry[:3] <= order.entry_of(place)[:3], f"{place.name} is too far back"
+    order.check()
 
 
 def _check_shape(shape: Shape) -> None:
@@ -118,11 +129,11 @@ def _check_shape(shape: Shape) -> None:
     assert len(waiting) == shape.size, f"{shape.choices}: {len(waiting)} wait, {shape.size} counted"
     assert shape.loans >= 0, f"{shape.choices}: {shape.loans} loans"
     if waiting:
-        for place in shape.asks[0].places:
+        for place in shape.asks[0].order.entries:
             assert place.lacks_now(shape.asks[0].asked) is not None, (
                 f"{waiting[0]} waits although {place.name} has enough free"
             )
-        assert shape.notice_armed or not any(ask.places for ask in shape.asks) or shape.size, f"{shape.choices}"
+        assert shape.notice_armed or not any(ask.has_places for ask in shape.asks) or shape.size, f"{shape.choices}"
 
 
 def _check_tasks(tasks: TaskTable) -> None:
@@ -133,11 +144,13 @@ def _check_tasks(tasks: TaskTable) -> None:
             f"{counted[state]} are {state.name}, {tasks.counts[state]} counted"
         )
     for name, number in (("finished", 0), ("failed", 1), ("cancelled", 2)):
-        endings = sum(count.endings[number] for count in tasks.functions)
+        endings = sum(count.endings[number] for count in (*tasks.functions, tasks.functions.internal))
         assert tasks.counts[FINISHED + number] == endings, f"{endings} of all functions have {name}"
     unfinished = Counter(record.count for record in live)
-    for count in tasks.functions:
+    for count in (*tasks.functions, tasks.functions.internal):
         assert count.unfinished == unfinished[count], f"{unfinished[count]} of {count.function} have not ended: {count}"
+    internal = {record.task.task_id for record in live if record.task.terms.internal}
+    assert tasks.internal.keys() == internal, f"{len(internal)} of nbaccel's own live, {len(tasks.internal)} are kept"
     for record in live:
         _check_task(record)
 
@@ -163,6 +176,8 @@ def _check_worker(worker: WorkerRecord, workers: WorkerTable, loans: Loans) -> N
     if state is SPARE:
         assert not worker.used and worker in workers.zygotes[worker.zygote].spares, f"{worker} is not a spare"
     assert (worker in workers.idle) == (state is IDLE), f"{worker} is {state.name}"
+    there = state is not STOPPING and worker.pool is not None
+    assert (worker in workers.on_node(worker.node_id)) == there, f"{worker} is not found on its node"
     if state is BUSY:
         assert (worker.queue or worker.lent) and worker.hold is not None, f"{worker} is busy without a task"
         running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]

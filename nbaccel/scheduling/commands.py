@@ -43,6 +43,19 @@ class SendTask(msgspec.Struct):
     first: bool = True  # the worker starts it at once; False: it queues behind another in the worker
 
 
+class SendTasks(msgspec.Struct):
+    """Send these tasks, which hold no devices, to their worker in this order; `first`: it starts the first at once."""
+
+    worker_id: bytes
+    tasks: list[Task]
+    node_id: bytes
+    first: bool
+
+    def each(self) -> list[SendTask]:
+        worker_id, node_id, first = self.worker_id, self.node_id, self.first
+        return [SendTask(worker_id, task, node_id, {}, 0, first and not index) for index, task in enumerate(self.tasks)]
+
+
 class RecallTasks(msgspec.Struct):
     """Ask the worker for the tasks that it has not begun. It answers with TasksGivenBack."""
 
@@ -108,6 +121,15 @@ class FinishTask(msgspec.Struct):
     task: Task
 
 
+class FinishTasks(msgspec.Struct):
+    """These tasks ended for good after they returned, in this order."""
+
+    tasks: list[Task]
+
+    def each(self) -> list[FinishTask]:
+        return [FinishTask(task) for task in self.tasks]
+
+
 class ActorChanged(msgspec.Struct):
     """An actor moved: PENDING, ALIVE, RESTARTING, DEAD; `why` for the last two."""
 
@@ -158,6 +180,7 @@ class WakeAt(msgspec.Struct):
 
 
 Command = (
-    StartWorker | SendTask | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices | FailTask
-    | FinishTask | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt | Lend | RecallLoan
+    StartWorker | SendTask | SendTasks | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices
+    | FailTask | FinishTask | FinishTasks | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
+    | Lend | RecallLoan
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask
@@ -62,16 +63,28 @@ class Dispatcher:
     def _next(self) -> Shape | None:
         """The line whose turn it is, of those that are woken and those that may get what has come back."""
         woken, refusals = self._cluster.woken, self._cluster.refusals
+        many = bool(refusals.open) and refusals.look(self._order.rank)
+        if self._walk is None and len(woken) <= refusals.few:
+            first = min(woken, key=self._order.rank) if len(woken) > 1 else next(iter(woken), None)
+        else:
+            first = self._first_of_many(woken)
+        if not many:
+            return first
+        shape = refusals.next_line(self._order, first)
+        if shape is None:
+            refusals.close()
+        elif shape is not first and first is not None and self._walk is not None:
+            self._walk = chain((first,), self._walk)  # its turn is after that
+        return shape
+
+    def _first_of_many(self, woken: dict[Shape, None]) -> Shape | None:
+        """The woken line whose turn it is, found by going through all lines in order."""
         if self._walk is None:
-            many = bool(refusals.open) and refusals.look(self._order.rank)
-            if not many and len(woken) <= refusals.few:
-                return min(woken, key=self._order.rank, default=None) if len(woken) > 1 else next(iter(woken), None)
             self._walk = self._order.walk()
         for shape in self._walk:
-            if shape in woken or refusals.try_for(shape):
+            if shape in woken:
                 return shape
         self._walk = None
-        refusals.close()
         for shape in [shape for shape in woken if not shape.size]:
             del woken[shape]
         return None
@@ -89,6 +102,10 @@ class Dispatcher:
         record.choice = record.task.skipped + index
         record.choice_why = why or record.fell_because
         self.assign(record, hold, now)
+        ask = shape.asks[index]
+        is_found_again = ask.exhausted and self._cluster.refusals.started(ask, hold.place)
+        if is_found_again and len(shape.asks) == 1 and shape.lasting is None:
+            return False
         return shape.size > 0
 
     # --- which choice ---------------------------------------------------------------------------------------------
@@ -112,7 +129,7 @@ class Dispatcher:
                 hold = self._cluster.take(ask, record, now)
                 if hold is not None:
                     return hold, index, self._explainer.why_fallback(shape, index, now - record.waiting_since)
-            if patient and (ask.places or self._cluster.could_come(ask)):
+            if patient and (ask.has_places or self._cluster.could_come(ask)):
                 if after is not None:
                     self._fall_later(shape, record.waiting_since + after)
                 return None
@@ -131,7 +148,7 @@ class Dispatcher:
 
     def _must_wait(self, shape: Shape, record: TaskRecord, now: float) -> None:
         self._cluster.stirred = True
-        if not any(ask.places for ask in shape.asks):
+        if not any(ask.has_places for ask in shape.asks):
             if any(map(self._cluster.could_come, shape.asks)):
                 self._tell_arriving(shape, record, now)
             elif (failure := self._lost(shape, record)) is not None:
@@ -188,7 +205,7 @@ class Dispatcher:
                 self._tasks.say(shape, each, "waiting", self._explainer.explain(each, now).sentence)
 
     def _could_ever(self, shape: Shape) -> bool:
-        return any(ask.places or self._cluster.could_come(ask) for ask in shape.asks)
+        return any(ask.has_places or self._cluster.could_come(ask) for ask in shape.asks)
 
     def _notice(self, shape: Shape, now: float) -> None:
         """A line under each cell whose task waits for long; said again from time to time, since the reason changes."""

@@ -11,7 +11,7 @@ from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.ledger import Place
 from nbaccel.scheduling.loans import Loans
-from nbaccel.scheduling.moves import ARGS, STARTING, STOPPING, SUBMITTED, WAITING, ActorStatus
+from nbaccel.scheduling.moves import ARGS, STARTING, SUBMITTED, WAITING, ActorStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
@@ -175,7 +175,7 @@ class Endings:
 
     def remove_node(self, node: Place, why: str, now: float) -> None:
         """Remove a node: all its processes count as gone, and their late messages are ignored."""
-        inside = [worker for worker in self._workers.records.values() if self._is_on(worker, node)]
+        inside = self._workers.on_node(node.node_id)
         self._groups.node_lost(node.node_id, now)
         self._cluster.remove_node(node.node_id)
         for worker in inside:
@@ -185,9 +185,6 @@ class Endings:
             else:
                 self._loans.node_lost(worker, why, now)
                 self._workers.stop(worker, why, now, True)
-
-    def _is_on(self, worker: WorkerRecord, node: Place) -> bool:
-        return worker.node_id == node.node_id and worker.pool is not None and worker.state is not STOPPING
 
 
 def _of_detached(worker: WorkerRecord) -> bool:

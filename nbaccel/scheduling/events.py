@@ -6,6 +6,9 @@ caller owns. Ids are opaque bytes. Hot records are slotted, not frozen (making a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from nbaccel.quantities import UNIT
@@ -55,6 +58,15 @@ class TaskSubmitted(msgspec.Struct):
     task: Task
 
 
+class TasksSubmitted(msgspec.Struct):
+    """Plain tasks with the same terms that a driver has sent in one go, all with their arguments: as each in turn."""
+
+    tasks: list[Task]
+
+    def each(self) -> list[TaskSubmitted]:
+        return [TaskSubmitted(task) for task in self.tasks]
+
+
 class ObjectsReady(msgspec.Struct):
     """Argument objects came into being (or failed: the head then says ArgumentFailed for those who wait)."""
 
@@ -98,10 +110,49 @@ class TaskReturned(msgspec.Struct):
     took_s: float | None = None
 
 
-class CallsEnded(msgspec.Struct):
-    """These calls went straight to their actor and have returned before anybody told of them."""
+class TasksReturned(msgspec.Struct):
+    """Plain tasks without devices that have ended well in their worker, one after the other: as each in turn.
 
-    tasks: list[Task]
+    `took_s`: how long each of them ran by its worker's clock.
+    """
+
+    worker_id: bytes
+    task_ids: list[bytes]
+    took_s: list[float]
+    loaded: bool = False
+
+    def each(self) -> list[TaskReturned]:
+        both = zip(self.task_ids, self.took_s, strict=True)
+        return [TaskReturned(self.worker_id, id, loaded=self.loaded, took_s=took_s) for id, took_s in both]
+
+
+class CallReturned(TaskReturned):
+    """A straight call that has a record has returned to its caller."""
+
+
+class CallAnswered(msgspec.Struct):
+    """A straight call that failed with its actor had been answered before. It may have been forgotten since."""
+
+    terms: Terms
+    task_id: bytes
+
+
+class CallsOpened(msgspec.Struct):
+    """These calls went straight to their actor, which lives, and are under way. None of them has a record."""
+
+    terms: Terms
+    ids: list[bytes]
+    told: list[Any]  # what was told of each call
+    make: Callable[[Any], Task]  # makes a call's task of that, when somebody looks
+
+
+class CallsEnded(msgspec.Struct):
+    """These calls went straight and have returned; none of them has a record."""
+
+    terms: Terms
+    ids: list[bytes]
+    told: list[Any]
+    make: Callable[[Any], Task]
 
 
 class LoanAsked(msgspec.Struct):
@@ -297,7 +348,8 @@ class TimePassed(msgspec.Struct):
 
 
 Event = (
-    TaskSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | CallsEnded | TasksGivenBack
+    TaskSubmitted | TasksSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksReturned
+    | CallReturned | CallAnswered | CallsOpened | CallsEnded | TasksGivenBack
     | WorkerBlocked | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused
     | ArgumentsLost | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved
     | LoanAsked | LoanEnded | LentTaskEnded | LentTaskTold | LentTaskLost

@@ -36,6 +36,7 @@ class FunctionCounts:
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, str, TaskKind], FunctionCount] = {}
         self._others = FunctionCount("", TaskKind.TASK)
+        self.internal = FunctionCount("", TaskKind.TASK)  # all that nbaccel submits for itself
         self._last_terms: Terms | None = None
         self._last = self._others
 
@@ -43,6 +44,8 @@ class FunctionCounts:
         """The count to which tasks with these terms belong."""
         if terms is self._last_terms:
             return self._last
+        if terms.internal:
+            return self.internal
         kind = terms.kind
         name = terms.name if kind is TaskKind.ACTOR_CREATION or not terms.method else ""
         key = (name, terms.class_name, terms.method, kind)
@@ -55,6 +58,7 @@ class FunctionCounts:
         return count
 
     def __iter__(self) -> Iterator[FunctionCount]:
+        """Those of users' functions."""
         yield from self._counts.values()
         if self._others.came:
             yield self._others

@@ -69,10 +69,7 @@ class GroupTable:
         self._cluster.freed_any = True
 
     def _tell_never(self, group: GroupRecord) -> None:
-        verdicts = [judge(self._cluster, group.choice(index)) for index in range(len(group.spec.bundles))]
-        together = f"its {len(verdicts)} bundles do not fit together ({group.spec.strategy})"
-        reason = next((verdict.reason for verdict in verdicts if not verdict.ever), together)
-        message = f"{group} cannot be placed here: {reason}"
+        message = f"{group} cannot be placed here: {self.why_not(group)}"
         if group.spec.refuse_infeasible:
             group.refused = message
             self._tell(group)
@@ -144,6 +141,12 @@ class GroupTable:
         empty = [node.emptied() for node in self._cluster.nodes.values()]
         empty += self._cluster.nodes_that_may_come(len(group.spec.bundles))
         return BundleSearch(unplaced, empty, group.since, self._cluster.device_resources).run() is not None
+
+    def why_not(self, group: GroupRecord) -> str:
+        """The reason, of a group that can never be placed."""
+        verdicts = [judge(self._cluster, group.choice(index)) for index in range(len(group.spec.bundles))]
+        together = f"its {len(verdicts)} bundles do not fit together ({group.spec.strategy})"
+        return next((verdict.reason for verdict in verdicts if not verdict.ever), together)
 
     def pending(self) -> list[GroupRecord]:
         """The groups that wait for room."""
@@ -225,6 +228,7 @@ def undo(hold: Hold) -> None:
         device.used -= amount
         del device.holds[hold]
     del hold.place.holds[hold]
+    hold.place.version += 1
 
 
 def _bundle_place(group: GroupRecord, index: int, hold: Hold) -> Place:

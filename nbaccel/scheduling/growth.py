@@ -143,6 +143,7 @@ class Growth:
         if place is None or not place.leaving:
             raise IllegalEvent("NodeKept", f"node {event.node_id.hex()}", "not leaving", (), "It was not told to go.")
         place.kept_by, place.idle_since = event.why, now
+        place.version += 1
         self._cluster.keeps(place)
         self._cluster.stirred = True
 
@@ -163,6 +164,7 @@ class Growth:
         if cluster.emptied:
             for place in cluster.emptied:
                 place.idle_since, place.kept_by = now, ""
+                place.version += 1
             cluster.emptied.clear()
             cluster.stirred = True
         if cluster.stirred:
@@ -218,9 +220,9 @@ class Growth:
         for shape in self._tasks.shapes.values():
             if not shape.size:
                 continue
-            ask = next((each for each in shape.asks if each.places or cluster.could_come(each)), None)
+            ask = next((each for each in shape.asks if each.has_places or cluster.could_come(each)), None)
             if ask is not None and cluster.could_come(ask):
-                yield EqualDemands(ask.asked, ask.choice.placement.labels, shape.size, bool(ask.places))
+                yield EqualDemands(ask.asked, ask.choice.placement.labels, shape.size, ask.has_places)
 
     # --- letting go -----------------------------------------------------------------------------------------------
 

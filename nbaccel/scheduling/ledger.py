@@ -12,7 +12,7 @@ from nbaccel.scheduling.labels import TYPE_LABEL, holds, matches
 from nbaccel.scheduling.terms import Choice
 
 if TYPE_CHECKING:
-    from nbaccel.scheduling.placement import PlaceableChoice
+    from nbaccel.scheduling.place_order import PlaceOrder
 
 NO_DEVICES: dict[str, list[tuple[int, int]]] = {}
 
@@ -149,9 +149,10 @@ class Place(msgspec.Struct, eq=False):
     idle_since: float = 0.0  # of such a node: since when nobody has held any of it
     leaving: bool = False  # it was told to go, and gets no more work
     kept_by: str = ""  # why it did not go when it was told to
+    version: int = 0  # grows with each change of what is free here, of a device, or of why it stays
     holds: dict[Hold, None] = {}
-    refused: dict[PlaceableChoice, None] = {}  # who must wait for something to come back
-    demoted: dict[PlaceableChoice, None] = {}  # their order of places is stale after we give back
+    orders: dict[PlaceOrder, None] = {}  # of which this place is one
+    kind: int = -1  # places of the same kind are alike when they are empty; -1: nobody has looked
 
     @staticmethod
     def of(spec: NodeSpec, order: int) -> Place:
@@ -209,6 +210,7 @@ class Place(msgspec.Struct, eq=False):
         for name, amount in asked.pooled:
             self.free[name] -= amount
         self.holds[hold] = None
+        self.version += 1
         return hold
 
     def left(self, name: str) -> int:
@@ -221,8 +223,17 @@ class Place(msgspec.Struct, eq=False):
         devices = self.devices.get(name)
         if devices is None:
             return self.left(name)
-        free = [device.free_amount() for device in devices]
-        return UNIT * sum(amount >= UNIT for amount in free) or max(free, default=0)
+        whole = most = 0
+        for device in devices:
+            if device.base is None and not device.is_lost:  # of a node, as in almost every call
+                free = (device.limit if device.limit < device.amount else device.amount) - device.used
+            else:
+                free = device.free_amount()
+            if free >= UNIT:
+                whole += UNIT
+            elif free > most:
+                most = free
+        return whole or most
 
     def empty_commons(self, order: int) -> Place:
         """The commons of this bundle's group on this bundle's node, before any bundle has joined them."""
@@ -246,6 +257,15 @@ class Place(msgspec.Struct, eq=False):
                 each.commons.amount += each.amount
                 each.commons.limit += each.amount
             devices.sort(key=lambda device: device.spec.index)
+
+    def kind_facts(self) -> tuple[object, ...]:
+        """All that decides what could ever be met here, if nobody held anything."""
+        devices = [
+            (d.spec.resource, d.amount, d.spec.type, d.spec.memory_bytes, d.spec.is_partition, d.lost)
+            for each in self.devices.values()
+            for d in each
+        ]
+        return (tuple(sorted(self.totals.items())), tuple(devices), self.labels.get(TYPE_LABEL))
 
     def all_who_share(self) -> list[Place]:
         """The places that compete for what this one has: itself, or the whole group on its node."""
@@ -325,17 +345,16 @@ class Place(msgspec.Struct, eq=False):
     def utilisation(self, asked: SplitDemand) -> float:
         """The highest share in use among the resources that are asked."""
         highest = 0.0
+        free, totals = self.free, self.totals
         for name, _ in asked.pooled:
-            total = self.totals.get(name, 0)
-            if total and 1 - self.free[name] / total > highest:
-                highest = 1 - self.free[name] / total
+            total = totals.get(name, 0)
+            if total and 1 - free[name] / total > highest:
+                highest = 1 - free[name] / total
         for name, _ in asked.devices:
-            total = used = 0
-            for device in self.devices.get(name, ()):
-                total += device.amount
-                used += device.used
-            if total and used / total > highest:
-                highest = used / total
+            devices = self.devices.get(name, ())
+            total = sum([device.amount for device in devices])
+            if total and (share := sum([device.used for device in devices]) / total) > highest:
+                highest = share
         return highest
 
 

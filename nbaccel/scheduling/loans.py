@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask
+from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask, SendTasks
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
-from nbaccel.scheduling.ledger import Place
 from nbaccel.scheduling.moves import BUSY, FINISHED, IN_GET, RUNNING, STOPPING, SUBMITTED, IllegalEvent
-from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
+from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
+from nbaccel.scheduling.terms import Task
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
@@ -82,6 +82,17 @@ class Loans:
         else:
             self._go_on(worker, record, average, now)
 
+    def went_on(self, worker: WorkerRecord, done: list[TaskRecord], took_s: list[float], now: float) -> None:
+        """These have returned, and are over and no more in its queue: as after each of them."""
+        average = 0.0
+        for record, seconds in zip(done, took_s, strict=True):
+            average = self._learn(record.task.terms.function_key, seconds)
+            if average >= SHORT_S:
+                worker.window = 1
+            elif record is not done[-1]:
+                worker.window = min(worker.window * 2, _most_ahead(average))
+        self._go_on(worker, done[-1], average, now, together=len(done) > 1)
+
     def _not_running(self, worker: WorkerRecord, event: TaskReturned) -> None:
         if worker.state is STOPPING:
             return
@@ -127,8 +138,10 @@ class Loans:
         worker.calls[record.task.terms.function_key] = calls
         return calls >= record.task.terms.max_calls
 
-    def _go_on(self, worker: WorkerRecord, done: TaskRecord, average: float, now: float) -> None:
-        """The next task of the queue runs now; send more tasks ahead, or end the loan."""
+    def _go_on(
+        self, worker: WorkerRecord, done: TaskRecord, average: float, now: float, *, together: bool = False
+    ) -> None:
+        """The next task of the queue runs now; send more tasks ahead, in one order if `together`, or end the loan."""
         hold = worker.hold
         assert hold is not None
         if hold.lent:  # a thread of the task still waits for something: the task is over all the same
@@ -139,7 +152,7 @@ class Loans:
         if average < SHORT_S:
             worker.window = min(worker.window * 2, _most_ahead(average))
             if shape is not None and shape.size and not worker.recalled and self._may_go_on(worker, shape, done):
-                self._send_ahead(worker, shape, now)
+                self._send_ahead(worker, shape, now, together)
         else:
             worker.window = 1
         if not queue:
@@ -170,19 +183,19 @@ class Loans:
         hold = worker.hold
         if hold is None or done.choice or hold.parts or not hold.place.alive:
             return False
-        names = {name for name, _ in hold.pooled}
-        for place in hold.place.all_who_share():
-            for ask in place.refused:
-                if any(other.size and other is not shape for other in ask.shapes) and _waits_only_for(
-                    ask, place, names
-                ):
+        refusals = self._cluster.refusals
+        if refusals.exhausted:
+            names = {name for name, _ in hold.pooled}
+            for place in hold.place.all_who_share():
+                if refusals.others_wait_for(shape, place, names):
                     return False
         return hold.place.left("CPU") >= 0 and not self._cluster.groups_wait
 
-    def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
+    def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float, together: bool) -> None:
         queue, hold, out = worker.queue, worker.hold, self._out
         assert hold is not None
         free_slots = min(worker.window, 1 + shape.size // (shape.loans or 1)) - len(queue)
+        starts, sent = not queue, list[Task]()
         while free_slots > 0:
             record = shape.first()
             if (
@@ -202,7 +215,12 @@ class Loans:
             self._tasks.move(record, SUBMITTED, now)
             if first:
                 self._next(worker, record, now)
-            out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, 0, first))
+            if together:
+                sent.append(record.task)
+            else:
+                out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, 0, first))
+        if sent:
+            out.append(SendTasks(worker.worker_id, sent, worker.node_id, starts))
         if len(queue) > 1:
             self.ahead[worker] = None
             self._watch(now)
@@ -369,9 +387,3 @@ def _most_ahead(average: float) -> int:
     if average * MAX_SHORT_WINDOW <= AHEAD_S:
         return MAX_SHORT_WINDOW
     return max(MAX_WINDOW, int(AHEAD_S / average))
-
-
-def _waits_only_for(ask: PlaceableChoice, place: Place, names: set[str]) -> bool:
-    """Whether the place is short of some of these resources for the choice, and of no other."""
-    short = {name for name, need in ask.needs.items() if need > place.most_left(name)}
-    return bool(short) and short <= names

@@ -9,18 +9,19 @@ from itertools import islice
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
-from nbaccel.scheduling.events import Demand, RequestedBundles
+from nbaccel.scheduling.events import Demand, GroupAsked, RequestedBundles
 from nbaccel.scheduling.explain import Explainer, TaskExplanation
 from nbaccel.scheduling.function_counts import FunctionCount
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
 from nbaccel.scheduling.lending import Lending
-from nbaccel.scheduling.moves import STOPPING, ActorStatus, TaskStatus
+from nbaccel.scheduling.moves import FINISHED, STOPPING, WAITING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Choice, Task, TaskKind
+from nbaccel.scheduling.unseen_calls import UnseenCalls
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
@@ -38,18 +39,34 @@ class Queries:
     """The read-only half of the scheduler."""
 
     _cluster: PlacementBook
-    _tasks: TaskTable
+    _all_tasks: TaskTable
     _workers: WorkerTable
-    _actors: ActorTable
+    _all_actors: ActorTable
     _groups: GroupTable
     _explainer: Explainer
     _growth: Growth
     _lending: Lending
+    unseen: UnseenCalls
+
+    @property
+    def _tasks(self) -> TaskTable:
+        if self.unseen.any:
+            self.unseen.see()
+        return self._all_tasks
+
+    @property
+    def _actors(self) -> ActorTable:
+        if self.unseen.any:
+            self.unseen.see()
+        return self._all_actors
 
     # --- nodes and devices ----------------------------------------------------------------------------------------
 
     def node_ids(self) -> list[bytes]:
         return list(self._cluster.nodes)
+
+    def node_count(self) -> int:
+        return len(self._cluster.nodes)
 
     def node_totals(self, node_id: bytes) -> Demand:
         """All resources of the node; devices that are not lost are summed for each resource."""
@@ -118,13 +135,33 @@ class Queries:
 
     # --- tasks ----------------------------------------------------------------------------------------------------
 
+    def waits_for_room(self, task_id: bytes) -> bool:
+        """Whether it waits in a line for resources, and not for an argument."""
+        record = self._tasks.records.get(task_id)
+        return record is not None and record.state == WAITING
+
     def task_record(self, task_id: bytes) -> TaskRecord | None:
         """A task that is not over, or one of the last thousand that are."""
         return self._tasks.records.get(task_id)
 
     def counts(self) -> dict[str, int]:
-        """How many tasks there are, and were, in each state."""
-        return {state.name: self._tasks.counts[state] for state in TaskStatus}
+        """How many tasks of users there are, and were, in each state."""
+        tasks, own = self._tasks, self._tasks.functions.internal
+        unfinished = Counter(record.state for record in tasks.internal.values())
+        hidden = [*(unfinished[state] for state in TaskStatus if state < FINISHED), *own.endings]
+        return {state.name: tasks.counts[state] - hidden[state] for state in TaskStatus}
+
+    def all_counts(self) -> list[int]:
+        """The same with nbaccel's own tasks, in the order of the states."""
+        return list(self._tasks.counts)
+
+    def ended_so_far(self) -> int:
+        """How many tasks have ended, nbaccel's own among them."""
+        return sum(self._tasks.counts[FINISHED:])
+
+    def unfinished(self) -> int:
+        """How many tasks have not ended, nbaccel's own among them."""
+        return sum(self._tasks.counts[:FINISHED])
 
     def tasks_by_function(self) -> Iterator[tuple[FunctionCount, int]]:
         """The counts of each function, and how many of its tasks are with a worker now."""
@@ -133,15 +170,20 @@ class Queries:
             yield count, running[count]
 
     def waiting(self) -> Iterator[TaskRecord]:
-        """Tasks and calls that have not been given a worker: by line, without arguments, then actor calls."""
-        yield from self._tasks.waiting()
+        """Users' tasks and calls that have not been given a worker: by line, without arguments, then actor calls."""
+        yield from (record for record in self._tasks.waiting() if not record.task.terms.internal)
         for actor in self._actors.records.values():
-            if actor.waiting:
+            if actor.waiting and not actor.task.terms.internal:
                 for line in actor.lines.values():
                     yield from (record for record in line if not record.over and not record.missing)
 
     def running(self) -> Iterator[TaskRecord]:
-        """Tasks and calls that are with a worker, by worker."""
+        """Users' tasks and calls that are with a worker, by worker."""
+        if self.unseen.any:
+            self.unseen.see()
+        yield from (record for record in self._with_a_worker() if not record.task.terms.internal)
+
+    def _with_a_worker(self) -> Iterator[TaskRecord]:
         for worker in self._workers.records.values():
             if worker.queue:
                 yield from (record for record in worker.queue if not record.over)
@@ -160,7 +202,7 @@ class Queries:
                 yield record
 
     def ended(self) -> Iterator[TaskRecord]:
-        """The last thousand tasks that are over, newest first."""
+        """The last thousand tasks of users that are over, newest first."""
         yield from self._tasks.ended()
 
     def ended_and_failed(self, most: int, most_failed: int) -> list[TaskRecord]:
@@ -216,6 +258,11 @@ class Queries:
         """Why a placement group is where it is; None when it was removed."""
         group = self._groups.records.get(group_id)
         return self._explainer.group(group, self._groups.could_ever(group), now) if group is not None else None
+
+    def why_never_placed(self, spec: GroupAsked) -> str:
+        """Why a group that asks for this could never be placed; "" if it could. Nothing is asked for."""
+        group = GroupRecord(spec, 0.0)
+        return "" if self._groups.could_ever(group) else self._groups.why_not(group)
 
     def feasibility(self, choice: Choice) -> Feasibility:
         """Whether a task of this choice could start now, or ever, and what stands in its way."""

@@ -9,8 +9,10 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.actors import ActorTable
 from nbaccel.scheduling.arrival_words import hope
+from nbaccel.scheduling.bursts import Bursts
 from nbaccel.scheduling.commands import Command, Failure
 from nbaccel.scheduling.dispatch import Dispatcher
+from nbaccel.scheduling.ended_tasks import Pack
 from nbaccel.scheduling.endings import Endings
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
@@ -33,11 +35,13 @@ from nbaccel.scheduling.moves import (
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.queries import Queries
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
-from nbaccel.scheduling.terms import TaskKind
+from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.scheduling.timers import Timers
+from nbaccel.scheduling.unseen_calls import UnseenCalls
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 NOTHING: tuple[Command, ...] = ()
+_TOLD = (ev.CallReturned, ev.CallsOpened, ev.CallsEnded)  # these look at no other calls
 
 
 class Scheduler(Queries):
@@ -64,7 +68,7 @@ class Scheduler(Queries):
         out = self._out
         timers = self._timers = Timers(out)
         cluster = self._cluster = PlacementBook()
-        tasks = self._tasks = TaskTable(out, cluster)
+        tasks = self._all_tasks = TaskTable(out, cluster)
         workers = self._workers = WorkerTable(
             out,
             timers,
@@ -83,8 +87,10 @@ class Scheduler(Queries):
         )
         loans = self._loans = Loans(out, timers, cluster, tasks, workers, dispatcher)
         self._lending = loans.lending = Lending(out, cluster, tasks, workers, dispatcher, loans)
-        actors = self._actors = ActorTable(out, cluster, tasks, workers, dispatcher)
+        self._bursts = Bursts(out, tasks, workers, loans)
+        actors = self._all_actors = ActorTable(out, cluster, tasks, workers, dispatcher)
         dispatcher.end_actor = actors.end
+        self.unseen = UnseenCalls(tasks, self._admit)
         self._endings = Endings(
             out, timers, cluster, tasks, workers, dispatcher, loans, actors, groups, interrupt_grace_s
         )
@@ -96,11 +102,16 @@ class Scheduler(Queries):
     def _table(self) -> dict[type, Callable[[Any, float], None]]:
         return {
             ev.TaskSubmitted: self._task_submitted,
+            ev.TasksSubmitted: self._tasks_submitted,
             ev.ObjectsReady: self._objects_ready,
             ev.ArgumentFailed: self._argument_failed,
             ev.WorkerReady: self._worker_ready,
             ev.TaskReturned: self._task_returned,
-            ev.CallsEnded: self._calls_ended,
+            ev.TasksReturned: self._tasks_returned,
+            ev.CallReturned: self._call_returned,
+            ev.CallAnswered: self.unseen.answered,
+            ev.CallsOpened: self.unseen.opened,
+            ev.CallsEnded: self.unseen.over,
             ev.LoanAsked: self._lending.asked,
             ev.LoanEnded: self._lending.loan_ended,
             ev.LentTaskEnded: self._lent_task_ended,
@@ -135,8 +146,11 @@ class Scheduler(Queries):
 
         Raises IllegalEvent, and changes nothing, when the event cannot follow what happened before.
         """
-        self._actions[type(event)](event, now)
-        if self._tasks.doomed:
+        kind = type(event)
+        if self.unseen.any and kind not in _TOLD:
+            self.unseen.see()
+        self._actions[kind](event, now)
+        if self._all_tasks.doomed:
             self._endings.cancel_doomed(now)
         cluster = self._cluster
         if cluster.groups_wait and cluster.freed_any:
@@ -157,6 +171,19 @@ class Scheduler(Queries):
         out.clear()
         return commands
 
+    def let_go_of_ended(self, pack: Pack) -> Callable[[], None]:
+        """Lets the records of tasks that have ended go, packed, and returns what makes them again.
+
+        That has to be called before anything else, and afterwards nothing is different but where they lie in memory.
+        """
+        make_tasks, make_stories = self._tasks.let_go_of_ended(pack), self._workers.let_go_of_stories()
+
+        def make_again() -> None:
+            make_tasks()
+            make_stories()
+
+        return make_again
+
     def check(self) -> None:
         """Asserts every written invariant; for tests, after each event."""
         from nbaccel.scheduling.books import check  # a head that never checks need not load it
@@ -175,7 +202,9 @@ class Scheduler(Queries):
     # --- tasks ----------------------------------------------------------------------------------------------------
 
     def _task_submitted(self, event: ev.TaskSubmitted, now: float) -> None:
-        task = event.task
+        self._admit(event.task, now)
+
+    def _admit(self, task: Task, now: float) -> None:
         kind = task.terms.kind
         if kind is TaskKind.ACTOR_CREATION:
             self._actors.check_new(task)
@@ -198,6 +227,12 @@ class Scheduler(Queries):
             return
         if not task.missing or not self._tasks.await_objects(record):
             self._tasks.line_up(record, now)
+
+    def _tasks_submitted(self, event: ev.TasksSubmitted, now: float) -> None:
+        records = self._bursts.submitted(event, now)
+        if event.tasks[0].terms.job in self._ended_jobs:
+            for record in records:
+                self._came_too_late(record, now)
 
     def _came_too_late(self, record: TaskRecord, now: float) -> None:
         """It was on its way when its driver left."""
@@ -253,18 +288,29 @@ class Scheduler(Queries):
             return
         if worker.actor is None:
             self._loans.returned(worker, event, now)
-            if self._loans.ahead and worker.state is IDLE and not self._cluster.someone_may_start():
-                self._loans.share()
+            self._has_gone_on(worker)
         elif worker.queue and worker.queue[0].task.task_id == event.task_id:
             if worker.state is not STOPPING:
-                self._actors.created(worker, event, now)
+                self._all_actors.created(worker, event, now)
         else:
-            self._actors.returned(worker, event, now)
+            self._all_actors.returned(worker, event, now)
 
-    def _calls_ended(self, event: ev.CallsEnded, now: float) -> None:
-        for task in event.tasks:
-            if task.task_id not in self._tasks.records:
-                self._tasks.ended_unseen(task, now)
+    def _tasks_returned(self, event: ev.TasksReturned, now: float) -> None:
+        worker = self._workers.known("TasksReturned", event.worker_id)
+        if worker is not None and worker.state is not STOPPING:
+            self._bursts.returned(worker, event, now)
+            self._has_gone_on(worker)
+
+    def _has_gone_on(self, worker: WorkerRecord) -> None:
+        """A plain task has returned: a worker that is idle now may take what lies behind another task elsewhere."""
+        if self._loans.ahead and worker.state is IDLE and not self._cluster.someone_may_start():
+            self._loans.share()
+
+    def _call_returned(self, event: ev.CallReturned, now: float) -> None:
+        worker = self._workers.records.get(event.worker_id)
+        if self.unseen.any and (worker is None or worker.actor is None or worker.actor.closing is not None):
+            self.unseen.see()  # it may be the last of an actor that is to end
+        self._task_returned(event, now)
 
     def _lent_task_ended(self, event: ev.LentTaskEnded, now: float) -> None:
         record = self._tasks.records.get(event.task_id)
@@ -324,12 +370,14 @@ class Scheduler(Queries):
         if worker is None or record.hold is None or record.state != RUNNING or worker.queue[0] is not record:
             raise IllegalEvent("AssignmentRefused", str(record), record.state.name, record.story, "It holds no device.")
         hold = record.hold
-        device = self._device(hold.place.node_id, event.resource, event.index, "AssignmentRefused")
+        place = hold.place
+        device = self._device(place.node_id, event.resource, event.index, "AssignmentRefused")
         wanted = sum(amount for part, amount in hold.parts if (part.base or part) is device)
         self._unassign(worker, record, now)
         # What the head offers cannot have been enough: never ask for the same again before it says DeviceChanged.
         device.limit = max(0, min(event.free, device.used + wanted - 1))
         device.reason = f"held by {event.holder}"
+        self._cluster.nodes[place.node_id].version += 1
         if worker.state is not STOPPING:
             self._workers.rest(worker, now)
 
@@ -378,7 +426,7 @@ class Scheduler(Queries):
         device.limit, device.reason = event.free, event.reason
         if device.is_lost != event.lost:
             device.is_lost = event.lost
-            self._cluster.reopen(self._cluster.asks.values())
+            self._cluster.reopen_all()
         self._cluster.device_freed(self._cluster.nodes[event.node_id], device)
 
     # --- actors, jobs, nodes, groups ------------------------------------------------------------------------------

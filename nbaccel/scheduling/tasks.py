@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nbaccel.quantities import LONG_RUN_S
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
+from nbaccel.scheduling.ended_tasks import EndedTasks, Pack
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.function_counts import FunctionCount, FunctionCounts
 from nbaccel.scheduling.ledger import Hold
-from nbaccel.scheduling.line_order import LineOrder, Position
+from nbaccel.scheduling.line_order import LineOrder
+from nbaccel.scheduling.line_tree import Position
 from nbaccel.scheduling.moves import (
     ARGS,
     CANCELLED,
     FAILED,
     FINISHED,
+    RUNNING,
     STORY_LENGTH,
+    SUBMITTED,
     TASK_MOVES,
     WAITING,
     IllegalEvent,
@@ -35,8 +39,6 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.actors import ActorRecord
     from nbaccel.scheduling.workers import PoolRecord, WorkerRecord
 
-KEEP_ENDED = 1000  # records of ended tasks that can still be asked for
-KEEP_FAILED = 200  # of tasks that failed before them, or ran for long
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
@@ -128,14 +130,14 @@ class TaskTable:
         self.records: dict[bytes, TaskRecord] = {}
         self.counts: list[int] = [0] * len(TaskStatus)
         self.functions = FunctionCounts()
+        self.internal: dict[bytes, TaskRecord] = {}  # nbaccel's own that are not over
         self.shapes: dict[object, Shape] = {}
         self.order = LineOrder()
         self._changed = self.order.changed
         self.waiting_args: dict[bytes, TaskRecord] = {}
         self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
         self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
-        self._ended: deque[TaskRecord] = deque()
-        self._failed: deque[TaskRecord] = deque()  # the last that failed or ran for long, too old for `_ended`
+        self._ended = EndedTasks(self.records)
         self._seq = 0
         self._most_shapes = MAX_SHAPES
         self._last_terms: Terms | None = None
@@ -164,6 +166,27 @@ class TaskTable:
         self._came(record, ARGS)
         return record
 
+    def line_up_new(self, tasks: list[Task], pool: PoolRecord, now: float) -> list[TaskRecord]:
+        """Tasks of a driver with the same terms, and with all their arguments: to the end of their line, in order."""
+        shape, count = self.shape_of(tasks[0], 0), self.functions.of(tasks[0].terms)
+        first = self._seq + 1
+        self._seq += len(tasks)
+        story = (WAITING, now)
+        new = [
+            TaskRecord(task, shape, pool, seq, now, 0, WAITING, story=story, count=count)
+            for seq, task in enumerate(tasks, first)
+        ]
+        by_id = {record.task.task_id: record for record in new}
+        self.records |= by_id
+        if count is self.functions.internal:
+            self.internal |= by_id
+        self.counts[WAITING] += len(new)
+        count.came += len(new)
+        shape.line.extend(new)
+        shape.size += len(new)
+        self._grew(shape, len(new), new[0])
+        return new
+
     def again(self, old: TaskRecord, now: float) -> TaskRecord:
         """A new record for a constructor that runs once more, after the old one ended."""
         record = TaskRecord(old.task, None, old.pool, old.seq, now, old.depth)
@@ -175,17 +198,19 @@ class TaskTable:
         return record
 
     def ended_unseen(self, task: Task, now: float) -> None:
-        """A call that has returned before it was told."""
+        """Somebody looks at a call that was counted when it returned."""
         self._seq = seq = self._seq + 1
         record = TaskRecord(task, None, None, seq, now, state=FINISHED, story=(FINISHED, now))
         self.records[task.task_id] = record
-        self._came(record, FINISHED)
         self._end(record, now)
+        record.count = self.functions.of(task.terms)
 
     def _came(self, record: TaskRecord, state: TaskStatus) -> None:
         self.counts[state] += 1
         record.count = count = self.functions.of(record.task.terms)
         count.came += 1
+        if count is self.functions.internal:
+            self.internal[record.task.task_id] = record
 
     def await_objects(self, record: TaskRecord) -> bool:
         """Whether it must wait for arguments."""
@@ -210,7 +235,11 @@ class TaskTable:
 
     def ended(self) -> Iterator[TaskRecord]:
         """Those that are over and still known, newest first."""
-        return chain(reversed(self._ended), reversed(self._failed))
+        return self._ended.newest_first()
+
+    def let_go_of_ended(self, pack: Pack) -> Callable[[], None]:
+        """Let the records of tasks that are over go, and return what makes them again."""
+        return self._ended.let_go(pack)
 
     def awaiting(self, object_id: bytes) -> list[TaskRecord]:
         """The tasks that wait for this object, in order of submission."""
@@ -263,6 +292,19 @@ class TaskTable:
             self._out.append(FinishTask(record.task))
         self._end(record, now)
 
+    def finish_all(self, records: list[TaskRecord], now: float) -> None:
+        """They returned well, one after the other. Those that were sent behind others have run meanwhile."""
+        for record in records:
+            self.counts[record.state] -= 1
+            story = record.story
+            if record.state == SUBMITTED:
+                story = (*story, RUNNING, now)
+                record.started_at = now
+            record.state = FINISHED
+            record.story = (*story, FINISHED, now) if len(story) < STORY_LENGTH else lengthened(story, FINISHED, now)
+            self._end(record, now)
+        self.counts[FINISHED] += len(records)
+
     def fail(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
         """It ends without having returned."""
         self._leave_line(record)
@@ -289,20 +331,11 @@ class TaskTable:
             if parent.children is not None:
                 parent.children.pop(record.task.task_id, None)
             record.parent = None
-        ended = self._ended
-        ended.append(record)
-        if len(ended) > KEEP_ENDED:
-            self._age(ended.popleft())
-
-    def _age(self, old: TaskRecord) -> None:
-        """It is no longer among the last that ended: failures and long runs are kept for longer, others forgotten."""
-        if old.is_kept and self.records.get(old.task.task_id) is old:
-            self._failed.append(old)
-            if len(self._failed) <= KEEP_FAILED:
-                return
-            old = self._failed.popleft()
-        if self.records.get(old.task.task_id) is old:
-            del self.records[old.task.task_id]
+        if record.count is self.functions.internal:
+            self.internal.pop(record.task.task_id, None)
+            self._ended.add_internal(record)
+        else:
+            self._ended.add(record)
 
     # --- lines ----------------------------------------------------------------------------------------------------
 
@@ -323,7 +356,7 @@ class TaskTable:
         if len(self.shapes) >= self._most_shapes:
             self._forget_empty_shapes()
             self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
-        asks = tuple(self._cluster.ask_for(choice) for choice in choices)
+        asks = self._cluster.asks_for(choices, terms.actor.lasting)
         shape = self.shapes[key] = Shape(choices, asks, terms.fallback_after_s, terms.job, depth, terms.actor.lasting)
         for ask in asks:
             ask.shapes[shape] = None
@@ -346,17 +379,22 @@ class TaskTable:
         record.waiting_since = now
         shape.line.append(record)
         shape.size += 1
-        if shape.size == 1:
+        self._grew(shape, 1, record)
+        return shape
+
+    def _grew(self, shape: Shape, number: int, record: TaskRecord) -> None:
+        """So many that are alike have joined the end of a line, this one among them."""
+        is_new = shape.size == number
+        if is_new:
             self._changed[shape] = None
-        if shape.size == 1 or (shape.told and self._has_to_be_told(shape, record)):
+        if is_new or (shape.told and self._has_to_be_told(shape, record)):
             self._cluster.woken[shape] = None
         else:
             self._cluster.stirred = True
-        return shape
 
     def _has_to_be_told(self, shape: Shape, record: TaskRecord) -> bool:
         """Others wait already for what can never be met here, but the cell of this one has not been told."""
-        return record.task.terms.cell_in_words not in shape.told and not any(ask.places for ask in shape.asks)
+        return record.task.terms.cell_in_words not in shape.told and not any(ask.has_places for ask in shape.asks)
 
     def fall_back(self, record: TaskRecord, why: str, now: float) -> None:
         """What it tried raised an error that its next choice is to answer: to the front of that choice's line."""

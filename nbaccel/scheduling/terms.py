@@ -34,6 +34,12 @@ class TaskKind(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
+# Enum members cost a Python-level lookup each time they are named on Python 3.11; the hot paths use these.
+TASK = TaskKind.TASK
+ACTOR_CREATION = TaskKind.ACTOR_CREATION
+ACTOR_CALL = TaskKind.ACTOR_CALL
+
+
 class WorkerPool(msgspec.Struct, frozen=True, array_like=True):
     """Which workers are interchangeable: same job, same runtime environment, same way to start."""
 
@@ -89,9 +95,9 @@ class ActorTerms(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether its calls are only run in order, once each, and end with the job: they may go straight to it."""
+        """Whether its calls are run once each, without a limit to their number, and end with the job."""
         again = self.max_restarts or self.max_task_retries
-        return not (again or self.is_threaded or self.out_of_order or self.detached or self.max_pending_calls)
+        return not (again or self.concurrency_groups or self.detached or self.max_pending_calls)
 
 
 NO_ACTOR = ActorTerms()
@@ -127,6 +133,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     hide_unassigned: bool | None = None  # None: as init() says
     backpressure: int | None = None  # a stream may be so many items ahead of its reader; None: without limit
     capture: bool = False  # its submissions run in its placement group
+    internal: bool = False  # nbaccel submits it for itself: no view counts or lists it
     # What only the head knows: whatever a client writes here, `of_job` writes over.
     number: int = 0  # the head's number for these terms, by which workers know them
     job: int = 0
@@ -162,6 +169,15 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
         return self.choices[choice].demand if lasting is None else lasting
 
     @property
+    def takes_straight_calls(self) -> bool:
+        """Whether calls of this actor may go straight to it: it runs them one after the other, or begins them in their
+        order in its event loop.
+        """
+        if self.kind is not TaskKind.ACTOR_CREATION or not self.actor.is_plain:
+            return False
+        return self.is_async or not (self.actor.is_threaded or self.actor.out_of_order)
+
+    @property
     def may_go_on_loan(self) -> bool:
         """Whether a worker can be lent for such tasks: they ask for CPUs at most, and their only rule is to run again
         if the worker dies.
@@ -194,7 +210,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
-class Task(msgspec.Struct):
+class Task(msgspec.Struct, gc=False):
     """One unit of work as the scheduler sees it. `payload` belongs to the head; the scheduler never looks at it."""
 
     terms: Terms

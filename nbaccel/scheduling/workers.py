@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -106,6 +107,7 @@ class WorkerTable:
         self._spares = spares
         self._home = home  # the node that spares are shown on until they get work
         self.records: dict[bytes, WorkerRecord] = {}
+        self._on_node: dict[bytes, dict[WorkerRecord, None]] = {}  # those that have been given work
         self.pools: dict[WorkerPool, PoolRecord] = {}
         self.zygotes: dict[str, Zygote] = {}
         self.idle: dict[WorkerRecord, None] = {}  # longest idle first
@@ -148,6 +150,19 @@ class WorkerTable:
         worker.state = state
         worker.story = lengthened(worker.story, state, now)
 
+    def let_go_of_stories(self) -> Callable[[], None]:
+        """Let the times of all moves go, packed, and return what makes them again: then they lie close together."""
+        workers = list(self.records.values())
+        packed = [(worker.story[::2], array("d", worker.story[1::2])) for worker in workers]
+        for worker in workers:
+            worker.story = ()
+
+        def make_again() -> None:
+            for worker, (states, times) in zip(workers, packed, strict=True):
+                worker.story = tuple(part for move in zip(states, times, strict=True) for part in move)
+
+        return make_again
+
     def acquire(self, record: TaskRecord, hold: Hold, now: float) -> WorkerRecord:
         """A worker for this task: ready and BUSY (or ACTOR), or STARTING with the task bound to it."""
         pool = record.pool
@@ -159,6 +174,7 @@ class WorkerTable:
         if worker is None:
             worker = self._take_spare(pool) or self._start(pool, node_id)
             worker.pool, worker.node_id, worker.bound = pool, node_id, bound
+            self._on_node.setdefault(node_id, {})[worker] = None
         worker.hold = hold
         worker.window = 1
         if worker.state is not STARTING:
@@ -224,6 +240,7 @@ class WorkerTable:
         if zygote is not None and self._is_spare(worker, zygote):
             if worker in zygote.starting:
                 zygote.starting.remove(worker)
+            self._take_off_node(worker)
             worker.pool, worker.bound = None, UNBOUND
             self.move(worker, SPARE, now)
             zygote.spares.append(worker)
@@ -302,10 +319,21 @@ class WorkerTable:
         if worker.state is SPARE:
             self._short_of_spares[worker.zygote] = self.zygotes[worker.zygote]
         del self.records[worker.worker_id]
+        self._take_off_node(worker)
         self._gone[worker.worker_id] = None
         self._gone_order.append(worker.worker_id)
         if len(self._gone_order) > KEEP_GONE:
             del self._gone[self._gone_order.popleft()]
+
+    def _take_off_node(self, worker: WorkerRecord) -> None:
+        there = self._on_node.get(worker.node_id, {})
+        there.pop(worker, None)
+        if not there:
+            self._on_node.pop(worker.node_id, None)
+
+    def on_node(self, node_id: bytes) -> list[WorkerRecord]:
+        """The workers of a node that have been given work and are not told to end."""
+        return [worker for worker in self._on_node.get(node_id, ()) if worker.state is not STOPPING]
 
     def of_job(self, job: int) -> Iterator[WorkerRecord]:
         for worker in list(self.records.values()):

@@ -336,13 +336,21 @@ class Controller:
         return orders
 
     def _lacking(self, report: int, now: float) -> tuple[int, ...]:
-        """The ranks that may still bring a part. A rank that has ended by itself brings none."""
+        """The ranks whose part is missing. A rank that has ended by itself brings none."""
         gang = self._gang
         late = [rank for rank in range(gang.size) if gang.reports.get(rank, -1) < report]
-        late = [rank for rank in late if rank not in gang.returned | gang.stopped]
+        late = [rank for rank in late if rank not in gang.returned and not self._stopped_by_itself(rank)]
         if self._silent_was_said or now >= gang.files[report].since + SILENT_S:
             late = [rank for rank in late if rank in gang.reports]
         return tuple(late)
+
+    def _stopped_by_itself(self, rank: int) -> bool:
+        """Whether a rank was stopped between two reports. One that was interrupted may have been within one: its part
+        may be there, or half of it, without its report.
+        """
+        gang = self._gang
+        cut_short = rank in gang.interrupted and (rank in gang.reports or gang.failed or gang.died)
+        return rank in gang.stopped and not cut_short
 
     # ---- time
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import nbaccel
 from nbaccel import exceptions
+from nbaccel.handles.internal_work import internal_actor
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.train.mailbox import Mailbox
 from nbaccel.train.ranks import Facts, Seat
@@ -15,6 +17,7 @@ from nbaccel.train.scaling import Resources, ScalingConfig
 from nbaccel.train.worker import Assignment, TrainWorker
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
+from nbaccel.views import wording
 
 _MAILBOX_CALLS = 10_000  # at once: every rank may wait in a barrier, and the driver for news
 
@@ -23,7 +26,12 @@ def new_mailbox(name: str) -> Any:
     """The meeting point of a run, on the driver's node: another node may be lost, and the run goes on without it."""
     here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_concurrency": _MAILBOX_CALLS, "scheduling_strategy": here}
-    return nbaccel.remote(Mailbox).options(**options).remote()
+    return internal_actor(Mailbox, **options).remote()
+
+
+def group_name(whose: str) -> str:
+    """A name by which views and reasons call a placement group; two groups of a namespace cannot have one name."""
+    return wording.encodable(f"{whose} {secrets.token_hex(3)}")
 
 
 def never_fits(scaling: ScalingConfig, num_workers: int, totals: Mapping[str, float]) -> str:
@@ -92,8 +100,8 @@ def _is_condition(value: str) -> bool:
 class Gang:
     """The workers of one gang, by their number until they have ranks."""
 
-    def __init__(self, scaling: ScalingConfig, num_workers: int, runtime_env: Any) -> None:
-        """Ask for the workers; returns at once."""
+    def __init__(self, name: str, scaling: ScalingConfig, num_workers: int, runtime_env: Any) -> None:
+        """Ask for the workers of the run of this name; returns at once."""
         self.size = num_workers
         self.facts: list[Facts] = []
         self.seats: list[Seat] = []
@@ -101,7 +109,10 @@ class Gang:
         self.is_down = False
         self.before_down: Callable[[], None] | None = None  # a backend's last words, while the workers exist
         self.group = placement_group(
-            scaling.bundles(num_workers), scaling.placement_strategy, bundle_label_selector=scaling.labels(num_workers)
+            scaling.bundles(num_workers),
+            scaling.placement_strategy,
+            group_name(f"{name}'s gang"),
+            bundle_label_selector=scaling.labels(num_workers),
         )
         options = _options(scaling)
         if runtime_env:

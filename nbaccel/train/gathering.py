@@ -31,6 +31,8 @@ from nbaccel.train.records import Records
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import Assignment
+from nbaccel.util.state import row_queries
+from nbaccel.views.snapshot import DeviceRow, NodeRow
 
 _LEAVE_S = 10.0  # so long may a backend take to shut down
 _LOOK_S = 0.2  # a gang that is not placed after so long is explained
@@ -87,7 +89,7 @@ class Gathering:
 
     def _ask_for(self, size: int) -> Gang:
         self._looks = 0
-        self._gang = Gang(self._scaling, size, self._config.worker_runtime_env)
+        self._gang = Gang(self._name, self._scaling, size, self._config.worker_runtime_env)
         self._records.gang_begins(size)
         begun = self._mailbox.begin.remote(self._number, size, self._records.first_report)
         probe = f".probe-{secrets.token_hex(4)}"
@@ -102,7 +104,7 @@ class Gathering:
     def _how_many(self) -> int:
         if not self._scaling.elasticity_enabled:
             return self._scaling.max_workers
-        nodes = [(self._soon_free(node), node.labels) for node in nbaccel.snapshot().nodes if node.alive]
+        nodes = [(self._soon_free(node), node.labels) for node in row_queries.every(NodeRow) if node.alive]
         return as_many_as_fit(self._scaling, nodes)
 
     def _soon_free(self, node: Any) -> dict[str, float]:
@@ -177,7 +179,7 @@ class Gathering:
             self._told.no_place(ControllerError(str(error), error))
             return
         self._gang.facts = facts
-        devices = nbaccel.snapshot().devices
+        devices = row_queries.every(DeviceRow)
         positions = {(row.node_id, row.resource, row.id): row.index for row in devices}
         kinds = {(row.node_id, row.resource, row.id): row.kind for row in devices}
         share = self._backend.backend_cls.share_cuda_visible_devices

@@ -39,7 +39,9 @@ from nbaccel.train.run_facts import RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import LastWords, Payload
+from nbaccel.util.state import row_queries
 from nbaccel.views import run_snapshot, sinks
+from nbaccel.views.snapshot import DeviceRow, NodeRow
 from nbaccel.waits import interruptible
 
 _told: set[str] = set()  # sentences of ranks, in this process: they hold for the next run as well
@@ -313,10 +315,10 @@ class Run:
         seats = self._gang.seats if self._gang is not None else []
         has_died = isinstance(error, (exceptions.RayActorError, exceptions.WorkerCrashedError))
         if has_died and seats:
-            error = lost_nodes.instead_of(error, seats[rank], nbaccel.snapshot().nodes)
+            error = lost_nodes.instead_of(error, seats[rank], row_queries.every(NodeRow))
         self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
         if words is not None and seats and out_of_memory.is_out_of_memory(words.kind):
-            devices = nbaccel.snapshot().devices
+            devices = row_queries.every(DeviceRow)
             self._notes[rank] = out_of_memory.sentences(seats[rank], seats, words.peak_bytes, devices)
         at = words.at if words is not None else time.time()
         self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))

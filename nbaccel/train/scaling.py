@@ -5,7 +5,6 @@ Fields, defaults and errors are those of Ray Train 2.60 (`ray.train.ScalingConfi
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -13,7 +12,11 @@ from html import escape
 from numbers import Real
 from typing import Any
 
+from nbaccel.handles import option_checks as checks
+
 Resources = dict[str, float]
+
+MOST_WORKERS = 1_000_000
 
 _STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 _TYPE_PREFIX = "accelerator_type:"
@@ -70,6 +73,8 @@ class ScalingConfig:
             raise ValueError(f"ScalingConfig(num_workers) must be an int or a tuple of two ints, not {count!r}.")
         if self.min_workers < 0:
             raise ValueError(f"ScalingConfig(num_workers={count}): a number of workers cannot be negative.")
+        if self.max_workers > MOST_WORKERS:
+            raise ValueError(f"ScalingConfig(num_workers): a run has {MOST_WORKERS:,} workers at most, not more.")
         if self.min_workers > self.max_workers:
             raise ValueError(f"ScalingConfig(num_workers={count}): the first number must not exceed the second.")
         if self.elastic_resize_monitor_interval_s < 0:
@@ -234,5 +239,6 @@ def _check_quantities(name: str, given: Mapping[str, Any] | None) -> None:
     if not isinstance(given, Mapping):
         raise ValueError(f"ScalingConfig({name}) must be a dict such as {{'CPU': 2}}, not {given!r}.")
     for key, amount in given.items():
-        if not isinstance(key, str) or not isinstance(amount, Real) or not 0 <= float(amount) < math.inf:
+        if not isinstance(key, str) or not isinstance(amount, Real) or amount < 0:
             raise ValueError(f"ScalingConfig({name}): {key!r}: {amount!r} is not a quantity of a resource.")
+    checks.bundle(f"ScalingConfig({name})", given)

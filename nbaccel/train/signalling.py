@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import nbaccel
+from nbaccel.handles.internal_work import internal_task
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nbaccel.views import sinks
@@ -59,7 +60,7 @@ def where(seats: Sequence[Seat]) -> list[str]:
 
 def _everywhere(facts: Sequence[Facts], what: Callable[[int], str]) -> list[str]:
     here = socket.gethostname()
-    ask = nbaccel.remote(num_cpus=0, max_retries=0)(what)
+    ask = internal_task(what, num_cpus=0, max_retries=0)
     asked = {
         number: ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(each.node_id, soft=False)).remote(
             each.pid

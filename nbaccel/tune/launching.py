@@ -9,6 +9,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import exceptions
+from nbaccel.train.gang import group_name
 from nbaccel.train.inbox import Inbox
 from nbaccel.tune.resources import TrialResources
 from nbaccel.tune.room_for_trials import RoomForTrials
@@ -89,7 +90,8 @@ class Launcher:
             launched = Launched()
             self._submit(launched, task, trial, assignment)
             return launched
-        group = placement_group([dict(bundle) for bundle in asked.bundles], asked.strategy)
+        bundles = [dict(bundle) for bundle in asked.bundles]
+        group = placement_group(bundles, asked.strategy, group_name(f"{name}'s room"))
         launched = Launched(group)
         place = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
         try:

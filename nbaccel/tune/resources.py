@@ -15,9 +15,11 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import nbaccel
+from nbaccel.handles import option_checks as checks
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.train.trainer import DataParallelTrainer
@@ -105,6 +107,9 @@ class PlacementGroupFactory:
                     f"A bundle of PlacementGroupFactory has amounts of resources alone, not {options[0]!r}. A trial of "
                     f"one bundle may have it: tune.with_resources(trainable, {{..., {options[0]!r}: ...}})."
                 )
+            given: dict[str, Any] = dict(bundle)
+            numbers = {name: amount for name, amount in given.items() if isinstance(amount, Real)}
+            checks.bundle("A bundle of PlacementGroupFactory", numbers)
         self.bundles = [dict(bundle) for bundle in bundles]
         self.strategy = strategy
 
@@ -181,6 +186,7 @@ def _amount(name: str, value: Any) -> float:
         known = (*_OPTIONS, "cpu", "gpu", "memory", "custom_resources")
         hint = did_you_mean(name, known) if name.lower() not in known else ""
         raise ValueError(f"The resources of a trial: {name!r} must be a number from 0, not {value!r}.{hint}")
+    checks.bundle("The resources of a trial", {name: value})
     if name.upper() in ACCELERATORS and value > 1 and value % 1:
         raise ValueError(
             f"The resources of a trial: {name!r} is {value}, but a trial holds a part of one device or whole ones. Ask "

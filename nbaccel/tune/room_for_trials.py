@@ -13,7 +13,7 @@ import nbaccel
 from nbaccel.handles.options import TaskOptions, task_options
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.tune.resources import TrialResources
-from nbaccel.util.placement_group import placement_group, remove_placement_group
+from nbaccel.util.placement_group import why_never_placed
 from nbaccel.views.explanations import Probe, Verdict
 
 _LOOK_S = 1.0  # how long the size of a growing cluster counts as known
@@ -79,18 +79,9 @@ class RoomForTrials:
         return ""
 
     def _bundles_never(self, asked: TrialResources) -> str:
-        """Whether the bundles fit together: the local engine knows at once."""
-        if not self._is_local:
-            return ""
-        group = placement_group([dict(bundle) for bundle in asked.bundles], asked.strategy)
-        try:
-            found = nbaccel.explain(group)
-        finally:
-            remove_placement_group(group)
-        if found.ever is not False:
-            return ""
-        reason = found.sentence.partition(": ")[2].removesuffix(" It waits in case a node joins.")
-        return f"for each, a placement group is asked for: {reason}"
+        """Whether the bundles fit together on nodes that are here or may come."""
+        reason = why_never_placed([dict(bundle) for bundle in asked.bundles], asked.strategy)
+        return f"for each, a placement group is asked for: {reason}." if reason else ""
 
     def may_grow_for(self, asked: TrialResources) -> bool:
         """Whether a node may come for one more trial. Looks again once a second, and then knows the new totals too."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import exceptions
+from nbaccel.handles.internal_work import internal_actor
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.inbox import Inbox
 from nbaccel.train.mail_reader import MailReader
@@ -120,7 +121,7 @@ class Runner:
 
     def _main(self) -> None:
         try:
-            self._mailbox = nbaccel.remote(TrialMailbox).options(num_cpus=0, max_concurrency=10_000).remote()
+            self._mailbox = internal_actor(TrialMailbox, num_cpus=0, max_concurrency=10_000).remote()
             self._launcher = Launcher(self._inbox, self._plan.function, self._mailbox, self._task_ended)
             if self._plan.time_budget_s is not None:
                 self._budget_at = time.monotonic() + self._plan.time_budget_s

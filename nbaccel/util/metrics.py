@@ -16,11 +16,11 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine
+from nbaccel.handles.internal_work import NAMESPACE, internal_actor
 
 SEND_EVERY_S = 0.2
 BURST = 200
 _COLLECTOR = "metrics"
-_NAMESPACE = "_nbaccel"
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_:]")  # of Prometheus
 
 Tags = tuple[tuple[str, str], ...]
@@ -136,10 +136,9 @@ class Outbox:
     def collector(self) -> Any:
         started = engine.current()
         if self._collector[0] is not started:
-            actor_class = nbaccel.remote(MetricsCollector)
             # Detached: the worker that happens to be the first to record something may end before the others.
-            options = {"name": _COLLECTOR, "namespace": _NAMESPACE, "get_if_exists": True, "lifetime": "detached"}
-            self._collector = started, actor_class.options(num_cpus=0, **options).remote()
+            options = {"name": _COLLECTOR, "namespace": NAMESPACE, "get_if_exists": True, "lifetime": "detached"}
+            self._collector = started, internal_actor(MetricsCollector, num_cpus=0, **options).remote()
         return self._collector[1]
 
     def unsent(self) -> dict[str, MetricSeries]:

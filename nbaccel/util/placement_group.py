@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Real
 from typing import Any
 
 from nbaccel import engine as engines
+from nbaccel.handles.option_checks import bundle as checked_bundle
 from nbaccel.handles.option_checks import label_selector
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.remote import PlacementGroupID
@@ -54,9 +54,20 @@ def placement_group(
         raise TypeError(f"A placement group's name is a string, not {name!r}.")
     soft_node = _soft_node(_soft_target_node_id, strategy)
     labels = _labels(bundle_label_selector, len(bundles))
-    asked = [{key: float(amount) for key, amount in bundle.items() if amount} for bundle in bundles]
+    asked = _asked(bundles)
     group_id = engines.current().create_group(asked, strategy, name, lifetime == "detached", labels, soft_node)
     return PlacementGroup(PlacementGroupID(group_id), asked)
+
+
+def why_never_placed(bundles: list[dict[str, float]], strategy: str) -> str:
+    """Why no placement group of these bundles could ever be placed here; "" if it could, or if nodes may come (not in
+    Ray). No group is made.
+    """
+    return engines.current().why_never_placed(_asked(bundles), strategy)
+
+
+def _asked(bundles: list[dict[str, float]]) -> list[dict[str, float]]:
+    return [{key: float(amount) for key, amount in bundle.items() if amount} for bundle in bundles]
 
 
 def _soft_node(node_id: str | None, strategy: str) -> str:
@@ -79,6 +90,7 @@ def _check_bundles(bundles: Any) -> None:
     for bundle in bundles:
         if not isinstance(bundle, dict) or not all(_is_quantity(key, amount) for key, amount in bundle.items()):
             raise ValueError(f"{form} Got {bundle!r}.")
+        checked_bundle("A bundle of a placement group", bundle)
         if not any(bundle.values()):
             raise ValueError(
                 f"Bundles cannot be an empty dictionary or resources with only 0 values. Bundles: {bundles}"
@@ -86,7 +98,7 @@ def _check_bundles(bundles: Any) -> None:
 
 
 def _is_quantity(key: Any, amount: Any) -> bool:
-    return isinstance(key, str) and isinstance(amount, Real) and 0 <= float(amount) < math.inf
+    return isinstance(key, str) and isinstance(amount, Real)
 
 
 def _labels(selectors: Any, count: int) -> list[dict[str, str]] | None:

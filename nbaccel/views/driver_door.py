@@ -62,7 +62,7 @@ from nbaccel.views.observer_lines import (
     question_of,
 )
 from nbaccel.views.sessions import SessionRecord
-from nbaccel.views.snapshot import OnSnapshot, Snapshot
+from nbaccel.views.snapshot import DeviceRow, NodeRow, OnSnapshot, Snapshot, WorkerRow
 
 if TYPE_CHECKING:
     from nbaccel.engine import Engine
@@ -370,11 +370,18 @@ def _object_of(line: bytes) -> dict[str, Any] | None:
         return None
 
 
+def _whole(engine: Engine) -> Snapshot:
+    """A snapshot with a row of every node, device and worker."""
+    nodes, devices = engine.state(NodeRow, sys.maxsize), engine.state(DeviceRow, sys.maxsize)
+    workers = engine.state(WorkerRow, sys.maxsize)
+    return msgspec.structs.replace(engine.snapshot(), nodes=nodes, devices=devices, workers=workers)
+
+
 def _answers_of(engine: Engine) -> dict[type[ObserverQuestion[Any]], Callable[[Any], Any]]:
     """How each question is answered."""
     of_the_past = (ReadRuns, ReadAccounting, ReadReadings, ReadRows, ReadTaskLog)
     return {
-        TakeSnapshot: lambda asked: engine.snapshot(),
+        TakeSnapshot: lambda asked: _whole(engine) if asked.whole else engine.snapshot(),
         Explain: lambda asked: engine.explain(asked.task_id),
         FindTasks: lambda asked: engine.tasks(asked.filter),
         ReadLogs: lambda asked: engine.logs(asked.task_id, tail=asked.tail),

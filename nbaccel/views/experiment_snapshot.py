@@ -6,6 +6,8 @@ one is named. Times are Unix seconds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from nbaccel.views import tables, wording
@@ -101,10 +103,14 @@ def best_words(experiment: ExperimentSnapshot, most: int = 4) -> str:
     best = experiment.best
     if best is None:
         return ""
-    params = [f"{wording.plain(name)} {wording.plain(value)}" for name, value in best.config.items()]
-    more = ", …" if len(params) > most else ""
-    with_what = f" with {', '.join(params[:most])}{more}" if params else ""
-    return f"{wording.plain(experiment.metric)} {wording.number(best.value)}{with_what}"
+    return f"{wording.plain(experiment.metric)} {wording.number(best.value)}{params_words(best.config, most)}"
+
+
+def params_words(params: Mapping[str, str], most: int = 4) -> str:
+    """ " with lr 0.01, layers 2"; "" without any."""
+    said = [f"{wording.plain(name)} {wording.plain(value)}" for name, value in params.items()]
+    more = ", …" if len(said) > most else ""
+    return f" with {', '.join(said[:most])}{more}" if said else ""
 
 
 def short_trial(id: str) -> str:

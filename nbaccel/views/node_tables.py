@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nbaccel.views import wording
+from nbaccel.views import totals, wording
 from nbaccel.views.expected_growth import ExpectedGrowth
+from nbaccel.views.node_names import node_names
 from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, Snapshot
 from nbaccel.views.tables import Table
 
@@ -33,7 +34,7 @@ def nodes(snapshot: Snapshot) -> Table:
         for kind in snapshot.node_types
         if kind.failures
     ]
-    return Table("Nodes", ("Node", "Type", "State", "Has"), rows)
+    return Table("Nodes", ("Node", "Type", "State", "Has"), rows, more=totals.nodes_left_out(snapshot))
 
 
 def moving(snapshot: Snapshot) -> str:
@@ -41,7 +42,7 @@ def moving(snapshot: Snapshot) -> str:
     for node in snapshot.nodes:
         if node.leaves_at is not None and node.leaves_at > snapshot.time:
             why = wording.plain(node.why) or _state(node, snapshot.time)
-            return f"{'● %s alive' if node.alive else '✕ %s gone'} {why}" % wording.plain(node.name)
+            return f"{'● %s alive' if node.alive else '✕ %s gone'} {why}" % node_names(snapshot.nodes)[node.node_id]
     arrival = next(iter(snapshot.arrivals), None)
     return f"◌ {wording.plain(arrival.node_type)} {_arriving(arrival, snapshot.time)}" if arrival else ""
 

@@ -142,7 +142,12 @@ class ObserverQuestion(Question[A]):
 
 
 class TakeSnapshot(ObserverQuestion[Snapshot], tag="snapshot"):
-    """Ask for the current snapshot, once the devices have been looked at."""
+    """Ask for the current snapshot, once the devices have been looked at.
+
+    `whole` asks for a row of every node, device and worker; a snapshot of a large cluster has some.
+    """
+
+    whole: bool = False
 
     def line(self, answer: Snapshot) -> SnapshotLine:
         return SnapshotLine(answer)

@@ -109,10 +109,10 @@ def connected(record: SessionRecord) -> Iterator[Observer]:
         observer.close()
 
 
-def snapshot(record: SessionRecord) -> Snapshot:
-    """A head's snapshot. Raises ConnectionError."""
+def snapshot(record: SessionRecord, *, whole: bool = False) -> Snapshot:
+    """A head's snapshot, `whole` with a row of every node, device and worker. Raises ConnectionError."""
     with connected(record) as observer:
-        return observer.answer(TakeSnapshot(), SnapshotLine).snapshot
+        return observer.answer(TakeSnapshot(whole), SnapshotLine).snapshot
 
 
 def tasks(record: SessionRecord, wanted: TaskFilter) -> FoundTasks:

@@ -6,7 +6,7 @@ and the dark ground, and the eight hues can be told apart with each of the three
 
 Example::
 
-    palette.colour(palette.HUES.of("train"), "9b9f…")     # "#b74977"
+    palette.colour(palette.HUES.of("train"), "9b9f…")     # "#bb3d68"
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ COLOURS: tuple[tuple[str, ...], ...] = tuple(tuple(shades) for shades in _FILE["
 FAILURE: str = _FILE["failure"]  # red: something failed, and nothing else
 ATTENTION: str = _FILE["attention"]  # amber: a person should look
 WAITING: str = _FILE["waiting"]  # grey: it waits, or was cancelled
+TAKEN = f"repeating-linear-gradient(135deg,{WAITING} 0 3px,transparent 3px 6px)"  # hatched: others have the device
 GROUNDS: tuple[str, str] = tuple(_FILE["grounds"])  # the light page and the dark one
 
 
@@ -52,10 +53,10 @@ def colour(hue: int, id: str = "") -> str:
 
 
 def ink_on(colour: str) -> str:
-    """White or black, whichever is read better on a colour; the cockpit's own rule."""
+    """White or black, whichever is read well on a colour: one for all shades of a hue; the cockpit's own rule."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return "#000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#fff"
+    return "#000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.183 else "#fff"
 
 
 class Hues:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nbaccel.views.experiment_snapshot import ExperimentSnapshot
     from nbaccel.views.run_snapshot import RunSnapshot
     from nbaccel.views.seen_trials import SeenTrials
+    from nbaccel.views.snapshot import Runtime
 
 RUN_LINE_EVERY_S = 1.0
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
@@ -127,6 +128,9 @@ class Sinks:
         if message.task_id:
             self._said.add(line)
         self._write(sys.stderr, f"nbaccel: {message.message}\n")
+
+    def started_again(self, runtime: Runtime) -> None:
+        """A call has started a cluster by itself, after one was shut down. A script knows its own order: no line."""
 
     def run(self, snapshot: RunSnapshot) -> None:
         """Print a line for each change of a run's state, and in a terminal at most one a second for its reports."""

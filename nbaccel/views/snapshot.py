@@ -7,7 +7,7 @@ msgspec to JSON (observers) and MessagePack (drivers); fields are only ever adde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -62,6 +62,25 @@ class DeviceRow(msgspec.Struct):
     free_reason: str = ""  # why less than all that is not held here is free: "held by notebook b.ipynb, pid 4711"
     holders: list[Holder] = []
     metrics: DeviceMetrics | None = None
+
+
+class DeviceCount(msgspec.Struct):
+    """How many devices of a resource the living nodes offer: all of them, not only those with rows."""
+
+    resource: str
+    total: int = 0
+    held: int = 0  # by somebody of this cluster
+    taken: int = 0  # by nobody of it, and yet not free: other programs use them, or they are lost
+    shared: int = 0  # held, with a part that is free
+    most_free: float = 0.0  # of one of these
+    least_free: float = 0.0
+    logical: int = 0
+    simulated: int = 0
+
+    @property
+    def free(self) -> int:
+        """Those of which nobody holds any."""
+        return self.total - self.held - self.taken
 
 
 class NodeRow(msgspec.Struct):
@@ -233,6 +252,12 @@ class Alert(msgspec.Struct):
     since: float
     task_id: str | None = None
     device: str | None = None
+    node_id: str | None = None  # of the device, or of what it is about
+
+    @staticmethod
+    def in_order(alerts: Iterable[Alert]) -> list[Alert]:
+        """Alerts as a snapshot has them, and every view tells them: failed tasks first, then the newest."""
+        return sorted(alerts, key=lambda each: (each.kind != "failed", -each.since))
 
     @classmethod
     def of_failures(cls, counts: Mapping[str, int], last: TaskRow | None, began_at: float) -> list[Alert]:
@@ -274,7 +299,12 @@ class Runtime(msgspec.Struct):
 
 
 class Snapshot(msgspec.Struct):
-    """A consistent snapshot at one moment. Rows are capped; `counts` and `functions` tell how many tasks there are."""
+    """A consistent snapshot at one moment. Rows are capped, counts are of all: `counts` and `functions` of tasks,
+    `node_counts`, `device_counts` and `worker_counts` of the others.
+
+    Of a large cluster it has rows of 256 nodes with up to 1,024 devices, and of 256 workers: of the head's node, of
+    nodes that have gone or whose devices are taken by others, and of those that somebody holds.
+    """
 
     runtime: Runtime
     seq: int = 0
@@ -285,7 +315,7 @@ class Snapshot(msgspec.Struct):
     actors: list[ActorRow] = []
     workers: list[WorkerRow] = []
     groups: list[GroupRow] = []
-    alerts: list[Alert] = []
+    alerts: list[Alert] = []  # what a person should look at first comes first
     counts: dict[str, int] = {}  # task state -> number of all tasks in it
     actor_counts: dict[str, int] = {}  # actor state -> number of all actors in it
     jobs: list[JobRow] = []  # of a shared head
@@ -297,6 +327,10 @@ class Snapshot(msgspec.Struct):
     requests: list[RequestRow] = []
     infeasible_requests: list[dict[str, float]] = []  # bundles that no node and no type can meet
     functions: list[FunctionRow] = []  # those of the rows first, then those with the most tasks
+    node_counts: dict[str, int] = {}  # "alive", "gone" -> number of all nodes
+    device_counts: list[DeviceCount] = []
+    worker_counts: dict[str, int] = {}  # worker state -> number of all workers in it
+    resources: dict[str, tuple[float, float]] = {}  # what is free on all living nodes together, and all of it
 
     def to_json(self) -> bytes:
         """Encode for observers; unknown fields are ignored when read back."""

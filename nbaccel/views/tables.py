@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import msgspec
 
 from nbaccel.quantities import TYPE_PREFIX
-from nbaccel.views import device_labels, wording
+from nbaccel.views import device_labels, totals, wording
 from nbaccel.views.device_labels import Labels
-from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, Holder, Snapshot, TaskRow
+from nbaccel.views.snapshot import ActorRow, Alert, DeviceCount, DeviceRow, Holder, Snapshot, TaskRow
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
@@ -26,6 +26,7 @@ FREE = "○ free"
 TAKEN = "◼ taken"  # of a device that another program uses
 GONE = "its node has gone"  # why nobody holds a device
 LOST = "✕ gone"  # a device of such a node
+SAME_REASON = "same reason"  # as the row above, where a title can have the whole
 _NOT_RESOURCES = ("node:", TYPE_PREFIX, "memory", "object_store_memory")
 
 
@@ -37,6 +38,7 @@ class Table:
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]] = ()
     empty: str = ""  # the text when there is no row
+    more: str = ""  # the text below the rows: how many are not shown
 
 
 def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
@@ -50,17 +52,20 @@ def devices(snapshot: Snapshot, *, everything: bool = False) -> Table:
     names = {node.node_id: node.name for node in snapshot.nodes}
     named = device_labels.labels(snapshot.devices)
     rows = [(wording.plain(names.get(row.node_id, row.node_id)), *_device_cells(row, snapshot, named)) for row in shown]
-    table = Table("Devices", columns, rows, empty=_no_device(snapshot))
+    table = Table("Devices", columns, rows, _no_device(snapshot), totals.devices_left_out(snapshot))
     hidden = {"Node"} if not many_nodes else set()
     hidden |= {"Memory"} if all(not row[5] for row in rows) else set()
     return without_columns(table, hidden)
 
 
 def device_rows(snapshot: Snapshot, *, everything: bool = False) -> list[DeviceRow]:
-    """The devices that views show; nobody holds one whose node has gone."""
+    """The devices that views show; nobody holds or measures one whose node has gone."""
     gone = {node.node_id for node in snapshot.nodes if not node.alive}
     shown = [row for row in snapshot.devices if everything or row.offered]
-    return [msgspec.structs.replace(row, holders=[], free_reason=GONE) if row.node_id in gone else row for row in shown]
+    return [
+        msgspec.structs.replace(row, holders=[], free_reason=GONE, metrics=None) if row.node_id in gone else row
+        for row in shown
+    ]
 
 
 def actors(snapshot: Snapshot) -> Table:
@@ -86,7 +91,7 @@ def without_columns(table: Table, names: set[str]) -> Table:
     """The same table without the columns of these names."""
     keep = [index for index, name in enumerate(table.columns) if name not in names]
     rows = [tuple(row[index] for index in keep) for row in table.rows]
-    return Table(table.title, tuple(table.columns[index] for index in keep), rows, table.empty)
+    return Table(table.title, tuple(table.columns[index] for index in keep), rows, table.empty, table.more)
 
 
 def first_line(snapshot: Snapshot) -> str:
@@ -97,23 +102,20 @@ def first_line(snapshot: Snapshot) -> str:
 
 def busy(snapshot: Snapshot) -> list[str]:
     """How many devices of each kind are held, or CPUs if there is no device: ["2 of 2 GPUs busy"]."""
-    held: dict[str, list[bool]] = {}
-    gone = {node.node_id for node in snapshot.nodes if not node.alive}
-    for row in snapshot.devices:
-        if row.offered and row.node_id not in gone:
-            held.setdefault(wording.plain(row.resource), []).append(bool(row.holders or row.free_reason))
-    if held:
-        return [f"{sum(each)} of {wording.count(len(each), name)} busy" for name, each in held.items()]
-    alive = [node for node in snapshot.nodes if node.alive]
-    total = sum(node.totals.get("CPU", 0) for node in alive)
-    free = sum(node.available.get("CPU", 0) for node in alive)
+    counts = totals.devices(snapshot)
+    if counts:
+        return [
+            f"{each.held + each.taken} of {wording.count(each.total, wording.plain(each.resource))} busy"
+            for each in counts
+        ]
+    free, total = totals.resources(snapshot).get("CPU", (0, 0))
     return [f"{wording.amount(total - free)} of {wording.amount(total)} CPUs busy"] if total else []
 
 
 def headline(snapshot: Snapshot) -> str:
     """The engine, its versions and its process."""
     runtime = snapshot.runtime
-    nodes = sum(node.alive for node in snapshot.nodes)
+    nodes = totals.nodes_alive(snapshot)
     return wording.sentence(
         [
             f"nbaccel {wording.plain(runtime.version)}",
@@ -128,23 +130,23 @@ def headline(snapshot: Snapshot) -> str:
 
 def beside_busy(snapshot: Snapshot) -> str:
     """What the first line does not say: "1 of 2 CPUs busy · 1 shared GPU has 0.5 free"."""
-    shown = device_rows(snapshot)
-    kinds = dict.fromkeys(row.resource for row in shown) or {"CPU": None}
+    counts = totals.devices(snapshot)
+    kinds = {each.resource for each in counts} or {"CPU"}
     others = [
         f"{wording.amount(total - free)} of {wording.amount_of(total, wording.plain(name))} busy"
         for name, (free, total) in _sums(snapshot).items()
         if name not in kinds
     ]
-    left = {kind: [row.free for row in shown if row.resource == kind and row.holders and row.free] for kind in kinds}
-    return wording.sentence([*others, *(_left_on_shared(kind, free) for kind, free in left.items() if free)])
+    return wording.sentence([*others, *(_left_on_shared(each) for each in counts if each.shared)])
 
 
-def _left_on_shared(kind: str, free: list[float]) -> str:
+def _left_on_shared(count: DeviceCount) -> str:
     """ "8 shared GPUs have up to 0.5 free each": what is left of several devices is no device."""
-    devices, most = wording.count(len(free), f"shared {wording.plain(kind)}"), wording.amount(max(free))
-    if len(free) == 1:
+    devices = wording.count(count.shared, f"shared {wording.plain(count.resource)}")
+    most = wording.amount(count.most_free)
+    if count.shared == 1:
         return f"{devices} has {most} free"
-    return f"{devices} have {'' if min(free) == max(free) else 'up to '}{most} free each"
+    return f"{devices} have {'' if count.least_free == count.most_free else 'up to '}{most} free each"
 
 
 def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
@@ -161,13 +163,8 @@ def resources(snapshot: Snapshot, *, ended: bool = False) -> str:
 
 def _sums(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
     """What is free of each resource on all living nodes, and all of it."""
-    sums: dict[str, tuple[float, float]] = {}
-    for node in snapshot.nodes:
-        for name, quantity in node.totals.items() if node.alive else ():
-            if not name.startswith(_NOT_RESOURCES):
-                free, total = sums.get(name, (0.0, 0.0))
-                sums[name] = free + node.available.get(name, 0), total + quantity
-    return sums
+    sums = totals.resources(snapshot)
+    return {name: sums[name] for name in sums if not name.startswith(_NOT_RESOURCES)}
 
 
 def task_counts(snapshot: Snapshot) -> str:
@@ -363,4 +360,4 @@ def as_text(table: Table) -> str:
         "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
         for row in grid
     ]
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join([*(line.rstrip() for line in lines), *([table.more] if table.more else [])])

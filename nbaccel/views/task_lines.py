@@ -29,6 +29,7 @@ class TaskLine:
     rows: Sequence[TaskRow]
     function: str = ""
     all: FunctionRow | None = None  # of a function: how many tasks it has, where that is known
+    is_partial: bool = False  # of a function: it may have older tasks, which nobody has counted
 
     @property
     def first(self) -> TaskRow:
@@ -55,10 +56,11 @@ class TaskLine:
         return {word: found[word] for word in (*tables.STATE_WORDS, *found) if found[word]}
 
     def progress(self) -> str:
-        """ "346 of 500 · 12 running · 2 failed"."""
+        """ "346 of 500 · 12 running · 2 failed"; if tasks may be missing, "of the newest 16: 2 running · 14 failed"."""
         counts = self.counts()
-        done = counts.pop("finished", 0)
-        return wording.sentence([f"{done} of {self.number}", *(f"{count} {word}" for word, count in counts.items())])
+        first = [] if self.is_partial else [f"{counts.pop('finished', 0)} of {self.number}"]
+        said = wording.sentence([*first, *(f"{count} {word}" for word, count in counts.items())])
+        return f"of the newest {self.number}: {said}" if self.is_partial else said
 
     def alike(self, of: Callable[[TaskRow], str]) -> str:
         """What all tasks of the line have in common; "" if they differ."""
@@ -66,13 +68,25 @@ class TaskLine:
         return found[0] if len(found) == 1 else ""
 
     def why(self) -> str:
-        """Why it waits or failed, without what the line says elsewhere; of a function, the reasons that most have."""
+        """Why it waits or failed, without what the line says elsewhere; of a function, the reasons that most have.
+
+        Their numbers are left out where some rows are: the line would count fewer tasks than it says wait or failed.
+        """
         if not self.function:
             return tables.why_words(self.first)
         said = Counter(why for row in self.rows if (why := tables.why_words(row)))
-        shown = [f"{count} × {why}" for why, count in said.most_common(REASONS_SHOWN)]
-        more = sum(said.values()) - sum(count for _, count in said.most_common(REASONS_SHOWN))
+        most = said.most_common(REASONS_SHOWN)
+        if self._lacks_reasons():
+            return wording.sentence([*(why for why, _ in most), "other reasons" if len(said) > len(most) else ""])
+        more = sum(said.values()) - sum(count for _, count in most)
+        shown = [f"{count} × {why}" for why, count in most]
         return wording.sentence([*shown, f"{more} for other reasons" if more else ""])
+
+    def _lacks_reasons(self) -> bool:
+        """Whether rows of tasks that wait or failed are left out."""
+        found = Counter(tables.state_word(row.state) for row in self.rows)
+        counts = self.counts()
+        return any(found[word] < counts.get(word, 0) for word in ("waiting", "failed"))
 
 
 def each(rows: Iterable[TaskRow]) -> list[TaskLine]:
@@ -81,12 +95,16 @@ def each(rows: Iterable[TaskRow]) -> list[TaskLine]:
 
 
 def ordered(
-    rows: Iterable[TaskRow], *, by_function: bool = True, functions: Iterable[FunctionRow] = ()
+    rows: Iterable[TaskRow],
+    *,
+    by_function: bool = True,
+    functions: Iterable[FunctionRow] = (),
+    is_partial: bool = False,
 ) -> list[TaskLine]:
     """The lines by state, each with the newest first. Waits with one reason are together, the longest first.
 
     `functions` says how many tasks there are of each function, also of those whose rows are not given; functions of
-    which there is no row come last.
+    which there is no row come last. `is_partial` says that tasks of functions that are not among them may be left out.
     """
     newest = sorted(rows, key=lambda row: -(row.submitted_at or 0.0))
     several: dict[str, list[TaskRow]] = {}
@@ -100,7 +118,9 @@ def ordered(
     for row in sorted(newest, key=_place):
         name = function_rows.subject(row)
         if name in many:
-            lines[("function", name)] = TaskLine(many[name], wording.plain(name), counted.get(name))
+            all_of_it = counted.get(name)
+            partial = is_partial and all_of_it is None
+            lines[("function", name)] = TaskLine(many[name], wording.plain(name), all_of_it, partial)
         else:
             key = _alike(row)
             lines[key] = TaskLine([row, *(lines[key].rows if key in lines else ())])
@@ -123,7 +143,7 @@ def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
 
 
 def _cells(line: TaskLine, snapshot: Snapshot, named: Labels) -> tuple[str, ...]:
-    name = line.name if line.number == 1 else f"{line.name} × {line.number}"
+    name = line.name if line.number == 1 or line.is_partial else f"{line.name} × {line.number}"
     cell = line.alike(lambda each: tables.cell_words(each, snapshot))
     if line.function:
         return "", name, line.state(), "", "", cell, "", "", line.why()

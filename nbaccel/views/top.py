@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel.views import device_labels, experiment_snapshot, run_snapshot, tables, task_lines, wording
+from nbaccel.views import device_labels, experiment_snapshot, run_snapshot, tables, task_lines, totals, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -206,10 +206,10 @@ def _head(snapshot: Snapshot, width: int, device_lines: int, first_device: int) 
         _line(f"▸ {line.name} {line.progress()}", style="dim")
         for line in task_lines.of_many(snapshot)[:FUNCTIONS_SHOWN]
     ]
-    alike = tables.waiting_untold(snapshot, snapshot.alerts[-ALERTS_SHOWN:])[:WAITING_SHOWN]
+    alike = tables.waiting_untold(snapshot, snapshot.alerts[:ALERTS_SHOWN])[:WAITING_SHOWN]
     parts += [_line(f"◌ {_waiting(row, number, snapshot.time)}", style="dim") for row, number in alike]
     parts += [
-        _line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in snapshot.alerts[-ALERTS_SHOWN:]
+        _line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in snapshot.alerts[:ALERTS_SHOWN]
     ]
     return parts
 
@@ -243,11 +243,12 @@ def _devices(snapshot: Snapshot, width: int, most: int, first: int) -> list[Rend
         table.add_column(_COLUMNS[place], no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
     for row_cells in cells:
         table.add_row(*(row_cells[place] for place in shown))
+    left_out = totals.devices_left_out(snapshot)
     if len(rows) == len(everything):
-        return [table]
+        return [table, *([_line(left_out, style="dim")] if left_out else [])]
     free = sum(not row.holders for row in everything[:first] + everything[first + most :])
     others = f"{wording.count(len(everything) - len(rows), 'more device')}, {free} free (PgUp, PgDn)"
-    return [table, _line(others, style="dim")]
+    return [table, _line(wording.sentence([others, left_out]), style="dim")]
 
 
 def _device(row: DeviceRow, label: str, snapshot: Snapshot) -> list[RenderableType]:

@@ -28,6 +28,7 @@ class HeldDevice(msgspec.Struct):
     holders: list[Holder]
     utilisation_percent: float | None = None  # None if it was measured, and does not tell
     is_measured: bool = True  # in this look
+    node_id: str | None = None
 
 
 class _Hold(msgspec.Struct):
@@ -76,4 +77,4 @@ def _alert(device: HeldDevice, idle_s: float) -> Alert:
         f"{device.label} has been held by {names} for {idle_s / 60:.0f} minutes without being used. "
         "Cancel the task or end the actor if it is done, so that others can have the device."
     )
-    return Alert("unused", message, time.time() - idle_s, device=device.id)
+    return Alert("unused", message, time.time() - idle_s, device=device.id, node_id=device.node_id)

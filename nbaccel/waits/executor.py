@@ -8,48 +8,20 @@ from typing import Any
 
 from nbaccel import api
 from nbaccel import engine as engines
-from nbaccel.waits import interruptible, stopping
+from nbaccel.waits import stopping
+from nbaccel.waits.ref_future import RefFuture
 
 
-class _TaskFuture(futures.Future[Any]):
+class _TaskFuture(RefFuture[Any]):
     """A future whose cancel() cancels the task."""
-
-    def __init__(self, ref: Any) -> None:
-        super().__init__()
-        self._ref = ref
-        engines.current().future(ref).add_done_callback(self._copy)
-
-    def _copy(self, done: futures.Future[Any]) -> None:
-        if not self.set_running_or_notify_cancel():
-            return
-        error = done.exception()
-        if error is not None:
-            self.set_exception(error)
-        else:
-            self.set_result(done.result())
-
-    def result(self, timeout: float | None = None) -> Any:
-        """The task's value; Stop cancels the task as it does in `get`."""
-        self._wait(timeout)
-        return super().result(0)
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the task raised; Stop cancels the task as it does in `get`."""
-        self._wait(timeout)
-        return super().exception(0)
-
-    def _wait(self, timeout_s: float | None) -> None:
-        try:
-            interruptible.until(lambda s: bool(futures.wait([self], s).done), timeout_s)
-        except KeyboardInterrupt:
-            stopping.waiting_was_stopped([self._ref])
-            raise
 
     def cancel(self) -> bool:
         """Cancel the task, whether it waits or runs; False when it has ended."""
+        ref = self.waited_ref
         if not super().cancel():
             return False
-        api.cancel(self._ref)
+        if ref is not None:
+            api.cancel(ref)
         return True
 
 
@@ -72,7 +44,9 @@ class Executor(futures.Executor):
         """Run `function(*args, **kwargs)` as a task and return its future. Raises RuntimeError after shutdown()."""
         if self._closed:
             raise RuntimeError("cannot schedule new futures after shutdown")
-        future = _TaskFuture(self._remote(function).remote(*args, **kwargs))
+        ref = self._remote(function).remote(*args, **kwargs)
+        future = _TaskFuture(ref)
+        engines.current().fill(future, ref)
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
         return future
@@ -98,7 +72,7 @@ class Executor(futures.Executor):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: Any) -> bool | None:
         if kind is KeyboardInterrupt:  # raised inside the block, where nothing of ours may have been waiting
-            stopping.waiting_was_stopped([future._ref for future in self._pending])
+            stopping.waiting_was_stopped([ref for future in list(self._pending) if (ref := future.waited_ref)])
         return super().__exit__(kind, error, traceback)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -109,11 +83,7 @@ class Executor(futures.Executor):
             for future in pending:
                 future.cancel()
         if wait:
-            try:
-                interruptible.until(lambda s: not futures.wait(pending, s).not_done, None)
-            except KeyboardInterrupt:
-                stopping.waiting_was_stopped([future._ref for future in pending if not future.done()])
-                raise
+            futures.wait(pending)
 
 
 def _calling(kind: type) -> Callable[..., Any]:

@@ -44,19 +44,33 @@ def _in_ipython() -> bool:
 
 
 def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
-    """A KeyboardInterrupt ended a wait for these refs and streams. Returns those whose tasks are now cancelled."""
+    """A KeyboardInterrupt ended a wait for these refs and streams. Returns those whose tasks are now cancelled.
+
+    The caller handles the interrupt. On its way out of a block it may pass several waits, and is one press for all.
+    """
     chosen = policy()
     if chosen == "detach":
         return []
-    mine = _of_this_cell(waited)
+    done = _done_by_this_press()
+    mine = [thing for thing in _of_this_cell(waited) if id(thing) not in done]
     again = {id(thing) for thing in _last_cancelled} if recently_stopped() else set()
     number = _unfinished_tasks(mine)
     forced = {id(thing) for thing in mine if chosen == "force" or id(thing) in again}
     for thing in mine:
         _cancel([thing], force=id(thing) in forced)
-    _remember(mine)
+    _remember([*_last_cancelled, *mine] if done else mine)
+    done.update(map(id, mine))
     _say(number, killed=bool(forced))
     return mine
+
+
+def _done_by_this_press() -> set[int]:
+    """The ids of what the interrupt that is being handled has cancelled already; to be added to."""
+    press = sys.exc_info()[1]
+    if not isinstance(press, KeyboardInterrupt):
+        return set()
+    found: set[int] = press.__dict__.setdefault("_nbaccel_cancelled", set())
+    return found
 
 
 def _unfinished_tasks(things: list[Any]) -> int:

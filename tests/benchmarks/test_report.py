@@ -31,10 +31,11 @@ def test_a_round_in_which_one_of_a_pair_failed_makes_no_pair() -> None:
 @pytest.mark.parametrize(
     ("ours", "rays", "others", "said"),
     [
-        (30_000.0, 2_000.0, 12_000.0, "met"),
-        (15_000.0, 2_000.0, 12_000.0, "missed: 75% of the ratio"),
-        (30_000.0, 2_000.0, 40_000.0, "missed: behind ProcessPoolExecutor"),
-        (30_000.0, None, None, "no Ray to compare with"),
+        (44_000.0, 2_000.0, 12_000.0, "met"),
+        (44_000.0, 4_000.0, 12_000.0, "missed: 55% of the ratio"),
+        (42_000.0, 2_000.0, 48_000.0, "missed: behind ProcessPoolExecutor"),
+        (30_000.0, 1_000.0, 12_000.0, "missed: 0.75 × the limit"),
+        (44_000.0, None, None, "no Ray to compare with"),
     ],
 )
 def test_a_goal_is_met_when_each_part_of_it_is(
@@ -43,6 +44,19 @@ def test_a_goal_is_met_when_each_part_of_it_is(
     given = {"nbaccel": ours, "ray": rays, "processes": others}
     figures = {name: {"tasks": {0: value}} for name, value in given.items() if value is not None}
     assert report.verdict(figures, BY_KEY["tasks"]) == said
+
+
+def test_a_time_is_compared_with_a_share_of_anothers_and_with_a_row_of_the_same_process() -> None:
+    figures = {"nbaccel": {"task": {0: 100e-6}}, "ray": {"task": {0: 1e-3}}, "processes": {"task": {0: 200e-6}}}
+    assert report.goal(BY_KEY["task"]) == "≥ 5 × Ray, ≤ 0.9 × ProcessPoolExecutor"
+    assert report.verdict(figures, BY_KEY["task"]) == "met"
+    figures["processes"]["task"] = {0: 105e-6}
+    assert report.verdict(figures, BY_KEY["task"]) == "missed: 0.95 × ProcessPoolExecutor"
+    figures = {"nbaccel": {"call": {0: 140e-6}, "pipe": {0: 50e-6}}, "ray": {"call": {0: 1e-3}}}
+    assert report.goal(BY_KEY["call"]) == "≤ the pipe's + 100 µs, ≥ 6 × Ray"
+    assert report.verdict(figures, BY_KEY["call"]) == "met"
+    figures["nbaccel"]["call"] = {0: 160e-6}
+    assert report.verdict(figures, BY_KEY["call"]) == "missed: 1.2 × the pipe's + 100 µs"
 
 
 def test_a_value_is_measured_by_numpys_array_of_the_same_round() -> None:

@@ -148,6 +148,11 @@ window.unreadable = function (root, least) {
   }
   return found;
 };
+/** Words of a table that stand out of their cells, into the next ones. */
+function spilling(root) {
+  return [...root.querySelectorAll("th, td")].filter(each => !unseen(each) && each.scrollWidth > each.clientWidth + 1)
+    .map(each => `${name(each)} is wider than its cell`);
+}
 function unequal(root) {
   const found = [];
   const groups = { tile: root.querySelectorAll(".tiles li"), tab: root.querySelectorAll("[role=tab]") };
@@ -157,6 +162,8 @@ function unequal(root) {
     const most = Math.max(...heights), least = Math.min(...heights);
     if (heights.length > 1 && most - least > 2.5) found.push(`${what}s are ${least.toFixed(1)} to ${most.toFixed(1)} pixels high`);
   }
+  const bars = [...root.querySelectorAll("td.use .bar")].map(each => each.getBoundingClientRect().left);
+  if (Math.max(...bars) - Math.min(...bars) > 2.5) found.push(`bars begin at ${Math.min(...bars)} to ${Math.max(...bars)}`);
   const last = root.querySelectorAll("[aria-label=Tasks] .acts button:last-child, [aria-label=Tasks] .group button:last-child");
   const ends = [...last].map(each => each.getBoundingClientRect().right);
   if (innerWidth >= 900 && Math.max(...ends) - Math.min(...ends) > 2.5) found.push(`buttons end at ${Math.min(...ends)} to ${Math.max(...ends)}`);
@@ -164,6 +171,6 @@ function unequal(root) {
 }
 /** What is wrong with what a part of the page shows. @param {Element} root @param {number} least contrast of words */
 window.faults = (root, least) =>
-  [overflows, covered, cutShort, overlapping, unequal, unanswered].flatMap(look => look(root)).concat(window.unreadable(root, least));
+  [overflows, covered, cutShort, overlapping, spilling, unequal, unanswered].flatMap(look => look(root)).concat(window.unreadable(root, least));
 /** The first of them, in one line. */
 window.told = faults => `${faults.slice(0, 3).join("; ")}${faults.length > 3 ? ` and ${faults.length - 3} more` : ""}`;

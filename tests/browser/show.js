@@ -38,6 +38,10 @@ window.show = async (sight, view) => {
     const tab = [...root().querySelectorAll("[role=tab]")].find(each => each.textContent.replace(/[^a-z]/gi, "") === view);
     if (!tab) return false;
     tab.click();
+    for (let left = FRAMES; tab.getAttribute("aria-selected") !== "true"; left -= 1) {
+      if (!left) throw new Error(`${view}, ${sight.name}: its tab does not open`);
+      await nextFrame();
+    }
   }
   const ask = askOf(sight, view);
   for (let left = FRAMES; ask && !answered.has(ask); left -= 1) {

@@ -6,6 +6,7 @@ The snapshots go the way of real ones: a Snapshot, its drawn part, JSON. Names a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from nbaccel.notebook import (
     view,
 )
 from nbaccel.notebook.kept_readings import KeptReadings
-from nbaccel.views import task_lines
+from nbaccel.views import function_rows, task_lines
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
@@ -35,6 +36,7 @@ from nbaccel.views.snapshot import (
     ArrivalRow,
     DeviceMetrics,
     DeviceRow,
+    FunctionRow,
     Holder,
     JobRow,
     NodeRow,
@@ -46,6 +48,7 @@ from nbaccel.views.snapshot import (
 NOW = 1_700_000_000.0
 DEVICES = (2, 8, 64)
 CONDITIONS = ("empty", "busy", "failing")
+LONG_NAMES = "long names"  # as failing, with names of 300 letters
 WIDTHS = (480, 900, 1400)
 THEMES: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light", "forced_colors": "none"},
@@ -63,8 +66,17 @@ RAISED = "ValueError: expected a batch of 128 rows, got 96; the last shard of th
 PER_NODE = 8
 
 
+def with_long_node_names(shown: Snapshot) -> Snapshot:
+    """The same cluster, whose nodes have names of 300 letters that differ in their last ones."""
+    for number, node in enumerate(shown.nodes):
+        node.name = f"{'raycluster-kuberay-worker-gpu-group-' * 9}"[:297] + f"{number:03}"
+    return shown
+
+
 def snapshot(devices: int, condition: str) -> Snapshot:
     """The cluster in one snapshot."""
+    if condition == LONG_NAMES:
+        return _with_long_names(snapshot(devices, "failing"))
     made = Snapshot(Runtime("local", "0.1.0", "3.12.1", pid=28217, job=1, shared=True), seq=1, time=NOW)
     made.jobs = [JobRow(1, "a.ipynb", 100), JobRow(2, "another_notebook_of_a_colleague.ipynb", 101)]
     made.nodes = _nodes(devices, condition)
@@ -78,15 +90,49 @@ def snapshot(devices: int, condition: str) -> Snapshot:
     made.actors = [_actor(number) for number in range(3)]
     failed = sum(row.state == "FAILED" for row in made.tasks)
     made.counts = {"RUNNING": devices, "PENDING_NODE_ASSIGNMENT": 5, "FINISHED": 1200, "CANCELLED": 2, "FAILED": failed}
+    made.functions = _functions(made)
     if condition == "failing":
-        made.alerts = [
-            Alert(
-                "failed", f"{failed} tasks have failed, the last of them {LONG} (cell [12] line 14): {RAISED}", NOW - 9
-            ),
-            Alert("leak", "GPU 1 keeps 9.5 GiB that no task holds (pid 28001)", NOW - 300, device="GPU 1"),
-            Alert("infeasible", f"{LONG} asks for 128 GPUs, and this cluster has {devices}. Ask for fewer.", NOW - 40),
-        ]
+        last = f"{failed} tasks have failed, the last of them {LONG} (cell [12] line 14): {RAISED}"
+        never = f"{LONG} asks for 128 GPUs, and this cluster has {devices}. Ask for fewer."
+        made.alerts = Alert.in_order(
+            [
+                Alert("leak", "GPU 1 keeps 9.5 GiB that no task holds (pid 28001)", NOW - 300, device="1"),
+                Alert("infeasible", never, NOW - 40, _id(1000)),
+                Alert("failed", last, NOW - 9),
+            ]
+        )
     return made
+
+
+def long(name: str) -> str:
+    """A name of 300 letters that begins as this one, with nothing in it where a line would break."""
+    return f"{name}_{'x' * (299 - len(name))}"
+
+
+def _with_long_names(made: Snapshot) -> Snapshot:
+    """The same cluster with long names of functions, classes, actors, notebooks and types of nodes."""
+    for row in made.tasks:
+        row.name, row.why = long(row.name), row.why.replace(LONG, long(LONG))
+    for holder in (holder for device in made.devices for holder in device.holders):
+        holder.name = long(holder.name)
+    for actor in made.actors:
+        actor.class_name, actor.name = long(actor.class_name), long(actor.name)
+    for alert in made.alerts:
+        alert.message = alert.message.replace(LONG, long(LONG))
+    for job in made.jobs:
+        job.name = long(job.name)
+    for arrival in made.arrivals:
+        arrival.node_type = long(arrival.node_type)
+    made.functions = [msgspec.structs.replace(row, name=long(row.name)) for row in made.functions]
+    return made
+
+
+def _functions(made: Snapshot) -> list[FunctionRow]:
+    """How many tasks each function has had: those without a row have ended."""
+    numbers = Counter((function_rows.subject(row), row.state) for row in made.tasks)
+    ended = sum(number for (_, state), number in numbers.items() if state == "FINISHED")
+    numbers["shard", "FINISHED"] += made.counts["FINISHED"] - ended
+    return function_rows.rows(((name, state, number) for (name, state), number in numbers.items()), made.tasks)
 
 
 def _nodes(devices: int, condition: str) -> list[NodeRow]:
@@ -194,9 +240,10 @@ def answers(shown: Snapshot, condition: str) -> dict[str, Any]:
             ]
             book.measured(NOW - 120 + 2 * step, loads)
         for number, index in product(range(12), lanes):
-            state = "FAILED" if condition == "failing" and number % 4 == 0 else "FINISHED"
+            state = "FAILED" if condition in ("failing", LONG_NAMES) and number % 4 == 0 else "FINISHED"
             began = NOW - 170 + 14 * number + index % 5
             name = NAMES[(number + index) % len(NAMES)]
+            name = long(name) if condition == LONG_NAMES else name
             book.ended(
                 PastRun(
                     name,
@@ -226,8 +273,12 @@ def _with_hues(answer: Any) -> str:
 
 def sight(devices: int, condition: str) -> dict[str, Any]:
     """What a page is given: the snapshot as JSON, and the answers."""
-    shown = snapshot(devices, condition)
-    return {"name": f"{devices} devices, {condition}", "snapshot": drawn.to_json(drawn.of_snapshot(shown)),
+    return sight_of(snapshot(devices, condition), f"{devices} devices, {condition}", condition)
+
+
+def sight_of(shown: Snapshot, name: str, condition: str) -> dict[str, Any]:
+    """The same of a given snapshot."""
+    return {"name": name, "snapshot": drawn.to_json(drawn.of_snapshot(shown)),
             "measured": condition != "empty", "answers": past(shown, condition)}  # fmt: skip
 
 
@@ -241,7 +292,9 @@ def static_views(shown: Snapshot, condition: str) -> dict[str, str]:
         "card": card.html(shown, at),
         "status": status_card.html(shown, at),
         "devices": view.boxed(shown, "", static_tables.devices(shown, everything=True)).html,
-        "tasks": view.boxed(shown, "", static_tables.tasks(shown, task_lines.ordered(shown.tasks))).html,
+        "tasks": view.boxed(
+            shown, "", static_tables.tasks(shown, task_lines.ordered(shown.tasks, functions=shown.functions))
+        ).html,
         "actors": view.boxed(shown, "", static_tables.actors(shown)).html,
         "timeline": parts.box(timeline.sections(past_timeline.picture(told["runs"], shown))),
         "accounting": accounting.accounting_view(told["accounting"], shown).html,
@@ -250,4 +303,4 @@ def static_views(shown: Snapshot, condition: str) -> dict[str, str]:
 
 
 def all_sights() -> list[dict[str, Any]]:
-    return [sight(devices, condition) for devices, condition in product(DEVICES, CONDITIONS)]
+    return [sight(devices, condition) for devices, condition in product(DEVICES, (*CONDITIONS, LONG_NAMES))]

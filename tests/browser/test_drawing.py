@@ -94,6 +94,85 @@ def test_of_a_thousand_devices_tiles_are_drawn_as_they_come_into_view(loose: Cal
     page.root.locator(".hover").get_by_text("task_998").wait_for()
 
 
+def with_tasks(number: int) -> dict[str, Any]:
+    """A cluster that has had so many tasks of several states, so many actors, and alerts if tasks have failed."""
+    others = {"PENDING_NODE_ASSIGNMENT": min(number, 8000), "FAILED": min(number, 1234), "CANCELLED": min(number, 1200)}
+    counts = {"RUNNING": min(number, 64)} | ({**others, "FINISHED": number} if number > 1 else {})
+    alerts = [{"kind": "failed", "message": "it failed", "since": NOW}] * min(number - 1, 20)
+    more = {"counts": counts, "actor_counts": {"ALIVE": number}, "alerts": alerts}
+    return cluster(2, 1) | more
+
+
+@pytest.mark.parametrize("width", [480, 900, 1400])
+@pytest.mark.parametrize("details", [True, False], ids=["tabs", "card"])
+def test_the_counts_take_one_line_and_nothing_moves_from_one_to_ten_thousand_tasks(
+    loose: Callable[..., LoosePage], width: int, details: bool
+) -> None:
+    page = loose(with_tasks(1), details=details, viewport={"width": width, "height": 700})
+    places = []
+    for number in (1, 20, 10_000):
+        page.push(with_tasks(number))
+        counts = [page.root.get_by_role("button", name=f"{min(number, 64)} running")]
+        if number > 1:
+            counts.append(page.root.get_by_role("button", name=f"{number} finished"))
+        assert len({round(each.bounding_box()["y"]) for each in counts}) == 1, "one line"
+        edges = [each.bounding_box() for each in page.root.locator("[role=tab], .strip, .most").all()]
+        places.append([(round(each["x"]), round(each["y"])) for each in edges])
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert places[0] == places[1] == places[2]
+
+
+def test_the_badge_of_failed_tasks_has_a_sign_and_a_name(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster(2, 2) | {"counts": {"RUNNING": 2, "FAILED": 20}})
+    tab = page.root.get_by_role("tab", name="Tasks, 20 failed", exact=True)
+    assert tab.inner_text() == "Tasks ✕ 20"
+    page.push(cluster(2, 2) | {"counts": {"RUNNING": 2, "FAILED": 1200}})
+    page.root.get_by_role("tab", name="Tasks, 1200 failed", exact=True).get_by_text("✕ 999+").wait_for()
+    page.push(cluster(2, 2))
+    page.root.get_by_role("tab", name="Tasks", exact=True).wait_for()
+
+
+def cluster_of_nodes(nodes: int, per_node: int = 8) -> dict[str, Any]:
+    """The devices of so many nodes, one of each node after the other."""
+    made = cluster(nodes * per_node, 4)
+    made["nodes"] = [{"node_id": f"n{number}", "name": f"gpu-{number}.cluster.example.org"} for number in range(nodes)]
+    for number, device in enumerate(made["devices"]):
+        device["node_id"] = f"n{number % nodes}"
+    return made
+
+
+@pytest.mark.parametrize(("width", "in_line"), [(480, 4), (900, 8), (1400, 8)])
+def test_tiles_stand_below_the_name_of_their_node_eight_to_a_row(
+    loose: Callable[..., LoosePage], width: int, in_line: int
+) -> None:
+    page = loose(cluster_of_nodes(4), viewport={"width": width, "height": 900})
+    for number in range(4):
+        tiles = page.root.get_by_role("list", name=f"Devices of gpu-{number}").get_by_role("button")
+        boxes = [each.bounding_box() for each in tiles.all()]
+        name = page.root.get_by_text(f"gpu-{number}", exact=True)
+        assert len(boxes) == 8 and sum(box["y"] == boxes[0]["y"] for box in boxes) == in_line
+        assert name.get_attribute("title") == f"gpu-{number}.cluster.example.org"
+        assert name.bounding_box()["y"] < boxes[0]["y"] and abs(name.bounding_box()["x"] - boxes[0]["x"]) < 2
+        assert tiles.first.get_attribute("aria-label").startswith(f"gpu-{number} GPU {number}, ")
+
+
+def test_of_very_many_nodes_those_in_sight_are_drawn(loose: Callable[..., LoosePage]) -> None:
+    page = loose(cluster_of_nodes(125))
+    region, tiles = page.root.get_by_role("region", name="1000 devices"), page.root.locator(".tile")
+    first, last = (page.root.get_by_role("list", name=f"Devices of gpu-{number}", exact=True) for number in (0, 124))
+    assert first.get_by_role("button").count() == 8 and tiles.count() < 200
+    height = region.evaluate("element => element.scrollHeight")
+    region.evaluate("element => element.scrollTo(0, element.scrollHeight)")
+    last.wait_for()
+    assert last.get_by_role("button").count() == 8 and tiles.count() < 200
+    assert abs(region.evaluate("element => element.scrollHeight") - height) < 3, "room for those that are not drawn"
+    last.get_by_role("button").last.click()
+    page.root.locator('tr[data-device="GPU 999"]').wait_for()
+    page.push({**cluster(1000, 4), "seq": 2})  # all of one node
+    page.root.get_by_role("list", name="Devices", exact=True).wait_for()
+    assert tiles.count() < 400
+
+
 @pytest.mark.parametrize("width", [480, 1400])
 @pytest.mark.parametrize("devices", [0, 2, 8, 64, 1000])
 def test_the_card_has_four_lines(loose: Callable[..., LoosePage], devices: int, width: int) -> None:
@@ -102,8 +181,10 @@ def test_the_card_has_four_lines(loose: Callable[..., LoosePage], devices: int, 
     lines = page.root.locator(".top, .one-line")
     assert lines.count() == 4
     heights = [round(each.bounding_box()["height"]) for each in lines.all()]
-    assert max(heights) <= 32, heights
-    assert page.root.bounding_box()["height"] <= 160
+    counts = 24 if width < 700 else 0  # which have a line of their own there, whatever they are
+    assert heights[0] <= 32 + counts and max(heights[1:]) <= 32, heights
+    whole = page.root.bounding_box()["height"]
+    assert whole <= 160 + counts
     most = lines.last
     most.get_by_text("Nothing waits" if devices else "No task yet").wait_for()
 
@@ -111,12 +192,12 @@ def test_the_card_has_four_lines(loose: Callable[..., LoosePage], devices: int, 
     page.push({**snapshot, "tasks": [*snapshot["tasks"], waits], "counts": {"PENDING_NODE_ASSIGNMENT": 1}})
     most.get_by_text("later").wait_for()
     alerts = [
-        {"kind": "leak", "message": "GPU 1 keeps 9 GiB", "since": NOW},
         {"kind": "failed", "message": "it failed", "since": NOW},
+        {"kind": "leak", "message": "GPU 1 keeps 9 GiB", "since": NOW},
     ]
     page.push({**snapshot, "alerts": alerts})
     most.get_by_text("it failed").wait_for()
-    assert lines.count() == 4 and page.root.bounding_box()["height"] <= 185  # the counts may take a second line
+    assert lines.count() == 4 and page.root.bounding_box()["height"] <= whole + 6
     page.push({**snapshot, "ended": True})
     most.get_by_text("Shut down at").wait_for()
     if devices:
@@ -158,12 +239,151 @@ def test_a_button_has_the_words_that_it_shows_in_its_name(loose: Callable[..., L
     snapshot["tasks"][0] |= {"state": "FAILED", "finished_at": NOW + 50}
     snapshot["tasks"][1]["job"] = 2
     page = loose(snapshot | {"counts": {"RUNNING": 1, "FAILED": 1}})
-    page.root.get_by_role("tab", name="Tasks 1", exact=True).click()
+    page.root.get_by_role("tab", name="Tasks, 1 failed", exact=True).click()
     page.root.get_by_role("button", name="Cancel task_1 #t1 of b.ipynb", exact=True).click()
     page.root.get_by_role("button", name="Keep task_1 of b.ipynb", exact=True).wait_for()
     assert page.page.evaluate(FOCUSED) == "Keep task_1 of b.ipynb"
     page.root.get_by_role("button", name="Cancel it: task_1 of b.ipynb", exact=True).click()
     assert page.sent()[-1] == {"say": "cancel", "id": "t1"}
+
+
+def with_actor(**more: Any) -> dict[str, Any]:
+    """A cluster whose first device an actor of this notebook holds."""
+    snapshot = cluster(2, 2)
+    snapshot["actors"] = [{"actor_id": "c1", "class_name": "Keeper", "state": "ALIVE", "pid": 9, "since": NOW}]
+    snapshot["devices"][0]["holders"] = [{"name": "Keeper", "actor_id": "c1", "cell": "[7]", "since": NOW}]
+    return snapshot | more
+
+
+@pytest.mark.parametrize(("view", "where"), [("Actors", "#c1"), ("Devices", "on GPU 0")])
+def test_an_actor_is_killed_by_an_answer_and_not_by_a_double_click(
+    loose: Callable[..., LoosePage], view: str, where: str
+) -> None:
+    page = loose(with_actor())
+    page.root.get_by_role("tab", name=view).click()
+    ask = page.root.get_by_role("button", name=f"Kill Keeper {where}", exact=True)
+    keep = page.root.get_by_role("button", name="Keep Keeper", exact=True)
+    ask.dblclick()
+    keep.wait_for()
+    page.root.get_by_role("status").get_by_text("Keeper would lose its state, and its calls would fail.").wait_for()
+    keep.click()
+    ask.wait_for()
+    assert page.page.evaluate(FOCUSED) == f"Kill Keeper {where}", "the keyboard stays at the actor"
+    assert not any(each["say"] == "kill" for each in page.sent())
+    ask.click()
+    page.root.get_by_role("button", name="Kill it: Keeper", exact=True).click()
+    assert page.sent()[-1] == {"say": "kill", "id": "c1"}
+
+
+def test_an_actor_is_killed_by_keys_after_a_question(loose: Callable[..., LoosePage]) -> None:
+    page = loose(with_actor())
+    page.root.get_by_role("tab", name="Actors").click()
+    page.root.get_by_role("button", name="Kill Keeper #c1", exact=True).focus()
+    for key, has_focus in (
+        ("Enter", "Keep Keeper"), ("Escape", "Kill Keeper #c1"), ("Enter", "Keep Keeper"), ("Enter", "Kill Keeper #c1"),
+        ("Enter", "Keep Keeper"), ("Tab", "Kill it: Keeper"),
+    ):  # fmt: skip
+        page.page.keyboard.press(key)
+        page.page.evaluate("frame()")
+        assert page.page.evaluate(FOCUSED) == has_focus, key
+    assert not any(each["say"] == "kill" for each in page.sent())
+    page.page.keyboard.press("Enter")
+    assert page.sent()[-1] == {"say": "kill", "id": "c1"}
+
+
+def with_alerts() -> dict[str, Any]:
+    """Alerts on failed tasks, a device, a task that never starts, a lost node, and on what has no row."""
+    snapshot = cluster(2, 2)
+    waits = {"task_id": "w1", "name": "too_big", "state": "PENDING_NODE_ASSIGNMENT", "why": "asks for 9 GPUs"}
+    broken = {"task_id": "e1", "name": "broken", "state": "FAILED", "submitted_at": NOW, "why": "ValueError: no"}
+    snapshot["tasks"] += [waits, broken]
+    snapshot["counts"] = {"RUNNING": 2, "PENDING_NODE_ASSIGNMENT": 1, "FAILED": 1}
+    lost = {"node_id": "n2", "name": "far", "alive": False, "why": "it was switched off"}
+    snapshot["nodes"][0]["node_id"] = "n1"
+    snapshot["nodes"].append(lost)
+    snapshot["devices"] = [device | {"node_id": "n1"} for device in snapshot["devices"]]
+    snapshot["alerts"] = [
+        {"kind": "failed", "message": "broken has failed: ValueError: no", "since": NOW, "task_id": "e1"},
+        {"kind": "leak", "message": "GPU 1 keeps 9 GiB", "since": NOW, "device": "1", "node_id": "n1"},
+        {"kind": "infeasible", "message": "too_big asks for 9 GPUs", "since": NOW, "task_id": "w1"},
+        {"kind": "node lost", "message": "Node far is gone", "since": NOW, "node_id": "n2"},
+        {"kind": "leases", "message": "a file cannot be written", "since": NOW},
+    ]
+    return snapshot
+
+
+FOCUSED_ROW = "(({ task, device, at, aim }) => task ?? device ?? at ?? aim ?? '')(document.activeElement.dataset)"
+
+
+@pytest.mark.parametrize("by", ["button", "line", "key"])
+def test_an_alert_leads_to_its_tasks_device_row_or_node(loose: Callable[..., LoosePage], by: str) -> None:
+    page = loose(with_alerts())
+    root = page.root
+    for message, label, view, row in (
+        ("broken has failed", "Show failed tasks", "Tasks, 1 failed", "tasks"),
+        ("GPU 1 keeps", "Show device", "Devices", "GPU 1"),
+        ("too_big asks", "Show task", "Tasks, 1 failed", "w1"),
+        ("Node far", "Show node", "Nodes", "n2"),
+    ):
+        root.get_by_role("tab", name="Alerts").click()
+        alert = root.get_by_role("listitem").filter(has_text=message)
+        button = alert.get_by_role("button", name=label, exact=True)
+        if by == "button":
+            button.click()
+        elif by == "line":
+            alert.get_by_text(message).first.click()
+        else:
+            button.focus()
+            page.page.keyboard.press("Enter")
+        root.get_by_role("tab", name=view, exact=True, selected=True).wait_for()
+        page.page.evaluate("frame()")
+        if row == "tasks":
+            assert root.get_by_label("State").input_value() == "failed"
+            assert root.locator("tr[data-task]").count() == 1
+        else:
+            assert page.page.evaluate(FOCUSED_ROW) == row
+            assert page.page.evaluate("document.activeElement.tagName") == "TR"
+    root.get_by_role("tab", name="Alerts").click()
+    assert root.get_by_role("listitem").filter(has_text="a file cannot").get_by_role("button").count() == 0
+
+
+def test_words_of_an_alert_are_selected_without_leaving_it(loose: Callable[..., LoosePage]) -> None:
+    page = loose(with_alerts())
+    page.root.get_by_role("tab", name="Alerts").click()
+    box = page.root.get_by_role("listitem").filter(has_text="broken has failed").bounding_box()
+    assert box is not None
+    page.page.mouse.move(box["x"] + 80, box["y"] + box["height"] / 2)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + 200, box["y"] + box["height"] / 2)
+    page.page.mouse.up()
+    page.page.evaluate("frame()")
+    assert page.page.evaluate("String(getSelection())")
+    page.root.get_by_role("tab", name="Alerts", selected=True).wait_for()
+
+
+def test_what_never_starts_leads_to_its_alert_and_back(loose: Callable[..., LoosePage]) -> None:
+    page = loose(with_alerts())
+    page.root.get_by_role("tab", name="Waiting").click()
+    page.root.get_by_role("row", name="too_big").get_by_role("button", name="never: see Alerts").click()
+    page.root.get_by_role("tab", name="Alerts", selected=True).wait_for()
+    page.page.evaluate("frame()")
+    assert page.page.evaluate("document.activeElement.innerText").startswith("⚠ Can never start too_big asks")
+    page.root.get_by_role("button", name="Show task").click()
+    page.root.locator("tr[data-task=w1]").wait_for()
+    assert page.root.locator("tr[data-task]").count() == 1
+
+
+def test_the_card_and_the_alerts_begin_with_the_same_alert_which_leads_on(loose: Callable[..., LoosePage]) -> None:
+    snapshot = with_alerts()
+    snapshot["alerts"] = snapshot["alerts"][1:]
+    page = loose(snapshot, details=False)
+    page.root.get_by_role("button", name="Attention: GPU 1 keeps 9 GiB").click()
+    page.root.get_by_role("tab", name="Devices", selected=True).wait_for()
+    page.page.evaluate("frame()")
+    assert page.page.evaluate(FOCUSED_ROW) == "GPU 1"
+    page.root.get_by_role("tab", name="Alerts").click()
+    first = page.root.get_by_role("tabpanel", name="Alerts").get_by_role("listitem").first
+    assert first.inner_text().startswith("⚠ Memory leak GPU 1 keeps")
 
 
 def test_a_header_sorts_and_a_count_filters(loose: Callable[..., LoosePage]) -> None:
@@ -249,17 +469,22 @@ _SIDEWAYS = """root => [root, ...root.querySelectorAll('*')]
 
 
 @pytest.mark.parametrize("width", [480, 900, 1400])
-def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -> None:
-    name = "a_function_with_a_name_of_forty_characters"
+@pytest.mark.parametrize("letters", [40, 300])
+def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int, letters: int) -> None:
+    name = f"a_function_with_a_name_of_many_{'x' * letters}"[:letters]
     for devices in (2, 64):
-        snapshot = cluster(devices, devices + 3)
+        snapshot = cluster(devices, devices + 4)
         for row in snapshot["tasks"]:
             row["name"] = name
         for row in snapshot["tasks"][devices:]:
             row |= {"state": "FAILED", "why": f"{name} was killed by SIGKILL " * 4}
+        snapshot["tasks"][-1] |= {"state": "PENDING_NODE_ASSIGNMENT", "why": f"All are busy: {name} on GPU 0."}
         for device in snapshot["devices"]:
-            device["holders"][0]["name"] = name
-        snapshot["counts"] = {"RUNNING": devices, "FAILED": 3}
+            device["holders"][0] |= {"name": name, "job": 2}
+        snapshot["jobs"] = [{"number": 2, "name": f"{name}.ipynb"}]
+        snapshot["actors"] = [{"actor_id": "c1", "class_name": name, "name": name, "state": "ALIVE", "job": 2}]
+        snapshot["alerts"] = [{"kind": "failed", "message": f"{name} has failed", "since": NOW}]
+        snapshot["counts"] = {"RUNNING": devices, "FAILED": 3, "PENDING_NODE_ASSIGNMENT": 1}
         page = loose(snapshot, viewport={"width": width, "height": 700})
         for tab in ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Accounting", "Alerts"):
             page.root.get_by_role("tab", name=tab).click()
@@ -268,6 +493,8 @@ def test_no_view_scrolls_sideways(loose: Callable[..., LoosePage], width: int) -
                 page.root.get_by_text("Asking the kernel").wait_for(state="detached")
             assert page.root.evaluate(_SIDEWAYS) == [], (tab, devices)
             assert page.page.evaluate("document.documentElement.scrollWidth") <= width, (tab, devices)
+        page.root.get_by_role("button", name="Details").click()
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= width, ("card", devices)
 
 
 @pytest.mark.parametrize("width", [320, 480])
@@ -331,6 +558,21 @@ def test_the_keys_of_the_timeline_go_on_after_a_zoom_to_a_time_without_runs(loos
     page.root.get_by_role("img", name="2 task runs on 2 lanes in 1 min").wait_for()
     page.page.keyboard.press("+")  # what said that nothing ran has gone from above the lanes
     page.root.get_by_role("img", name="2 task runs on 2 lanes in 30 s").wait_for()
+
+
+def test_the_lines_of_idle_devices_go_on_while_nothing_else_happens(loose: Callable[..., LoosePage]) -> None:
+    snapshot = cluster(2, 0)
+    for device in snapshot["devices"]:
+        device["holders"] = []
+    page = loose(snapshot)
+    told = {"pause_s": 0.1, "time": NOW, "origin": NOW - 100, "step_s": 2, "steps": 3, "power_watts": 100,
+            "prefix": "n/GPU/", "devices": ["0", "1"], "memory": "......", "power": "......"}  # fmt: skip
+    page.recall("readings", {**told, "seq": 3, "first": 0, "utilisation": "AAAAAA"})
+    load = page.root.get_by_role("meter", name="GPU 0 utilisation")
+    assert load.locator("path.area").get_attribute("d") == "M0 15L1 15L2 15"
+    page.page.wait_for_function("asked.at(-1).since === 3")
+    page.recall("readings", {**told, "seq": 6, "first": 3, "utilisation": "//////"})
+    assert load.locator("path.area").get_attribute("d") == "M0 15L1 15L2 15L3 1L4 1L5 1"
 
 
 def test_a_second_key_counts_before_the_first_is_drawn(loose: Callable[..., LoosePage]) -> None:

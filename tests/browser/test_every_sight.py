@@ -38,6 +38,35 @@ def test_every_view_in_every_theme_and_width_holds_what_is_in_it(page: LoosePage
     assert looks >= expected  # Nodes is there where there are several
 
 
+def test_nodes_with_names_of_three_hundred_letters_fit_every_view(page: LoosePage) -> None:
+    clusters = []
+    for devices in (2, 16):
+        shown = sights.with_long_node_names(sights.snapshot(devices, "failing"))
+        for row in shown.devices:
+            row.node_id = shown.nodes[row.index * len(shown.nodes) // devices].node_id
+        clusters.append(sights.sight_of(shown, f"{devices} devices, long names", "failing"))
+    views, problems = ["Card", "Devices", "Timeline", "Accounting", "Nodes"], []
+    for width in sights.WIDTHS:
+        page.page.set_viewport_size({"width": width, "height": HEIGHT})
+        problems += page.page.evaluate("given => lookAt(...given)", [clusters, views, LEAST_CONTRAST])["found"]
+    assert not problems, "\n".join(problems[:20])
+
+
+def test_on_a_narrow_page_no_line_ends_within_a_fact_and_a_swatch_stands_beside_its_name(page: LoosePage) -> None:
+    page.page.set_viewport_size({"width": 480, "height": HEIGHT})
+    for condition in ("failing", sights.LONG_NAMES):
+        page.page.evaluate("given => show(...given)", [sights.sight(64, condition), "Tasks"])
+        words = page.root.locator(".group th > .quiet")
+        assert words.count() == 6
+        assert words.evaluate_all("all => all.filter(each => each.offsetHeight > 24).map(each => each.innerText)") == []
+        page.page.evaluate("given => show(...given)", [sights.sight(8, condition), "Devices"])
+        top = "each => each.getBoundingClientRect().top"
+        apart = f"all => all.map(each => ({top})(each) - ({top})(each.parentElement.querySelector('.name')))"
+        assert min(page.root.locator(".holders .swatch").evaluate_all(apart)) >= 0
+        assert max(page.root.locator(".holders .swatch").evaluate_all(apart)) < 10
+        assert page.root.locator(".holders li").evaluate_all("all => Math.max(...all.map(li => li.offsetHeight))") < 70
+
+
 BROKEN = {
     "pixels too far right": ("Devices", ".tabs { width: 3000px }"),
     "is covered by p.said": ("Devices", ".said { position: fixed; inset: 0; z-index: 9; background: red }"),
@@ -49,6 +78,11 @@ BROKEN = {
     "pixels high": ("Tasks", "tr[data-task]:first-of-type { height: 99px !important }"),
     "the line below button": ("Devices", "[role=tab] { border-bottom-color: #eee !important }"),
     "buttons end at": ("Tasks", ".group button { margin-right: 9px !important }"),
+    "is wider than its cell": (
+        "Accounting",
+        ".accounts table { width: 300px !important } .accounts th { white-space: nowrap !important }",
+    ),
+    "bars begin at": ("Devices", "tr:first-of-type .bar { margin-left: 9px !important }"),
     "lies over": ("Timeline", ".timeline text { font-size: 40px !important }"),
 }
 

@@ -53,8 +53,10 @@ def test_every_static_view_holds_what_is_in_it(page: Any, level: str) -> None:
     is_full = level == "full"
     clusters = {
         f"{devices} devices, {condition}": sights.static_views(sights.snapshot(devices, condition), condition)
-        for devices, condition in product(sights.DEVICES, sights.CONDITIONS)
+        for devices, condition in product(sights.DEVICES, (*sights.CONDITIONS, sights.LONG_NAMES))
     }
+    long = sights.with_long_node_names(sights.snapshot(16, "failing"))
+    clusters["16 devices of nodes with long names"] = sights.static_views(long, "failing")
     problems, looks = [], 0
     for theme, media in sights.THEMES.items():
         page.emulate_media(**media)

@@ -122,6 +122,7 @@ def test_the_timelines_page_looks_closer_and_is_saved_as_a_chrome_trace(
 ) -> None:
     page = opened(START, holding("once", "again"), panel=True).run_all()
     runtime = page.open_panel().locator(".nbaccel-runtime", has_text=page.name)
+    page.until(lambda: sorted(holders(runtime)) == ["again", "once"])
     runtime.get_by_role("button", name=f"Timeline of {page.name}").click()
     timeline = page.page.locator(".nbaccel-page")
     timeline.get_by_text("GPU 1").first.wait_for()

@@ -40,6 +40,41 @@ def test_measured_devices_have_lines_of_two_minutes(loose: Callable[..., LoosePa
     assert "in the last two minutes" in row.locator(".measure").first.get_attribute("title")
 
 
+def test_on_a_wide_page_a_device_is_one_line_with_its_measurements_side_by_side(
+    loose: Callable[..., LoosePage],
+) -> None:
+    snapshot = cluster(8, 8)
+    for device in snapshot["devices"]:
+        device["metrics"]["power_watts"] = 310.0
+    page = loose(snapshot)
+    page.recall("readings", readings(8))
+    for width, lines in ((900, 3), (1400, 1)):
+        page.page.set_viewport_size({"width": width, "height": 900})
+        page.page.evaluate("frame()")
+        row = page.root.locator('tr[data-device="GPU 3"]')
+        tops = row.locator(".measure").evaluate_all("all => all.map(each => each.getBoundingClientRect().top)")
+        assert len(tops) == 3 and len(set(tops)) == lines, width
+        assert (row.bounding_box()["height"] <= 38) == (lines == 1), width
+    ends = "all => all.map(each => Math.round(each.getBoundingClientRect().left))"
+    assert len(set(page.root.locator(".measure:nth-child(2)").evaluate_all(ends))) == 1, "a column of its own"
+
+
+def test_load_and_memory_are_areas_in_a_box_from_zero_to_all(loose: Callable[..., LoosePage]) -> None:
+    snapshot = cluster(2, 2)
+    snapshot["devices"][0]["metrics"]["power_watts"] = 310.0
+    page = loose(snapshot)
+    page.recall("readings", readings(2))
+    row = page.root.locator('tr[data-device="GPU 0"]')
+    for what in ("utilisation", "memory"):
+        meter = row.get_by_role("meter", name=f"GPU 0 {what}")
+        under = meter.locator("path.under").get_attribute("d")
+        assert under.startswith("M0 15L1 ") and under.endswith("L59 16L0 16Z"), "down to zero"
+        assert "0px 0px 0px 1px" in meter.evaluate("meter => getComputedStyle(meter).boxShadow")
+    power = row.get_by_role("img", name="GPU 0 power 310 W")
+    assert power.locator("path").count() == 1, "nobody knows all the power that there is"
+    assert "0px 0px 0px 1px" not in power.evaluate("power => getComputedStyle(power).boxShadow")
+
+
 def test_many_devices_have_their_lines_on_their_tiles(loose: Callable[..., LoosePage]) -> None:
     page = loose(cluster(12, 12))
     page.recall("readings", readings(12))
@@ -51,17 +86,21 @@ def test_accounting_says_who_used_the_devices(loose: Callable[..., LoosePage]) -
     page = loose(cluster(2, 2))
     page.root.get_by_role("tab", name="Accounting").click()
     page.root.get_by_text("Asking the kernel …").wait_for()
-    devices = [{"device": f"n/GPU/{number}", "since": 0.0, "held_seconds": 0.0, "devices": 0} for number in (0, 1)]
+    devices = [
+        {"device": f"n/GPU/{number}", "since": 0.0, "held_seconds": 9.0 * number, "devices": 0} for number in (1, 0)
+    ]
     functions = [account("train", 40), account("infer", 2, failed=1)]
     page.recall("accounting", {"seq": 4, "pause_s": 1, "time": NOW, "functions": functions,
                                "cells": [account("[7] line 3", 42)], "devices": devices, "known_seconds": 100,
                                "held_seconds": 42, "left_out": 0, "hues": {}})  # fmt: skip
     rows = page.root.get_by_role("region", name="By function").get_by_role("row")
     assert [row.split()[0] for row in rows.all_inner_texts()[1:]] == ["train", "infer"]
+    shares = page.root.get_by_role("region", name="By function").get_by_role("row").locator("td.share")
+    assert [each.split() for each in shares.all_inner_texts()] == [["95", "%"], ["5", "%"]]
     page.root.get_by_text("42 device-seconds in all").wait_for()
     assert page.root.get_by_role("region", name="By cell").get_by_role("row", name="[7] line 3").count() == 1
     assert (
-        page.root.get_by_role("region", name="By device").get_by_role("row", name="GPU 1").get_by_text("100 %").count()
+        page.root.get_by_role("region", name="By device").get_by_role("row", name="GPU 0").get_by_text("never").count()
         == 1
     )
 
@@ -77,9 +116,10 @@ def test_a_devices_share_and_its_idle_time_stand_on_one_line_of_a_narrow_page(lo
                                "devices": devices, "known_seconds": 100, "held_seconds": 42, "left_out": 0,
                                "hues": {}})  # fmt: skip
     share = page.root.get_by_role("region", name="By device").locator("td.share").first
-    bar, words = share.locator(".bar"), share.get_by_text("idle")
-    assert words.evaluate("words => words.getClientRects().length") == 1
-    assert abs(bar.bounding_box()["y"] - words.bounding_box()["y"]) < 12
+    bar, words = share.locator(".bar").bounding_box(), share.bounding_box()
+    assert words["height"] < 24 and abs(bar["y"] - words["y"]) < 12, "a share's number stands beside its bar"
+    tops = page.root.get_by_role("region", name="By device").locator("tbody tr").first.evaluate(TOPS)
+    assert tops[1] == tops[2] == tops[3], "how long, the idle share and the held one"
     tops = page.root.get_by_role("region", name="By function").locator("tbody tr").first.evaluate(TOPS)
     assert tops[0] < tops[1] == tops[2] == tops[3], "the numbers stand below the name"
 

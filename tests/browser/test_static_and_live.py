@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import accounting, card, drawn, parts, past_timeline, static_tables, timeline
+from nbaccel.notebook import accounting, card, drawn, parts, past_timeline, static_tables, status_card, timeline
 from nbaccel.notebook.kept_readings import KeptReadings
-from nbaccel.views import palette, task_lines
+from nbaccel.views import task_lines
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
 from nbaccel.views.snapshot import Snapshot
 from tests.browser import sights
@@ -45,7 +45,7 @@ root => {
   const place = x => (x - left) / (right - left);
   const placed = bars.map(({ box, style }) =>
     [tops.indexOf(Math.round(box.top)), place(box.left), place(box.right), style.fill, style.stroke]);
-  const lines = [...root.querySelectorAll("svg path.area, svg[aria-hidden] > path:not(.under)")].length;
+  const lines = [...root.querySelectorAll("svg path.area, svg[aria-hidden] > path:not(.under, .nbaccel-under)")].length;
   return { tables, bars: placed.sort(([a, b], [c, d]) => a - c || b - d), lines, words: words(root) };
 }
 """
@@ -86,7 +86,7 @@ def few_of_each_function(shown: Snapshot) -> Snapshot:
         row.kind = "actor task" if "." in row.name else row.kind
         numbers[row.function or row.name] += 1
         tasks += [row] if numbers[row.function or row.name] <= 8 else []
-    return msgspec.structs.replace(shown, tasks=tasks)
+    return msgspec.structs.replace(shown, tasks=tasks, functions=[])
 
 
 @pytest.fixture(params=[(2, "busy"), (8, "failing")], ids=["two busy devices", "eight devices, some failing"])
@@ -147,27 +147,67 @@ def waits_at_their_place(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [next(waits) if _waits(row) else row for row in rows]
 
 
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "not counted"])
+def test_rows_of_functions_say_the_same(browser: Any, counted: bool) -> None:
+    shown = sights.snapshot(8, "failing")
+    shown.functions = shown.functions if counted else []
+    lines = task_lines.ordered(shown.tasks, functions=shown.functions, is_partial=True)
+    page = LoosePage(browser, json.loads(drawn.to_json(drawn.of_snapshot(shown))), clock=sights.NOW)
+    try:
+        page.root.get_by_role("tab", name="Tasks").click()
+        progress = page.root.locator("tr.group th > span.quiet")
+        progress.first.wait_for()
+        live = progress.all_inner_texts()
+        (saved,) = read_static(page, parts.box([static_tables.tasks(shown, lines)]))["tables"]
+    finally:
+        page.close()
+    said = [line.progress() for line in lines if line.function]
+    assert [words.replace("\u00a0", " ") for words in live] == said
+    told = [row["State"].replace(" ✕", "") for row in filled(saved)]
+    assert [words for words in told if words[0].isdigit() or "newest" in words] == [
+        words.replace(" ·", "") for words in said
+    ]
+    assert said == [
+        "1196 of 1214 · 2 running · 2 waiting · 14 failed"
+        if counted
+        else "of the newest 24: 2 running · 2 waiting · 14 failed · 6 finished"
+    ]
+
+
+def test_alerts_stand_in_the_same_order_everywhere(page: LoosePage, shown: Snapshot) -> None:
+    messages = [alert.message for alert in shown.alerts]
+    page.root.get_by_role("tab", name="Alerts").click()
+    opened = page.root.get_by_role("tabpanel", name="Alerts")
+    opened.wait_for()
+    live = opened.get_by_role("listitem").all_inner_texts()
+    saved = read_static(page, status_card.html(shown))["words"]
+    places = [saved.index(" ".join(message.replace("·", " ").split())) for message in messages]
+    assert len(live) == len(messages) and places == sorted(places)
+    for words, message in zip(live, messages, strict=True):
+        assert message in words.replace("\u00a0", " ")
+    if messages:
+        assert card.text(shown).splitlines()[-1].startswith(f"attention: {messages[0]}")
+
+
 LINES = """
 root => {
   const parts = ".bar > *, .nbaccel-bar > *, .swatch, .nbaccel-swatch";
-  const colour = part => part.matches(".taken") ? "WAITING" : getComputedStyle(part).backgroundColor;
+  const colour = part => {
+    const { backgroundImage: hatched, backgroundColor: plain } = getComputedStyle(part);
+    return hatched === "none" ? plain : hatched;
+  };
   const colours = node => [...node.querySelectorAll(parts)].map(colour);
   const words = node => {
     const copy = node.cloneNode(true);
     for (const each of copy.querySelectorAll("style, .aside, .chip, .nbaccel-between, .nbaccel-at")) each.remove();
     for (const each of copy.querySelectorAll(".device")) each.querySelector(".label").textContent = each.dataset.device;
-    for (const each of copy.querySelectorAll("span")) each.append(" ");
+    for (const each of copy.querySelectorAll("span, button")) each.append(" ");
     return copy.textContent.replace(/[·✕\\s]+/g, " ").replace(/ ?([,:])/g, "$1").trim();
   };
   const lines = [...root.querySelectorAll(".top, .one-line, p")].filter(line => line.className !== "said");
   return lines.map(line => [words(line), colours(line)]);
 }
 """
-
-
-def _as_rgb(colour: str) -> str:
-    """A colour as a browser computes it."""
-    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
 
 
 def as_card(browser: Any, shown: Snapshot) -> LoosePage:
@@ -187,8 +227,7 @@ def test_the_four_lines_of_the_card_say_the_same(browser: Any, devices: int, con
     try:
         other = page.page.context.new_page()
         other.set_content(f"<!doctype html><title>saved</title><body>{card.html(shown)}</body>")
-        taken = _as_rgb(palette.WAITING)
-        live, saved = (each.evaluate(LINES.replace("WAITING", taken)) for each in (page.root, other.locator("body")))
+        live, saved = (each.evaluate(LINES) for each in (page.root, other.locator("body")))
         heights = [round(each.bounding_box()["height"]) for each in other.locator("p").all()]
     finally:
         page.close()
@@ -219,6 +258,23 @@ def test_the_accounting_says_the_same(page: LoosePage, shown: Snapshot) -> None:
         assert filled(one) == filled(other)
         assert one["swatches"] == other["swatches"]
     assert accounting.total(answer) in live["words"] and accounting.total(answer) in saved["words"]
+
+
+def test_nodes_have_the_same_names_in_both(browser: Any) -> None:
+    shown = sights.with_long_node_names(sights.snapshot(16, "busy"))
+    page = LoosePage(browser, json.loads(drawn.to_json(drawn.of_snapshot(shown))), clock=sights.NOW)
+    said, answer = _past(shown, "accounting", AccountingAnswer)
+    try:
+        _opened(page, "Accounting")
+        page.recall("accounting", said)
+        live, saved = read_live(page), read_static(page, accounting.accounting_view(answer, shown).html)
+        names = [row["Device"] for row in filled(live["tables"][-1])]
+        assert names == [row["Device"] for row in filled(saved["tables"][-1])]
+        assert names[0] == "raycluster-ku…ycluste000 GPU 0" and len(set(names)) == 16
+        whole = page.root.get_by_role("row", name="GPU 15").get_by_role("rowheader").get_attribute("title")
+        assert whole == shown.nodes[1].name
+    finally:
+        page.close()
 
 
 def test_the_timeline_has_the_same_bars_in_the_same_places_and_colours(page: LoosePage, shown: Snapshot) -> None:

@@ -13,6 +13,7 @@ from nbaccel.notebook.accounting import accounting_view
 from nbaccel.views import tables, task_lines
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, Holder, JobRow, Snapshot, TaskRow
+from tests.browser import sights
 from tests.notebook.test_accounting import accounting_answer
 
 LONG = "train_the_large_language_model_on_all_of_the_data_of_the_year"
@@ -94,6 +95,46 @@ def test_nothing_is_wider_than_its_box_at_any_width(page: Any, busy_snapshot: Sn
             page.set_viewport_size({"width": width, "height": 900})
             problems += [f"{name} at {width}: {found}" for found in page.evaluate(_PROBLEMS)]
     assert not problems, "\n".join(problems[:20])
+
+
+# The facts of the first line, each as (words, number of lines that a number and its words take).
+_FIRST_LINE = """
+() => {
+  const line = document.querySelector(".nbaccel-header");
+  const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+  const reach = document.createRange(), found = [];
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    for (const pair of node.data.matchAll(/\\d+\\s[a-z]+/gi)) {
+      reach.setStart(node, pair.index);
+      reach.setEnd(node, pair.index + pair[0].length);
+      found.push([pair[0], new Set([...reach.getClientRects()].map(box => Math.round(box.top))).size]);
+    }
+  }
+  return found;
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["card", "last card"])
+def test_no_line_ends_between_a_number_and_its_word(page: Any, kind: str) -> None:
+    shown = sights.snapshot(64, "failing")
+    html = card.last_mimebundle(shown)["text/html"] if kind == "last card" else card.html(shown, "as of 2023-11-14")
+    page.set_content(f"<!doctype html><html lang='en'><body>{html}</body></html>")
+    for width in range(240, 640, 8):
+        page.set_viewport_size({"width": width, "height": 900})
+        facts = page.evaluate(_FIRST_LINE)
+        assert len(facts) >= 4
+        assert not [words for words, lines in facts if lines > 1], width
+
+
+def test_on_a_wide_page_the_measurements_of_a_device_stand_side_by_side(page: Any) -> None:
+    html = view.boxed(shown := sights.snapshot(8, "busy"), "", static_tables.devices(shown)).html
+    page.set_content(f"<!doctype html><html lang='en'><body>{html}</body></html>")
+    for width, lines in ((900, 3), (1400, 1)):
+        page.set_viewport_size({"width": width, "height": 900})
+        boxes = [each.bounding_box() for each in page.locator("tr", has_text="GPU 0").locator(".nbaccel-measure").all()]
+        assert len(boxes) == 3 and len({box["y"] for box in boxes}) == lines, width
 
 
 def test_a_reason_has_room_beside_the_other_cells(page: Any, busy_snapshot: Snapshot) -> None:

@@ -52,6 +52,8 @@ def test_of_a_thousand_trials_those_in_sight_are_drawn(loose: Callable[..., Loos
     region = page.root.get_by_role("region", name="Trials of search")
     assert region.locator("table").get_attribute("aria-rowcount") == "1001"
     assert page.root.locator("tr[data-trial]").count() < 60
+    shadow = page.root.locator("td.trend").first.evaluate("cell => getComputedStyle(cell).boxShadow")
+    assert shadow == "none", "below a row there is one line"
     region.evaluate("region => { region.scrollTop = region.scrollHeight; }")
     page.root.locator("tr[data-trial=ab_00999]").wait_for()
     assert page.root.locator("tr[data-trial]").count() < 60

@@ -24,6 +24,19 @@ test("one's own task is cancelled by one click, another's only after a question"
   assert.deepEqual(acts(endButton("cancel", other, "#2", state)), []);
 });
 
+test("an actor is killed only after a question, one's own too", () => {
+  const state = newState(true);
+  const own = { id: "c1", name: "Keeper", owner: "" };
+  const first = endButton("kill", own, "#c1", state);
+  assert.deepEqual([acts(first), words(first), first.props["aria-label"]], [["doubt"], "Kill…", "Kill Keeper #c1"]);
+  state.doubted = "c1";
+  const asked = endButton("kill", own, "#c1", state);
+  assert.deepEqual([acts(asked), words(asked)], [["keep", "kill"], "Keep Kill it"]);
+  assert.deepEqual(asked.children.filter((each) => each.props).map((each) => each.props["aria-label"]), ["Keep Keeper", "Kill it: Keeper"]);
+  const others = endButton("kill", { ...own, owner: "b.ipynb" }, "#c1", state);
+  assert.equal(others.children.at(-1).props["aria-label"], "Kill it: Keeper of b.ipynb");
+});
+
 test("many tasks are cancelled by a second click that names them", () => {
   const state = newState(true);
   const asked = () => cancelMany("Cancel all", "group/shard", { state: "", cell: "[7]", text: "" }, "shard", state);

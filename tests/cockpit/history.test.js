@@ -63,9 +63,28 @@ test("accounts are sorted by use, and what is held is used on", () => {
   const view = accountsView(withAccounts(null, accounts()), busy(), NOW + 10);
   assert.deepEqual(view.functions.map((each) => [each.name, each.used, each.failed]), [["train", "50", ""], ["infer", "10", "1"]]);
   assert.deepEqual(view.cells.map((each) => each.name), ["[3]"], "what ran outside of a cell has no row there");
-  assert.deepEqual(view.devices.map((each) => [each.label, each.held, each.idle]), [["GPU 1", "never", "100 %"], ["GPU 0", "1 min", "45 %"]]);
+  assert.deepEqual(view.devices.map((each) => [each.label, each.held, each.idle]), [["GPU 1", "never", "100 %"], ["GPU 0", "60", "45 %"]]);
   assert.equal(view.total, "60 device-seconds in all, devices idle 73 % of the time");
   assert.equal(Math.floor(view.functions[0].colour / 3), 2);
+});
+
+test("each share has its number, and all of a view one unit, which fits the largest number", () => {
+  const told = (times) => accountsView(withAccounts(null, accounts({ functions: [row("train", { seconds: 20 * times, device_seconds: 40 * times }), row("infer", { seconds: times, device_seconds: times / 9 })] })), busy(), NOW);
+  assert.deepEqual([1, 20, 1000].map((times) => [told(times).unit, told(times).functions[0].used, told(times).functions[0].took]), [["second", "40", "20"], ["minute", "13.3", "6.7"], ["hour", "11.1", "5.6"]]);
+  assert.deepEqual(told(1000).functions.map(({ shareWords }) => shareWords), ["100 %", "< 1 %"]);
+  assert.equal(told(1000).functions[1].used, "< 0.1");
+  assert.deepEqual(told(1000).devices.map(({ held, shareWords }) => [held, shareWords]), [["never", "0 %"], ["< 0.1", "50 %"]]);
+  assert.equal(told(20).total, "13.4 device-minutes in all, devices idle 75 % of the time");
+});
+
+test("where no device was held there are no bars, and many that were never held are one row", () => {
+  const devices = Array.from({ length: 64 }, (_, id) => ({ device: `5180ff6a4af1/GPU/${id}`, since: NOW - 100, held_seconds: 0, devices: 0 }));
+  const idle = accountsView(withAccounts(null, accounts({ functions: [row("count", { device_seconds: 0 })], cells: [], devices })), busy(), NOW);
+  assert.deepEqual([idle.devices, idle.functions[0].used], [[], ""]);
+  devices[5].held_seconds = 50;
+  const { devices: shown } = accountsView(withAccounts(null, accounts({ devices })), busy(), NOW);
+  assert.deepEqual(shown.map((each) => [each.label, each.held, each.shareWords]), [["63 devices", "never", "0 %"], ["GPU 5", "50", "50 %"]]);
+  assert.ok(shown[0].title.startsWith("GPU 0, GPU 2, GPU 3, GPU 4, GPU 6"), shown[0].title);
 });
 
 test("a later answer replaces the rows that it has", () => {
@@ -94,7 +113,7 @@ test("only the open view asks, and only for what it shows", () => {
 test("the next question says what is known, and comes after the pause that the answer asks for", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   const sent = [];
-  const state = newState(true);
+  const state = newState(false);
   let snapshot = busy();
   const { look, heard } = historian({ snapshot: () => snapshot, send: (message) => sent.push(message) }, state, () => NOW);
   look();
@@ -122,7 +141,7 @@ test("the next question says what is known, and comes after the pause that the a
 test("a line of one point is asked for again, also while nothing changes, and one of two is not", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   const sent = [];
-  const { look, heard } = historian({ snapshot: busy, send: (message) => sent.push(message) }, newState(true), () => NOW);
+  const { look, heard } = historian({ snapshot: busy, send: (message) => sent.push(message) }, newState(false), () => NOW);
   look();
   heard({ ask: "readings", key: sent[0].key, answer: JSON.stringify(readings({ seq: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })) });
   context.mock.timers.tick(2000);
@@ -130,6 +149,33 @@ test("a line of one point is asked for again, also while nothing changes, and on
   heard({ ask: "readings", key: sent[1].key, answer: JSON.stringify(readings({ seq: 2, first: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })) });
   context.mock.timers.tick(60_000);
   assert.equal(sent.length, 2);
+});
+
+/** A view of the cluster, whose questions are answered at once for so many seconds: how many it asked. */
+function askedIn(seconds, context, { state, snapshot, end }) {
+  context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
+  let [asked, message] = [0, null];
+  const history = historian({ snapshot: () => snapshot, send: (sent) => { asked += 1; message = sent; } }, state, () => NOW);
+  history.look();
+  for (let second = 0; second < seconds; second += 1) {
+    if (message) history.heard({ ask: "readings", key: message.key, answer: JSON.stringify(readings()) });
+    message = null;
+    if (second === end) history.end();
+    context.mock.timers.tick(1000);
+  }
+  context.mock.timers.reset();
+  return asked;
+}
+
+test("an open view of devices asks every two seconds how they are, also while nothing changes", (context) => {
+  assert.ok(askedIn(1200, context, { state: newState(true), snapshot: busy() }) > 390, "while somebody here holds one");
+  const idle = { ...busy(), devices: busy().devices.map((row) => ({ ...row, holders: [] })) };
+  const asked = askedIn(1200, context, { state: newState(true), snapshot: idle });
+  assert.ok(asked > 190 && asked <= 302, `${asked} questions in ten minutes, then none`);
+  assert.equal(askedIn(1200, context, { state: newState(true), snapshot: idle, end: 9 }), askedIn(9, context, { state: newState(true), snapshot: idle }), "nothing is asked while nobody looks");
+  assert.equal(askedIn(60, context, { state: newState(false), snapshot: idle }), 1, "a card shows no lines");
+  assert.ok(askedIn(60, context, { state: { ...newState(false), listed: true }, snapshot: idle }) > 18, "a panel does");
+  assert.equal(askedIn(60, context, { state: { ...newState(true), tab: "tasks" }, snapshot: idle }), 0);
 });
 
 test("a view of the past first asks for the module that draws it, then for what it draws", (context) => {

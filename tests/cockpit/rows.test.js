@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { deviceLabels } from "../../nbaccel/notebook/cockpit/device_labels.js";
 import { drawTasks } from "../../nbaccel/notebook/cockpit/draw_tasks.js";
 import { drawDevices } from "../../nbaccel/notebook/cockpit/draw_devices.js";
-import { drawWaiting } from "../../nbaccel/notebook/cockpit/draw_tables.js";
+import { drawActors, drawNodes, drawWaiting } from "../../nbaccel/notebook/cockpit/draw_tables.js";
 import { takeFound } from "../../nbaccel/notebook/cockpit/finding.js";
 import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
@@ -44,14 +44,17 @@ test("more than eight tasks of one function are one row, which opens", () => {
   assert.equal(grouped(tasks.slice(0, 8), new Set()).length, 8);
 });
 
-test("a function's row says how far it is only where no row of it is left out", () => {
-  const snapshot = { ...busy(), tasks: Array.from({ length: 12 }, (_, index) => ({ ...busy().tasks[3], task_id: `e${index}` })) };
-  const row = (counts) => shapes(drawTasks(sceneOf({ ...snapshot, counts }, ASKED, NOW), newState(true))).find((each) => each.props.class === "group");
-  const [whole, partly] = [row({ FAILED: 12 }), row({ FAILED: 12, FINISHED: 88 })];
-  assert.match(words(whole), /0 of 12 · 12 failed/);
-  assert.ok(shapes([whole]).some((each) => each.props.class === "part failed" && each.props.style === "width:100%"));
-  assert.match(words(partly), /broken12 failed · others are not here/);
+test("a function's row says how far it is only where no row of it is left out, and else of how many rows it tells", () => {
+  const rows = Array.from({ length: 12 }, (_, index) => ({ ...busy().tasks[3], task_id: `e${index}`, state: index < 9 ? "FAILED" : "FINISHED" }));
+  const row = (counts, asked = {}) => shapes(drawTasks(sceneOf({ ...busy(), tasks: rows, counts }, { ...ASKED, ...asked }, NOW), newState(true))).find((each) => each.props.class === "group");
+  const [whole, partly] = [row({ FAILED: 9, FINISHED: 3 }), row({ FAILED: 9, FINISHED: 100 })];
+  assert.match(words(whole), /3 of 12 · 9 failed/);
+  assert.ok(shapes([whole]).some((each) => each.props.class === "part failed" && each.props.style === "width:75%"));
+  assert.equal(words(partly), "▸ brokenof the newest 12: 9 failed · 3 finished");
   assert.ok(!shapes([partly]).some((each) => each.props.class === "bar"));
+  const found = { key: "", tasks: rows, reasons: [], total: 12 };
+  assert.match(words(row({ FAILED: 9, FINISHED: 100 }, { found })), /3 of 12 · 9 failed/, "all that pass the filter are here");
+  assert.match(words(row({ FAILED: 9, FINISHED: 100 }, { found: { ...found, total: 80 } })), /of the newest 12: 9 failed/);
 });
 
 const SHARDS = { name: "shard", running: 12, failed: 2, finished: 346, waiting: 140 };
@@ -157,6 +160,32 @@ test("a header says how it sorts, and a reason stands below its row", () => {
   assert.ok(!shapes(drawTasks(sceneOf(plain, ASKED, NOW), newState(true))).some((each) => each.props.class === "reason"));
 });
 
+test("a reason that the row above has said is in the title, in every view", () => {
+  const why = "ValueError: no";
+  const row = (id, more) => ({ ...busy().tasks[3], task_id: id, reason: null, why, submitted_at: NOW - Number(id), ...more });
+  const tasks = [row("1"), row("2"), row("3", { why: "KeyError" }), row("4"), row("5", { retry_of: "x" })];
+  const reasons = (drawn) => shapes(drawn).filter((each) => each.props.class === "reason");
+  const drawn = reasons(drawTasks(sceneOf({ ...busy(), tasks, counts: { FAILED: 5 } }, ASKED, NOW), newState(true)));
+  assert.deepEqual(drawn.map(words), [why, "same reason", "KeyError", why, `retry of #x: ${why}`]);
+  assert.ok(shapes(drawn[1]).some((each) => each.props.title === why));
+
+  const waits = ["1", "2"].map((id) => row(id, { name: `f${id}`, state: "PENDING_NODE_ASSIGNMENT", why: "no GPU is free" }));
+  const waiting = shapes(drawWaiting(sceneOf({ ...busy(), tasks: waits }, ASKED, NOW), newState(true)).filter(Boolean));
+  assert.deepEqual(waiting.filter((each) => each.props.class === "why").map(words), ["no GPU is free", "same reason"]);
+
+  const actors = ["c1", "c2"].map((id) => ({ ...busy().actors[0], actor_id: id, why: "its process ended" }));
+  const shown = shapes(drawActors(sceneOf({ ...busy(), actors }, { ...ASKED, tab: "actors" }, NOW), newState(true)).filter(Boolean));
+  assert.deepEqual(shown.filter((each) => each.props.class === "why").map(words), ["its process ended", "same reason"]);
+});
+
+test("a row that is drawn again says its reason once the row above has another", () => {
+  const state = newState(true);
+  const row = (id, why) => ({ ...busy().tasks[3], task_id: id, reason: null, why, submitted_at: NOW - Number(id) });
+  const said = (...tasks) => shapes(drawTasks(sceneOf({ ...busy(), tasks, counts: { FAILED: 2 } }, ASKED, NOW), state)).filter((each) => each.props.class === "reason").map(words);
+  assert.deepEqual(said(row("1", "no"), row("2", "no")), ["no", "same reason"]);
+  assert.deepEqual(said(row("1", "other"), row("2", "no")), ["other", "no"]);
+});
+
 test("equal waits are said once, with their number", () => {
   const waits = (id, name) => ({ ...task(id, "waiting"), name, why: "no GPU is free", asks: "1 GPU" });
   assert.deepEqual(alike([waits("a", "x"), waits("b", "f"), waits("c", "f")]).map((group) => [group.task.id, group.number]), [["b", 2], ["a", 1]]);
@@ -176,6 +205,11 @@ test("what can never start is told in Alerts, and its row says so", () => {
   snapshot.alerts = [{ kind: "infeasible", message: why, since: NOW, task_id: id }];
   assert.doesNotMatch(words(drawn()), /128/);
   assert.equal(words(drawn()).split("never: see Alerts").length, 2, "of that task alone");
+  snapshot.tasks[1].reason = null;
+  snapshot.tasks[1].why = why;
+  assert.match(words(drawn()), /never: see Alerts.*asks for 128 GPUs/, "the row above has not said it");
+  const link = shapes(drawn()).find((each) => words(each) === "never: see Alerts" && each.tag === "button");
+  assert.deepEqual([link.props["data-act"], link.props["data-tab"], link.props["data-aim"]], ["lead", "alerts", id]);
 });
 
 test("more than eight devices are tiles, and a tile shows its row", () => {
@@ -188,6 +222,21 @@ test("more than eight devices are tiles, and a tile shows its row", () => {
   state.device = scene.devices[3].key;
   const shown = sceneOf(many(64, 4), { ...ASKED, tab: "devices", device: state.device }, NOW);
   assert.ok(shapes(drawDevices(shown, state).filter(Boolean)).some((each) => each.props["data-device"] === "GPU 3"));
+});
+
+test("of a large cluster some devices and nodes are here, all are counted, and it is said how many are not shown", () => {
+  const large = { ...many(16, 4), nodes: many(16, 4).nodes, node_counts: { alive: 10000, gone: 0 }, resources: { CPU: [60, 640000] } };
+  large.device_counts = [{ resource: "GPU", total: 80000, held: 70000, taken: 5, shared: 9, most_free: 0.5, least_free: 0.25 }];
+  const state = newState(true);
+  const scene = sceneOf(large, { ...ASKED, tab: "devices" }, NOW);
+  assert.deepEqual(scene.busy, ["70005 of 80000 GPUs busy"]);
+  assert.deepEqual(scene.resources, ["639940 of 640000 CPUs busy", "9 shared GPUs have up to 0.5 free each"]);
+  assert.ok(scene.title.includes("10000 nodes"));
+  const drawn = drawDevices(scene, state).filter(Boolean).map(words).join(" ");
+  assert.match(drawn, /and 79984 more devices: those that are held or in trouble are shown/);
+  assert.match(drawn, /of 16 shown · 9995 free · 5 taken by others/);
+  assert.match(drawNodes(scene).map(words).join(" "), /and 9999 more nodes: those that are held or in trouble are shown/);
+  assert.ok(!/16 × /.test(drawn), "what all devices are is not known");
 });
 
 test("of a thousand devices the tiles in sight are drawn, in whole lines, and all are counted", () => {

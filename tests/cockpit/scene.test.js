@@ -65,6 +65,20 @@ test("devices that are not offered are left out", () => {
   assert.equal(scene({ devices: [{ ...busy().devices[0], offered: false }] }).devices.length, 0);
 });
 
+test("tiles stand by their nodes, and of very many nodes those in sight are drawn", () => {
+  const nodesOf = (number, total) => ({
+    nodes: Array.from({ length: number }, (_, at) => ({ node_id: `n${at}`, name: `node-${at}` })),
+    devices: Array.from({ length: total }, (_, at) => ({ ...busy().devices[1], id: String(at), node_id: `n${at % number}` })),
+  });
+  const few = scene(nodesOf(2, 5), { tab: "devices" });
+  assert.deepEqual(few.devices.map(({ nodeKey, label }) => [nodeKey, label]), [["n0", "GPU 0"], ["n0", "GPU 2"], ["n0", "GPU 4"], ["n1", "GPU 1"], ["n1", "GPU 3"]]);
+  assert.deepEqual(few.tileGroups, { many: false, first: 0, last: 2, all: 2, most: 3 });
+  const many = scene(nodesOf(125, 1000), { tab: "devices", tiles: { top: 660, height: 300, row: 66, columns: 2 } });
+  assert.deepEqual([many.tileGroups.first, many.tileGroups.last, many.tileGroups.most], [18, 32, 8]);
+  assert.deepEqual([many.devices.length, many.devicesBefore], [14 * 8, 18 * 8]);
+  assert.equal(scene({ devices: nodesOf(1, 9).devices }, { tab: "devices" }).tileGroups.most, 0, "one node has no name");
+});
+
 test("several nodes are named, one is not", () => {
   assert.equal(scene().devices[0].node, "");
   assert.ok(!scene().tabs.some((tab) => tab.id === "nodes"));
@@ -152,11 +166,19 @@ test("the second line says what the first does not, without memory and internal 
   assert.deepEqual(scene({ ended: true }).resources, ["CPU 4", "GPU 2"]);
 });
 
-test("nobody holds a device whose node has gone", () => {
+test("a device that two tasks of one name share is named once", () => {
+  const [here, there] = busy().devices;
+  const halves = ["t8", "t9"].map((task_id) => ({ name: "half", amount: 0.5, task_id }));
+  const [first] = scene({ devices: [{ ...here, holders: halves }, { ...there, holders: [] }] }, { tab: "devices" }).heldBy;
+  assert.deepEqual([first.name, first.number, first.where], ["half", 2, ["GPU 0"]]);
+});
+
+test("nobody holds or measures a device whose node has gone", () => {
   const nodes = [{ node_id: "n1", name: "one", totals: {}, available: {} }, { node_id: "n2", name: "two", alive: false }];
   const [here, there] = busy().devices;
-  const shown = scene({ nodes, devices: [{ ...here, node_id: "n1" }, { ...there, node_id: "n2" }] }, { tab: "devices" });
+  const shown = scene({ nodes, devices: [{ ...here, node_id: "n1" }, { ...there, node_id: "n2", metrics: { utilisation_percent: 83 } }] }, { tab: "devices" });
   assert.deepEqual(shown.devices.map((each) => [each.state, each.holders.length, each.reason]), [["held", 1, ""], ["gone", 0, "its node has gone"]]);
+  assert.equal(shown.devices[1].utilisation, null, "its last load is not that of now");
   assert.deepEqual([shown.busy, shown.devicesFree, shown.devicesTaken], [["1 of 1 GPU busy"], 0, 0]);
   const drawn = JSON.stringify(drawDevices(shown, newState(true)));
   assert.ok(!drawn.includes("part taken"));
@@ -235,7 +257,23 @@ test("an actor's constructor is the actor that starts, and is found by these wor
 
 test("alerts say in words what they are about", () => {
   const alerts = ["failed", "infeasible", "leak", "node lost"].map((kind) => ({ kind, message: "m", since: NOW - 9 }));
-  assert.deepEqual(scene({ alerts }).alerts.map(({ title }) => title), ["Node lost", "Memory leak", "Can never start", "Failed"]);
+  assert.deepEqual(scene({ alerts }).alerts.map(({ title }) => title), ["Failed", "Can never start", "Memory leak", "Node lost"], "in the snapshot's order");
+});
+
+test("an alert leads to its tasks, its device, its row or its node", () => {
+  const id = `7f3a${"0".repeat(36)}0c00000001`;
+  const leads = (alert, changes) => {
+    const [{ shows, leads }] = scene({ alerts: [{ message: "m", since: NOW, ...alert }], ...changes }).alerts;
+    return leads && [shows, leads["data-tab"] ?? "tasks", leads["data-state"] ?? leads["data-text"] ?? "", leads["data-aim"] ?? ""];
+  };
+  assert.deepEqual(leads({ kind: "failed", task_id: "e1" }), ["Show failed tasks", "tasks", "failed", ""]);
+  assert.deepEqual(leads({ kind: "infeasible", task_id: id }), ["Show task", "tasks", shortId(id), id]);
+  assert.deepEqual(leads({ kind: "leak", task_id: "e1", device: "1" }), ["Show device", "devices", "", "/GPU/1"]);
+  assert.deepEqual(leads({ kind: "leak", device: "9" }), ["Show device", "devices", "", ""], "it has gone");
+  assert.deepEqual(leads({ kind: "node lost", node_id: "n2" }), ["Show node", "nodes", "", "n2"]);
+  assert.equal(leads({ kind: "leases" }), undefined);
+  const devices = ["n1", "n2"].map((node_id) => ({ ...busy().devices[0], node_id }));
+  assert.deepEqual(leads({ kind: "unused", device: "0", node_id: "n2" }, { devices }).at(-1), "n2/GPU/0", "of two with this number");
 });
 
 test("a reason that starts with the task and its cell says only the rest, also with a notebook", () => {

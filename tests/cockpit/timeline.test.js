@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { kernelClock } from "../../nbaccel/notebook/cockpit/clock.js";
+import { drawTimeline } from "../../nbaccel/notebook/past/draw_timeline.js";
 import { timelineOf } from "../../nbaccel/notebook/past/timeline.js";
 import { withRuns } from "../../nbaccel/notebook/past/past_runs.js";
-import { LAST_MINUTE, WHOLE_RUN } from "../../nbaccel/notebook/cockpit/state.js";
-import { keyed, zoomed } from "../../nbaccel/notebook/cockpit/zooming.js";
+import { LAST_MINUTE, WHOLE_RUN, newState } from "../../nbaccel/notebook/cockpit/state.js";
+import { keyed, zoomed } from "../../nbaccel/notebook/past/zooming.js";
 import { traceOf } from "../../nbaccel/notebook/past/trace.js";
 import { NOW, busy, many } from "./snapshots.js";
 
@@ -25,6 +26,27 @@ test("how many waited is a strip of its own, never over others' runs", () => {
   assert.deepEqual(depth.steps.map(({ at, waiting }) => [at, waiting]), [[0, 1], [10, 0], [100, 1], [108, 0], [295, 1], [300, 0]]);
   const bar = lane(timelineOf(busy(), WHOLE_RUN, NOW), "GPU 0").bars[1];
   assert.deepEqual(bar.facts.slice(0, -1), ["running 3 min 12 s", "cell [7] line 3", "waited 8 s before"]);
+});
+
+test("most that waited is said as what it is: a number, or the highest mean", () => {
+  assert.equal(timelineOf(busy(), WHOLE_RUN, NOW).depth.words, "up to 1");
+  assert.equal(timelineOf(busy(), WHOLE_RUN, NOW, null, withRuns(null, answer())).depth.words, "up to about 1");
+});
+
+/** The lanes' names as they are drawn at this width, and how wide their gutter is. */
+function drawnLanes(room, ids) {
+  const device = { ...busy().devices[0], parent: "GPU-1", profile: "1g.5gb" };
+  const devices = ids.map((id) => (id.startsWith("MIG") ? { ...device, id } : { ...busy().devices[0], id }));
+  const state = { ...newState(true), room };
+  const all = JSON.stringify(drawTimeline({ timeline: timelineOf({ ...busy(), devices }, WHOLE_RUN, NOW), ended: "" }, state));
+  return { cut: /"lane"[^}]*\},"children":\["[^"]*…/.test(all), left: state.lanes.left };
+}
+
+test("the gutter fits the names of its lanes, and takes no more", () => {
+  const [few, mig] = [drawnLanes(900, ["0", "1"]), drawnLanes(900, ["MIG-a", "MIG-b"])];
+  assert.ok(!few.cut && !mig.cut);
+  assert.ok(few.left < 80 && mig.left > 150, JSON.stringify([few, mig]));
+  assert.ok(drawnLanes(450, ["MIG-a"]).left <= 135, "most of a narrow page is for the lanes");
 });
 
 test("runs that are narrower than a pixel become one bar that counts them", () => {

@@ -66,13 +66,31 @@ SKIPS: dict[tuple[str, str], str] = (
             "test_a_failure_is_told_with_the_users_own_exception",
             "test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints",
             "test_a_trainers_trial_is_its_gang",
+            "test_a_trial_whose_bundles_can_never_fit_together_is_refused",
             "test_a_trial_that_reports_nothing_has_ended_and_is_never_the_best",
             "test_a_gang_reports_and_keeps_checkpoints",
             "test_a_gang_that_fails_starts_again",
+            "test_a_training_run_shows_its_workers_and_not_its_mailbox",
+            "test_the_group_of_a_trial_and_of_a_gang_is_called_by_whose_it_is",
+            "test_the_trials_of_an_experiment_are_all_its_tasks",
             "test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped",
             "test_a_run_stops_after_the_same_report",
             "test_checkpoints_travel_where_the_workers_do_not_see_the_runs_folder",
             "test_ranks_hold_their_devices",
+            "test_causes_come_with_the_error_of_a_rank",
+            "test_causes_come_with_the_error_of_a_trial",
+        )
+    }
+    | {
+        ("ray", test): "Ray pickles the user's exception alone; what it was raised from comes as text"
+        for test in (
+            "test_a_cause_that_cannot_travel_costs_nothing_else",
+            "test_causes_come_through_a_task_that_waited",
+            "test_causes_come_with_the_error",
+            "test_causes_come_with_the_error_of_a_rank",
+            "test_causes_come_with_the_error_of_a_trial",
+            "test_causes_come_with_the_error_of_an_actors_constructor",
+            "test_the_causes_of_an_error_that_cannot_travel_itself_come",
         )
     }
 )

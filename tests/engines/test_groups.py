@@ -10,6 +10,7 @@ from nbaccel.util.placement_group import (
     get_placement_group,
     placement_group_table,
     remove_placement_group,
+    why_never_placed,
 )
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 from tests.rig import wait_until
@@ -32,6 +33,15 @@ def test_a_group_is_placed_by_every_strategy_that_one_node_can_keep(nb, grouped,
 def test_bundles_on_nodes_of_their_own_wait_for_a_second_node(nb, grouped):
     group = grouped([{"CPU": 1}] * 2, strategy="STRICT_SPREAD")
     assert not group.wait(0.3)
+
+
+def test_a_group_that_could_never_be_placed_is_judged_without_being_made(nb):
+    before = placement_group_table()
+    assert why_never_placed([{"CPU": 1}] * 2, "STRICT_SPREAD") == "its 2 bundles do not fit together (STRICT_SPREAD)"
+    assert why_never_placed([{"CPU": 3}] * 2, "PACK") == "its 2 bundles do not fit together (PACK)"
+    assert "CPU" in why_never_placed([{"CPU": 1}, {"CPU": 1_000}], "PACK")
+    assert why_never_placed([{"CPU": 1}, {"CPU": 1, "GPU": 1}], "STRICT_PACK") == ""
+    assert placement_group_table() == before
 
 
 def test_a_task_runs_on_the_devices_of_its_bundle(nb, grouped):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel import tune
+from nbaccel import train, tune
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune import experiment_journal
 from tests.tune import trainables
@@ -61,3 +61,27 @@ def test_a_trainers_trial_is_its_gang(kept: Any) -> None:
     (result,) = tune.Tuner(trainer, param_space=space, run_config=kept).fit()
     assert result.state == "stopped" and [each["ranks"] for each in result.history] == [2, 2]
     assert result.checkpoint is not None and result.checkpoint.load() == {"step": 1}
+
+
+def test_a_trial_whose_bundles_can_never_fit_together_is_refused(kept: Any) -> None:
+    for asked, words in (
+        (tune.PlacementGroupFactory([{"CPU": 1}] * 2, "STRICT_SPREAD"), r"its 2 bundles do not fit together"),
+        (
+            tune.PlacementGroupFactory([{"CPU": 3}, {"CPU": 3}]),
+            r"6 CPU in all, and there are 4|bundles do not fit toge",
+        ),
+        (tune.PlacementGroupFactory([{"CPU": 1}, {"CPU": 5}]), r"6 CPU in all, and there are 4|has 4 CPUs in all"),
+    ):
+        tuner = tune.Tuner(tune.with_resources(trainables.square, asked), param_space={"x": 1}, run_config=kept)
+        with pytest.raises(tune.TuneError, match=rf"^No trial can ever start: .*({words})"):
+            tuner.fit()
+
+
+def test_the_group_of_a_trial_and_of_a_gang_is_called_by_whose_it_is(kept: Any) -> None:
+    asked = tune.PlacementGroupFactory([{"CPU": 1}, {"CPU": 1}])
+    tuner = tune.Tuner(tune.with_resources(trainables.rooms, asked), param_space={"x": 1}, run_config=kept)
+    metrics = tuner.fit()[0].metrics
+    assert any(name.startswith(f"experiment {metrics['id']}'s room ") for name in metrics["rooms"])
+    run = train.RunConfig("alone", kept.storage_path)
+    result = DataParallelTrainer(trainables.gang_rooms, train_loop_config={}, run_config=run).fit()
+    assert any(name.startswith("alone's gang ") for name in result.metrics["rooms"])

@@ -48,6 +48,19 @@ def test_ten_thousand_runs_are_counted_exactly_and_seen_in_one_small_answer() ->
     assert sum(row.runs for row in account.cells) == 10_000 and size(account) <= 32 << 10
 
 
+def test_answers_are_the_same_after_the_bars_were_packed_and_made_again() -> None:
+    book = HistoryBook(0.0)
+    for number in range(3_000):
+        book.ended(run(number * 0.02, 0.015, f"f{number % 3}", lane=gpu(number % 8)))
+    before = book.runs(60.0, (0.0, 60.0))
+    make_again = book.let_go()
+    assert not len(book._runs)
+    make_again()
+    assert book.runs(60.0, (0.0, 60.0)) == before
+    book.ended(run(60.0, 0.015, "f0", lane=gpu(0)))
+    assert runs_in(book.runs(61.0, (0.0, 61.0)).ended) == 3_001
+
+
 def test_device_seconds_are_what_runs_held_of_devices() -> None:
     book = HistoryBook(0.0)
     book.has_device(gpu(0), 0.0)

@@ -149,6 +149,15 @@ class HeadWorld:
         self.settle()
         return task_id
 
+    def submit_together(self, name: str, number: int) -> list[bytes]:
+        """Submit so many in one frame, without arguments."""
+        ids = [self._ids.task_id() for _ in range(number)]
+        self.say(*(wire.Submit(id, list(TEMPLATES).index(name)) for id in ids))
+        self.submitted += ids
+        self.expected += [return_id(id, 0) for id in ids]
+        self.settle()
+        return ids
+
     def create_actor(self, name: str) -> bytes:
         actor_id = self._ids.actor_id()
         self.actors.append(actor_id)
@@ -171,6 +180,8 @@ class HeadWorld:
     def _driver_heard(self, message: Any) -> None:
         if type(message) is wire.ObjectValue:
             self.values[message.object_id] = message.value.status
+        elif type(message) is wire.ObjectValues:
+            self.values |= dict.fromkeys(message.object_ids, wire.OK)
         elif type(message) is wire.ObjectReady:
             self.say(wire.Want(message.object_ids))
         elif type(message) is wire.StreamEnd:
@@ -204,6 +215,15 @@ class HeadWorld:
         worker.sock.send(wire.frame([wire.Done(run.task_id, results, failed=failed, note="ValueError" * failed)]))
         self.settle()
 
+    def return_together(self, worker: FakeWorker, number: int) -> None:
+        """A worker says in one frame that so many of its tasks have ended well, each at once."""
+        runs, worker.runs = worker.runs[:number], worker.runs[number:]
+        if not runs or worker.status is not None:
+            return
+        results = [wire.ReturnValue(wire.Value(wire.OK, b"x"))]
+        worker.sock.send(wire.frame([wire.Done(run.task_id, results, times=[5.0, 5.0, 5.0, 5.0]) for run in runs]))
+        self.settle()
+
     def dies(self, worker: FakeWorker, status: int = KILLED) -> None:
         if worker.status is None:
             worker.status = status
@@ -216,6 +236,8 @@ class HeadWorld:
     def _worker_heard(self, worker: FakeWorker, message: Any) -> None:
         if type(message) is wire.RunTask:
             worker.runs.append(message)
+        elif type(message) is wire.RunTasks:
+            worker.runs += [wire.RunTask(id, message.template, args) for id, args in _pairs(message)]
         elif type(message) is wire.Recall:
             back, worker.runs = worker.runs[1:], worker.runs[:1]
             worker.sock.send(wire.frame([wire.GivenBack([run.task_id for run in back])]))
@@ -393,6 +415,10 @@ def _is_of_memory(function: object) -> bool:
         or isinstance(owner, (dict, list, set, deque, bytes, bytearray, str, type))
         or owner is builtins
     )
+
+
+def _pairs(message: wire.RunTasks) -> zip[tuple[bytes, bytes]]:
+    return zip(message.task_ids, message.args, strict=True)
 
 
 def _read(sock: socket.socket, reader: framing.FrameReader) -> list[Any] | None:

@@ -7,6 +7,7 @@ come while the last one is still being raised depends on how busy the machine is
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -29,7 +30,7 @@ class Calls:
 
         self.large = numpy.arange(100_000, dtype=numpy.uint8)
         self.actor = sharing.Keeper.remote()
-        self.old = nbaccel.put(self.large)
+        self.old: Any = nbaccel.put(self.large)
         self.on_loan = 0  # tasks that went straight to a worker on loan
         self.kinds = (
             self.task,
@@ -101,6 +102,12 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
+def is_store_empty() -> bool:
+    """What an interrupt kept alive is gone when its traceback is."""
+    gc.collect()
+    return nbaccel.available_resources()["object_store_memory"] == nbaccel.cluster_resources()["object_store_memory"]
+
+
 def main(wanted: int, wanted_on_loan: int = 0) -> None:
     nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
     calls = Calls()
@@ -137,6 +144,8 @@ def main(wanted: int, wanted_on_loan: int = 0) -> None:
         lambda: not [task for task in list_tasks(limit=10_000) if task["state"] == "RUNNING"], "all tasks to end"
     )
     wait_until(lambda: nbaccel.available_resources()["CPU"] == 2, "all CPUs to be free")
+    calls.old = None
+    wait_until(is_store_empty, "the object store to be empty")
     print("all well", interrupts.count, interrupts.raised, done, threading.active_count(), "on loan", calls.on_loan)
 
 

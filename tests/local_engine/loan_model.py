@@ -70,6 +70,9 @@ class ModelWorker:
         """Its reader thread has a message from the head."""
         if type(message) in (wire.RunTask, wire.Lent, wire.EndLoan):
             self.heard.append(message)
+        elif type(message) is wire.RunTasks:
+            both = zip(message.task_ids, message.args, strict=True)
+            self.heard += [wire.RunTask(id, message.template, args) for id, args in both]
         elif type(message) is wire.Recall:
             back = [each for each in self.heard if type(each) is wire.RunTask]
             self.heard = deque(each for each in self.heard if each not in back)

@@ -200,10 +200,10 @@ class Forks:
 
 
 @nbaccel.remote
-def get_in_a_fork() -> str:
-    """What a forked child of a task hears when it asks for an object."""
+def get_in_a_fork(path: str) -> str:
+    """What a forked child of a task hears when it asks for an object that comes once there is a file at `path`."""
     ref = nbaccel.put("ours")
-    later = echo.options(num_cpus=0).remote(1)
+    later = wait_for_file.options(num_cpus=0).remote(path)
     read, write = os.pipe()
     if os.fork() == 0:
         try:
@@ -214,7 +214,8 @@ def get_in_a_fork() -> str:
     os.close(write)
     with os.fdopen(read) as pipe:
         said = pipe.read()
-    assert nbaccel.get([ref, later]) == ["ours", 1]
+    open(path, "x").close()
+    assert nbaccel.get([ref, later]) == ["ours", "gone"]
     return said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from typing import Any
@@ -29,6 +30,24 @@ class Called:
     def wait_for(self, path: str) -> None:
         while not os.path.exists(path):
             time.sleep(0.01)
+
+
+@nbaccel.remote
+class CalledAsync:
+    """The same, with a loop: calls are begun in their order and end as they like."""
+
+    async def pid(self) -> int:
+        return os.getpid()
+
+    async def echo(self, value: Any) -> Any:
+        return value
+
+    async def wait_for(self, path: str) -> None:
+        while not os.path.exists(path):
+            await asyncio.sleep(0.01)
+
+
+CALLED = {"one by one": Called, "asyncio": CalledAsync}
 
 
 @nbaccel.remote
@@ -66,9 +85,9 @@ def sent_straight(actor: Any) -> int:
     return way.sent if way is not None else 0
 
 
-def connected() -> Any:
+def connected(kind: str = "one by one") -> Any:
     """An actor whose next calls go straight, if calls of this process may."""
-    actor = Called.options(num_cpus=0).remote()
+    actor = CALLED[kind].options(num_cpus=0).remote()
     started: Any = engines.started()
     nbaccel.get([call(actor, "pid"), call(actor, "echo", 0), call(actor, "wait_for", "/")])
     if started.straight is not None:
@@ -79,12 +98,12 @@ def connected() -> Any:
 
 
 CALLER = """
-import sys
+import os, sys
 import nbaccel
 from tests.local_engine import straight_programs as programs
 nbaccel.init(address="auto", namespace="cells")
 keeper = programs.Keeper.options(name="keeper", lifetime="detached", num_cpus=0).remote()
-actor = programs.connected()
+actor = programs.connected(os.environ["KIND"])
 pid = nbaccel.get(programs.call(actor, "pid"))
 after = programs.call(actor, "echo", 5)
 nbaccel.get(after)
@@ -92,6 +111,8 @@ nbaccel.get(keeper.keep.remote("after", [after]))
 in_flight = programs.call(actor, "wait_for", "/nowhere")
 behind_it = programs.call(actor, "echo", 6)
 programs.call(actor, "echo", 7)
+if os.environ["KIND"] == "asyncio":
+    nbaccel.get(behind_it)  # it overtakes
 nbaccel.get(keeper.keep.remote("in flight", [in_flight]))
 nbaccel.get(keeper.keep.remote("behind it", [behind_it]))
 print("ready", pid, programs.sent_straight(actor), flush=True)
@@ -99,11 +120,11 @@ sys.stdin.readline()
 """
 
 ORPHAN = """
-import os, signal, time
+import os, signal, sys, time
 import nbaccel
 from tests.local_engine import straight_programs as programs
 nbaccel.init(num_cpus=2)
-actor = programs.connected()
+actor = programs.connected(os.environ["KIND"])
 pid = nbaccel.get(programs.call(actor, "pid"))
 after = programs.call(actor, "echo", 5)
 nbaccel.get(after)

@@ -253,7 +253,8 @@ def test_a_process_that_a_task_forked_ends_where_the_task_would(cluster: Place, 
 
 
 def test_a_process_that_a_task_forked_is_told_that_it_has_no_head(cluster: Place) -> None:
-    assert "was forked from" in nbaccel.get(misbehaving.get_in_a_fork.remote())
+    said = misbehaving.get_in_a_fork.remote(str(cluster.root / "the-child-has-asked"))
+    assert "was forked from" in nbaccel.get(said)
 
 
 def test_the_first_error_of_many_is_raised_before_the_others_are_there(cluster: Place) -> None:

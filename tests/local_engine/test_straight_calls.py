@@ -183,6 +183,115 @@ def test_actors_with_rules_of_their_own_are_called_through_the_head(options: dic
     wait_until(lambda: not [actor for actor in list_actors() if actor["state"] != "DEAD"], "its end")
 
 
+# ---- actors with a loop
+
+
+@nbaccel.remote
+class Loop:
+    """Its calls are begun in their order, and end as they like."""
+
+    def __init__(self) -> None:
+        self.begun: list[Any] = []
+
+    async def pid(self) -> int:
+        return os.getpid()
+
+    async def note(self, what: Any) -> Any:
+        self.begun.append(what)
+        return what
+
+    async def wait_for(self, path: str) -> str:
+        self.begun.append("waits")
+        while not os.path.exists(path):
+            await asyncio.sleep(0.005)
+        return path
+
+    async def fail(self, what: str) -> None:
+        raise ValueError(what)
+
+    async def asks(self, value: int) -> int:
+        await asyncio.sleep(0)
+        return await double.remote(value)
+
+    async def read(self) -> list[Any]:
+        return self.begun
+
+    async def leave(self) -> None:
+        nbaccel.actor.exit_actor()
+
+
+def looping() -> Any:
+    """Its later calls go straight: each method has been called once."""
+    loop = connected(Loop.remote())
+    nbaccel.get([loop.wait_for.remote("/"), loop.asks.remote(0)])
+    with pytest.raises(ValueError, match="first"):
+        nbaccel.get(loop.fail.remote("first"))
+    nbaccel.get(loop.note.remote("first"))
+    assert nbaccel.get(loop.read.remote()) == ["waits", "first"]
+    return loop
+
+
+def test_calls_of_an_asyncio_actor_begin_in_their_order_and_come_back_in_any(tmp_path: Any) -> None:
+    loop = looping()
+    before = sent_by(loop)
+    waiting = [loop.wait_for.remote(str(tmp_path / "gate")) for _ in range(3)]
+    notes = [loop.note.remote(number) for number in range(2_000)]
+    assert nbaccel.get(notes) == list(range(2_000))
+    assert nbaccel.wait(waiting, num_returns=3, timeout=0)[0] == []
+    (tmp_path / "gate").touch()
+    assert nbaccel.get(waiting) == [str(tmp_path / "gate")] * 3
+    assert nbaccel.get(loop.read.remote())[2:] == ["waits"] * 3 + list(range(2_000))
+    assert sent_by(loop) - before == 2_004
+
+
+def test_an_asyncio_call_that_fails_or_speaks_with_the_head_is_answered_through_it(tmp_path: Any) -> None:
+    loop = looping()
+    waiting = loop.wait_for.remote(str(tmp_path / "gate"))
+    for number in range(5):
+        failed, asked, noted = loop.fail.remote("no"), loop.asks.remote(number), loop.note.remote(number)
+        with pytest.raises(ValueError, match="no"):
+            nbaccel.get(failed)
+        assert nbaccel.get([asked, noted]) == [2 * number, number]
+    (tmp_path / "gate").touch()
+    assert nbaccel.get(waiting) == str(tmp_path / "gate")
+
+
+def test_an_asyncio_call_that_has_begun_can_be_cancelled_and_leaves_the_others(tmp_path: Any) -> None:
+    loop = looping()
+    first = loop.wait_for.remote(str(tmp_path / "gate"))
+    for number in range(5):
+        waiting = loop.wait_for.remote(str(tmp_path / "never"))
+        noted = loop.note.remote(number)
+        nbaccel.cancel(waiting)
+        with pytest.raises(exceptions.TaskCancelledError):
+            nbaccel.get(waiting)
+        assert nbaccel.get(noted) == number
+    (tmp_path / "gate").touch()
+    assert nbaccel.get(first) == str(tmp_path / "gate")
+
+
+def test_what_is_under_way_at_an_asyncio_actor_is_listed(tmp_path: Any) -> None:
+    loop = looping()
+    refs = [loop.wait_for.remote(str(tmp_path / "gate")) for _ in range(5)]
+    running = [task["task_id"] for task in list_tasks() if task["state"] == "RUNNING"]
+    assert {ref.task_id().hex() for ref in refs} <= set(running)
+    (tmp_path / "gate").touch()
+    nbaccel.get(refs)
+    states = {task["task_id"]: task["state"] for task in list_tasks()}
+    assert {states[ref.task_id().hex()] for ref in refs} == {"FINISHED"}
+
+
+def test_an_asyncio_actor_that_ends_itself_keeps_what_it_had_answered(tmp_path: Any) -> None:
+    loop = looping()
+    waiting = loop.wait_for.remote(str(tmp_path / "never"))
+    noted = [loop.note.remote(number) for number in range(50)]
+    assert nbaccel.get(noted) == list(range(50))
+    for ref in (loop.leave.remote(), waiting):
+        with pytest.raises(exceptions.ActorDiedError):
+            nbaccel.get(ref)
+    assert nbaccel.get(noted) == list(range(50))
+
+
 # ---- results
 
 

@@ -47,8 +47,9 @@ def is_way_of_this_head(actor: Any) -> bool:
 
 @pytest.mark.parametrize("by", WANTED_BY)
 @pytest.mark.parametrize("when", ["before", "in flight", "after"])
-def test_an_actor_dies(cluster: Place, tmp_path: Path, when: str, by: str) -> None:
-    actor = straight_programs.connected()
+@pytest.mark.parametrize("kind", straight_programs.CALLED)
+def test_an_actor_dies(cluster: Place, tmp_path: Path, kind: str, when: str, by: str) -> None:
+    actor = straight_programs.connected(kind)
     pid = nbaccel.get(call(actor, "pid"))
     if when == "after":
         made = call(actor, "echo", 5)

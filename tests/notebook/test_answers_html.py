@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nbaccel.notebook import answers_html
 from nbaccel.views.explanations import Explanation
+from nbaccel.views.snapshot import Runtime, Snapshot
 from tests.notebook.levels import Reading
 
 BUSY = "Both GPUs are busy: train on GPU 0 (cell [3], 12 s)."
@@ -22,6 +23,16 @@ def test_what_has_no_cell_has_no_column_for_it() -> None:
     runs = Explanation("ab" * 24, "infer", "RUNNING", "infer runs.", "1 GPU")
     head, row = Reading(answers_html.explanations([runs])).rows
     assert head == ["Task", "State", "Asks for", "Why"] and row[1:] == ["● running", "1 GPU", "infer runs."]
+
+
+def test_what_is_left_out_of_many_that_wait_is_told() -> None:
+    waits = [Explanation(f"{number:048x}", "shard", "PENDING_NODE_ASSIGNMENT", BUSY, "1 CPU") for number in range(50)]
+    group = Explanation("cd" * 18, "group", "PENDING", BUSY, "2 GPUs")
+    snapshot = Snapshot(Runtime("local", "0", "3"), 1, 0.0)
+    snapshot.counts = {"PENDING_NODE_ASSIGNMENT": 1_271, "PENDING_ARGS_AVAIL": 14, "RUNNING": 16}
+    assert answers_html.left_out(snapshot, [*waits, group]) == "These are 50 of 1,285 tasks that wait."
+    snapshot.counts = {"PENDING_NODE_ASSIGNMENT": 50, "RUNNING": 16}
+    assert answers_html.left_out(snapshot, [*waits, group]) == ""
 
 
 def test_where_nothing_waits_a_line_says_what_would() -> None:

@@ -160,13 +160,13 @@ def test_the_last_card_says_what_came_of_the_tasks_and_that_nobody_holds_a_devic
     for form in card.last_mimebundle(busy_snapshot).values():
         assert "Shut down at 20" in form
         assert "It had CPU 2 · GPU 2 · 1 × NVIDIA GPU (logical) · 1 × NVIDIA A100." in form
-        assert "1 cancelled · 40 finished · 3 ended with it" in form
+        assert "1 cancelled · 40 finished · 3 ended with it" in Reading(form).words
         assert "running" not in form and "● held" not in form and "train" not in form
         assert "GPU 1 keeps 9 GiB" in form
 
 
 def test_after_the_end_nothing_waits_and_what_ran_it_is_a_title(busy_snapshot: Snapshot) -> None:
-    busy_snapshot.alerts.append(Alert("infeasible", "big asks for 9 GPUs. It waits in case a node joins.", 1.0))
+    busy_snapshot.alerts.insert(0, Alert("infeasible", "big asks for 9 GPUs. It waits in case a node joins.", 1.0))
     busy_snapshot.counts["FAILED"] = 2
     last = card.last_mimebundle(busy_snapshot)
     assert not any("It waits" in form for form in last.values())

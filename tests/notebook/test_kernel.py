@@ -251,6 +251,19 @@ def test_shutdown_leaves_no_process(kernel: Kernel) -> None:
     assert gone(kernel.token, keep={kernel.pid}) == {}
 
 
+def test_a_call_that_starts_a_cluster_after_one_was_shut_down_says_so_once(kernel: Kernel) -> None:
+    said = "Started a new cluster with init()'s defaults, since the one before was shut down"
+    call = "import nbaccel as ray\nray.get(ray.remote(abs).remote(-1))"
+    kernel.run(START)
+    assert said not in kernel.run(call).text
+    kernel.run("%accel_shutdown")
+    again = kernel.run(call)
+    assert again.stderr.count(said) == 1 and again.stderr.count("\n") == 1
+    assert said not in kernel.run(call).text
+    kernel.run("ray.shutdown()")
+    assert said not in kernel.run("ray.init(num_cpus=1)").text
+
+
 def test_a_killed_kernel_leaves_no_process(own_kernel: Kernel) -> None:
     own_kernel.run(START)
     own_kernel.run(

@@ -112,6 +112,11 @@ def test_why_takes_a_placement_group(run: Run) -> None:
     assert "'late' is of type PlacementGroup, which is not a task" in run("%accel_cancel late")
 
 
+def test_why_says_how_many_more_wait_than_it_lists(run: Run) -> None:
+    run("held = [nbaccel.remote(num_gpus=1000)(lambda: 1).remote() for _ in range(70)]")
+    assert "These are 50 of 70 tasks that wait." in run("%accel_why")
+
+
 def test_what_was_typed_is_not_what_is_suggested(run: Run) -> None:
     run("steps = 3\nref = nbaccel.remote(lambda: 1).remote()")
     assert run("%accel_why steps").startswith("UsageError: 'steps' is of type int, which is not a task")

@@ -8,6 +8,7 @@ from typing import Any
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.views.sinks import Notice, Printed
+from nbaccel.views.snapshot import Runtime
 
 
 class FrontEnd:
@@ -192,3 +193,10 @@ def test_what_waits_of_a_cell_is_one_box_with_a_line_for_each_reason() -> None:
     ]
     assert shown["text/html"].count("<p") == 2 and '<p class="nbaccel-attention">' in shown["text/html"]
     assert shown["text/html"].count('<div class="nbaccel">') == 1
+
+
+def test_a_cell_that_joins_a_cluster_by_itself_again_is_told_which() -> None:
+    front = FrontEnd()
+    front.running = _parent("a")
+    front.output.started_again(Runtime("local", "1", "3.11", shared=True))
+    assert front.texts("a") == "nbaccel: Joined a running cluster, since this notebook had left the one before.\n"

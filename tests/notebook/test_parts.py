@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, status_card, timeline, view
@@ -9,7 +10,7 @@ from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.curves import Series
 from nbaccel.views import palette, tables, task_lines
 from nbaccel.views.explanations import Explanation, Probe, Verdict
-from nbaccel.views.snapshot import ActorRow, DeviceMetrics, Snapshot
+from nbaccel.views.snapshot import ActorRow, DeviceMetrics, NodeRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
 from tests.notebook.test_accounting import accounting_answer
 from tests.notebook.test_kept_history import kept_history
@@ -124,6 +125,20 @@ def test_a_failure_alone_is_red(busy_snapshot: Snapshot) -> None:
     assert palette.COLOURS[0][0] in parts.pill("running", palette.COLOURS[0][0])
 
 
+def test_a_device_that_others_have_taken_is_hatched_as_in_the_cockpit(busy_snapshot: Snapshot) -> None:
+    taken = busy_snapshot.devices[0]
+    taken.holders, taken.free, taken.free_reason = [], 0.0, "9.5 GiB are taken by pid 28001"
+    for html in (static_tables.devices(busy_snapshot), card.html(busy_snapshot)):
+        assert palette.TAKEN in html
+
+
+def test_how_far_a_task_is_stands_below_its_time(busy_snapshot: Snapshot) -> None:
+    row = next(each for each in busy_snapshot.tasks if each.state == "RUNNING")
+    row.progress, row.started_at = (20.0, 80.0), busy_snapshot.time - 8
+    html = static_tables.tasks(busy_snapshot, task_lines.each(busy_snapshot.tasks))
+    assert '8 s<br><span class="nbaccel-quiet nbaccel-small">25 % · 24 s left</span>' in html
+
+
 def test_the_engine_its_process_and_version_are_the_first_lines_title(busy_snapshot: Snapshot) -> None:
     assert 'title="nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711"' in card.html(busy_snapshot)
 
@@ -140,14 +155,27 @@ def test_a_long_name_is_cut_by_looks_alone(busy_snapshot: Snapshot) -> None:
     assert html.count("a_function_with_a_name_of_forty_characters") == 2, "as text and as title"
 
 
+def test_a_reason_that_the_row_above_has_said_is_in_the_title(busy_snapshot: Snapshot) -> None:
+    failed = [
+        msgspec.structs.replace(busy_snapshot.tasks[0], task_id=f"{number}", state="FAILED", why=why)
+        for number, why in enumerate(["ValueError: no", "ValueError: no", "KeyError", "ValueError: no"])
+    ]
+    html = static_tables.tasks(busy_snapshot, task_lines.each(failed))
+    assert html.count(">ValueError: no<") == 2 and html.count("same reason") == 1
+    assert '<span class="nbaccel-quiet" title="ValueError: no">same reason</span>' in html
+    actors = [ActorRow(id, "Keeper", "RESTARTING", why="its process ended") for id in "ab"]
+    html = static_tables.actors(busy_snapshot, actors)
+    assert html.count(">its process ended<") == 1 and html.count("same reason") == 1
+    fine = msgspec.structs.replace(failed[0], why="")
+    assert "same reason" not in static_tables.tasks(busy_snapshot, task_lines.each([fine, fine]))
+
+
 def test_nothing_says_what_would_be_here_and_what_makes_it_appear(busy_snapshot: Snapshot) -> None:
     assert "<code>f.remote()</code>" in static_tables.tasks(busy_snapshot, [])
     assert "<code>Counter.remote()</code>" in static_tables.actors(busy_snapshot, [])
 
 
 def test_equal_waits_are_one_line(busy_snapshot: Snapshot) -> None:
-    import msgspec
-
     busy_snapshot.tasks += [msgspec.structs.replace(busy_snapshot.tasks[1], task_id=f"t{n}") for n in range(3, 5)]
     busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 3
     lines = [line for line in status_card.text(busy_snapshot).splitlines() if line.startswith("◌")]
@@ -160,3 +188,27 @@ def test_no_name_breaks_out_of_any_part(busy_snapshot: Snapshot, hostile: str) -
     busy_snapshot.devices[0].holders[0].name = busy_snapshot.devices[1].name = hostile
     for name, html in _shown(busy_snapshot).items():
         assert not {"img", "script"} & set(Reading(html).tags), name
+
+
+def test_a_line_of_a_share_is_an_area_in_a_box_and_of_anything_else_a_line_over_zero() -> None:
+    share, other = parts.spark([0.0, 1.0, None, 0.5], of_all=True), parts.spark([0.0, 1.0, None, 0.5])
+    line = 'd="M0 15.0L1 1.0M3 8.0"'
+    assert line in share and line in other
+    assert 'd="M0 15.0L1 1.0L1 16L0 16ZM3 8.0L3 16L3 16Z"' in share and "border:1px" in share
+    assert other.count("<path") == 1 and "border-bottom:1px" in other
+    assert "<path" in parts.spark([None, None], of_all=True)
+
+
+def test_saved_tiles_stand_below_the_name_of_their_node(busy_snapshot: Snapshot) -> None:
+    import msgspec
+
+    shown = _many(busy_snapshot)
+    shown.nodes = [NodeRow(f"n{number}", f"gpu-{number}.cluster.example.org") for number in range(8)]
+    shown.devices = [
+        msgspec.structs.replace(row, node_id=f"n{number % 8}", index=number) for number, row in enumerate(shown.devices)
+    ]
+    html = static_tables.devices(shown, tiled=True)
+    assert html.count("<ul") == 8 and html.count("<li") == 64
+    first, second = html.split("<ul")[1:3]
+    assert first.count("<li") == 8 and 'aria-label="Devices of gpu-0"' in first
+    assert 'title="gpu-1.cluster.example.org">gpu-1<' in first and 'aria-label="Devices of gpu-1"' in second

@@ -13,7 +13,7 @@ from tests.notebook.kernels import Cell, Kernel, gone
 SETUP = """
 import time
 import nbaccel
-from nbaccel import engine, train
+from nbaccel import engine, train, tune
 from nbaccel.train import RunConfig, ScalingConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 nbaccel.init(num_cpus=2)
@@ -26,6 +26,16 @@ def goes_on():
 def breaks():
     train.report({"loss": 1.0})
     raise ValueError("the batch is empty")
+
+def loss_of(config):
+    tune.report({"loss": config["x"]})
+
+def experiment(name):
+    return tune.Tuner(
+        loss_of, param_space={"x": tune.grid_search([3, 1, 2])},
+        tune_config=tune.TuneConfig(metric="loss", mode="min"),
+        run_config=RunConfig(name=name, storage_path="STORAGE"),
+    )
 
 def trainer(function, name):
     return DataParallelTrainer(
@@ -68,6 +78,15 @@ def test_the_result_of_fit_is_a_line_under_its_card_and_drawn_in_a_later_cell(ke
     pages = [_result(each) for each in (cell, kernel.run("result"))]
     assert ["<svg" in page for page in pages] == [False, True]
     assert "in the card of this cell" in pages[0] and "<svg" in cell.shown[-2]["text/html"]
+
+
+def test_a_cell_that_ends_with_the_results_of_its_experiment_has_table_and_drawings_once(kernel: Kernel) -> None:
+    cell = kernel.run("results = experiment('one').fit()\nresults")
+    assert ["<svg" in data.get("text/html", "") for data in cell.shown[-2:]] == [True, False]
+    assert "Best: loss 1 with x 1 (trial 00001). All trials are in the card of this cell." in _result(cell)
+    assert "<svg" in _result(kernel.run("results"))
+    both = kernel.run("first = experiment('two').fit()\nexperiment('three').fit()\nfirst")
+    assert "<svg" not in _result(both) and "All trials are in the card of this cell." in _result(both)
 
 
 def _result(cell: Cell) -> str:

@@ -170,6 +170,26 @@ def test_stop_ends_a_block_with_an_executor_and_cancels_its_tasks(kernel: Kernel
     assert "TaskCancelledError" in said.text
 
 
+@pytest.mark.parametrize(
+    ("made", "waits"),
+    [
+        ("sleeps.remote().future()", "futures.wait([future])"),
+        ("sleeps.remote().future()", "future.result()"),
+        ("pool.submit(sleeps._function)", "next(futures.as_completed([future]))"),
+        ("pool.submit(sleeps._function)", "pool.shutdown()"),
+    ],
+)
+def test_stop_cancels_the_tasks_of_the_futures_that_a_cell_waits_for(kernel: Kernel, made: str, waits: str) -> None:
+    cell = kernel.submit(f"from concurrent import futures\npool = nbaccel.Executor()\nfuture = {made}\n{waits}")
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+
+    assert cell.error is not None and cell.error["ename"] == "KeyboardInterrupt"
+    assert cell.text.count("Stopped: 1 task cancelled.") == 1
+    assert "TaskCancelledError" in kernel.run("print(type(future.exception(60)).__name__)").text
+
+
 def test_wait_for_and_gather_never_cancel(kernel: Kernel) -> None:
     code = """
 ref = sleeps.remote()

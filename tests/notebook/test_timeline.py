@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pytest
+
 from nbaccel.notebook import timeline
 from nbaccel.notebook.timeline_drawing import RUN
 from nbaccel.notebook.timeline_lanes import MOST_TRACKS, Bar, Picture, lane
@@ -36,7 +38,7 @@ def test_lanes_names_cells_moments_and_those_that_waited_are_read_in_the_drawing
     shown = words(timeline.view(PICTURE).html)
     assert shown[:3] == ["[7]", "[8]", "cells"]
     assert shown[3:8] == ["GPU 0", "train", "GPU 1", "✕ evaluate", "GPU 2"]
-    assert shown[8:] == ["waiting", "about 3", "0 s", "0.5 s", "1 s", "1.5 s", "2 s"]
+    assert shown[8:] == ["waiting", "up to about 3", "0 s", "0.5 s", "1 s", "1.5 s", "2 s"]
 
 
 def test_each_colour_has_its_name_at_every_level() -> None:
@@ -86,6 +88,15 @@ def test_a_node_is_named_once_above_its_lanes() -> None:
     names = [word for word in words(shown.html) if word.startswith(("node", "GPU"))]
     assert names == ["node-0", "GPU 0", "GPU 1", "node-1", "GPU 0", "GPU 1"]
     assert "node-1 GPU 0: train" in shown.text
+
+
+@pytest.mark.parametrize("label", ["CPU", "GPU 0", "GPU 0 · MIG 3 (1g.5gb)"])
+def test_the_gutter_is_as_wide_as_its_names_need(label: str) -> None:
+    shown = timeline.view(Picture([lane(label, [TRAIN])])).html
+    (gutter,) = re.findall(r"margin-left:(\d+)px", shown)
+    assert 6 * len(label) <= int(gutter) - 8 <= 7 * max(len(label), len("cells")) + 4
+    waited = timeline.view(Picture([lane(label, [TRAIN])], [(0.0, 1234.0)])).html
+    assert int(re.findall(r"margin-left:(\d+)px", waited)[0]) >= 6 * len("up to about 1234")
 
 
 def test_letters_keep_their_size_at_every_width() -> None:

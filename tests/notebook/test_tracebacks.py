@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import sys
+import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -74,6 +75,24 @@ def test_verbose_mode_shows_everything(shell: InteractiveShell, capsys: pytest.C
     shell.run_line_magic("xmode", "Verbose")
     shell.run_cell("raise error")
     assert "RayTaskError" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["Context", "Verbose", "Plain"])
+def test_each_cause_is_shown_once_with_the_frames_of_the_task(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    try:
+        raise ValueError("bad batch") from KeyError("lost key")
+    except ValueError as raised:
+        text = "".join(traceback.format_exception(raised)).rstrip()
+        error = RayTaskError("train", text, raised).as_instanceof_cause()
+    cause = error.__cause__
+    shell.user_ns["error"] = error
+    shell.run_line_magic("xmode", mode)
+    capsys.readouterr()
+    shell.run_cell("raise error")
+    assert capsys.readouterr().out.count("KeyError") == 2  # the line of the source, and what was raised
+    assert error.__cause__ is cause and type(cause) is KeyError
 
 
 STOPPED = compile(

@@ -22,6 +22,7 @@ class Places:
     def __init__(self) -> None:
         self.asked = 0
         self.cpus = 4.0
+        self.scales = False
 
     def nodes_only(self) -> Snapshot:
         self.asked += 1
@@ -29,7 +30,7 @@ class Places:
         return Snapshot(Runtime("ray", "", ""), nodes=[node])
 
     def autoscaler(self) -> dict[str, Any]:
-        return {"groups": None, "scales": False}
+        return {"groups": None, "scales": self.scales}
 
 
 class Front:
@@ -98,3 +99,11 @@ def test_a_bounded_number_is_remembered(world: World, said: list[str], monkeypat
     for cpus in range(1, 5):
         world.make(cpus / 4)
     assert len(world.groups._judged) <= 3
+
+
+def test_nothing_is_never_placed_where_nodes_may_come(world: World, said: list[str]) -> None:
+    bundles = [{"CPU": 3.0}] * 2
+    assert world.groups.why_never_placed(bundles, "PACK") == "its 2 bundles do not fit together (PACK)"
+    world.places.scales = True
+    assert world.groups.why_never_placed(bundles, "PACK") == ""
+    assert (world.made, said) == (0, [])

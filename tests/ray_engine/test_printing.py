@@ -47,7 +47,7 @@ class Process:
         self.running[letter] = {"task_id": Id(letter), **more}
 
     def end(self, letter):
-        self.stream.ended(self.running.pop(letter))
+        self.stream.ended(printing.id_of(self.running.pop(letter)))
 
     def say(self, *words, by=None, **more):
         self.speaks = by or self.speaks

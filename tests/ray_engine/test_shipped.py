@@ -132,13 +132,13 @@ def test_a_later_attempt_has_not_ended(collector):
 
 
 def test_a_task_that_succeeds_at_last_has_ended_once_and_well(collector):
-    reporting = __import__("nbaccel_in_ray.reporting").reporting
+    short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
 
     async def run():
         await collector.report(
             WHERE, [_note(_Id(1).hex(), started_at=1.0, ended_at=2.0, error="ValueError: no", end="FAILED")]
         )
-        await collector.report(WHERE, [], reporting.packed([{**_short(1, ended_at=4.0), "attempt": 1}]))
+        await collector.report(WHERE, [], short_notes.packed([{**_short(1, ended_at=4.0), "attempt": 1}]))
         return await collector.since(0, 0)
 
     _, (note,), ended, briefs = asyncio.run(run())
@@ -190,28 +190,28 @@ def _short(number, ended_at=2.0, name="train"):
 
 
 def test_short_tasks_travel_together_and_lose_nothing(collector):
-    reporting = __import__("nbaccel_in_ray.reporting").reporting
+    short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
     notes = [_short(1), _short(2, name="load"), _short(3)]
 
     async def run():
-        await collector.report(WHERE, [], reporting.packed(notes))
+        await collector.report(WHERE, [], short_notes.packed(notes))
         return await collector.since(0, 0)
 
     seq, others, ended, ((where, briefs),) = asyncio.run(run())
     assert (seq, others) == (1, [])
     assert {name: states["FINISHED"] for name, states in ended.items()} == {"train": 2, "load": 1}
-    assert list(reporting.expanded(briefs, where)) == [
+    assert list(short_notes.expanded(briefs, where)) == [
         {**note, "task_id": note["task_id"].hex(), **WHERE} for note in notes
     ]
 
 
 def test_a_short_task_that_its_parent_spoke_of_is_joined_to_that(collector):
-    reporting = __import__("nbaccel_in_ray.reporting").reporting
+    short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
 
     async def run():
         await collector.report({}, [_note(_Id(1).hex(), submitted_at=1.0, parent="p")])
-        await collector.report(WHERE, [], reporting.packed([_short(1)]))
-        await collector.report(WHERE, [], reporting.packed([_short(2)]))
+        await collector.report(WHERE, [], short_notes.packed([_short(1)]))
+        await collector.report(WHERE, [], short_notes.packed([_short(2)]))
         return await collector.since(0, 0)
 
     _, (note,), ended, briefs = asyncio.run(run())
@@ -221,7 +221,7 @@ def test_a_short_task_that_its_parent_spoke_of_is_joined_to_that(collector):
 
 
 def test_the_collector_keeps_a_bounded_number_of_short_tasks(collector):
-    packing = __import__("nbaccel_in_ray.reporting").reporting.packed
+    packing = __import__("nbaccel_in_ray.short_notes").short_notes.packed
     most = __import__("nbaccel_in_ray.collector").collector.MOST_TASKS
 
     async def run():
@@ -308,8 +308,7 @@ def reporter(make_reporter):
 
 def _begin(reporter, number, age=0.0, **more):
     note = {**_note(_Id(number), started_at=_Clock().time() - age, choice=""), **more}
-    reporter._running[id(note)] = note
-    reporter._news.append(note)
+    reporter._running[note["task_id"]] = note
     return note
 
 

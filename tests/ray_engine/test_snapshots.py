@@ -42,6 +42,31 @@ def test_a_report_that_comes_while_rays_tables_are_read_names_no_process_that_th
     assert built == [{"runs": notes["runs"], "waits": {"submitted_at": 1.0}, "tried again": RUNS}]
 
 
+def test_a_task_that_ends_while_rays_tables_are_read_is_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits, ended = {"submitted_at": 1.0}, RUNS | {"worker_id": "new", "ended_at": 2.0}
+    reports: Any = SimpleNamespace(notes={"runs": RUNS, "waits": waits}, ended={"train": {"FINISHED": 0}})
+    built: list[Any] = []
+
+    def tables(*asked: object) -> dict[str, Any]:
+        """Another thread takes in that three tasks have ended, of which one was not known."""
+        reports.notes = {"runs": RUNS | {"ended_at": 2.0}, "waits": ended, "new": ended}
+        reports.ended = {"train": {"FINISHED": 3}}
+        return {"nodes": []}
+
+    def build(known: Any, number: int) -> Snapshot:
+        built.append((known.notes, known.ended))
+        return Snapshot(Runtime("ray", "0", "3"))
+
+    session: Any = SimpleNamespace(asked_inside=tables, head=SimpleNamespace(check=lambda: None), joined=None)
+    monkeypatch.setattr(snapshots, "RaysFacts", lambda session: None)
+    monkeypatch.setattr(snapshots, "build", build)
+    nobody: Any = None
+    snapshots.Snapshots(session, nobody, reports, Submissions(), OwnRecords()).take(metrics=False)
+    assert built == [(reports.notes, {"train": {"FINISHED": 3}})]
+
+
 def test_a_device_that_is_held_for_minutes_without_being_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     device = DeviceRow("n", "GPU", 0, "0", "nvidia", "NVIDIA GPU", "real", holders=[Holder("train", 1.0, "a1")])
     device.metrics = DeviceMetrics(utilisation_percent=0.0)

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from tests.ray_engine.ids import Id
+
 pytest.importorskip("ray")
 
 from nbaccel.ray_engine.startup import starting
@@ -13,21 +15,10 @@ from nbaccel.ray_engine.startup import starting
 starting.import_shipped()
 reporting = __import__("nbaccel_in_ray.reporting").reporting
 collecting = __import__("nbaccel_in_ray.collector").collector
+linking = __import__("nbaccel_in_ray.collector_link").collector_link
+short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
 
 WHERE = {"worker_id": "w", "node_id": "n", "pid": 7, "actor_id": None}
-
-
-class _Id:
-    """As Ray's ids are."""
-
-    def __init__(self, number):
-        self._bytes = number.to_bytes(24, "big")
-
-    def binary(self):
-        return self._bytes
-
-    def hex(self):
-        return self._bytes.hex()
 
 
 class _Sign:
@@ -150,7 +141,7 @@ class _Link:
         raise AssertionError("sending failed")
 
     def send(self, where, batch, briefs, forgotten):
-        self.sent.append((batch, list(reporting.expanded(briefs, where)), forgotten))
+        self.sent.append((batch, list(short_notes.expanded(briefs, where)), forgotten))
         return "ref"
 
 
@@ -169,18 +160,17 @@ def reporter(link, monkeypatch):
 
 def _begin(reporter, number, age=1.0):
     note = {
-        "task_id": _Id(number), "attempt": 0, "name": "train", "kind": "task",
+        "task_id": Id(number), "attempt": 0, "name": "train", "kind": "task",
         "started_at": reporting.time.time() - age, "choice": "",
     }  # fmt: skip
-    reporter._running[id(note)] = note
-    reporter._keep(note)
+    reporter._running[note["task_id"]] = note
     return note
 
 
 def test_what_a_process_sends_when_nobody_watches_does_not_depend_on_how_much_it_does(reporter, link):
     watched = _begin(reporter, 0)
     reporter._say()
-    assert [note["task_id"] for note in link.sent[0][0]] == [_Id(0).hex()]
+    assert [note["task_id"] for note in link.sent[0][0]] == [Id(0).hex()]
     link.is_watched = False
     del link.sent[:]
     for number in range(1, reporting.MOST_KEPT + 500):
@@ -190,7 +180,7 @@ def test_what_a_process_sends_when_nobody_watches_does_not_depend_on_how_much_it
     reporter.ended(watched)  # the collector holds it for running
     reporter._say()
     ((told,), briefs, forgotten) = link.sent.pop()
-    assert (told["task_id"], told["ended_at"], briefs, forgotten) == (_Id(0).hex(), _Clock().time(), [], {})
+    assert (told["task_id"], told["ended_at"], briefs, forgotten) == (Id(0).hex(), _Clock().time(), [], {})
     reporter._say()
     assert link.sent == []
 
@@ -206,8 +196,8 @@ def test_who_looks_again_learns_of_the_newest_and_how_many_more_there_were(repor
     ((told,), briefs, forgotten) = link.sent.pop()
     assert told["task_id"] == running["task_id"].hex()
     assert len(briefs) + sum(forgotten.values()) == reporting.MOST_KEPT + 300
-    assert forgotten == {("train", "task", "FAILED"): 100, ("train", "task", "FINISHED"): 201}
-    assert briefs[-1]["task_id"] == _Id(reporting.MOST_KEPT + 299).hex()
+    assert forgotten == {("train", "task", "FAILED"): 100, ("train", "task", "FINISHED"): 200}
+    assert briefs[-1]["task_id"] == Id(reporting.MOST_KEPT + 299).hex()
 
 
 def test_a_task_that_the_collector_knows_of_is_not_counted_as_forgotten(reporter, link, monkeypatch):
@@ -223,7 +213,7 @@ def test_a_task_that_the_collector_knows_of_is_not_counted_as_forgotten(reporter
 
 
 def test_the_end_that_is_owed_is_said_when_its_process_ends(reporter, link, monkeypatch):
-    monkeypatch.setattr(reporting, "_value", lambda ref, timeout_s: None)
+    monkeypatch.setattr(reporting, "value_of", lambda ref, timeout_s: None)
     watched = _begin(reporter, 0)
     reporter._say()
     link.is_watched = False
@@ -232,7 +222,7 @@ def test_the_end_that_is_owed_is_said_when_its_process_ends(reporter, link, monk
     reporter.ended(_begin(reporter, 1))
     reporter.flush()
     (((told,), briefs, _forgotten),) = link.sent
-    assert (told["task_id"], briefs) == (_Id(0).hex(), [])
+    assert (told["task_id"], briefs) == (Id(0).hex(), [])
 
 
 def test_an_idle_process_with_news_looks_on_seldom_where_there_is_a_collector(reporter, link):
@@ -266,10 +256,10 @@ class _Ray:
 
 
 def test_a_collector_is_told_of_an_actor_once_however_many_calls_it_ran_before(monkeypatch):
-    ray = _Ray(reporting.watched_key("01"))
-    monkeypatch.setattr(reporting, "internal_kv", ray)
-    monkeypatch.setattr(reporting, "ray", ray)
-    link, new = reporting.CollectorLink(), []
+    ray = _Ray(linking.watched_key("01"))
+    monkeypatch.setattr(linking, "internal_kv", ray)
+    monkeypatch.setattr(linking, "ray", ray)
+    link, new = linking.CollectorLink(), []
 
     def look():
         link.look_anew()

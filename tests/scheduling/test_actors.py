@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
@@ -70,6 +72,34 @@ def test_an_actor_that_asks_nothing_holds_nothing_once_it_runs() -> None:
     assert w.scheduler.node_available(b"head")["CPU"] == 0
     w.returns(creation)
     assert w.scheduler.node_available(b"head")["CPU"] == UNIT
+
+
+@pytest.mark.parametrize("few", [0, 16])
+def test_an_actor_starts_when_what_it_keeps_comes_back_although_every_cpu_is_busy(few: int) -> None:
+    w = World(node("head", CPU=1, memory=2))
+    w.scheduler._cluster.refusals.few = few
+    keeps = {"lasting": (("memory", UNIT),), "job": 1}
+    for number in range(2):
+        alive(w, choice(CPU=1, memory=1), **{**keeps, "actor_id": b"old %d" % number})
+    w.submit("busy")
+    w.submit("never", choice(CPU=2))
+    new = [w.actor("A", choice(CPU=1, memory=1), **{**keeps, "actor_id": b"%d" % job, "job": job}) for job in (1, 2)]
+    w.ready()
+    assert not any(map(w.is_sent, new))
+    for number in range(2):
+        w.tell(ev.ActorKillAsked(b"old %d" % number))
+        w.dies(w.stopping()[0])
+        w.ready()
+    assert all(map(w.is_sent, new))
+
+
+def test_actors_that_hold_no_cpu_start_together_on_a_busy_node() -> None:
+    w = world(cpus=1)
+    w.submit("busy")
+    actors = [w.actor("A", choice(CPU=1), actor_id=b"%d" % n, lasting=(), missing={b"x"}) for n in range(3)]
+    w.tell(ev.ObjectsReady([b"x"]))
+    w.ready()
+    assert all(w.is_sent(creation) for creation in actors)
 
 
 def test_an_actor_keeps_its_devices_for_life() -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
+from nbaccel.scheduling import refusals
 from nbaccel.scheduling.line_order import LineOrder
+from nbaccel.scheduling.line_tree import LineTree
 from nbaccel.scheduling.placement import PlaceableChoice
 from nbaccel.scheduling.refusals import NeedTree
+from nbaccel.scheduling.tasks import Shape
 from nbaccel.scheduling.terms import Placement, Task
-from tests.scheduling.world import World, choice, node
+from tests.scheduling.world import World, choice, demand, node
 
 KINDS = 60
 
@@ -94,19 +98,132 @@ def test_the_same_tasks_start_in_the_same_order_however_the_lines_are_looked_thr
     assert story(2, seed, 25) == walked
 
 
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_tree_of_lines_finds_whom_going_through_all_lines_finds(seed: int) -> None:
+    looked = []
+    in_tree = LineOrder.first_fitting
+
+    def first_fitting(order: LineOrder, left: dict[str, int], accepts: Any) -> Any:
+        found = in_tree(order, left, accepts)
+        fitting = [
+            (order.rank(shape), shape)
+            for shape in order.walk()
+            if any(
+                accepts(ask) and all(need <= left.get(name, -1) for name, need in ask.needs.items())
+                for ask in shape.asks
+            )
+        ]
+        assert (found[:2] if found is not None else None) == min(fitting, key=lambda each: each[0], default=None)
+        looked.append(len(fitting))
+        return found
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LineOrder, "first_fitting", first_fitting)
+        story(0, seed, 25)
+    assert looked
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 11), st.booleans()), max_size=60),
+    st.dictionaries(st.sampled_from(["CPU", "GPU", "memory"]), st.integers(0, 4)),
+    st.permutations([1, 2, 3]),
+    st.integers(0, 3),
+)
+def test_a_tree_of_lines_knows_the_first_that_fits_after_any_changes(
+    changes: list[tuple[int, bool]], amounts: dict[str, int], jobs: list[int], number_served: int
+) -> None:
+    book = World(node("head", 4, CPU=64, memory=64)).scheduler._cluster
+    demands = [choice(CPU=cpus, **more) for cpus in (1, 2, 3) for more in ({}, {"GPU": 1}, {"memory": 2}, {"GPU": 2.0})]
+    lines = [
+        Shape(demands[n : n + 2], tuple(map(book.ask_for, demands[n : n + 2])), None, 1 + n % 3, 0) for n in range(12)
+    ]
+    tree, there = LineTree(), dict[int, int]()
+    left = {name: amount * UNIT for name, amount in amounts.items()}
+    served, new = jobs[:number_served], jobs[number_served:]
+    turns = {**dict.fromkeys(new, 0), **{job: 1 + turn for turn, job in enumerate(served)}}
+    for step, (number, stays) in enumerate(changes):
+        if stays:
+            there[number] = step
+            tree.put(lines[number], (0, step, lines[number]))
+        elif there.pop(number, None) is not None:
+            tree.take_out(lines[number])
+        fitting = [
+            (turns[lines[each].job], place)
+            for each, place in there.items()
+            for ask in lines[each].asks
+            if all(need <= left.get(name, -1) for name, need in ask.needs.items())
+        ]
+        found = tree.first(left, new, served, lambda ask: True)
+        first = (turns[found[0][2].job], found[0][1]) if found is not None else None
+        assert first == min(fitting, default=None)
+    assert bool(tree) == bool(there)
+
+
 def test_a_device_that_comes_back_is_offered_to_one_line_however_many_wait() -> None:
     world = World(node("head", 1, CPU=1000, memory=1000))
     first = world.gpu_task()
     world.ready()
     for kind in range(KINDS):
         world.submit(f"f{kind}", choice(CPU=1, memory=1 + kind, GPU=1), job=1 + kind % 5)
-    place = world.scheduler._cluster.nodes[b"head"]
-    assert len(place.refused) == KINDS
+    exhausted = world.scheduler._cluster.refusals.exhausted
+    assert len(exhausted) == KINDS
     world.returns(first)
     world.dies(world.stopping()[0])
     world.ready()
     assert [command.task.name for command in world.sent] == ["train", "f1"]  # job 2 was never served
-    assert len(place.refused) == KINDS - 1
+    assert len(exhausted) == KINDS - 1
+
+
+@pytest.mark.parametrize("few", [0, 16])
+@pytest.mark.parametrize("before", [choice(CPU=9), choice(CPU=9, GPU=1)])
+def test_of_two_choices_that_fit_what_comes_back_the_first_is_taken(few: int, before: Any) -> None:
+    world = crowd(few, node("head", 1, CPU=4))
+    running = world.submit("running", choice(CPU=4, GPU=1))
+    world.ready()
+    world.submit("never", before)
+    task = world.submit("f", choice(CPU=1, GPU=1), choice(label="cpu", CPU=1), fallback_after_s=1.0)
+    world.time_passes(2.0)
+    assert not world.is_sent(task)
+    world.returns(running)
+    world.ready()
+    assert world.is_sent(task) and world.sent[-1].devices == {"GPU": [(0, UNIT)]}
+
+
+@pytest.mark.parametrize("few", [0, 16])
+def test_a_line_that_is_woken_by_a_new_node_gets_its_first_choice_there(few: int) -> None:
+    world = crowd(few, node("head", CPU=1))
+    world.submit("running")
+    world.ready()
+    world.submit("never", choice(CPU=9))
+    on_n1 = choice(Placement("NODE", node_id=b"n1"), label="cpu", CPU=1)
+    task = world.submit("f", choice(CPU=1, GPU=1), on_n1, fallback_after_s=1.0)
+    world.time_passes(2.0)
+    assert not world.is_sent(task)
+    world.add_node(node("n1", 1, CPU=2))
+    world.ready()
+    assert world.is_sent(task) and world.sent[-1].devices == {"GPU": [(0, UNIT)]}
+
+
+@pytest.mark.parametrize("few", [0, 16])
+def test_of_places_that_come_back_together_each_line_takes_its_first_choice_and_its_best_place(few: int) -> None:
+    world = crowd(few, node("head", CPU=0), node("n1", labels={"zone": "a"}, CPU=2))
+    world.add_node(node("n2", labels={"zone": "b"}, CPU=2))
+    world.tell(ev.GroupAsked(b"g", "g", [demand(CPU=2), demand(CPU=2)], "STRICT_SPREAD", 1))
+    world.submit("never", choice(CPU=9))
+    in_a, in_b = (choice(Placement(labels=(("zone", zone),)), label=zone, CPU=0.5) for zone in "ab")
+    rather_a, rather_b = (choice(Placement(soft_labels=(("zone", zone),)), CPU=0.5) for zone in "ab")
+    wanted = {"n1": [(in_a, in_b), (rather_a,)], "n2": [(in_b, in_a), (rather_b,)]}
+    tasks = {name: [world.submit("f", *each, fallback_after_s=1.0) for each in of] for name, of in wanted.items()}
+    world.time_passes(2.0)
+    assert world.groups[b"g"] == "CREATED" and len(list(world.scheduler.waiting())) == 5
+    world.tell(ev.GroupRemoveAsked(b"g"))
+    world.ready()
+    assert {name: [world.node_of(task) for task in of] for name, of in tasks.items()} == {
+        "n1": ["n1", "n1"],
+        "n2": ["n2", "n2"],
+    }
 
 
 def test_what_comes_back_goes_to_the_job_that_was_served_the_longest_ago() -> None:
@@ -151,7 +268,11 @@ def test_lines_are_walked_by_turn_of_their_job_then_depth_then_first_task() -> N
     assert list(order.walk()) == []
 
 
-def test_the_tree_of_needs_finds_what_fits_and_forgets_what_is_removed() -> None:
+@pytest.mark.parametrize("few", [0, 16])
+def test_the_tree_of_needs_finds_what_fits_and_forgets_what_is_removed(
+    monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(refusals, "FEW", few)
     world = World(node("head", 4, CPU=64, memory=64))
     book = world.scheduler._cluster
     asks = [book.ask_for(choice(CPU=cpus, memory=memory)) for cpus in (1, 2, 3) for memory in (1, 2)]
@@ -161,8 +282,11 @@ def test_the_tree_of_needs_finds_what_fits_and_forgets_what_is_removed() -> None
         tree.add(ask)
 
     def names(**left: int) -> set[tuple[int, ...]]:
-        found: list[PlaceableChoice] = list(tree.fitting({name: amount * UNIT for name, amount in left.items()}))
+        amounts = {name: amount * UNIT for name, amount in left.items()}
+        found: list[PlaceableChoice] = tree.fitting(amounts, lambda ask: True)
         assert len(found) == len(set(found))
+        assert set(tree.fitting(amounts, lambda ask: True, 1)) <= set(found)
+        assert bool(tree.fitting(amounts, lambda ask: True, 1)) == bool(found)
         return {tuple(need // UNIT for need in ask.needs.values()) for ask in found}
 
     assert names(CPU=2, memory=1) == {(1, 1), (2, 1)}

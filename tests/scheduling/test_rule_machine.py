@@ -10,6 +10,7 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import DeviceSpec, GroupAsked
 from nbaccel.scheduling.moves import ActorStatus, IllegalEvent
+from nbaccel.scheduling.tasks import TaskRecord
 from nbaccel.scheduling.terms import Placement, Task, TaskKind
 from tests.scheduling.world import HEAD, FakeWorker, World, choice, demand, node
 
@@ -70,6 +71,7 @@ class AnyOrder(RuleBasedStateMachine):
         copies=st.sampled_from([1, 1, 5, 30]),
         refuse=st.sampled_from([False, False, True]),
         cell=st.sampled_from(["", "[1]", "[2]"]),
+        internal=st.sampled_from([False, False, True]),
     )
     def submit(
         self,
@@ -84,6 +86,7 @@ class AnyOrder(RuleBasedStateMachine):
         copies: int,
         refuse: bool,
         cell: str,
+        internal: bool,
     ) -> None:
         parent = self._running_parent(job) if nested else None
         for _ in range(copies):
@@ -97,9 +100,43 @@ class AnyOrder(RuleBasedStateMachine):
                 fallback_after_s=patience,
                 refuse_infeasible=refuse,
                 cell=cell,
+                internal=internal,
                 missing=self._missing(wants and copies == 1),
                 parent_task_id=parent.task_id if parent else None,
             )
+
+    @rule(
+        asks=st.sampled_from(sorted(CHOICES)),
+        number=st.integers(1, 40),
+        job=st.sampled_from([1, 1, 2]),
+        max_calls=st.sampled_from([0, 0, 2]),
+        fresh=st.sampled_from([False, False, True]),
+        refuse=st.sampled_from([False, False, True]),
+        cell=st.sampled_from(["", "[1]", "[2]"]),
+    )
+    def submit_together(
+        self, asks: str, number: int, job: int, max_calls: int, fresh: bool, refuse: bool, cell: str
+    ) -> None:
+        self.world.submit_together(
+            number, *CHOICES[asks], job=job, max_calls=max_calls, fresh=fresh, refuse_infeasible=refuse, cell=cell
+        )
+
+    @precondition(lambda self: self._with_plain_tasks())
+    @rule(data=st.data(), number=st.integers(1, 64), took_s=st.sampled_from([0.0001, 0.0001, 0.01]))
+    def tasks_return_together(self, data: st.DataObject, number: int, took_s: float) -> None:
+        worker = data.draw(st.sampled_from(self._with_plain_tasks()))
+        worker.blocked = False
+        if worker.devices or any(task.terms.max_calls for task in worker.queue):
+            number = 1  # a head tells of such tasks alone; what it tells by mistake is refused and told alone
+        self.world.return_together(worker, number, took_s, 0.0001)
+
+    def _with_plain_tasks(self) -> list[FakeWorker]:
+        """Workers that have a task or several of which none was cancelled."""
+        return [
+            worker
+            for worker in self._ready()
+            if worker.queue and worker.actor is None and not any(t.task_id in self.world.outcomes for t in worker.queue)
+        ]
 
     def _missing(self, wants: bool) -> set[bytes] | None:
         if not wants:
@@ -409,12 +446,18 @@ class AnyOrder(RuleBasedStateMachine):
         for group_id in self.group_ids:
             self.world.tell(ev.GroupRemoveAsked(group_id))
         self._let_all_end()
-        left = [str(record) for record in scheduler.waiting()] + [str(record) for record in scheduler.running()]
+        left = [str(record) for record in (*scheduler.waiting(), *scheduler.running(), *self._internal())]
         assert not left, f"these never ended: {left}"
         assert all(task_id in self.world.outcomes for task_id in self.world.tasks), "a task has no outcome"
         for node_id in scheduler.node_ids():
             assert scheduler.node_available(node_id) == scheduler.node_totals(node_id)
         assert all(actor.state is ActorStatus.DEAD for actor in scheduler.actor_records())
+
+    def _internal(self) -> list[TaskRecord]:
+        """Those of nbaccel's own that are not over: no list of the scheduler's has them."""
+        tasks = [task for task in self.world.tasks.values() if task.terms.internal]
+        records = [self.world.scheduler.task_record(task.task_id) for task in tasks]
+        return [record for record in records if record is not None and not record.over]
 
     def _let_all_end(self) -> None:
         """Workers work, objects come; what can never start, or waits for a dead end, is cancelled at last."""
@@ -424,7 +467,7 @@ class AnyOrder(RuleBasedStateMachine):
         for node_id, resource, index in self.world.amounts:
             self.world.tell(ev.DeviceChanged(node_id, resource, index, UNIT, ""))
         self._work_on()
-        for record in list(self.world.scheduler.waiting()):
+        for record in [*self.world.scheduler.waiting(), *self._internal()]:
             if record.task.kind is TaskKind.ACTOR_CREATION:
                 self.world.tell(ev.ActorKillAsked(record.task.actor_id or b""))
             else:

@@ -6,9 +6,9 @@ import pytest
 
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
+from nbaccel.scheduling.ended_tasks import KEEP_ENDED, KEEP_FAILED, KEEP_INTERNAL
 from nbaccel.scheduling.function_counts import MOST_FUNCTIONS, FunctionCounts
 from nbaccel.scheduling.moves import RUNNING, IllegalEvent
-from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED
 from nbaccel.scheduling.terms import Task, TaskKind, Terms, WorkerPool
 from tests.scheduling.world import World, choice, node
 
@@ -718,3 +718,44 @@ def test_functions_beyond_the_thousandth_are_counted_together() -> None:
     assert len(list(counts)) == MOST_FUNCTIONS
     others[0].came += 1
     assert [count.came for count in counts][-1] == 1 and len(list(counts)) == MOST_FUNCTIONS + 1
+
+
+# --- what nbaccel submits for itself
+
+
+def test_internal_tasks_and_calls_are_in_no_count_and_no_list() -> None:
+    w = world(2)
+    users = w.submit("train")
+    made = w.actor("Mailbox", choice(), internal=True, max_concurrency=2)
+    own = w.submit("look", internal=True)
+    w.ready()
+    w.returns(made)
+    waits = w.submit("look later", internal=True)
+    calls = [w.call("Mailbox.put", internal=True) for _ in range(3)]
+    assert [record.task for record in w.scheduler.running()] == [users]
+    assert list(w.scheduler.waiting()) == []
+    counts = {state: number for state, number in w.scheduler.counts().items() if number}
+    assert counts == {"RUNNING": 1}
+    w.returns(calls[0])
+    w.returns(calls[1], failed=True)
+    w.returns(own)
+    w.tell(ev.CancelAsked(waits.task_id))
+    w.returns(users)
+    counts = {state: number for state, number in w.scheduler.counts().items() if number}
+    assert counts == {"FINISHED": 1} and sum(w.scheduler.all_counts()) == 7
+    assert [record.task for record in w.scheduler.ended()] == [users]
+    assert [count.function for count, _ in w.scheduler.tasks_by_function()] == ["train"]
+
+
+def test_internal_calls_push_no_users_task_out_of_the_ended_ones() -> None:
+    w = world(1)
+    users = w.submit("train")
+    made = w.actor("Mailbox", choice(), internal=True)
+    w.ready()
+    w.returns(users)
+    w.returns(made)
+    for _ in range(KEEP_ENDED + KEEP_INTERNAL + 1):
+        w.returns(w.call("Mailbox.put", internal=True))
+    assert [record.task for record in w.scheduler.ended()] == [users]
+    assert len(list(w.scheduler.ended_and_failed(10, 10))) == 1
+    assert w.scheduler.explain(users.task_id) is not None

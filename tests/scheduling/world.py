@@ -12,6 +12,7 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
+from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ANYWHERE, ActorTerms, Choice, Placement, Task, TaskKind, Terms, WorkerPool
 
@@ -152,6 +153,36 @@ class World:
         self.tell(ev.TaskSubmitted(task))
         return task
 
+    def submit_together(self, number: int, *choices: Choice, name: str = "f", **options: Any) -> list[Task]:
+        """So many tasks with the same terms, in one event; in one each, as a head would, if that is refused."""
+        first = self.task(name, *choices, submitted_at=self.now, **options)
+        tasks = [first]
+        for _ in range(number - 1):
+            each = Task(first.terms, f"t{next(self._task_numbers)}".encode(), retries_left=first.retries_left)
+            each.submitted_at = self.now
+            self.tasks[each.task_id] = each
+            tasks.append(each)
+        self.tell_together(ev.TasksSubmitted(tasks))
+        return tasks
+
+    def return_together(self, worker: FakeWorker, number: int, took_s: float, after_s: float = 0.0) -> list[Task]:
+        """The first tasks of a worker have ended well, one after the other, before anybody heard of it."""
+        done, worker.queue = worker.queue[:number], worker.queue[number:]
+        worker.ran += len(done)
+        self.now += after_s
+        ids = [task.task_id for task in done]
+        self.tell_together(ev.TasksReturned(worker.worker_id, ids, [took_s] * len(done)))
+        return done
+
+    def tell_together(self, event: ev.TasksSubmitted | ev.TasksReturned) -> None:
+        before = self.scheduler.counts()
+        try:
+            self.tell(event)
+        except IllegalEvent:
+            assert self.scheduler.counts() == before
+            for each in event.each():
+                self.tell(each)
+
     def gpu_task(self, name: str = "train", gpus: float = 1, **options: Any) -> Task:
         return self.submit(name, choice(CPU=1, GPU=gpus), **{"fresh": True, "max_calls": 1, **options})
 
@@ -262,6 +293,10 @@ class World:
         if task.kind is TaskKind.ACTOR_CREATION:
             worker.actor = task.actor_id
 
+    def _SendTasks(self, command: do.SendTasks) -> None:
+        for each in command.each():
+            self._SendTask(each)
+
     def _book(self, worker: FakeWorker, command: do.SendTask) -> None:
         wanted = Counter(
             {(command.node_id, name, i): amount for name, parts in command.devices.items() for i, amount in parts}
@@ -308,6 +343,10 @@ class World:
 
     def _FinishTask(self, command: do.FinishTask) -> None:
         self._ended(command.task, "finished")
+
+    def _FinishTasks(self, command: do.FinishTasks) -> None:
+        for each in command.each():
+            self._FinishTask(each)
 
     def _ended(self, task: Task, how: str) -> None:
         assert task.task_id not in self.outcomes, f"{task.name} {task.task_id!r} ended twice: {how}"

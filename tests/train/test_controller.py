@@ -80,6 +80,34 @@ def test_a_rank_that_has_returned_is_not_waited_for() -> None:
     assert tell(controller, Returned(1)) == [Commit(5)]
 
 
+def test_a_rank_that_is_interrupted_within_its_report_makes_no_checkpoint() -> None:
+    """Its part may be there, but its report never comes: the run would go on after a report that nobody has."""
+    controller = running(max_failures=1)
+    tell(controller, Reported(0, 0, True))
+    assert tell(controller, Reported(1, 0, True)) == [Commit(0)]
+    tell(controller, Reported(1, 1, True))
+    assert tell(controller, Died(1, 3.0)) == [InterruptRanks((0,))]
+    assert tell(controller, Stopped(0)) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
+
+
+def test_a_rank_that_is_interrupted_within_its_first_report_makes_no_checkpoint() -> None:
+    controller = running(max_failures=1)
+    tell(controller, Reported(1, 0, True))
+    tell(controller, Died(1, 3.0))
+    assert Commit(0) not in tell(controller, Stopped(0))
+
+
+def test_a_rank_that_the_second_press_interrupts_within_its_report_makes_no_checkpoint() -> None:
+    controller = running()
+    tell(controller, Reported(0, 0, True))
+    tell(controller, Reported(1, 0, True))
+    tell(controller, Reported(1, 1, True))
+    tell(controller, StopPressed())
+    tell(controller, StopPressed())
+    assert tell(controller, Stopped(0)) == []
+    assert tell(controller, Stopped(1)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
+
+
 def test_ranks_that_never_report_hold_up_a_checkpoint_only_once() -> None:
     controller = running(3)
     assert controller.handle(Reported(0, 0, True), 10.0)[-1] == WakeRunAt(10.0 + ct.SILENT_S)

@@ -21,6 +21,7 @@ class AnyRun(RuleBasedStateMachine):
         self.placing = False
         self.alive: set[int] = set()
         self.doomed: set[int] = set()
+        self.cut_short: set[int] = set()  # ranks that have stopped after an interrupt
         self.reports: dict[int, int] = {}
         self.commits: list[int] = []
         self.wakes: list[float] = []
@@ -38,9 +39,11 @@ class AnyRun(RuleBasedStateMachine):
                     assert number == self.gangs and self.down, "a gang starts after the last one was taken down"
                     self.gangs += 1
                     self.placing, self.down, self.commits = True, False, []
-                    self.alive, self.doomed, self.reports = set(), set(), {}
+                    self.alive, self.doomed, self.cut_short, self.reports = set(), set(), set(), {}
                 case ct.Commit(report):
                     assert report not in self.commits and self.commits == sorted(self.commits)
+                    lost = [rank for rank in self.cut_short if 0 <= self.reports.get(rank, -1) < report]
+                    assert not lost, "an interrupted rank may have been within this report"
                     self.commits.append(report)
                 case ct.InterruptRanks(ranks) | ct.Kill(ranks):
                     self.doomed |= set(ranks)
@@ -77,6 +80,8 @@ class AnyRun(RuleBasedStateMachine):
     def a_rank_ends(self, data: st.DataObject, how: str) -> None:
         rank = data.draw(st.sampled_from(sorted(self.alive)))
         self.alive.discard(rank)
+        if how == "stops" and rank in self.doomed:
+            self.cut_short.add(rank)
         kinds = {"returns": ct.Returned(rank), "stops": ct.Stopped(rank)}
         self.tell(kinds.get(how) or (ct.Failed if how == "fails" else ct.Died)(rank, self.now))
 

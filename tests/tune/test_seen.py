@@ -107,8 +107,22 @@ def test_results_are_a_line_under_the_card_that_shows_them_and_drawn_in_other_ce
         pages.append(reprs.results_html(grid))
     finally:
         sinks.install(before)
-    assert ["<svg" in page for page in pages] == [True, False, True, True]
-    assert "ResultGrid(12 done" in pages[1] and "in the card of this cell" in pages[1]
+    assert ["<svg" in page for page in pages] == [True, False, False, True]
+    assert "Best: loss 0.2 with lr 0.0001, kind flat (trial 0). All trials are in the card of this cell." in pages[1]
+    assert "<table" not in pages[1] and pages[2] == pages[1]
+
+
+def test_results_without_a_metric_are_a_line_with_the_numbers_of_trials(tmp_path: Path) -> None:
+    output = CellOutput(lambda *message: None, NotebookSettings(), parent_now=lambda: b'{"cell": 1}')
+    grid = tune.ResultGrid(str(tmp_path), drawn_trials())
+    before = sinks.installed
+    sinks.install(output)
+    try:
+        output.experiment(experiment(path=str(tmp_path), state="finished"), grid.seen())
+        page = reprs.results_html(grid)
+    finally:
+        sinks.install(before)
+    assert "ResultGrid(12 done" in page and "its trials in the card of this cell" in page and "<svg" not in page
 
 
 def test_a_record_of_a_later_version_is_left_out() -> None:

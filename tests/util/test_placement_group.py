@@ -51,7 +51,7 @@ class Resident:
         ([{"CPU": 0}], "only 0 values"),
         ({"CPU": 1}, "must be a list"),
         ([{1: 1}], "non-empty list of resource dictionaries"),
-        ([{"CPU": -1}], "non-empty list of resource dictionaries"),
+        ([{"CPU": -1}], "quantity of resource CPU cannot be negative"),
     ],
 )
 def test_bundles_that_cannot_be_meant_are_refused(bundles, words):

@@ -17,6 +17,7 @@ import select
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.call_book import OpenCall
@@ -89,11 +90,10 @@ class AnswerTurns:
                 return False  # we came too late: it was taken back
             line.receive()
         data, answers = line.latest()
-        if len(answers) != 1 or type(answers[0]) is not wire.Done:
-            return False  # or it is the last word of a worker on loan
-        if answers[0].task_id != call.call.task_id or not answers[0].results:
+        value = _answer_to(call.call.task_id, answers)
+        if value is None:
             return False
-        self._values.note(id, answers[0].results[0].value)
+        self._values.note(id, value)
         line.is_seen(data)
         return True
 
@@ -192,3 +192,13 @@ class AnswerTurns:
         self.has_ended = True
         self._epoll.close()
         os.close(self._bell)
+
+
+def _answer_to(task_id: bytes, answers: list[Any]) -> wire.Value | None:
+    """The result of this task, if that is all that has come. It may also be the last word of a worker on loan."""
+    answer = answers[0] if len(answers) == 1 else None
+    if type(answer) is wire.StraightAnswer and answer.task_id == task_id:
+        return wire.Value(wire.OK, answer.data)
+    if type(answer) is wire.Done and answer.task_id == task_id and answer.results:
+        return answer.results[0].value
+    return None

@@ -5,6 +5,7 @@ Everything goes through one Link to the head; a worker is a driver of the tasks 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,7 +28,7 @@ from nbaccel.local_engine.client.borrowing import LoanWay
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
-from nbaccel.local_engine.client.straight_calls import may_go_straight
+from nbaccel.local_engine.client.straight_calls import StraightCalls, may_go_straight
 from nbaccel.local_engine.client.straight_line import ActorWay
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.task_terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
@@ -51,6 +52,7 @@ class Client(ObjectClient):
         self.lost = cluster.lost
         self.cluster_resources, self.available_resources = cluster.cluster_resources, cluster.available_resources
         self.create_group, self.remove_group = cluster.create_group, cluster.remove_group
+        self.why_never_placed = cluster.why_never_placed
         self.group_ready, self.find_group, self.group_table = (
             cluster.group_ready,
             cluster.find_group,
@@ -122,10 +124,12 @@ class Client(ObjectClient):
     ) -> tuple[wire.Submit, Any]:
         """The message of a submission, and what must live until it is sent."""
         task_id = self.ids.task_id()
-        if args or kwargs:
+        slots: list[tuple[int | str, bytes]] = []
+        refs: list[bytes] = []
+        keep = None
+        payload = None if kwargs else codec.dump_call(args) if args else codec.EMPTY
+        if payload is None:
             payload, slots, refs, keep = self._arguments(args, kwargs, code)
-        else:
-            payload, slots, refs, keep = codec.EMPTY, [], [], None
         return wire.Submit(task_id, number, payload, slots, refs, actor_id, self.submitter.running_task()), keep
 
     def _say(self, message: wire.Submit, returns: int, cell: bytes) -> Any:
@@ -135,8 +139,7 @@ class Client(ObjectClient):
         id = return_id(task_id, 0)
         ref: ObjectRef[Any] = ObjectRef(id, self.engine, None, cell)  # first: whatever interrupts us, its end is noted
         self.holdings.created(id)
-        self.values.expect((id,))
-        if self.values.expects_only_one():
+        if self.values.expect_one(id):
             self.link.say_at_once(message)
         else:
             self.link.say(message)
@@ -160,8 +163,7 @@ class Client(ObjectClient):
                 id = return_id(message.task_id, 0)
                 ref: ObjectRef[Any] = ObjectRef(id, self.engine, None, cell)
                 self.holdings.created_privately(id)
-                self.values.expect((id,))
-                straight.send(way, message, cached[5].terms)
+                straight.lend(way, message, cached[5].terms)
                 return ref
         said = self._say(message, 1, cell)
         del keep
@@ -180,27 +182,41 @@ class Client(ObjectClient):
         straight = self.straight
         assert straight is not None
         number, returns, _options, may, template = terms
-        message, keep = self._message(number, args, kwargs, way.actor_id, method)
-        ref: Any
-        watch = None
+        payload = codec.dump_simple(args) if may and not kwargs else None
+        message = None
+        if payload is None:
+            message, _keep = self._message(number, args, kwargs, way.actor_id, method)
+            payload = message.args
+            may = may and not message.slots and not message.refs
         with way.lock:
-            if may and way.is_free(number) and not message.slots and not message.refs and self.link.lost is None:
-                id = return_id(message.task_id, 0)
-                ref = ObjectRef(id, self.engine, None, cell)
+            if may and way.is_free(number) and self.link.lost is None:
+                task_id = message.task_id if message is not None else self.ids.task_id()
+                id = return_id(task_id, 0)
+                ref: Any = ObjectRef(id, self.engine, None, cell)
                 self.holdings.created_privately(id)
-                self.values.expect((id,))
-                straight.send(way, message, template)
+                straight.call(way, task_id, number, template, payload)
+                watch = None
             else:
-                if way.sent:
-                    message.straight = way.sent
-                    straight.book.tell()  # the head has the calls in their order
-                ref = self._say(message, returns, cell)
-                watch = straight.follow(way, ref, number)
+                if message is None:
+                    message = self._simple_message(number, payload, way.actor_id)
+                ref, watch = self._through_head(straight, way, message, number, returns, cell)
         if watch is not None:
             watch()
         straight.hold_back(way)
-        del keep
         return ref
+
+    def _simple_message(self, number: int, payload: bytes, actor_id: bytes) -> wire.Submit:
+        return wire.Submit(self.ids.task_id(), number, payload, actor_id=actor_id, parent=self.submitter.running_task())
+
+    def _through_head(
+        self, straight: StraightCalls, way: ActorWay, message: wire.Submit, number: int, returns: int, cell: bytes
+    ) -> tuple[Any, Callable[[], None]]:
+        """Send a call through the head, after all straight ones. Returns its ref, and what is to be called next."""
+        if way.sent:
+            message.straight = way.sent
+            straight.book.tell()  # the head has the calls in their order
+        ref = self._say(message, returns, cell)
+        return ref, straight.follow(way, ref, number)
 
     def _send_many(self, task_id: bytes, returns: int, message: wire.Submit, cell: bytes) -> Any:
         if returns == wire.STREAMING:

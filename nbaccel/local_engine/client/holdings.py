@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
@@ -34,11 +34,20 @@ class Holdings:
         with self._lock:
             self._counts[id] = self._counts.get(id, 0) + 1
 
-    def created_privately(self, id: bytes) -> None:
-        """Count a ref to an object of which the head does not know, until `publish`."""
+    def created_all(self, ids: list[bytes]) -> None:
+        """The same for several objects."""
         with self._lock:
-            self._counts[id] = self._counts.get(id, 0) + 1
-            self._private.add(id)
+            counts = self._counts
+            for id in ids:
+                counts[id] = counts.get(id, 0) + 1
+
+    def created_privately(self, id: bytes) -> None:
+        """Count the first ref to a new object of which the head does not know, until `publish`.
+
+        Nobody else has its id yet, so each of the two steps needs no lock.
+        """
+        self._private.add(id)
+        self._counts[id] = 1
 
     def is_private(self, id: bytes) -> bool:
         return id in self._private
@@ -76,6 +85,8 @@ class Holdings:
 
     def drain(self) -> None:
         """Count the finalised refs; the writer calls this before it writes."""
+        if not self._gone:
+            return
         released: list[bytes] = []
         private: list[bytes] = []
         with self._lock:
@@ -105,6 +116,15 @@ class Holdings:
 
     def holds(self, id: bytes) -> bool:
         return id in self._counts
+
+    def held(self, ids: list[bytes]) -> set[bytes]:
+        """Those of the ids that have a ref here."""
+        return self._counts.keys() & ids
+
+    def not_held(self, ids: Iterable[bytes]) -> list[bytes]:
+        """Those of the ids to which there is no ref here."""
+        counts = self._counts
+        return [id for id in ids if id not in counts]
 
     def counts(self) -> dict[bytes, int]:
         """A copy, for tests and for `nbaccel.util.state`."""

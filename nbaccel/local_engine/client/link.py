@@ -38,7 +38,8 @@ WHOLE_BYTES = 4096  # of a frame that a unix socket takes whole or not at all
 _DESCRIPTORS = socket.CMSG_SPACE(16 * 4)
 
 
-_NOW = Request.NOW
+# Enum members cost a Python-level lookup each time they are named on Python 3.11, and these are named for each message.
+_NOTHING, _NOW, _SLEEPS = Request.NOTHING, Request.NOW, Writer.SLEEPS
 
 
 class Link:
@@ -49,7 +50,7 @@ class Link:
         self.far_end = far_end
         self._outbox: deque[Any] = deque()
         self._kick: SimpleQueue[bool | None] = SimpleQueue()
-        self._request = Request.NOTHING
+        self._request = _NOTHING
         self._writer = Writer.LOOKS
         self._write_lock = threading.Lock()
         self._room = threading.Event()
@@ -121,12 +122,12 @@ class Link:
 
     def nudge_some_time(self) -> None:
         """Let the writer look within IDLE_S; costs nothing while it is awake now and then anyway."""
-        if self._writer is Writer.SLEEPS:
+        if self._writer is _SLEEPS:
             self.nudge()
 
     def nudge(self) -> None:
         """Make the writer check soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
-        if self._request is Request.NOTHING:
+        if self._request is _NOTHING:
             self._request = Request.SOON
             self._kick.put(False)
 
@@ -162,19 +163,20 @@ class Link:
         try:
             return self._kick.get(timeout=IDLE_S)
         except Empty:
-            self._writer = Writer.SLEEPS  # before the check: a later message wakes us
+            self._writer = _SLEEPS  # before the check: a later message wakes us
         self.flush()
         return self._kick.get()
 
     def flush(self) -> None:
         """Write everything that waits. Not for a thread in which a signal handler may raise."""
         with self._write_lock:
-            self._request = Request.NOTHING
+            self._request = _NOTHING
             for gather in self.before_write:
                 gather()
             outbox = self._outbox
             while outbox:
-                batch = [outbox.popleft() for _ in range(min(len(outbox), BATCH))]
+                number = min(len(outbox), BATCH)
+                batch = [outbox.popleft()] if number == 1 else [outbox.popleft() for _ in range(number)]
                 self._write(wire.frame(batch))
             if not self._room.is_set():
                 self._room.set()
@@ -284,7 +286,7 @@ class Link:
 
     def _answered(self, message: Any) -> None:
         with self._question_lock:
-            reply = self._questions.get(message.request)
+            reply = self._questions.pop(message.request, None)  # whoever asked may have been interrupted since
         if reply is not None:
             reply.put(message)
 

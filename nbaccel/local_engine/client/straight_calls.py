@@ -17,6 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 from nbaccel.local_engine import wire
@@ -44,11 +45,6 @@ def may_go_straight(terms: Terms) -> bool:
         and not terms.retry_exceptions
         and not terms.concurrency_group
     )
-
-
-def takes_straight_calls(terms: Terms) -> bool:
-    """Whether an actor with these terms of its creation takes straight calls from the driver that made it."""
-    return terms.kind is TaskKind.ACTOR_CREATION and not terms.is_async and terms.actor.is_plain
 
 
 class StraightCalls:
@@ -84,7 +80,7 @@ class StraightCalls:
 
     def learn(self, actor_id: bytes, terms: Terms) -> None:
         """This process is about to make an actor with these terms."""
-        if takes_straight_calls(terms):
+        if terms.takes_straight_calls:
             self._ways[actor_id] = ActorWay(actor_id)
 
     def way_of(self, actor_id: bytes) -> ActorWay | None:
@@ -108,26 +104,36 @@ class StraightCalls:
         """Whether this task may go straight to a worker on loan now. `way.lock` is held."""
         return self._borrowing.takes(way, message)
 
-    def send(self, way: ActorWay, message: wire.Submit, terms: Terms) -> None:
+    def call(self, way: ActorWay, task_id: bytes, template: int, terms: Terms, args: bytes) -> None:
         """Send a call straight. `way.lock` is held, and its ref exists."""
+        number = way.sent + 1
+        call = self.book.begins(task_id, template, way.actor_id, way, number)
+        self._values.expect((call.id,))
+        self._send(way, call, wire.StraightSubmit(task_id, template, args, number), terms)
+        way.sent = number
+        call.sent = True
+
+    def lend(self, way: LoanWay, message: wire.Submit, terms: Terms) -> None:
+        """Send a task to a worker on loan. `way.lock` is held, and its ref exists."""
+        number = message.straight = way.sent + 1
+        call = self.book.begins(message.task_id, message.template, way.actor_id, way, number, message.args)
+        self._values.expect((call.id,))
+        way.last, way.used_at = message.task_id, time.monotonic()
+        self._send(way, call, message, terms)
+        way.sent = number
+        call.sent = True
+
+    def _send(self, way: ActorWay, call: OpenCall, message: wire.StraightSubmit | wire.Submit, terms: Terms) -> None:
         line, turns = way.line, self._turns
         assert line is not None and turns is not None
-        message.straight = way.sent + 1
-        is_loan = type(way) is LoanWay
-        args = message.args if is_loan else b""
-        call = self.book.begins(message.task_id, message.template, way.actor_id, way, message.straight, args)
-        if type(way) is LoanWay:
-            way.last, way.used_at = message.task_id, time.monotonic()
         messages: list[Any] = [message]
         if message.template not in line.templates:
             messages.insert(0, wire.DefineTemplate(message.template, terms))
-        if not ((is_loan or self._values.expects_only_one()) and line.wrote_whole(messages)):
+        if not ((type(way) is LoanWay or self._values.expects_only_one()) and line.wrote_whole(messages)):
             line.outbox.extend(messages)
             if way not in self._to_write:
                 self._to_write.add(way)
                 turns.ring()
-        way.sent = message.straight
-        call.sent = True
         line.templates.add(message.template)
         if turns.sleeps:
             turns.ring()
@@ -228,7 +234,7 @@ class StraightCalls:
                     self._ways.pop(id, None)
 
     def _released(self, ids: list[bytes]) -> None:
-        for id in ids:
+        for id in ids if self.book.are_any_open else ():
             call = self.book.find(task_of(id))
             if call is not None and type(call.way) is LoanWay and not call.sent:
                 self._borrowing.let_worker_end(call.way)  # it was sent, or not: the worker knows
@@ -364,11 +370,18 @@ class StraightCalls:
             if messages is None:
                 self._end(way, line)
                 return
-            for message in messages:
-                if type(message) is wire.LineEnd:
-                    line.taken = message.taken
-                else:
-                    self._answered(message)
+            for kind, alike in groupby(messages, key=type):
+                if kind is wire.StraightAnswer:
+                    self._all_answered(list(alike))
+                    continue
+                for message in alike:
+                    if kind is wire.LineEnd:
+                        line.taken = message.taken
+                    else:
+                        self._answered(message)
+
+    def _all_answered(self, answers: list[wire.StraightAnswer]) -> None:
+        self._values.all_came([id for id, _ in self.book.all_returned(answers, self._values.note_all)])
 
     def _answered(self, done: wire.Done) -> None:
         id = return_id(done.task_id, 0)

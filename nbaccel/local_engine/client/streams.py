@@ -38,9 +38,11 @@ class StreamReaders:
         self._client = client
         self._open: dict[bytes, _ReadStream] = {}
         self._changed = threading.Condition()
+        self._waiting = 0  # threads that wait for an item
         self._taken: dict[bytes, int] = {}  # how many items, of the streams of which the head has to hear
         client.link.before_write.append(self._say_taken)
         client.link.receivers[wire.StreamItem] = self._item_came
+        client.link.receivers[wire.StreamItems] = self._items_came
         client.link.receivers[wire.StreamEnd] = self._end_came
 
     def open(self, task_id: bytes, cell: bytes) -> ObjectRefGenerator:
@@ -52,23 +54,34 @@ class StreamReaders:
 
     def _item_came(self, message: wire.StreamItem) -> None:
         id = return_id(message.task_id, message.index + 1)
-        stream = self._open.get(message.task_id)
+        value = message.value if message.value is not None else wire.Value()  # there, in the arena
+        self._came(message.task_id, {id: value})
+
+    def _items_came(self, message: wire.StreamItems) -> None:
+        task_id, after = message.task_id, message.first + 1
+        ids = [return_id(task_id, index) for index in range(after, after + len(message.data))]
+        self._came(task_id, {id: wire.Value(wire.OK, data) for id, data in zip(ids, message.data, strict=True)})
+
+    def _came(self, task_id: bytes, values: dict[bytes, wire.Value]) -> None:
+        ids = list(values)
+        stream = self._open.get(task_id)
         if stream is None:
-            self._client.link.say_later(wire.Releases([id]))
+            self._client.link.say_later(wire.Releases(ids))
             return
-        self._client.holdings.created(id)
-        if message.value is not None:
-            self._client.values.know(id, message.value)
-        else:
-            self._client.values.know(id, wire.Value())  # there, in the arena
+        self._client.holdings.created_all(ids)
+        self._client.values.know_all(values)
         with self._changed:
             is_late = stream.closed
             if not is_late:
-                stream.items.append(id)
-            callbacks, stream.callbacks = stream.callbacks, []
-            self._changed.notify_all()
+                stream.items.extend(ids)
+            callbacks = stream.callbacks
+            if callbacks:
+                stream.callbacks = []
+            if self._waiting:
+                self._changed.notify_all()
         if is_late:
-            self._client.holdings.gone(id)
+            for id in ids:
+                self._client.holdings.gone(id)
         for callback in callbacks:
             callback()
 
@@ -111,11 +124,15 @@ class StreamReaders:
     def _wait(self, stream: _ReadStream, timeout_s: float | None) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._client.blocked(), self._changed:
-            while not stream.items and not stream.ended:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self._changed.wait(interruptible.slice_of(left))
+            self._waiting += 1
+            try:
+                while not stream.items and not stream.ended:
+                    left = None if deadline is None else deadline - time.monotonic()
+                    if left is not None and left <= 0:
+                        return False
+                    self._changed.wait(interruptible.slice_of(left))
+            finally:
+                self._waiting -= 1
         return True
 
     def when_next_item(self, handle: ObjectRefGenerator, callback: Callable[[], None]) -> None:

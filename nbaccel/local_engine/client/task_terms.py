@@ -121,6 +121,7 @@ def method_terms(method: ActorMethod, options: MethodOptions, **common: Any) -> 
         method=spec.name,
         concurrency_group=options.concurrency_group or "",
         is_async=spec.is_async,
+        internal=spec.internal,
         backpressure=options.generator_backpressure_num_objects,
         **common,
     )
@@ -140,6 +141,7 @@ def _shared(options: ResourceOptions) -> dict[str, Any]:
         "environment": environment_spec.environment_key(environment),
         "how": environment_spec.how_started(options.runtime_env or {}),
         "hide_unassigned": options.hide_unassigned,
+        "internal": options.internal,
     }
 
 

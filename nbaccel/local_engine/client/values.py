@@ -19,6 +19,7 @@ from typing import Any
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.range_ends import RangeEnds
 from nbaccel.local_engine.memory import Range
 
 Callback = Callable[[bytes], None]
@@ -44,14 +45,22 @@ class Values:
         self.others_wait: Callable[[], None] | None = None  # called before somebody is noted who is to be called
         self._raised: set[bytes] = set()  # stored in the arena, and an error
         self._ranges: weakref.WeakValueDictionary[bytes, Range] = weakref.WeakValueDictionary()
+        self._range_ends = RangeEnds(link)
         holdings.on_released = self._released
         holdings.is_inline = self._known.__contains__
         link.receivers[wire.ObjectValue] = self._value_came
+        link.receivers[wire.ObjectValues] = self._values_came
         link.receivers[wire.ObjectReady] = self._ready_came
 
     def expect(self, ids: Iterable[bytes]) -> None:
         """Expect the results of a task submitted here: the head sends them without a request."""
         self._coming.update(ids)
+
+    def expect_one(self, id: bytes) -> bool:
+        """The same for one result. Returns whether no other is expected: then somebody will wait for this one."""
+        coming = self._coming
+        coming.add(id)
+        return len(coming) == 1
 
     def expects_only_one(self) -> bool:
         """Whether no other result is expected: then somebody will wait for this one."""
@@ -72,6 +81,14 @@ class Values:
         else:
             self._ready.add(id)
 
+    def know_all(self, values: dict[bytes, wire.Value]) -> None:
+        """Add values of which nobody here has known before."""
+        if any(value.data is None for value in values.values()):
+            for id, value in values.items():
+                self.know(id, value)
+        else:
+            self._known.update(values)
+
     def is_awaited(self, id: bytes) -> bool:
         """Whether somebody is to be called when this one is there."""
         return id in self._for_value or id in self._for_ready
@@ -80,6 +97,10 @@ class Values:
         """Know a value before `_value_came` is called with it."""
         self._known[id] = value
         self._coming.discard(id)
+
+    def note_all(self, results: list[tuple[bytes, wire.Value]]) -> None:
+        """Know small values before `all_came` is called with them."""
+        self._known.update(results)
 
     def known_here(self, id: bytes) -> wire.Value | None:
         """A small value that is in this process."""
@@ -186,6 +207,34 @@ class Values:
         for callback in waiting or ():
             callback(id)
 
+    def _values_came(self, message: wire.ObjectValues) -> None:
+        ids = message.object_ids
+        called: list[tuple[Callback, bytes]] = []
+        with self._lock:
+            for there in (self._coming, self._asked, self._asked_ready, self._ready):
+                there.difference_update(ids)
+            held = self._holdings.held(ids)
+            for id, data in zip(ids, message.data, strict=True):
+                callbacks = self._for_value.pop(id, ())
+                if callbacks or id in held:
+                    self._known[id] = wire.Value(wire.OK, data)
+                called += [(callback, id) for callback in (*callbacks, *self._for_ready.pop(id, ()))]
+        for callback, id in called:
+            callback(id)
+
+    def all_came(self, ids: list[bytes]) -> None:
+        """Small values that `note_all` has noted have come straight, for whoever waits or has a ref."""
+        called: list[tuple[Callback, bytes]] = []
+        with self._lock:
+            self._coming.difference_update(ids)
+            for waiting in (self._for_value, self._for_ready):
+                if waiting:
+                    called += [(callback, id) for id in ids for callback in waiting.pop(id, ())]
+        for callback, id in called:
+            callback(id)
+        for id in self._holdings.not_held(ids):
+            self._known.pop(id, None)
+
     def _keep(self, id: bytes, value: wire.Value) -> None:
         if value.data is not None:
             self._known[id] = value
@@ -214,14 +263,16 @@ class Values:
 
     def _released(self, ids: list[bytes]) -> None:
         """Forget values whose last refs are gone."""
-        dropped = []
+        dropped: list[Range | None] = []
         with self._lock:
             for id in ids:
                 self._known.pop(id, None)
-                dropped.append(self._arrived.pop(id, None))
-                self._coming.discard(id)
-                self._ready.discard(id)
-                self._raised.discard(id)
+            for of in (self._coming, self._ready, self._raised):
+                if of:
+                    of.difference_update(ids)
+            if self._arrived:
+                dropped = [self._arrived.pop(id, None) for id in ids]
+        del dropped  # only now: the end of a range says something
 
     # ---- payloads
 
@@ -262,7 +313,7 @@ class Values:
 
     def _range(self, id: bytes, value: wire.Value) -> Range:
         range = Range(self._arena_fd, id, value.offset, value.size)
-        weakref.finalize(range, self._link.say_later, wire.Unmapped([id])).atexit = False
+        self._range_ends.watch(range)
         self._ranges[id] = range
         if value.status != wire.OK:
             self._raised.add(id)

@@ -75,8 +75,9 @@ class ActorNames:
         return Refusal("ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}")
 
     def _list(self, peer: Peer, asked: asks.ListNamedActors) -> list[tuple[str, str]]:
-        alive = [(n, s) for (s, n), id in self._taken.items() if id in self._actors]
-        return [(n, s) for n, s in alive if asked.namespace is None or s == asked.namespace]
+        alive = [(n, s, self._actors[id]) for (s, n), id in self._taken.items() if id in self._actors]
+        shown = [(n, s) for n, s, actor in alive if not actor.terms.internal]
+        return [(n, s) for n, s in shown if asked.namespace is None or s == asked.namespace]
 
     # ---- events of actors and of their creators
 

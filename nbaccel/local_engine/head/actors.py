@@ -11,7 +11,7 @@ from nbaccel.local_engine.head.connections import Handler
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.commands import ActorChanged
@@ -132,7 +132,7 @@ class Actors:
             self._died(actor)
 
     def _died(self, actor: ActorEntry) -> None:
-        self._unpin(actor.creation.payload, actor.creation)
+        self._unpin(entry_of(actor.creation), actor.creation)
         self.names.free(actor)
         actor.scope_ended = True
         dead = [other for other in self.by_id.values() if other.state == "DEAD"]

@@ -44,10 +44,13 @@ class ClusterAnswers:
             asks.ReadState.answered_by(lambda peer, asked: Raw(encode(state_rows.of(asked.kind, asked.limit)))),
             asks.ReadTimeline.answered_by(lambda peer, asked: state_rows.timeline()),
             asks.LocateObjects.answered_by(lambda peer, asked: [state_rows.location(id) for id in asked.ids]),
-            observer_lines.TakeSnapshot.answered_by(lambda peer, asked: self._snapshot()),
+            observer_lines.TakeSnapshot.answered_by(lambda peer, asked: self._asked_snapshot(whole=asked.whole)),
             observer_lines.Explain.answered_by(lambda peer, asked: reasons.explain(asked.task_id)),
             observer_lines.FindTasks.answered_by(lambda peer, asked: builder.rows.found(asked.filter)),
         ]
+
+    def _asked_snapshot(self, *, whole: bool) -> Snapshot:
+        return self._builder.whole(self._snapshot()) if whole else self._snapshot()
 
     def _totals(self) -> dict[str, float]:
         return _sum([row.totals for row in self._builder.node_rows() if row.alive])

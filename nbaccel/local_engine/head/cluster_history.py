@@ -17,11 +17,12 @@ import msgspec
 
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceReading
-from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
 from nbaccel.local_engine.head.task_logs import Tracebacks
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import Task, TaskKind, Terms
+from nbaccel.scheduling.terms import ACTOR_CREATION, TASK, Task, Terms
 from nbaccel.views import observer_lines
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
@@ -71,12 +72,12 @@ class ClusterHistory:
 
     def ended(self, task: Task) -> None:
         """A task is over: it returned, or failed for good."""
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         if entry.traceback:
             self.tracebacks.keep(task.task_id, entry.traceback)
             entry.traceback = ""
         started, ended = entry.started_at, entry.finished_at
-        if ended is None or task.kind is TaskKind.ACTOR_CREATION:
+        if ended is None or task.kind is ACTOR_CREATION or task.terms.internal:
             return
         if started is None:
             self.book.ended_waiting(entry.submitted_at, ended)
@@ -84,16 +85,37 @@ class ClusterHistory:
             self._flush()
             self.book.ended(_run(task, ended))
         else:
-            self._ended_soon(entry, task.job, started, ended)
+            self._ended_soon(entry.terms, entry.error_type, task.job, entry.submitted_at, started, ended)
 
-    def _ended_soon(self, entry: TaskEntry, job: int, started: float, ended: float) -> None:
+    def calls_ended(
+        self,
+        terms: Terms,
+        told: list[wire.StraightCall],
+        make: Callable[[wire.StraightCall], Task],
+        *,
+        on_devices: bool,
+    ) -> None:
+        """Calls of one actor with the same terms have returned; `make` makes the task of one."""
+        if terms.internal:
+            return
+        job = terms.job
+        for call in told:
+            times = call.times
+            if times and times[-1] - times[0] < FIRST_GRAIN_S and not on_devices:
+                self._ended_soon(terms, "", job, call.sent_at, times[0], times[-1])
+            else:
+                self.ended(make(call))
+
+    def _ended_soon(
+        self, terms: Terms, error_type: str, job: int, submitted: float, started: float, ended: float
+    ) -> None:
         """Thousands of these end in a second: neighbours that are alike are written down together."""
         short = self._short
-        waited = max(started - entry.submitted_at, 0.0)
+        waited = max(started - submitted, 0.0)
         if (
             short is not None
-            and short.terms is entry.terms
-            and short.error_type == entry.error_type
+            and short.terms is terms
+            and short.error_type == error_type
             and short.job == job
             and 0 <= started - short.started < FIRST_GRAIN_S
         ):
@@ -103,7 +125,7 @@ class ClusterHistory:
             short.number += 1
             return
         self._flush()
-        self._short = _Short(entry.terms, entry.error_type, job, started, ended, max(ended - started, 0.0), waited)
+        self._short = _Short(terms, error_type, job, started, ended, max(ended - started, 0.0), waited)
 
     def _flush(self) -> None:
         short, self._short = self._short, None
@@ -146,6 +168,11 @@ class ClusterHistory:
         ]
         self.book.measured(self._now(), readings)
 
+    def let_go(self) -> Callable[[], None]:
+        """Let the bars of all runs go, packed, and return what makes them again."""
+        self._flush()
+        return self.book.let_go()
+
     # ---- questions
 
     def answers(self) -> list[Row[Any]]:
@@ -159,7 +186,7 @@ class ClusterHistory:
     def _runs(self, asked: observer_lines.ReadRuns) -> Any:
         self._flush()
         now = self._now()
-        waiting = [record.task.payload.submitted_at for record in islice(self._scheduler.waiting(), MOST_WAITING)]
+        waiting = [record.task.submitted_at for record in islice(self._scheduler.waiting(), MOST_WAITING)]
         window = (asked.start if asked.start is not None else self._began_at, asked.end or now)
         return self.book.runs(now, window, asked.since, self.running(), waiting)
 
@@ -173,7 +200,7 @@ class ClusterHistory:
         """The runs that go on, and the actors that hold devices."""
         for record in self._scheduler.running():
             task: Task = record.task
-            if task.kind is not TaskKind.ACTOR_CREATION and task.payload.started_at is not None:
+            if task.kind is not ACTOR_CREATION and entry_of(task).started_at is not None:
                 yield _run(task, None)
         for actor in self._actors.values():
             run = _life(actor) if actor.state == "ALIVE" else None
@@ -182,7 +209,7 @@ class ClusterHistory:
 
 
 def _run(task: Task, ended: float | None) -> PastRun:
-    entry: TaskEntry = task.payload
+    entry = entry_of(task)
     terms = entry.terms
     return PastRun(
         _function(terms),
@@ -194,14 +221,14 @@ def _run(task: Task, ended: float | None) -> PastRun:
         entry.submitted_at,
         entry.started_at or 0.0,
         ended,
-        holds=terms.kind is TaskKind.TASK,
+        holds=terms.kind is TASK,
     )
 
 
 def _life(actor: ActorEntry) -> PastRun | None:
-    """An actor on its devices; None where it holds none."""
-    made: TaskEntry | None = actor.creation.payload if actor.creation is not None else None
-    if made is None or made.started_at is None or not any((actor.device_ids or {}).values()):
+    """An actor on its devices; None where it holds none, or is nbaccel's own."""
+    made: TaskEntry | None = entry_of(actor.creation) if actor.creation is not None else None
+    if made is None or made.started_at is None or not any((actor.device_ids or {}).values()) or actor.terms.internal:
         return None
     lanes = _lanes(actor.node_id, actor.device_ids, actor.terms, made.choice)
     terms = actor.terms

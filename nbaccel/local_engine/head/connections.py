@@ -15,6 +15,9 @@ from nbaccel.local_engine.wire.framing import Unreadable
 Send = Callable[[Peer, Any], None]  # has a message written to a peer, with the next flush
 Handler = Callable[[Peer, Any], None]
 Failed = Callable[[Peer, Any, Exception], None]  # tells a sender that its message failed
+Alike = Callable[[Peer, list[Any], int], int]  # how many messages, from this one on, are handled together
+HandleAll = Callable[[Peer, list[Any]], None]
+Together = tuple[Alike, HandleAll]
 Handlers = Mapping[str, Mapping[type, Handler]]  # the messages of each role, with their handlers
 
 
@@ -123,29 +126,48 @@ class Hearing:
         self,
         handlers: Handlers,
         *,
+        together: Mapping[str, Mapping[type, Together]],
         failed: Mapping[type, Failed],
         expel: Callable[[Peer, str], None],
         note: Note,
     ) -> None:
         self._handlers = handlers
+        self._together = together  # what is handled at once, of each role
         self._failed = failed  # for messages whose sender awaits an answer: sends it the failure
         self._expel = expel
         self._note = note
 
     def hear(self, peer: Peer, messages: list[Any]) -> None:
-        for message in messages:
+        at = 0
+        while at < len(messages):
             if peer.closed or peer.left:
                 return
-            handler = self._handlers[peer.role].get(type(message))
-            if handler is None:
-                self._expel(peer, f"said {type(message).__name__}, which is not for it to say")
-                return
-            try:
-                handler(peer, message)
-            except Exception as error:
-                self._note(f"a {type(message).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
+            at += self._hear_next(peer, messages, at) or 1
+
+    def _hear_next(self, peer: Peer, messages: list[Any], at: int) -> int:
+        """Handle the next message, or several that are alike. Returns how many."""
+        kind = type(messages[at])
+        handler = self._handlers[peer.role].get(kind)
+        if handler is None:
+            self._expel(peer, f"said {kind.__name__}, which is not for it to say")
+            return 1
+        heard = messages[at : at + 1]
+        try:
+            if at + 1 < len(messages) and type(messages[at + 1]) is kind and kind in self._together.get(peer.role, ()):
+                alike, handle_all = self._together[peer.role][kind]
+                number = alike(peer, messages, at)
+                if number > 1:
+                    heard = messages[at : at + number]
+                    handle_all(peer, heard)
+                    return number
+            handler(peer, heard[0])
+        except Exception as error:
+            self._note(f"a {kind.__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
+            for message in heard:
                 if not self._answered(peer, message, error):
                     self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
+                    break
+        return len(heard)
 
     def _answered(self, peer: Peer, message: Any, error: Exception) -> bool:
         """Whether the sender awaits an answer, and has now been told of the failure."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.scheduling.commands import Command, WakeAt
-from nbaccel.scheduling.events import Event, TimePassed
+from nbaccel.scheduling.events import Event, TasksReturned, TasksSubmitted, TimePassed
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 
@@ -60,10 +60,14 @@ class Decisions:
         self._deciding = True
         try:
             while events:
+                event = events.popleft()
                 try:
-                    commands = self._scheduler.handle(events.popleft(), self._timers.now())
+                    commands = self._scheduler.handle(event, self._timers.now())
                 except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
-                    self._note(f"an event was refused: {error}")
+                    if type(event) is TasksSubmitted or type(event) is TasksReturned:
+                        events.extendleft(reversed(event.each()))  # one task that is wrong, and others that are not
+                    else:
+                        self._note(f"an event was refused: {error}")
                     continue
                 if commands:
                     self._carry_out(commands)

@@ -32,6 +32,7 @@ class GroupAnswers:
             asks.CreateGroup.answered_by(self._create),
             asks.WhenGroupReady.answered_by(self._when_ready),
             asks.RemoveGroup.answered_by(lambda peer, asked: groups.remove(asked.group_id)),
+            asks.AskWhyNeverPlaced.answered_by(lambda peer, asked: groups.why_never_placed(asked)),
             asks.ReadGroups.answered_by(lambda peer, asked: groups.table(asked.group_id)),
             asks.FindGroup.answered_by(lambda peer, asked: groups.find(asked.name, asked.namespace)),
         ]

@@ -55,10 +55,7 @@ class Groups(Generic[Owner]):
         name, labels = asked.name, asked.bundle_labels
         if name and self._named(name, asked.namespace) is not None:
             raise GroupNameTaken(f"Failed to create placement group: the name {name!r} already exists.")
-        pairs = [
-            tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount))
-            for bundle in asked.bundles
-        ]
+        pairs = _pairs(asked.bundles)
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
         soft = bytes.fromhex(asked.soft_node)
         spec = GroupAsked(asked.group_id, name, pairs, asked.strategy, job, asked.detached, label_pairs, refuses, soft)
@@ -76,6 +73,10 @@ class Groups(Generic[Owner]):
             self._give(object_id, owner, never_placed(group.never))
         else:
             group.waiting.append((object_id, owner, value))
+
+    def why_never_placed(self, asked: asks.AskWhyNeverPlaced) -> str:
+        """Why no group of these bundles could ever be placed; "" if it could."""
+        return self._scheduler.why_never_placed(GroupAsked(b"", "", _pairs(asked.bundles), asked.strategy, 0))
 
     def remove(self, group_id: bytes) -> None:
         group = self._by_id.get(group_id)
@@ -178,3 +179,10 @@ def _row(group_id: bytes, group: Group[Any], scheduling_state: str) -> ListedGro
         is_detached=spec.detached,
         creator_job_id=spec.job.to_bytes(4, "big").hex(),
     )
+
+
+def _pairs(bundles: list[dict[str, float]]) -> list[tuple[tuple[str, int], ...]]:
+    """The scheduler's form of them."""
+    return [
+        tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ class Jobs:
     def begin(self, peer: Peer, hello: wire.Hello) -> Job:
         """Begin the job of a new driver."""
         number = len(self.by_number) + 1
-        namespace = hello.namespace or secrets.token_hex(16)
+        namespace = hello.namespace or os.urandom(16).hex()
         job = Job(number, peer.client_id, hello, namespace, started_at=time.time(), name=self._name(hello))
         self.by_number[number] = job
         peer.job = number

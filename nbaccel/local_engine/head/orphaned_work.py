@@ -53,7 +53,7 @@ class OrphanedWork:
     def _is_wanted(self, record: TaskRecord) -> bool:
         """Whether another process, or other work, has a ref to one of its results."""
         objects = self._objects
-        ids = (return_id(record.task.task_id, index) for index in range(max(1, record.task.payload.terms.returns)))
+        ids = (return_id(record.task.task_id, index) for index in range(max(1, record.task.terms.returns)))
         return any(id in objects.records and objects.is_held(objects.records[id]) for id in ids)
 
     def _dies_with_its_work(self, worker_id: bytes, intended: bool) -> bool:

@@ -9,7 +9,7 @@ import pickle
 from typing import Any
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.records import CANCELLED, ActorEntry, TaskEntry
+from nbaccel.local_engine.head.records import CANCELLED, ActorEntry, TaskEntry, entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.commands import ActorChanged, FailTask, Failure
@@ -66,8 +66,8 @@ def note_failure(entry: TaskEntry, command: FailTask, now: float) -> None:
 def note_failed_argument(entry: TaskEntry, source: TaskRecord | None, now: float) -> None:
     """Record that a task never runs, because `source`, the task that makes its argument, has failed."""
     entry.failed, entry.note = True, _OF_AN_ARGUMENT
-    if source is not None and source.task.payload.failed:
-        first = source.task.payload
+    if source is not None and entry_of(source.task).failed:
+        first = entry_of(source.task)
         entry.error_type = first.error_type
         entry.note = f"{_OF_AN_ARGUMENT}: {first.note.removeprefix(f'{_OF_AN_ARGUMENT}: ')}"
     entry.finished_at = now

@@ -40,7 +40,8 @@ from nbaccel.local_engine.head.outputs import Outputs
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.question_table import QuestionTable
-from nbaccel.local_engine.head.records import Job, WorkerProcess
+from nbaccel.local_engine.head.records import Job, WorkerProcess, entry_of
+from nbaccel.local_engine.head.rest import Rest
 from nbaccel.local_engine.head.side_process import SideProcesses
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.task_logs import TaskLogs
@@ -87,12 +88,13 @@ class Parts:
         self.connections = Connections(self.poll, self.note)
         self.peers, self.send = self.connections.peers, self.connections.send
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
+        self.rest = Rest(self.poll, self.scheduler, lambda: (self.history, self.objects))
         self.decisions = Decisions(
             self.poll,
             self.scheduler,
             self._life,
             carry_out=lambda commands: self.orders.carry_out(commands),
-            changed=lambda: self.until_done(self.watchers.changed),
+            changed=self.rest.before(lambda: self.until_done(self.watchers.changed)),
             note=self.note,
         )
         self.tell = self.decisions.tell
@@ -306,7 +308,7 @@ class Parts:
             of_node=self.growth.virtual_nodes.environ,
             zygote_for=self.zygotes.key_for,
             act=lambda command: self.orders.act(command),
-            ended=self.history.ended,
+            history=self.history,
         )
         self.tasks = TaskRoom(around)
         self.orders = Orders(
@@ -379,7 +381,9 @@ class Parts:
         )
         connections = self.connections
         failed: dict[type, Failed] = {wire.Submit: self.tasks.flow.submissions.failed, wire.Ask: self.questions.failed}
-        connections.hear = Hearing(self._handlers(), failed=failed, expel=connections.expel, note=self.note).hear
+        together = self.tasks.together()
+        hearing = Hearing(self._handlers(), together=together, failed=failed, expel=connections.expel, note=self.note)
+        connections.hear = hearing.hear
         connections.on_end = self._peer_ended
         connections.on_written = {"news": self.watchers.news_written, "observer": self._observer_written}
 
@@ -387,7 +391,7 @@ class Parts:
         """The worker of a task, by the id of the task, of its result, or of its actor."""
         actor = self.actors.by_id.get(id)
         record = self.scheduler.task_record(actor.creation.task_id if actor is not None else id[:24])
-        return record.task.payload.worker_id if record is not None else None
+        return entry_of(record.task).worker_id if record is not None else None
 
     def _stop_soon(self) -> None:
         self.poll.after(0, lambda: self._life.stop("it was told to stop"))

@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.head.rows import PidOf
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import TaskExplanation
@@ -157,7 +158,7 @@ class Reasons:
             worker_id = actor.worker_id
         elif fact.task_id:
             record = self._scheduler.task_record(fact.task_id)
-            worker_id = record.task.payload.worker_id if record is not None else b""
+            worker_id = entry_of(record.task).worker_id if record is not None else b""
         return self._pid_of(worker_id)
 
     def _device_resources(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nbaccel.accelerators import Device, NodeDevices
 from nbaccel.accelerators.metrics import DeviceReading as DeviceFacts
-from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.local_engine.head.records import ActorEntry, entry_of
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.function_counts import FunctionCount
 from nbaccel.scheduling.moves import CANCELLED, FAILED, FINISHED, RUNNING, WAITING
@@ -17,12 +17,13 @@ from nbaccel.scheduling.queries import DeviceHolder
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.tasks import TaskRecord
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import function_rows, palette, trace_events
+from nbaccel.views import function_rows, palette, trace_events, wording
 from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, FunctionRow, Holder, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 MOST_FAILED = 50  # the newest failures and long runs, however much has ended since
-MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop
+MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop, and 10 µs for each node
+MOST_NODES_EXPLAINED = 128  # of more, a row says in short why it waits; `explain()` still says all
 
 _ENDED = (FINISHED, FAILED, CANCELLED)
 
@@ -70,7 +71,7 @@ class Rows:
             spec = held_by.spec
             name = f"placement group {spec.name or spec.group_id.hex()[:8]}"
             return Holder(name, row.amount / UNIT, job=spec.job)
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         terms = entry.terms
         is_actor = terms.kind is TaskKind.ACTOR_CREATION
         return Holder(
@@ -97,14 +98,22 @@ class Rows:
         return rows
 
     def _say_why(self, waiting: list[tuple[TaskRecord, TaskRow]]) -> None:
-        now = self._clock()
         for record, row in waiting[:MOST_EXPLAINED]:
-            explanation = self._scheduler.explain(record.task.task_id, now)
-            row.why = explanation.sentence if explanation is not None else ""
+            row.why = self._why(record.task.task_id, row.name, row.demand)
+
+    def _why(self, task_id: bytes, name: str, demand: dict[str, float]) -> str:
+        """Why it waits. With very many nodes the whole reason would hold the head up."""
+        nodes = self._scheduler.node_count()
+        if nodes > MOST_NODES_EXPLAINED and self._scheduler.waits_for_room(task_id):
+            asked = wording.demand(demand)
+            waits = f"{name.removesuffix('.__init__')} waits for {asked}."
+            return f"{waits} None of the {nodes} nodes has room for it now; explain() says more."
+        explanation = self._scheduler.explain(task_id, self._clock())
+        return explanation.sentence if explanation is not None else ""
 
     def task(self, record: TaskRecord) -> TaskRow:
         task = record.task
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         terms = task.terms
         choice = terms.choices[record.choice] if terms.choices else None
         return TaskRow(
@@ -160,7 +169,7 @@ class Rows:
         A row is made only for those that are shown.
         """
         passing = list(self._passing(wanted))
-        chosen = wanted.chosen(passing, lambda record: (record.state.name, record.task.payload.submitted_at))
+        chosen = wanted.chosen(passing, lambda record: (record.state.name, record.task.submitted_at))
         rows = [(record, self.task(record)) for record in chosen]
         self._say_why([(record, row) for record, row in rows if row.state.startswith("PENDING")])
         numbers = Counter((record.count, record.state) for record in passing)
@@ -188,7 +197,7 @@ class Rows:
 
         def times_of(row: TaskRow) -> Sequence[float]:
             record = self._scheduler.task_record(bytes.fromhex(row.task_id))
-            times: Sequence[float] = record.task.payload.times if record is not None else []
+            times: Sequence[float] = entry_of(record.task).times if record is not None else []
             return times
 
         return trace_events.of_rows(self.tasks(most, 0, most), lane_of, times_of)
@@ -198,7 +207,7 @@ class Rows:
     def actor(self, entry: ActorEntry) -> ActorRow:
         record = self._scheduler.actor_record(entry.actor_id)
         terms = entry.terms
-        made: TaskEntry = entry.creation.payload
+        made = entry_of(entry.creation)
         return ActorRow(
             actor_id=entry.actor_id.hex(),
             class_name=terms.class_name,
@@ -224,8 +233,9 @@ class Rows:
     def _why_it_waits(self, entry: ActorEntry) -> str:
         if entry.state not in ("PENDING_CREATION", "RESTARTING") or entry.creation is None:
             return ""
-        explanation = self._scheduler.explain(entry.creation.task_id, self._clock())
-        return explanation.sentence if explanation is not None else ""
+        made = entry_of(entry.creation)
+        demand = {name: amount / UNIT for name, amount in entry.terms.demand_of(made.choice)}
+        return self._why(entry.creation.task_id, entry.terms.class_name, demand)
 
 
 def _subject(count: FunctionCount | None) -> str:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nbaccel import __version__
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.accelerators.report import unoffered
-from nbaccel.local_engine.head.records import ActorEntry
+from nbaccel.local_engine.head.node_tallies import NodeTallies
+from nbaccel.local_engine.head.records import ActorEntry, WorkerProcess
 from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.quantities import UNIT
-from nbaccel.views import stay_words
+from nbaccel.views import stay_words, totals
 from nbaccel.views.listed import ListedNode
 from nbaccel.views.snapshot import (
     Alert,
@@ -80,25 +83,32 @@ class SnapshotBuilder:
         self._arena_used = arena_used
         self._started_at = started_at
         self._growing = growing
+        self._tallies = NodeTallies(self._scheduler, self._nodes)
 
     def snapshot(self, seq: int, rows: int = 0) -> Snapshot:
         """A snapshot. `rows` asks for more tasks of each kind than usual."""
-        actors = list(self._records.actors.values())
+        actors = [entry for entry in self._records.actors.values() if not entry.terms.internal]
         counts = self._scheduler.counts()
+        self._tallies.look()
+        shown, workers = self._tallies.shown(), self._workers_shown()
         tasks = self.rows.tasks(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows))
         return Snapshot(
             runtime=self._runtime(),
             seq=seq,
             time=time.time(),
-            nodes=self.node_rows(),
-            devices=self.device_rows(),
+            nodes=self._node_rows(shown),
+            devices=[*self._device_rows(shown)[: totals.MOST_DEVICES], *self._unoffered_rows()],
+            node_counts=self._tallies.node_counts(),
+            device_counts=self._tallies.device_counts(),
+            worker_counts=Counter(map(self._state, self._records.workers.values())),
+            resources=self._resources(),
             tasks=tasks,
             actors=[self.rows.actor(entry) for entry in self._actors_shown(actors)],
             actor_counts=Counter(entry.state for entry in actors),
-            workers=self.worker_rows(),
+            workers=[self._worker(worker) for worker in workers],
             groups=[row.in_snapshot() for row in self._records.groups.rows()][-50:],
             jobs=self.job_rows(),
-            alerts=[*self._alerts()[-MOST_ALERTS:], *self.rows.failures(counts, self._started_at)],
+            alerts=Alert.in_order([*self._alerts()[-MOST_ALERTS:], *self.rows.failures(counts, self._started_at)]),
             counts=counts,
             functions=self.rows.functions(tasks),
             published=self._published(),
@@ -110,6 +120,12 @@ class SnapshotBuilder:
                 {name: amount / UNIT for name, amount in choice.demand}
                 for choice in self._scheduler.infeasible_requests()
             ],
+        )
+
+    def whole(self, snapshot: Snapshot) -> Snapshot:
+        """The same snapshot with a row of every node, device and worker."""
+        return msgspec.structs.replace(
+            snapshot, nodes=self.node_rows(), devices=self.device_rows(), workers=self.worker_rows()
         )
 
     def _runtime(self) -> Runtime:
@@ -152,8 +168,12 @@ class SnapshotBuilder:
     # ---- nodes and devices
 
     def node_rows(self) -> list[NodeRow]:
+        return self._node_rows(self._nodes.specs)
+
+    def _node_rows(self, ids: Iterable[bytes]) -> list[NodeRow]:
         rows = []
-        for node_id, spec in self._nodes.specs.items():
+        for node_id in ids:
+            spec = self._nodes.specs[node_id]
             alive = node_id not in self._nodes.gone
             totals = available = {}
             if alive:
@@ -217,12 +237,22 @@ class SnapshotBuilder:
             for row in self.node_rows()
         ]
 
+    def _resources(self) -> dict[str, tuple[float, float]]:
+        sums = self._tallies.resources()
+        if "object_store_memory" in sums:  # all nodes share the one store
+            free, total = sums["object_store_memory"]
+            sums["object_store_memory"] = free - self._arena_used(), total
+        return sums
+
     def device_rows(self) -> list[DeviceRow]:
+        return self._device_rows(self._nodes.devices) + self._unoffered_rows()
+
+    def _device_rows(self, ids: Iterable[bytes]) -> list[DeviceRow]:
         rows: list[DeviceRow] = []
-        for node_id, offered in self._nodes.devices.items():
+        for node_id in ids:
             if node_id not in self._nodes.gone:
-                rows += self.rows.devices(node_id, offered, self._metrics)
-        return rows + self._unoffered_rows()
+                rows += self.rows.devices(node_id, self._nodes.devices[node_id], self._metrics)
+        return rows
 
     def _unoffered_rows(self) -> list[DeviceRow]:
         """Devices of this machine that its node does not offer, with the reason."""
@@ -245,15 +275,23 @@ class SnapshotBuilder:
         return alive[-100:] + dead[-10:]
 
     def worker_rows(self) -> list[WorkerRow]:
-        rows = []
-        for worker in self._records.workers.values():
-            record = self._scheduler.worker_record(worker.worker_id)
-            running = record.queue[0].task.name if record is not None and record.queue else ""
-            state = record.state.name if record is not None else "STOPPING"
-            rows.append(
-                WorkerRow(worker.worker_id.hex(), worker.pid, worker.node_id.hex(), state, running, worker.used)
-            )
-        return rows
+        return [self._worker(worker) for worker in self._records.workers.values()]
+
+    def _workers_shown(self) -> list[WorkerProcess]:
+        workers = list(self._records.workers.values())
+        return totals.first(workers, totals.MOST_WORKERS, lambda worker: self._state(worker) in totals.RESTING)
+
+    def _state(self, worker: WorkerProcess) -> str:
+        record = self._scheduler.worker_record(worker.worker_id)
+        return record.state.name if record is not None else "STOPPING"
+
+    def _worker(self, worker: WorkerProcess) -> WorkerRow:
+        record = self._scheduler.worker_record(worker.worker_id)
+        first = record.queue[0].task if record is not None and record.queue else None
+        running = first.name if first is not None and not first.terms.internal else ""
+        return WorkerRow(
+            worker.worker_id.hex(), worker.pid, worker.node_id.hex(), self._state(worker), running, worker.used
+        )
 
 
 def _quantities(demand: dict[str, int]) -> dict[str, float]:

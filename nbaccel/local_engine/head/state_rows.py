@@ -10,7 +10,7 @@ import msgspec
 
 from nbaccel.local_engine.head.snapshot_builder import SnapshotBuilder
 from nbaccel.views.listed import ListedDriver, ListedEnvironment, ListedGroup, ListedObject, ObjectPlaces
-from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, TaskRow, WorkerRow
+from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, NodeRow, TaskRow, WorkerRow
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.head_records import HeadRecords
@@ -28,9 +28,10 @@ class StateRows:
         self._records = records
         self._table: dict[type[msgspec.Struct], Callable[[int], Sequence[msgspec.Struct]]] = {
             TaskRow: lambda most: builder.rows.tasks(most, most, most),
-            ActorRow: lambda most: [builder.rows.actor(entry) for entry in islice(records.actors.values(), most)],
+            ActorRow: self._actor_rows,
             WorkerRow: lambda most: builder.worker_rows(),
             NodeRow: lambda most: builder.node_rows(),
+            DeviceRow: lambda most: builder.device_rows(),
             ListedGroup: lambda most: records.groups.rows(),
             ListedObject: self._object_rows,
             ListedDriver: lambda most: [_driver(job) for job in records.jobs.values()],
@@ -42,6 +43,10 @@ class StateRows:
         """At most so many rows of the kind whose class has this name."""
         read = next((read for row, read in self._table.items() if row.__name__ == kind), None)
         return read(most)[:most] if read is not None else []
+
+    def _actor_rows(self, most: int) -> list[ActorRow]:
+        shown = (entry for entry in self._records.actors.values() if not entry.terms.internal)
+        return [self._builder.rows.actor(entry) for entry in islice(shown, most)]
 
     def _object_rows(self, most: int) -> list[ListedObject]:
         objects = self._records.objects

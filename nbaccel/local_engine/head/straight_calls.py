@@ -14,22 +14,40 @@ driver may give others a ref to it, or let go of it, before the worker's word is
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.calls_as_told import (
+    CallHistory,
+    CallsAsTold,
+    alike,
+    ended_task,
+    note_answer,
+    note_times,
+    task_told,
+)
 from nbaccel.local_engine.head.connections import Handler, Send
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.lent_workers import LentWorkers, LoanEntry
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import ActorEntry, TaskEntry
+from nbaccel.local_engine.head.records import ActorEntry, entry_of
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.scheduling.events import CallsEnded, LentTaskEnded, LentTaskLost, LentTaskTold, TaskReturned, TaskSubmitted
-from nbaccel.scheduling.terms import Task
+from nbaccel.scheduling.events import (
+    CallAnswered,
+    CallReturned,
+    CallsEnded,
+    LentTaskEnded,
+    LentTaskLost,
+    LentTaskTold,
+    TaskSubmitted,
+)
+from nbaccel.scheduling.moves import FAILED
+from nbaccel.scheduling.tasks import TaskRecord
+from nbaccel.scheduling.terms import Task, Terms
 from nbaccel.views.question import Row
 
 
@@ -37,6 +55,12 @@ class KnownErrors(Protocol):
     """Knows which errors have been read."""
 
     def read(self, ids: Iterable[bytes]) -> None: ...
+
+
+class HistoryOfEnds(CallHistory, Protocol):
+    """Writes down what has ended."""
+
+    def ended(self, task: Task) -> None: ...
 
 
 class StraightCallBooks:
@@ -50,8 +74,7 @@ class StraightCallBooks:
         lent: LentWorkers,
         send: Send,
         tell: Tell,
-        *,
-        ended: Callable[[Task], None],
+        history: HistoryOfEnds,
     ) -> None:
         self._scheduler = records.scheduler
         self._actors = records.actors
@@ -64,7 +87,9 @@ class StraightCallBooks:
         self._send = send
         self._tell = tell
         self._half_told: dict[int, set[bytes]] = {}  # driver -> calls
-        self._ended = ended  # called with a call that the scheduler has never had as open
+        self._is_seen = records.scheduler.unseen.is_seen
+        self._as_told = CallsAsTold(records.scheduler, records.objects, arguments, tell, history)
+        self._ended = history.ended  # called with a task on loan that the scheduler has never had as open
 
     def of_drivers(self) -> dict[type, Handler]:
         """The messages that drivers may send, with their handlers."""
@@ -85,7 +110,7 @@ class StraightCallBooks:
         actor = self._actors.get(asked.actor_id)
         if actor is None or peer.role != "driver" or actor.client_id != peer.client_id:
             return
-        if actor.terms.is_async or not actor.terms.actor.is_plain:
+        if not actor.terms.takes_straight_calls:
             return
         actor.wants_line = True
         if actor.state == "ALIVE":
@@ -110,13 +135,10 @@ class StraightCallBooks:
     # ---- calls
 
     def _news(self, peer: Peer, message: wire.StraightNews) -> None:
-        unseen = [task for call in message.ended if (task := self._ended_one(peer, call)) is not None]
-        if unseen:
-            self._tell(CallsEnded(unseen))
-            for task in unseen:
-                self._ended(task)
-        for call in message.opened:  # only now: a worker on loan runs one task after the other
-            self._opened(peer, call)
+        if message.ended:
+            self._all_ended(peer, message.ended)
+        if message.opened:  # only now: a worker on loan runs one task after the other
+            self._all_opened(peer, message.opened)
         for task_id in message.promised:
             self._promised(peer, task_id)
         for task_id in message.known:
@@ -124,9 +146,43 @@ class StraightCallBooks:
         for task_id, begun in message.lost:
             self._lost(peer, task_id, begun)
 
-    def _opened(self, peer: Peer, call: wire.StraightCall) -> None:
-        if call.task_id not in self._half_told.get(peer.client_id, ()):
-            self._admit(peer, self._callee_of(peer.client_id, call), call)
+    def _all_opened(self, peer: Peer, told: list[wire.StraightCall]) -> None:
+        half_told = self._half_told.get(peer.client_id, ())
+        for calls in alike([call for call in told if call.task_id not in half_told]):
+            callee = self._callee_of(peer.client_id, calls[0])
+            if type(callee) is ActorEntry and callee.state == "ALIVE":
+                fresh = [call for call in calls if not self._is_seen(call.task_id)]
+                if fresh:
+                    self._as_told.opened(peer, callee, fresh)
+            else:
+                for call in calls:
+                    self._admit(peer, callee, call)
+
+    def _all_ended(self, peer: Peer, told: list[wire.StraightCall]) -> None:
+        """Calls have returned to their caller."""
+        for calls in alike(told):
+            fresh = []
+            for call in calls:
+                record = self._scheduler.unseen.record(call.task_id)
+                if record is None:
+                    fresh.append(call)
+                else:
+                    self._seen_ended(peer, record, call)
+            if fresh:
+                self._unseen_ended(peer, fresh)
+
+    def _unseen_ended(self, peer: Peer, calls: list[wire.StraightCall]) -> None:
+        callee = self._callee_of(peer.client_id, calls[0])
+        if type(callee) is ActorEntry:
+            if callee.state == "DEAD":
+                calls = [call for call in calls if not self._had_failed(peer, call)]
+            if calls:
+                self._as_told.ended(peer, callee, calls)
+            return
+        for call in calls:
+            task = ended_task(peer, callee, call)
+            self._tell(CallsEnded(task.terms, [task.task_id], [task], _itself))
+            self._ended(task)
 
     def _callee_of(self, client_id: int, call: wire.StraightCall) -> ActorEntry | LoanEntry:
         loan = self._lent.entries.get(call.actor_id)
@@ -146,56 +202,44 @@ class StraightCallBooks:
         """
         if self._scheduler.task_record(call.task_id) is not None:
             return
-        task = self._task(peer, callee, call)
-        task.is_straight = task.payload.is_straight = not is_ours
-        task.payload.started_at = call.sent_at if task.loan else None
-        self._arguments.pin(task.payload.submit, task.terms)
+        task = task_told(peer, callee, call)
+        task.is_straight = entry_of(task).is_straight = not is_ours
+        entry_of(task).started_at = call.sent_at if task.loan else None
+        self._arguments.pin(entry_of(task).submit, task.terms)
         self._tell(TaskSubmitted(task))
-
-    def _task(self, peer: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall) -> Task:
-        terms, client_id = peer.templates[call.template], peer.client_id
-        actor_id, loan = (call.actor_id, b"") if type(callee) is ActorEntry else (b"", call.actor_id)
-        submit = wire.Submit(call.task_id, call.template, call.args, actor_id=actor_id)
-        entry = TaskEntry(submit, terms, client_id, call.sent_at, is_straight=True)
-        entry.worker_id, entry.node_id, entry.device_ids = callee.worker_id, callee.node_id, callee.device_ids
-        return Task(
-            terms,
-            call.task_id,
-            entry,
-            actor_id=actor_id or None,
-            caller=client_id.to_bytes(8, "big"),
-            submitted_at=call.sent_at,
-            retries_left=(terms.max_retries or 0) if loan else 0,
-            is_straight=True,
-            loan=loan,
-        )
 
     def _promised(self, peer: Peer, task_id: bytes) -> None:
         """Others get a ref to the result of an open call. If the call has failed, its result is there."""
         record = self._scheduler.task_record(task_id)
         if record is not None and not record.over:
-            record.task.payload.is_promised = True
+            entry_of(record.task).is_promised = True
             self._objects.promise(return_id(task_id, 0), peer.client_id)
 
-    def _ended_one(self, peer: Peer, call: wire.StraightCall) -> Task | None:
-        """A call has returned to its caller. Returns it if it was never told as open."""
-        record = self._scheduler.task_record(call.task_id)
-        if record is None:
-            task = self._task(peer, self._callee_of(peer.client_id, call), call)
-            task.payload.pinned = False
-            _note_times(task.payload, call.times)
-            return task
-        entry: TaskEntry = record.task.payload
+    def _seen_ended(self, peer: Peer, record: TaskRecord, call: wire.StraightCall) -> None:
+        """A call that has a record has returned to its caller."""
+        entry = entry_of(record.task)
         if not record.over:
-            _note_times(entry, call.times)
+            note_times(entry, call.times)
             entry.results = None if call.value is None else [wire.ReturnValue(call.value)]
             loan = record.task.loan
-            self._tell(LentTaskEnded(call.task_id) if loan else TaskReturned(entry.worker_id, call.task_id))
-        elif entry.failed and not entry.is_promised:
-            # It counted as failed when its actor died, but its answer had left before: the error is nobody's.
-            self._errors.read([return_id(call.task_id, 0)])
-            self._objects.release(return_id(call.task_id, 0), peer.client_id)
-        return None
+            self._tell(LentTaskEnded(call.task_id) if loan else CallReturned(entry.worker_id, call.task_id))
+        elif record.state is FAILED and not entry.is_promised:
+            note_answer(entry, call.times)
+            self._take_back(peer, record.task.terms, call.task_id)
+
+    def _had_failed(self, peer: Peer, call: wire.StraightCall) -> bool:
+        """Whether a call without a record failed when its actor died, with so many others that it was forgotten."""
+        result = self._objects.records.get(return_id(call.task_id, 0))
+        if result is None or result.owner != peer.client_id or result.value is None or result.value.status == wire.OK:
+            return False
+        self._take_back(peer, peer.templates[call.template], call.task_id)
+        return True
+
+    def _take_back(self, peer: Peer, terms: Terms, task_id: bytes) -> None:
+        """A call failed when its actor died, but its answer had left before: the error is nobody's."""
+        self._errors.read([return_id(task_id, 0)])
+        self._objects.release(return_id(task_id, 0), peer.client_id)
+        self._tell(CallAnswered(terms, task_id))
 
     def _told(self, peer: Peer, message: wire.CallTold) -> None:
         """An actor, or a worker on loan, tells of a call, whose result is the head's from here on."""
@@ -218,7 +262,7 @@ class StraightCallBooks:
         self._admit(driver, callee, call, is_ours=type(callee) is LoanEntry)
         record = self._scheduler.task_record(call.task_id)
         if record is not None and not record.over:
-            record.task.payload.is_straight = False
+            entry_of(record.task).is_straight = False
             if record.task.loan:
                 self._tell(LentTaskTold(call.task_id))
 
@@ -228,8 +272,8 @@ class StraightCallBooks:
         record = self._scheduler.task_record(task_id)
         if record is None or record.over or not record.task.is_straight or not record.task.loan:
             return
-        record.task.payload.is_straight = False
-        record.task.payload.started_at = None
+        entry_of(record.task).is_straight = False
+        entry_of(record.task).started_at = None
         self._objects.promise(return_id(task_id, 0), peer.client_id)
         self._tell(LentTaskLost(task_id, begun))
 
@@ -253,7 +297,5 @@ class StraightCallBooks:
         self._lent.client_gone(client_id)
 
 
-def _note_times(entry: TaskEntry, times: list[float]) -> None:
-    entry.times = times
-    entry.started_at = times[0] if times else entry.submitted_at
-    entry.finished_at = times[-1] if times else time.time()
+def _itself(task: Task) -> Task:
+    return task

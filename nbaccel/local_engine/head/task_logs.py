@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from nbaccel.local_engine.head.records import TaskEntry
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
 from nbaccel.views.history.task_log import fitted, printed, shares
@@ -68,7 +68,7 @@ class TaskLogs:
             raise Refusal(
                 "ValueError", f"The head does not know task {asked.task_id}: it ended long ago or never existed."
             )
-        entry: TaskEntry = record.task.payload
+        entry = entry_of(record.task)
         answer = TaskLogAnswer(0.0, bool(record.over), note=self._note)
         answer.pid = self._pid_of(entry.worker_id) if entry.worker_id else None
         if record.over and entry.failed:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.outcomes import UNKNOWN_ENDING, Ending
-from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.terms import TaskKind
 
@@ -71,7 +71,7 @@ class UnreadErrors:
 
     def _entry(self, task_id: bytes) -> TaskEntry | None:
         record = self._scheduler.task_record(task_id)
-        return record.task.payload if record is not None else None
+        return entry_of(record.task) if record is not None else None
 
     def constructor_failed(self, entry: TaskEntry) -> None:
         """Say it at once where no call waits that will raise it."""

@@ -131,7 +131,7 @@ class Watchers:
     def warned(self, command: Warn) -> None:
         """The scheduler has something to say about a task that waits, or takes it back."""
         record = self._scheduler.task_record(command.task_id) if command.task_id else None
-        terms = record.task.payload.terms if record is not None else None
+        terms = record.task.terms if record is not None else None
         cell, parent = (terms.cell, terms.parent) if terms else ("", b"")
         self.notice(
             command.job, wire.NoticeMessage(command.kind, command.message, cell, parent, command.task_id or b"")

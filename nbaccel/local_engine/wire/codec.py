@@ -16,7 +16,7 @@ import ctypes
 import pickle
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from struct import Struct
 from typing import Any
@@ -29,6 +29,9 @@ PLAIN, BUFFERS, PRIVATE = b"\x00", b"\x01", b"\x02"
 ALIGN = 64
 ALIGNED_BYTES = 1 << 20  # largest payload in a message that is copied to be aligned; only debug has larger
 EMPTY = b""
+SHORT = 1_000  # characters
+_PLAIN = 0
+_COPIED = 4_096  # bytes of a payload: to copy so few is cheaper than to look at them
 _U32 = Struct("<I")
 _WRITABLE = 1 << 63
 _SIMPLE = frozenset({type(None), bool, int, float, str, bytes, complex})
@@ -54,6 +57,18 @@ def collecting(refs: list[bytes]) -> Iterator[None]:
         yield
     finally:
         _LOCAL.refs = before
+
+
+def dump_simple(args: tuple[Any, ...]) -> bytes | None:
+    """Arguments of a call, if they are a few simple values and small; None if they are to be looked at closely."""
+    if not args:
+        return EMPTY
+    for value in args:
+        kind = type(value)
+        if kind not in _SIMPLE or ((kind is str or kind is bytes) and len(value) > SHORT):
+            return None
+    body = pickle.dumps((args, {}), PROTOCOL)
+    return PLAIN + body if len(body) < LARGE_BYTES else None
 
 
 def _is_simple(value: Any, depth: int = 3) -> bool:
@@ -112,6 +127,19 @@ def dump(value: Any, refs: list[bytes]) -> bytes | PayloadPieces:
     return _with_buffers(parts.chunks, parts.pieces) if parts.pieces else _without_buffers(parts.chunks)
 
 
+def dump_call(args: Sequence[Any]) -> bytes | None:
+    """The payload of a call with these arguments and no others, if each of them is a small value without parts."""
+    for value in args:
+        kind = type(value)
+        if kind is str or kind is bytes:
+            if len(value) >= LARGE_BYTES:
+                return None
+        elif kind not in _SIMPLE:
+            return None
+    body = pickle.dumps((list(args), {}), PROTOCOL)
+    return PLAIN + body if len(body) < LARGE_BYTES else None
+
+
 def _lies_in_one_piece(array: Any) -> bool:
     return bool(array.flags.forc) and not array.dtype.hasobject
 
@@ -141,6 +169,8 @@ def load(payload: Any) -> Any:
 
     Raises whatever the value's own unpickling raises, and RaySystemError where a range cannot be mapped.
     """
+    if type(payload) is bytes and payload[0] == _PLAIN:  # the common case
+        return pickle.loads(payload[1:] if len(payload) < _COPIED else memoryview(payload)[1:])
     if type(payload) is Range:
         private = payload.first() == PRIVATE
         return _loaded(payload.private() if private else payload.shared(), is_own=private)

@@ -250,6 +250,13 @@ class RemoveGroup(Question[None], tag="remove_group"):
     group_id: bytes
 
 
+class AskWhyNeverPlaced(Question[str], tag="why_never_placed"):
+    """Ask why no group of these bundles could ever be placed; "" if it could. No group is made."""
+
+    bundles: list[dict[str, float]]
+    strategy: str
+
+
 class ReadGroups(Question[list[ListedGroup]], tag="group_table"):
     """Ask for a group's row, if it is known; without an id, for all rows."""
 

@@ -11,38 +11,31 @@ two apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct as Pack
 from typing import Any
 
 import msgspec
 
+from nbaccel.local_engine.wire.message_parts import Message, ReturnValue, Value
+from nbaccel.local_engine.wire.news_messages import Lines, LogsDrained, NoticeMessage, SnapshotMessage, Watch
 from nbaccel.local_engine.wire.plain_values import plain
+from nbaccel.local_engine.wire.straight_messages import (
+    CallTold,
+    Connected,
+    EndLoan,
+    Lent,
+    LineEnd,
+    LoanOver,
+    StraightAnswer,
+    StraightNews,
+    StraightSubmit,
+)
 from nbaccel.scheduling.terms import Terms
 
-VERSION = 5
-OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
+VERSION = 7
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
-
-
-class Message(msgspec.Struct, array_like=True, tag=True, gc=False):
-    """Base of everything on the wire."""
-
-
-class Value(msgspec.Struct, array_like=True, gc=False):
-    """An object's value: inline bytes, or a place in the arena."""
-
-    status: int = OK
-    data: bytes | None = None
-    offset: int = 0
-    size: int = 0
-
-
-class ReturnValue(msgspec.Struct, array_like=True):
-    """One return value and the refs inside it."""
-
-    value: Value
-    refs: list[bytes] = []
 
 
 # ---- from clients (drivers and workers) to the head -------------------------------------------------------------
@@ -229,41 +222,6 @@ class Progress(Message):
     total: float
 
 
-class StraightCall(msgspec.Struct, array_like=True, gc=False):
-    """A call that went straight to its actor, as the head is told of it."""
-
-    task_id: bytes
-    template: int  # the caller's number
-    actor_id: bytes  # or the loan of the worker that a task went to
-    sent_at: float  # Unix seconds
-    times: list[float] = []  # once it has ended: Done.times
-    value: Value | None = None  # its result, if the head had promised it to others
-    args: bytes = b""  # of a task that is under way: it may have to run again
-
-
-class StraightNews(Message):
-    """What a caller tells of its straight calls, in batches. Each call is told until it has ended or is known."""
-
-    opened: list[StraightCall] = []  # under way
-    ended: list[StraightCall] = []  # returned, and the result is with the caller
-    known: list[bytes] = []  # tasks whose results the head has, as the actor told the caller
-    promised: list[bytes] = []  # open tasks whose results others may ask for
-    lost: list[tuple[bytes, bool]] = []  # tasks whose worker gave no answer; whether it may have begun them
-
-
-class CallTold(Message):
-    """An actor tells of a straight call, before it says anything else on the call's behalf."""
-
-    call: StraightCall
-
-
-class LoanOver(Message):
-    """A driver or a worker has ended a loan. `is_free`: its tasks are over; a driver that lost its worker knows not."""
-
-    loan_id: bytes
-    is_free: bool = True
-
-
 # ---- from the head to clients -------------------------------------------------------------------------------
 
 
@@ -284,6 +242,13 @@ class Refused(Message):
 class ObjectValue(Message):
     object_id: bytes
     value: Value
+
+
+class ObjectValues(Message):
+    """Results of tasks that had nothing but the head between them and their submitter: each a small value, no error."""
+
+    object_ids: list[bytes]
+    data: list[bytes]
 
 
 class ObjectReady(Message):
@@ -315,6 +280,14 @@ class StreamItem(Message):
     task_id: bytes
     index: int
     value: Value | None  # None: the value is in the store; the client asks for it
+
+
+class StreamItems(Message):
+    """Small items that follow each other, none of them an error."""
+
+    task_id: bytes
+    first: int
+    data: list[bytes]
 
 
 class StreamEnd(Message):
@@ -357,31 +330,12 @@ class RunTask(Message, tag="Run"):
     after: int = 0  # so many calls of the same caller come straight, and run before this one
 
 
-class Connected(Message):
-    """The end of a connection between an actor and its caller comes with this message, as a descriptor.
+class RunTasks(Message):
+    """A RunTask for each of these tasks of one template: about them there is no more to say."""
 
-    To a driver also: the end of one to a worker that it was lent.
-    """
-
-    actor_id: bytes  # or the loan
-
-
-class Lent(Message):
-    """The worker is lent to its driver; its end of the connection comes with this message, as a descriptor."""
-
-    loan_id: bytes
-
-
-class EndLoan(Message):
-    """End the loan as soon as no task runs. The worker answers with LoanOver."""
-
-    loan_id: bytes
-
-
-class LineEnd(Message):
-    """The last word of a worker to a driver: it has begun the first `taken` tasks of the loan, and no others."""
-
-    taken: int
+    template: int
+    task_ids: list[bytes]
+    args: list[bytes]
 
 
 class Interrupt(Message):
@@ -413,50 +367,6 @@ class PublisherAsked(Message):
     what: str
 
 
-# ---- news: from the head to a driver's second connection --------------------------------------------------------
-
-
-class Lines(Message):
-    """Output of a worker: whole lines of one stream."""
-
-    name: str
-    pid: int
-    stream: int  # 1 stdout, 2 stderr
-    text: bytes
-    cell: str = ""
-    parent: bytes = b""
-    job: int = 0
-    task_id: bytes = b""
-
-
-class NoticeMessage(Message, tag="Notice"):
-    """One line for the user: an infeasible demand, a deadlock, an alert."""
-
-    kind: str
-    message: str
-    cell: str = ""
-    parent: bytes = b""
-    task_id: bytes = b""
-
-
-class SnapshotMessage(Message, tag="Snapshot"):
-    """A snapshot, msgpack."""
-
-    body: bytes
-
-
-class LogsDrained(Message):
-    """Everything that this job's workers printed has been sent."""
-
-
-class Watch(Message):
-    """Send snapshots from now on (or stop)."""
-
-    on: bool
-    metrics: bool = True
-    rows: int = 0  # wanted rows of tasks in each state (running, waiting, ended); 0: the head decides
-
-
 ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     Holds | Releases | AskedFor
@@ -464,14 +374,14 @@ ToHead = (
     | Watch | StraightNews | CallTold | LoanOver
 )  # fmt: skip
 ToClient = (
-    Welcome | Refused | ObjectValue | ObjectReady | Allocated | Answer | StreamItem | StreamEnd | Setup | RunTask |
-    PagesReady | Interrupt | Recall | Trim | PublisherAsked
+    Welcome | Refused | ObjectValue | ObjectValues | ObjectReady | Allocated | Answer | StreamItem | StreamItems
+    | StreamEnd | Setup | RunTask | RunTasks | PagesReady | Interrupt | Recall | Trim | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
     | Consumed | Connected | Lent | EndLoan
 )  # fmt: skip
 # On a connection between a driver and a worker: calls of an actor, or tasks on loan, that do not go through the head.
-ToCallee = DefineFunction | DefineTemplate | RunTask | Submit | Interrupt | Consumed | Refused
-ToCaller = Done | Item | Refused | LineEnd  # a Done without results: the head has them
+ToCallee = DefineFunction | DefineTemplate | RunTask | Submit | StraightSubmit | Interrupt | Consumed | Refused
+ToCaller = StraightAnswer | Done | Item | Refused | LineEnd  # a Done without results: the head has them
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode
@@ -481,7 +391,7 @@ decode_to_callee = msgspec.msgpack.Decoder(list[ToCallee]).decode
 decode_to_caller = msgspec.msgpack.Decoder(list[ToCaller]).decode
 
 
-def frame(messages: list[Any]) -> bytearray:
+def frame(messages: Sequence[Any]) -> bytearray:
     """One frame of these messages, ready to be written."""
     buffer = bytearray(4)
     _encoder.encode_into(messages, buffer, 4)

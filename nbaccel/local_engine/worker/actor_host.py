@@ -19,6 +19,7 @@ import threading
 import traceback
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel.handles import option_checks
@@ -141,10 +142,11 @@ class ActorHost:
     def _work(self, running: Running) -> wire.Done:
         known = self._terms.actor.concurrency_groups
         option_checks.group_of_calls(running.terms.concurrency_group, self._terms.class_name, known)
-        args, kwargs = self.worker.execution.arguments(running)
-        value = self._method(running.terms.method)(*args, **kwargs)
-        if running.terms.num_returns == wire.STREAMING:
-            self.worker.execution.stream(running, value, self.worker.link.say, self.worker.blocked)
+        execution, terms = self.worker.execution, running.terms
+        args, kwargs = execution.arguments(running)
+        value = self._method(terms.method)(*args, **kwargs)
+        if terms.num_returns == wire.STREAMING:
+            execution.stream(running, value, self.worker.link.say, self.worker.blocked)
             return ended(running)
         _raise_if_cancelled(running)
         return self.worker.execution.results(running, value)
@@ -214,8 +216,9 @@ class ActorHost:
         if loop is None:
             self.worker.finish(done)
         else:
-            self.worker.link.say_later(done)
-            loop.flush_soon(self.worker.link.flush)
+            if not self.worker.answers.hold(done):
+                self.worker.link.say_later(done)
+            loop.flush_soon(self.worker.answers.flush)
         self.worker.execution.told(running)
 
     def leave(self, done: wire.Done) -> NoReturn:
@@ -225,7 +228,7 @@ class ActorHost:
         self.say_goodbye()
         self.worker.finish(done)
         self.worker.output.flush()
-        self.worker.link.flush()
+        self.worker.answers.flush()
         os._exit(0)
 
 
@@ -249,37 +252,40 @@ def say_last_wish(instance: Any) -> None:
 
 
 def method_of(instance: Any, name: str) -> Any:
-    """What a call of this name runs: a method that every actor has, or one of its class."""
+    """What a call of this name runs: a method that every actor has, or one of its class.
+
+    The method is as the actor's class has it: an attribute of the instance may have the same name, as in Ray.
+    """
+    kind = type(instance)
+    member = None
+    for base in _MRO(kind):
+        members = _DICT(base)
+        if name in members:
+            member = members[name]
+            break
+    if type(member) is FunctionType and name not in _EVERY_ACTORS:
+        return MethodType(member, instance)
+    return _rare_method(instance, name)
+
+
+def _rare_method(instance: Any, name: str) -> Any:
     if name == "__ray_ready__":
         return lambda *args, **kwargs: True
     if name == "__ray_terminate__":
         return _terminate
     if name == "__ray_call__":
         return lambda function, *args, **kwargs: function(instance, *args, **kwargs)
-    return _own_method(instance, name)
-
-
-def _own_method(instance: Any, name: str) -> Any:
-    """The method as the actor's class has it: an attribute of the instance may have the same name, as in Ray."""
     try:
-        member = _static_member(type(instance), name)
+        member = inspect.getattr_static(type(instance), name)
     except AttributeError:  # the name comes from its metaclass or from a __getattr__
         return getattr(instance, name)
     bind = getattr(type(member), "__get__", None)
     return member if bind is None else bind(member, instance, type(instance))
 
 
+_EVERY_ACTORS = frozenset({"__ray_ready__", "__ray_terminate__", "__ray_call__"})
 _MRO: Any = type.__dict__["__mro__"].__get__
 _DICT: Any = type.__dict__["__dict__"].__get__
-
-
-def _static_member(kind: type, name: str) -> Any:
-    """What `inspect.getattr_static` finds, at a sixth of its time where the class or one of its bases has it."""
-    for base in _MRO(kind):
-        members = _DICT(base)
-        if name in members:
-            return members[name]
-    return inspect.getattr_static(kind, name)
 
 
 def is_unfinished(value: Any) -> bool:

@@ -18,10 +18,10 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from itertools import islice
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import Any
 
 import cloudpickle
@@ -35,7 +35,8 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.arena_ranges import ArenaRange
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.worker.impatience import TooLate
-from nbaccel.scheduling.terms import TaskKind, Terms
+from nbaccel.local_engine.worker.saying import add_note, saying
+from nbaccel.scheduling.terms import ACTOR_CALL, TASK, Terms
 from nbaccel.views.history.task_log import shortened
 
 _OUR_DIRECTORIES = (
@@ -43,7 +44,6 @@ _OUR_DIRECTORIES = (
     os.path.join(roots.PACKAGE, "debug_engine") + os.sep,
     os.path.dirname(cloudpickle.__file__) + os.sep,
 )
-_NOTHING = nullcontext()
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
 
 
@@ -113,7 +113,7 @@ class Execution:
         key = terms.function_of(choice)
         code = self._loaded.get(key)
         if code is None:
-            with _saying(f"This was raised while {terms.name} itself was unpickled in the worker."):
+            with saying(f"This was raised while {terms.name} itself was unpickled in the worker."):
                 code = self._loaded[key] = codec.load_code(self.functions[key][0])
         return code
 
@@ -144,8 +144,7 @@ class Execution:
         payloads, running.payloads = running.payloads, []
         if not running.run.args:
             return [], {}
-        name = running.terms.name
-        with _saying(f"This was raised while the arguments of {name} were unpickled in the worker."):
+        try:  # not `with`, which costs every task a microsecond
             args, kwargs = codec.load(running.run.args)
             for place, payload in payloads:
                 resolved = self._client.value_of(payload)
@@ -153,24 +152,29 @@ class Execution:
                     args[place] = resolved
                 else:
                     kwargs[place] = resolved
+        except Exception as error:  # a user's __setstate__ may raise anything
+            add_note(
+                error, f"This was raised while the arguments of {running.terms.name} were unpickled in the worker."
+            )
+            raise
         return args, kwargs
 
-    def surroundings(self, running: Running) -> AbstractContextManager[Any]:
-        """The task's environment variables and thread limit, set before its code is loaded.
+    def surroundings(self, running: Running) -> AbstractContextManager[Any] | None:
+        """The task's environment variables and thread limit, set before its code is loaded; None: nothing to undo.
 
         Not a function under `contextmanager`, which sets attributes of what the user's code raises.
         """
         terms, environ = running.terms, running.run.environ
         if (
-            self._may_set_threads and terms.kind is not TaskKind.ACTOR_CALL and terms.threads != self._threads
+            self._may_set_threads and terms.kind is not ACTOR_CALL and terms.threads != self._threads
         ):  # a call of an actor keeps the actor's limit
             self._limit_threads(terms.threads)
         if not environ:
-            return _NOTHING
+            return None
         before = {name: os.environ.get(name) for name in environ}
         set_variables(environ)
         stack = ExitStack()
-        if terms.kind is TaskKind.TASK:  # an actor keeps its devices, so it keeps its variables
+        if terms.kind is TASK:  # an actor keeps its devices, so it keeps its variables
             stack.callback(set_variables, before)
         return stack
 
@@ -190,7 +194,7 @@ class Execution:
         terms, task_id = running.terms, running.run.task_id
         count = terms.num_returns
         if count == 1:
-            if inspect.isgenerator(value):  # num_returns is 1: the first item is the value
+            if isinstance(value, GeneratorType):  # num_returns is 1: the first item is the value
                 value = next(value, None)
             return wire.Done(task_id, [self._result(running, value)])
         if count == wire.DYNAMIC:
@@ -316,7 +320,7 @@ class Execution:
     def _next_step(self, running: Running, error: BaseException) -> tuple[bool, bool, BaseException]:
         """(whether the next choice answers it, whether it is tried again, the error that is told)."""
         try:
-            with _saying(
+            with saying(
                 f"This was raised while the classes in retry_exceptions or fallback_on of "
                 f"{running.terms.name} were loaded in the worker, after it had raised {_first_line(error)}."
             ):
@@ -351,7 +355,7 @@ class Execution:
             return result
         except Exception as problem:  # the user's exception, or a value in it, cannot be pickled
             said = f"{type(error).__name__}: {_said(error)} (the exception itself could not be pickled: {problem})"
-            return _inline(exceptions.RayTaskError(name, text, exceptions.RayError(said), **where))
+            return _inline(exceptions.RayTaskError(name, text, exceptions.stand_in(error, said), **where))
 
     def _where(self, running: Running) -> dict[str, Any]:
         terms, run = running.terms, running.run
@@ -475,21 +479,6 @@ def _add_hint(error: KeyError) -> None:
     hint = missing_variable.hint(error.args[0], os.environ)
     if hint and error.args[0] not in os.environ:
         error.add_note(hint)
-
-
-class _saying:
-    """Whatever is raised inside says where that was."""
-
-    def __init__(self, note: str) -> None:
-        self._note = note
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, Exception):
-            with suppress(Exception):  # the user's class may refuse notes
-                error.add_note(self._note)
 
 
 def release_frames(error: BaseException) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import FrameType
 
 
 class LoadedModules:
@@ -24,3 +25,12 @@ class LoadedModules:
 def _packages() -> set[str]:
     """The first parts of the names of all modules."""
     return {name.partition(".")[0] for name in list(sys.modules)}
+
+
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is half imported now: interrupted there, it would be broken for the tasks to come."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False

@@ -20,10 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from queue import Empty, SimpleQueue
-from types import FrameType
 from typing import Any, NoReturn
-
-import setproctitle
 
 from nbaccel import device_memory, exceptions
 from nbaccel import engine as engines
@@ -35,14 +32,17 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
-from nbaccel.local_engine.worker.loaded_modules import LoadedModules
+from nbaccel.local_engine.worker.kept_memory import report_memory
+from nbaccel.local_engine.worker.loaded_modules import LoadedModules, is_importing
 from nbaccel.local_engine.worker.process_state import ProcessState
+from nbaccel.local_engine.worker.process_title import IDLE, ProcessTitle
+from nbaccel.local_engine.worker.straight_answers import StraightAnswers
 from nbaccel.local_engine.worker.straight_inbox import NOTHING
 from nbaccel.local_engine.worker.worker_link import WorkerLink
 from nbaccel.local_engine.worker.worker_output import WorkerOutput
 from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_setup
 from nbaccel.local_engine.worker.worker_view import WorkerView
-from nbaccel.scheduling.terms import TaskKind, Terms
+from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, TASK, Terms
 from nbaccel.views.snapshot import OnSnapshot
 
 INSIST_S = 0.05  # between two signals to a task that does not stop
@@ -75,10 +75,15 @@ class WorkerEngine(Client):
         self._main_thread = threading.main_thread().ident or 0
         ours = {1: "its stdout", 2: "its stderr", arena_fd: "nbaccel's shared memory", sock.fileno(): "nbaccel's own"}
         self._state = ProcessState(ours)
+        self._title = ProcessTitle()
+        self._title.show(IDLE)
+        self._has_run = False  # a task, since this process was last at rest
         self._in_doubt = False  # a task has run since the last full check
         self._last: Terms | None = None
+        self._marked: Terms | None = None  # whose output comes
         receivers = link.receivers
         receivers[wire.RunTask] = self._queue.put
+        receivers[wire.RunTasks] = self._runs_came
         receivers[wire.Setup] = self._queue.put
         receivers[wire.DefineFunction] = self._function_came
         receivers[wire.DefineTemplate] = self._template_came
@@ -86,6 +91,7 @@ class WorkerEngine(Client):
         receivers[wire.Recall] = self._recall_came
         receivers[wire.Consumed] = self._consumed_came
         self._straight_link = link
+        self.answers = StraightAnswers(link)
         receivers[wire.Exit] = lambda message: self._asked_to_leave()
 
     # ---- the reader thread
@@ -96,6 +102,11 @@ class WorkerEngine(Client):
     def _template_came(self, message: wire.DefineTemplate) -> None:
         self.execution.templates[message.number] = message.terms
 
+    def _runs_came(self, message: wire.RunTasks) -> None:
+        put, template = self._queue.put, message.template
+        for task_id, args in zip(message.task_ids, message.args, strict=True):
+            put(wire.RunTask(task_id, template, args))
+
     def _interrupt_came(self, message: wire.Interrupt) -> None:
         if self.actor is not None and self.actor.cancel(message.task_id):
             return
@@ -105,7 +116,7 @@ class WorkerEngine(Client):
             return
         self._skip.discard(message.task_id)
         running.cancelled = True
-        if running.terms.kind is not TaskKind.ACTOR_CALL:  # a sync actor's call can only ask is_canceled()
+        if running.terms.kind is not ACTOR_CALL:  # a sync actor's call can only ask is_canceled()
             self._to_interrupt = running
             threading.Thread(target=self._insist, args=(running,), name="nbaccel-interrupt", daemon=True).start()
 
@@ -164,7 +175,7 @@ class WorkerEngine(Client):
 
     def _on_sigint(self, signum: int, frame: Any) -> None:
         wanted = self._to_interrupt
-        if wanted is not None and wanted is self._running and self._interruptible and not _is_importing(frame):
+        if wanted is not None and wanted is self._running and self._interruptible and not is_importing(frame):
             self._to_interrupt = None
             raise KeyboardInterrupt
 
@@ -181,8 +192,8 @@ class WorkerEngine(Client):
         self._state.accept("/")
         self._modules = LoadedModules()
         while True:
-            if self._in_doubt and self._queue.empty() and not self._straight_link.is_called_soon():
-                self._put_back()
+            if self._has_run and self._queue.empty() and not self._straight_link.is_called_soon():
+                self._rest()
             item = link.next_item()
             if item is NOTHING:
                 continue
@@ -191,18 +202,15 @@ class WorkerEngine(Client):
                 continue
             if item is None:
                 self._end_of_actor()
-            running = self._begin_straight(item) if type(item) is wire.Submit else self.execution.begin(item)
+            is_straight = type(item) is wire.StraightSubmit or type(item) is wire.Submit
+            running = Running(*link.begin(item)) if is_straight else self.execution.begin(item)
             if item.task_id in self._skip:  # it was cancelled while it was queued here
                 self._skip.discard(item.task_id)
                 running.cancelled = True
-            if running.terms.kind is TaskKind.ACTOR_CALL and self.actor is not None:
+            if running.terms.kind is ACTOR_CALL and self.actor is not None:
                 self.actor.call(running)
             else:
                 self._run(running)
-
-    def _begin_straight(self, call: wire.Submit) -> Running:
-        """Begin a call that came straight from its caller."""
-        return Running(*self._straight_link.begin(call))
 
     def _set_up(self, setup: wire.Setup) -> None:
         self.setup = setup
@@ -215,12 +223,14 @@ class WorkerEngine(Client):
     def _run(self, running: Running) -> None:
         """Run a plain task or an actor's constructor."""
         terms = running.terms
-        setproctitle.setproctitle(f"nbaccel::{terms.name}")
+        self._title.show(terms.name)
         self.output.restore()
-        self.output.begin(terms.class_name or terms.name, terms.cell, terms.parent, running.task_id)
+        if terms is not self._marked:
+            self._marked = terms
+            self.output.begin(terms.class_name or terms.name, terms.cell, terms.parent, running.task_id)
         self._running = running
         began = time.monotonic()
-        if self._blocked_count and terms.kind is TaskKind.TASK:  # an interrupt cut the last task's wait short
+        if self._blocked_count and terms.kind is TASK:  # an interrupt cut the last task's wait short
             self._blocked_count = 0
             self.link.say(wire.Unblocked())
         if running.task_id in self._skip:
@@ -233,23 +243,29 @@ class WorkerEngine(Client):
             self.actor.leave(exit_of_actor(running))
         self._running = None
         self._state.lift_recursion_limit()
-        if running.run.devices and terms.kind is TaskKind.TASK:
-            self._report_memory(done, terms)
+        if running.run.devices and terms.kind is TASK:
+            report_memory(done, terms, self.setup)
         self.output.end()
         done.loaded = self._modules.are_users()
         self.finish(done)
         self.execution.told(running)
-        if terms.kind is TaskKind.TASK:
-            setproctitle.setproctitle("nbaccel::IDLE")
+        if terms.kind is TASK:
             self._last = terms
-            self._in_doubt = True
+            self._in_doubt = self._has_run = True
             if done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
                 self._put_back()
 
     def prepare_to_store(self, running: Running) -> None:
         """The task's code has ended: limits that it set must not prevent writing its result."""
-        if running.terms.kind is TaskKind.TASK and self._state.is_disturbed():
+        if running.terms.kind is TASK and self._state.is_disturbed():
             self._state.restore()
+
+    def _rest(self) -> None:
+        """There is nothing to run now."""
+        self._has_run = False
+        self._title.show(IDLE)
+        if self._in_doubt:
+            self._put_back()
 
     def _put_back(self) -> None:
         """Restore what the last task changed in this process. If that fails, the process starts no further task."""
@@ -273,17 +289,6 @@ class WorkerEngine(Client):
         changed = asks.ProcessChanged(terms.name, why, advice, terms.cell, terms.parent)
         self.link.say(asks.told(changed))
 
-    def _report_memory(self, done: wire.Done, terms: Terms) -> None:
-        """Report the device memory that frameworks of this process use, after the task's own values are gone."""
-        threshold = self.setup.leak_threshold if self.setup is not None else None
-        if threshold is None:
-            threshold = device_memory.DEFAULT_THRESHOLD_BYTES
-        # If the process ends after its task, memory that is still held does not matter.
-        report = device_memory.measure(threshold if terms.max_calls != 1 else sys.maxsize)
-        done.memory_why = report.why
-        done.memory = -1 if report.held_bytes is None else report.held_bytes
-        done.peak = -1 if report.peak_bytes is None else report.peak_bytes
-
     def guarded(self, running: Running, work: Any) -> wire.Done:
         """Do the work, and turn any outcome of the user's code into a Done."""
         done = self._attempt(running, work)
@@ -294,13 +299,11 @@ class WorkerEngine(Client):
         token = current_run.set(running)
         try:
             try:
-                with self.execution.surroundings(running):
-                    self._interruptible = True
-                    if running.cancelled:
-                        raise KeyboardInterrupt
-                    done = work(running)
-                    self._interruptible = False
-                    return done  # type: ignore[no-any-return]
+                around = self.execution.surroundings(running)
+                if around is None:
+                    return self._interruptibly(running, work)
+                with around:
+                    return self._interruptibly(running, work)
             finally:
                 self._interruptible = False
         except ActorExit:
@@ -312,9 +315,17 @@ class WorkerEngine(Client):
         finally:
             current_run.reset(token)
 
+    def _interruptibly(self, running: Running, work: Any) -> wire.Done:
+        self._interruptible = True
+        if running.cancelled:
+            raise KeyboardInterrupt
+        done = work(running)
+        self._interruptible = False
+        return done  # type: ignore[no-any-return]
+
     def failure(self, running: Running, error: BaseException) -> wire.Done:
         """Make the Done of a task that raised. The error's text and pickling are user code, which may exit or hang."""
-        may_end = running.terms.kind is not TaskKind.ACTOR_CALL  # calls have no time limit: actors may use the alarm
+        may_end = running.terms.kind is not ACTOR_CALL  # calls have no time limit: actors may use the alarm
         try:
             with impatience.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
                 return self.execution.failure(running, error)
@@ -327,7 +338,7 @@ class WorkerEngine(Client):
             done = self.execution.plain_failure(running, error, problem)
             self.leave_fork(running, done)
             self.link.say(done)
-            if running.terms.kind is TaskKind.TASK:
+            if running.terms.kind is TASK:
                 why = f"raised {type(error).__name__}, whose words or pickling (__str__, __reduce__) do not end"
                 self._say_spoiled(running.terms, why, "Look at these methods of the class, and at what they call.")
             self.output.flush()
@@ -354,7 +365,7 @@ class WorkerEngine(Client):
                 return not_set_up(running, error)
         code = self.execution.code(terms, run.choice)
         args, kwargs = self.execution.arguments(running)
-        if terms.kind is TaskKind.ACTOR_CREATION:
+        if terms.kind is ACTOR_CREATION:
             return self._construct(running, code, args, kwargs)
         value = code(*args, **kwargs)
         if terms.num_returns == wire.STREAMING:
@@ -373,14 +384,14 @@ class WorkerEngine(Client):
         run = running.run
         self.actor = ActorHost(self, running)  # before the constructor, which may ask for the runtime context
         self.actor.construct(cls, args, kwargs)
-        setproctitle.setproctitle(f"nbaccel::{running.terms.class_name}")
+        self._title.show(running.terms.class_name)
         return wire.Done(run.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
 
     def _end_of_actor(self) -> NoReturn:
         assert self.actor is not None
         self.actor.say_goodbye()
         self.output.flush()
-        self.link.flush()
+        self.answers.flush()
         os._exit(0)
 
     def _exit(self, exit: SystemExit) -> NoReturn:
@@ -391,7 +402,7 @@ class WorkerEngine(Client):
         if self.actor is not None:
             self.actor.say_goodbye()
         self.output.flush()
-        self.link.flush()
+        self.answers.flush()
         os._exit(code)
 
     def finish(self, done: wire.Done) -> None:
@@ -399,30 +410,12 @@ class WorkerEngine(Client):
 
         The main thread does so before it begins the next task: should that one end the process, it is the one to blame.
         """
+        if self.answers.answer(done):
+            return
         if threading.get_ident() != self._main_thread:
             self.link.say(done)
-            return
-        ended = self._straight_link.ends_straight(done.task_id)
-        if ended is None:
-            self.link.say_now(done)  # sent with signals blocked
         else:
-            self._finish_straight(done, *ended)
-
-    def _finish_straight(self, done: wire.Done, call: wire.StraightCall, is_told: bool) -> None:
-        """Answer the caller. The answer goes to the head if that has to know more than that the call has ended.
-
-        It does so too if the caller has closed the connection.
-        """
-        straight = self._straight_link.straight
-        assert straight is not None
-        result = done.results[0] if len(done.results) == 1 else None
-        is_plain = result is not None and result.value.data is not None and not result.refs
-        if is_plain and not (is_told or done.failed or done.exiting) and straight.answer(done):
-            return
-        if not is_told:
-            self.link.say_later(wire.CallTold(call))
-        self.link.say_now(done)
-        straight.answer(wire.Done(done.task_id, []))
+            self.link.say_now(done)  # sent with signals blocked
 
     # ---- waiting for others
 
@@ -459,15 +452,6 @@ class WorkerEngine(Client):
 _PROMISE: type[engines.Engine] = WorkerEngine  # mypy compares the class with the promise
 
 
-def _is_importing(frame: FrameType | None) -> bool:
-    """Whether a module is half imported now: interrupted there, it would be broken for the tasks to come."""
-    while frame is not None:
-        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _leave_lost(why: str) -> None:
     """The head has gone, or a task has closed our connection to it."""
     try:
@@ -490,7 +474,6 @@ os.register_at_fork(after_in_child=_after_fork)
 def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     """The life of a worker process, forked or executed."""
     sock = socket.socket(fileno=fd)
-    setproctitle.setproctitle("nbaccel::IDLE")
     WorkerEngine(sock, arena_fd, worker_id).main()
 
 

@@ -59,6 +59,10 @@ MOVES: dict[tuple[State, str], State] = {
     (Reader.SLEEPS, "stay"): Reader.STANDS_BY,
 }
 
+# Enum members cost a Python-level lookup each time they are named on Python 3.11, and these are named for each task.
+_IDLE, _WORKS = Main.IDLE, Main.WORKS
+_SLEEPS, _STANDS_BY, _CALLED, _READS = Reader.SLEEPS, Reader.STANDS_BY, Reader.CALLED, Reader.READS
+
 
 class ReadingTurns:
     """The two states, and what each thread does next."""
@@ -66,8 +70,8 @@ class ReadingTurns:
     __slots__ = ("_looks", "begun", "main", "reader")
 
     def __init__(self) -> None:
-        self.main = Main.IDLE
-        self.reader = Reader.SLEEPS
+        self.main = _IDLE
+        self.reader = _SLEEPS
         self.begun = 0  # how many tasks the main thread has begun
         self._looks = 0  # how often the reader found the main thread idle
 
@@ -75,31 +79,31 @@ class ReadingTurns:
 
     def idles(self) -> None:
         """It has nothing to run."""
-        self.main = Main.IDLE
+        self.main = _IDLE
 
     def begins(self) -> bool:
         """It has something to run; whether it has to wake the reader."""
-        self.main = Main.WORKS
+        self.main = _WORKS
         self.begun += 1
-        if self.reader is not Reader.SLEEPS:
+        if self.reader is not _SLEEPS:
             return False
-        self.reader = Reader.STANDS_BY
+        self.reader = _STANDS_BY
         return True
 
     def waits(self) -> bool:
         """It has said something, and may wait for an answer; whether it has to call the reader."""
-        if self.main is Main.IDLE or self.reader is Reader.CALLED or self.reader is Reader.READS:
+        if self.main is _IDLE or self.reader is _CALLED or self.reader is _READS:
             return False
-        self.reader = Reader.CALLED
+        self.reader = _CALLED
         return True
 
     # ---- the reader
 
     def is_wanted(self, begun: int, called: bool) -> bool:
         """The reader looks: has it to read, when so much had been `begun` at its last look?"""
-        if self.main is Main.IDLE:
+        if self.main is _IDLE:
             self._looks += 1
-            self.reader = Reader.STANDS_BY
+            self.reader = _STANDS_BY
             return False
         if not called and self.begun != begun:
             return False
@@ -107,14 +111,14 @@ class ReadingTurns:
         return True
 
     def reads(self) -> None:
-        self.reader = Reader.READS
+        self.reader = _READS
 
     def stops(self) -> None:
-        self.reader = Reader.STANDS_BY
+        self.reader = _STANDS_BY
 
     def goes_on(self, begun: int, *, has_brought: bool) -> bool:
         """The reader has read once: does it read again? An idle main thread that wanted the turn waits for it."""
-        return not has_brought and (self.begun == begun or self.main is Main.IDLE)
+        return not has_brought and (self.begun == begun or self.main is _IDLE)
 
     def is_tired(self) -> bool:
         """The main thread has been idle for long."""
@@ -123,8 +127,8 @@ class ReadingTurns:
     def falls_asleep(self) -> bool:
         """Whether the reader may sleep now. The main thread may have begun something, and thought it awake."""
         self._looks = 0
-        self.reader = Reader.SLEEPS
-        if self.main is Main.IDLE:
+        self.reader = _SLEEPS
+        if self.main is _IDLE:
             return True
-        self.reader = Reader.STANDS_BY
+        self.reader = _STANDS_BY
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from nbaccel.local_engine import wire
@@ -26,7 +27,7 @@ class StraightInbox:
         self.actor_id = actor_id  # or the loan
         self.is_loan = is_loan
         self.templates: dict[int, Terms] = {}
-        self.calls: deque[wire.Submit] = deque()
+        self.calls: deque[wire.StraightSubmit | wire.Submit] = deque()
         self.taken = 0  # the number of the last call that was taken
         self.has_ended = False  # the caller has gone
         self.trouble = ""  # this process has lost its own end
@@ -50,7 +51,8 @@ class StraightInbox:
             if not self.calls:
                 return None
             call = self.calls.popleft()
-            self.taken = max(self.taken, call.straight)
+            if call.straight > self.taken:
+                self.taken = call.straight
             return call
 
     def _may_run(self, run: wire.RunTask) -> bool:
@@ -75,13 +77,13 @@ class StraightInbox:
             else:
                 self.calls.append(message)
 
-    def answer(self, done: wire.Done) -> bool:
-        """Send the end of a call. Returns False if the caller takes no more answers here.
+    def answer(self, answers: Sequence[wire.StraightAnswer | wire.Done]) -> bool:
+        """Send the ends of calls. Returns False if the caller takes no more answers here.
 
         The calls that it sent before may still wait to be read: only reading tells that there are no more.
         """
         try:
-            self.sock.sendall(wire.frame([done]))
+            self.sock.sendall(wire.frame(answers))
         except (BrokenPipeError, ConnectionResetError):
             return False
         except OSError as error:

@@ -31,6 +31,26 @@ SOON_MS = 0.5
 LOOK_MS = 100  # how long the main thread waits at most for a reader that rings
 
 
+class StraightRun:
+    """A call, or a task on loan, that came straight and runs."""
+
+    __slots__ = ("_begun_at", "_call", "is_told", "straight")
+
+    def __init__(self, call: wire.StraightSubmit | wire.Submit, straight: StraightInbox, begun_at: float) -> None:
+        self.is_told = False  # the head knows of it; noted when it ends
+        self.straight = straight
+        self._call = call
+        self._begun_at = begun_at
+
+    def told(self) -> wire.CallTold:
+        """What the head is told of it."""
+        call, straight = self._call, self.straight
+        args = call.args if straight.is_loan else b""  # a task may have to run again
+        return wire.CallTold(
+            wire.StraightCall(call.task_id, call.template, straight.actor_id, self._begun_at, args=args)
+        )
+
+
 class WorkerLink(Link):
     """A Link whose main thread calls `next_item` for its work, which receivers put into `inbox`."""
 
@@ -55,8 +75,8 @@ class WorkerLink(Link):
         self._turns = ReadingTurns()
         self.straight: StraightInbox | None = None
         self._bell = -1  # rung by the reader, for a main thread that waits for both connections
-        self._call: wire.StraightCall | None = None  # the straight call that runs
-        self._is_told = False  # the head knows of it
+        self._runs: dict[bytes, StraightRun] = {}  # what came straight and runs
+        self._untold: dict[bytes, StraightRun] = {}  # those of which the head does not know
         self._call_lock = threading.RLock()
 
     # ---- the main thread
@@ -173,54 +193,45 @@ class WorkerLink(Link):
 
     # ---- what a straight call says
 
-    def begin(self, call: wire.Submit) -> tuple[wire.RunTask, Terms]:
-        """Begin a call that came straight. Returns what is to be run, and its terms."""
+    def begin(self, call: wire.StraightSubmit | wire.Submit) -> tuple[wire.RunTask, Terms]:
+        """Begin what came straight. Returns what is to be run, and its terms."""
         straight = self.straight
         assert straight is not None
-        args = call.args if straight.is_loan else b""  # a task may have to run again
-        told = wire.StraightCall(call.task_id, call.template, straight.actor_id, time.time(), args=args)
-        self.begins_straight(told)
-        actor_id = b"" if straight.is_loan else call.actor_id
-        return wire.RunTask(call.task_id, call.template, call.args, actor_id=actor_id), straight.templates[
-            call.template
-        ]
+        began = StraightRun(call, straight, time.time())
+        self._runs[call.task_id] = self._untold[call.task_id] = began  # it is told before anything else is said
+        actor_id = b"" if straight.is_loan else straight.actor_id
+        run = wire.RunTask(call.task_id, call.template, call.args, actor_id=actor_id)
+        return run, straight.templates[call.template]
 
-    def begins_straight(self, call: wire.StraightCall) -> None:
-        """A straight call runs: before anything else is said, the head is told of it."""
-        with self._call_lock:
-            self._call, self._is_told = call, False
+    def ends_straight(self, task_id: bytes) -> StraightRun | None:
+        """What came straight has ended. Returns it; None if this task came through the head."""
+        call = self._runs.pop(task_id, None)
+        if call is not None:
+            with self._call_lock:
+                call.is_told = self._untold.pop(task_id, None) is None
+        return call
 
-    def ends_straight(self, task_id: bytes) -> tuple[wire.StraightCall, bool] | None:
-        """The call has ended. Returns it, and whether the head was told of it; None if it came through the head."""
-        call = self._call
-        if call is None or call.task_id != task_id:
-            return None
+    def tell_of_calls(self) -> None:
+        """Say which straight calls run, of those of which that was not said: any of them may be speaking."""
         with self._call_lock:
-            self._call = None
-            return call, self._is_told
-
-    def tell_of_call(self) -> None:
-        """Say that a straight call runs, unless that was said."""
-        with self._call_lock:
-            if self._call is not None and not self._is_told:
-                self._is_told = True
-                self._outbox.append(wire.CallTold(self._call))
+            while self._untold:
+                self._outbox.append(self._untold.popitem()[1].told())
 
     def say(self, message: Any) -> None:
-        if self._call is not None:
-            self.tell_of_call()
+        if self._untold:
+            self.tell_of_calls()
         super().say(message)
         self._call_reader()
 
     def say_at_once(self, message: Any) -> None:
-        if self._call is not None:
-            self.tell_of_call()
+        if self._untold:
+            self.tell_of_calls()
         super().say_at_once(message)
         self._call_reader()
 
     def say_later(self, message: Any) -> None:
         if type(message) is wire.Progress:
-            self.tell_of_call()
+            self.tell_of_calls()
         super().say_later(message)
 
     def forget(self) -> None:

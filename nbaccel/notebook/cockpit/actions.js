@@ -3,12 +3,12 @@
 import { copyText } from "./copying.js";
 import { takeFound } from "./finding.js";
 import { showCell } from "./going.js";
+import { watchHover } from "./hovering.js";
 import { listenTo } from "./listen_to.js";
 import { turnNotices } from "./notices.js";
 import { secondWay } from "./second_way.js";
 import { watchSight } from "./sight.js";
 import { speaker } from "./speaking.js";
-import { watchZoom, zoomed } from "./zooming.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./state.js").State} State */
@@ -34,15 +34,16 @@ export function actions(root, source, state, view) {
     }, TAKEN_WITHIN_MS));
     view.redraw();
   };
+  const orderOf = (/** @type {string} */ say) => (/** @type {DOMStringMap} */ data) => order({ say, id: data.id }, `${data.name}`);
   /** @type {Record<string, (data: DOMStringMap) => void>} */
   const acts = {
-    cancel: (data) => order({ say: "cancel", id: data.id }, `${data.name}`),
-    retry: (data) => order({ say: "retry", id: data.id }, `${data.name}`),
-    kill: (data) => order({ say: "kill", id: data.id }, `${data.name}`),
-    "cancel-run": (data) => order({ say: "stop", id: data.id }, `${data.name}`),
+    cancel: orderOf("cancel"),
+    retry: orderOf("retry"),
+    kill: orderOf("kill"),
+    "cancel-run": orderOf("stop"),
     doubt(data) {
       state.doubted = data.id ?? "";
-      say(`${data.name} belongs to ${data.owner}, not to this notebook.`);
+      say(data.owner ? `${data.name} belongs to ${data.owner}, not to this notebook.` : `${data.name} would lose its state, and its calls would fail.`);
     },
     notices: () => void turnNotices(root.ownerDocument.defaultView, state, say).then(view.more),
     sure: (data) => void (state.doubted = data.id ?? ""),
@@ -74,7 +75,7 @@ export function actions(root, source, state, view) {
       view.look();
     },
     zoom(data) {
-      state.range = zoomed(wanted(), Number(data.by));
+      state.range = source.snapshot()?.past?.zoomed(wanted(), Number(data.by)) ?? null;
       view.look();
     },
     follow() {
@@ -86,11 +87,11 @@ export function actions(root, source, state, view) {
       view.more();
       view.look();
     },
-    count(data) {
-      state.details = true;
-      state.tab = "tasks";
-      state.filter = { state: data.state === "ended with it" ? "" : (data.state ?? ""), cell: "", text: data.text ?? "" };
-      view.look();
+    lead({ tab = "tasks", state: word = "", text = "", aim = "" }) {
+      if (tab === "tasks") state.filter = { state: word === "ended with it" ? "" : word, cell: "", text };
+      if (tab === "devices") state.device = aim;
+      state.aim = aim;
+      acts.tab({ tab });
     },
     sort(data) {
       const column = data.column ?? "";
@@ -109,15 +110,17 @@ export function actions(root, source, state, view) {
     },
     trace() {
       const snapshot = source.snapshot();
-      if (snapshot?.past) save(root.ownerDocument, JSON.stringify(snapshot.past.traceOf(snapshot, view.now())));
+      if (snapshot) snapshot.past?.saveTrace(root.ownerDocument, snapshot, view.now());
     },
   };
   const clicked = (/** @type {Event} */ event) => {
     const target = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest?.("[data-act]"));
     if (!target || target.hasAttribute("disabled")) return;
+    if (target.tagName === "LI" && String(root.ownerDocument.getSelection())) return; // words are selected to be copied
     const act = target.dataset.act ?? "";
-    const isSecond = /** @type {MouseEvent} */ (event).detail > 1; // of a double click: it is no answer to the question
-    if (!isSecond || !/^(cancel|kill|retry)/.test(act)) acts[act]?.(target.dataset);
+    state.aim = "";
+    const isSecond = /** @type {MouseEvent} */ (event).detail > 1; // of a double click: it answers no question
+    if (!isSecond || !/^(cancel|kill|retry|keep)/.test(act)) acts[act]?.(target.dataset);
     view.redraw();
   };
   const typed = (/** @type {Event} */ event) => {
@@ -132,13 +135,16 @@ export function actions(root, source, state, view) {
     view.look();
     view.redraw();
   };
-  const zoom = watchZoom(root, state, wanted, (range) => {
-    if (range) view.look();
+  const zoom = (/** @type {Event} */ event) => {
+    const range = source.snapshot()?.past?.rangeOf(event, root, state, wanted());
+    if (range === undefined) return;
+    state.range = range;
+    view.look();
     view.redraw();
-  });
+  };
   const key = (/** @type {KeyboardEvent} */ event) => {
     if (!root.contains(/** @type {Node} */ (event.target))) return;
-    zoom.key(event);
+    zoom(event);
     pressed(event, root, acts, view);
   };
   const heard = source.listen((message) => {
@@ -155,7 +161,8 @@ export function actions(root, source, state, view) {
   });
   const page = /** @type {Window} */ (root.ownerDocument.defaultView);
   const ends = [
-    heard, watchSight(root, state, view.redraw), zoom.end, listenTo(root, { click: clicked, input: typed }),
+    heard, watchSight(root, state, view.redraw), watchHover(root, state, view.redraw), listenTo(root, { click: clicked, input: typed }),
+    listenTo(root, { wheel: zoom, pointerdown: zoom, pointerup: zoom }, { passive: false }),
     listenTo(page, { keydown: key }, { capture: true }), // Notebook 7 takes arrow keys on their way down to what has the focus
   ];
   return () => {
@@ -183,13 +190,4 @@ function pressed(event, root, acts, view) {
   }
   if (event.key !== "Tab") event.stopPropagation();
   view.redraw();
-}
-
-/** Offer a text as a file. @param {Document} page @param {string} text */
-function save(page, text) {
-  const link = page.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  link.download = "nbaccel-trace.json";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

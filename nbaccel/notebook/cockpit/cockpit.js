@@ -49,6 +49,7 @@ export function mount(place, source, options = {}) {
     else drawSnapshot(root, snapshot, state, snapshot.ended ? (snapshot.time ?? 0) : clock.now());
     if (visible && !snapshot?.ended) finding.moved();
     if (focused && focused !== page.activeElement) refocus(root, state, focused);
+    takeAim(root, state);
   };
   const soon = () => {
     if (visible && !waiting) waiting = requestAnimationFrame(redraw);
@@ -118,9 +119,20 @@ function forget(state, snapshot) {
   for (const id of state.asked) if (!live.has(id)) state.asked.delete(id);
 }
 
-/** What had the focus has gone, or stands in another place: keep it or stay near, so that the keyboard is not thrown to the page's top.
+/** The row to which the person was led has the focus, and is in sight. @param {HTMLElement} root @param {State} state */
+function takeAim(root, state) {
+  const row = state.aim && /** @type {HTMLElement[]} */ ([...root.querySelectorAll("tr,li")]).find((each) => Object.values(each.dataset).includes(state.aim));
+  if (!row) return;
+  state.aim = "";
+  row.tabIndex = -1;
+  row.focus();
+}
+
+/** What had the focus has gone, or stands in another place: keep it or stay near, at another button about the same, so that
+ * the keyboard is not thrown to the page's top.
  * @param {HTMLElement} root @param {State} state @param {Element} focused */
 function refocus(root, state, focused) {
-  const near = focused.isConnected ? focused : root.querySelector('[data-act="keep"]') ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
+  const same = `[data-id="${CSS.escape(/** @type {HTMLElement} */ (focused).dataset?.id ?? "")}"]:not([disabled])`;
+  const near = focused.isConnected ? focused : root.querySelector('[data-act="keep"]') ?? root.querySelector(same) ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
   /** @type {HTMLElement | null} */ (near)?.focus({ preventScroll: true });
 }

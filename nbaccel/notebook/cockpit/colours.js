@@ -28,10 +28,10 @@ export function subjectOf(row) {
   return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
 }
 
-/** White or black, whichever is read better on a colour. @param {string} colour as "#rrggbb" */
+/** White or black, whichever is read well on a colour, and the same on all shades of a hue. @param {string} colour as "#rrggbb" */
 export function inkOn(colour) {
   const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.183 ? "#000" : "#fff";
 }
 
 /** A rule for each colour. @param {string} scope */

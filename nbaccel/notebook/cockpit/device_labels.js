@@ -1,5 +1,6 @@
 // What a device is called: "GPU 0", and of a MIG instance "GPU 0 · MIG 3 (1g.5gb)", as in Python; and which are no hardware.
 
+import { sumOf } from "./totals.js";
 import { count, plain } from "./words.js";
 
 /** @typedef {import("./types.js").DeviceRow} DeviceRow */
@@ -40,10 +41,10 @@ function short(id) {
   return plain(id).length > LONG_ID ? `${plain(id).slice(0, 12)}…` : plain(id);
 }
 
-/** How many devices there is no such hardware for: ["2 logical devices"]. @param {DeviceRow[]} rows */
-export function unrealDevices(rows) {
-  return ["logical", "simulated"].flatMap((kind) => {
-    const number = rows.filter((row) => row.kind === kind).length;
+/** How many devices there is no such hardware for: ["2 logical devices"]. @param {import("./totals.js").DeviceCount[]} counts */
+export function unrealDevices(counts) {
+  return /** @type {const} */ (["logical", "simulated"]).flatMap((kind) => {
+    const number = sumOf(counts, kind);
     return number ? [count(number, `${kind} device`)] : [];
   });
 }

@@ -3,16 +3,16 @@
 import { colourOf } from "./colours.js";
 import { deviceLabels, modelWords, unrealDevices } from "./device_labels.js";
 import { goneNodes, whereItIs } from "./gone.js";
+import { nodeNames } from "./node_names.js";
 import { ownerOf } from "./owners.js";
 import { linesOf } from "./readings.js";
+import { byNode, firstSight, isMany, tilesInSight } from "./tiles_in_sight.js";
+import { deviceCounts, sumOf } from "./totals.js";
 import { age, amount, plain, size } from "./words.js";
 
 /** @typedef {import("./types.js").DeviceRow} DeviceRow */
 /** @typedef {import("./types.js").Holder} Holder */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
-
-const MOST_TILES = 128; // more are drawn as they come into view
-const LINES_BEYOND = 1; // lines of tiles that are drawn above and below what is in sight
 
 /**
  * @typedef {{top: number, height: number, row: number, columns: number}} TilesInSight as measured on the page
@@ -36,6 +36,8 @@ const LINES_BEYOND = 1; // lines of tiles that are drawn above and below what is
  * @property {string} key
  * @property {string} label
  * @property {string} node "" where there is only one
+ * @property {string} nodeTitle its whole name
+ * @property {string} nodeKey its id
  * @property {string} model
  * @property {string} sign
  * @property {string} state
@@ -53,59 +55,58 @@ const LINES_BEYOND = 1; // lines of tiles that are drawn above and below what is
 /** The devices as far as they are in sight, and what is said of all of them; without `asked` only the latter.
  * @param {Snapshot} snapshot @param {number} now @param {import("./scene.js").Asked | null} asked */
 export function devicesOf(snapshot, now, asked) {
-  const gone = goneNodes(snapshot);
+  const [gone, counts] = [goneNodes(snapshot), deviceCounts(snapshot)];
   const all = (snapshot.devices ?? []).map((row) => whereItIs(row, gone));
   const rows = all.filter((row) => row.offered !== false);
+  const more = Math.max(0, sumOf(counts, "total") - rows.length);
   const several = new Set(rows.map((row) => row.node_id)).size > 1;
-  const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
+  const names = nodeNames(snapshot);
   const view = (/** @type {DeviceRow} */ row) => ({
-    ...deviceView(row, labels.get(row) ?? "", several ? (names.get(row.node_id ?? "") ?? row.node_id?.slice(0, 8) ?? "") : "", snapshot, now),
+    ...deviceView(row, labels.get(row) ?? "", snapshot, now),
+    ...nodeOf(row),
     lines: row.metrics ? linesOf(asked?.past?.readings?.data, row) : null,
   });
-  const { first, last } = tilesInSight(rows.length, asked?.tiles);
-  const drawn = rows.slice(first, last);
+  const nodeOf = (/** @type {DeviceRow} */ { node_id }) => {
+    const name = names.get(node_id);
+    return several ? { node: name?.words ?? (node_id ?? "").slice(0, 8), nodeTitle: name?.whole ?? "", nodeKey: node_id ?? "" } : { node: "", nodeTitle: "", nodeKey: "" };
+  };
+  const groups = several ? byNode(rows) : rows.map((row) => [row]);
+  const { first, last } = tilesInSight(rows.length, groups.length, asked?.tiles ?? firstSight(several));
+  const [before, drawn] = [groups.slice(0, first).flat().length, groups.slice(first, last).flat()];
   const chosen = asked?.device ? rows.find((row) => deviceKey(row) === asked.device) : null;
   const labels = deviceLabels(rows.some((row) => row.parent) ? all : chosen ? [...drawn, chosen] : drawn);
   return {
     devices: asked ? drawn.map(view) : [],
-    devicesBefore: first,
-    deviceTotal: rows.length, unrealDevices: unrealDevices(rows),
-    sameModel: rows.length > 1 && new Set(rows.map(modelOf)).size === 1,
+    devicesBefore: before,
+    tileGroups: { many: isMany(rows), first, last, all: groups.length, most: several ? Math.max(...groups.map((each) => each.length)) : 0 },
+    deviceTotal: rows.length, devicesMore: more, unrealDevices: unrealDevices(counts),
+    sameModel: !more && rows.length > 1 && new Set(rows.map(modelOf)).size === 1,
     chosenDevice: chosen ? view(chosen) : null,
     heldBy: heldBy(rows, snapshot, labels),
-    devicesFree: rows.filter((row) => !row.holders?.length && !row.free_reason).length,
-    devicesTaken: rows.filter((row) => !row.holders?.length && row.free_reason && !row.gone).length,
+    devicesFree: sumOf(counts, "total") - sumOf(counts, "held") - sumOf(counts, "taken"), devicesTaken: sumOf(counts, "taken"),
     devicesGone: rows.filter((row) => row.gone).length,
   };
 }
 
-/** Which of many tiles are drawn, in whole lines; a few are all drawn. @param {number} total @param {TilesInSight} [sight] */
-function tilesInSight(total, sight = { top: 0, height: 460, row: 40, columns: 20 }) {
-  if (total <= MOST_TILES) return { first: 0, last: total };
-  const { top, height, row, columns } = sight;
-  const last = Math.min(total, columns * (Math.ceil((top + height) / row) + LINES_BEYOND));
-  return { first: Math.max(0, Math.min(Math.floor(top / row) - LINES_BEYOND, Math.floor(total / columns))) * columns, last };
-}
-
 /** Who holds how many devices, the most first. @param {DeviceRow[]} rows @param {Snapshot} snapshot @param {Map<DeviceRow, string>} labels of those that are in sight */
 function heldBy(rows, snapshot, labels) {
-  /** @type {Map<string, {number: number, share: number, first: Holder, where: string[]}>} */
+  /** @type {Map<string, {number: number, share: number, first: Holder, where: Set<string>}>} */
   const numbers = new Map();
   for (const row of rows) {
     for (const holder of row.holders ?? []) {
-      const known = numbers.get(holder.name) ?? { number: 0, share: 0, first: holder, where: [] };
+      const known = numbers.get(holder.name) ?? { number: 0, share: 0, first: holder, where: new Set() };
       known.number += 1;
-      known.where.push(labels.get(row) ?? "");
+      known.where.add(labels.get(row) ?? "");
       known.share += Math.min(1, holder.amount ?? 1);
       numbers.set(holder.name, known);
     }
   }
   const all = [...numbers].sort((a, b) => b[1].number - a[1].number);
-  return all.map(([name, { number, share, where, first }]) => ({ name: plain(name), number, share, where, colour: colourOf(snapshot, first.function || name) }));
+  return all.map(([name, { number, share, where, first }]) => ({ name: plain(name), number, share, where: [...where], colour: colourOf(snapshot, first.function || name) }));
 }
 
 /** @param {DeviceRow} row */
-function deviceKey(row) {
+export function deviceKey(row) {
   return `${row.node_id ?? ""}/${row.resource}/${row.id}`;
 }
 
@@ -114,15 +115,14 @@ function modelOf(row) {
   return `${row.name || row.type || row.family}·${row.parent ? "" : (row.profile ?? "")}·${row.kind ?? "real"}`;
 }
 
-/** @param {DeviceRow} row @param {string} label @param {string} node @param {Snapshot} snapshot @param {number} now */
-function deviceView(row, label, node, snapshot, now) {
+/** @param {DeviceRow} row @param {string} label @param {Snapshot} snapshot @param {number} now */
+function deviceView(row, label, snapshot, now) {
   const [sign, state] = deviceState(row);
   const holders = holderViews(row.holders ?? [], snapshot, now);
   return {
     key: deviceKey(row),
     label,
     title: row.parent ? plain(row.id) : "",
-    node,
     model: modelWords(row),
     sign,
     state,

@@ -24,10 +24,10 @@ export function drawCard(scene, state) {
 
 /** @param {Scene} scene @param {State} state @returns {any} */
 function strip(scene, state) {
-  const { deviceTotal, devices, ended } = scene;
+  const { deviceTotal, devicesMore, devices, ended } = scene;
   if (!deviceTotal) return h("span", { class: "has quiet", title: [...scene.found, "nbaccel.init(num_gpus=2)"].join(" ") }, ["No accelerator.", ...scene.found, "This counts two logical ones: "].join(" "), h("code", {}, "nbaccel.init(num_gpus=2)"));
-  if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal} × ${scene.sameModel || deviceTotal === 1 ? devices[0].model : "devices"}.`);
-  const few = deviceTotal <= MOST_CHIPS;
+  if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal + devicesMore} × ${scene.sameModel || deviceTotal === 1 ? devices[0].model : "devices"}.`);
+  const few = deviceTotal + devicesMore <= MOST_CHIPS;
   if (!few || state.room < CHIP * deviceTotal) return [!few && shareBar(scene), h("span", { class: few ? "has few" : "has", title: scene.heldBy.map(({ name, number, where }) => `${name} ${few ? `on ${where.join(", ")}` : `× ${number}`}`).join(", ") }, heldWords(scene, few))];
   return devices.map((device) => deviceChip(device, deviceTotal));
 }
@@ -48,17 +48,17 @@ function deviceChip(device, total) {
  * @param {Scene} scene @param {State} state @returns {any} */
 function mostUrgent(scene, state) {
   const { alerts, nodes, ended } = scene;
-  const alert = alerts.find(({ kind }) => kind === "failed") ?? alerts[0];
+  const [alert] = alerts;
   if (alert) {
     const more = alerts.length > 1 && button(`and ${alerts.length - 1} more`, { "data-act": "tab", "data-tab": "alerts" });
-    return [h("span", { class: "has alert", title: alert.message }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`), more];
+    return [h(alert.leads ? "button" : "span", { class: "has alert", title: alert.message, ...alert.leads }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`), more];
   }
   const [group] = ended ? [] : alike(scene.waiting);
   if (group) return waits(group, scene.counts.waiting - group.number);
   const training = scene.runs?.brief(state) ?? [];
   if (training.length) return training.slice(0, 2); // its style and the first line
   const moving = nodes.find(({ moves }) => moves);
-  if (moving) return h("span", { class: "has", title: moving.why }, h("span", { class: "sign", "aria-hidden": "true" }, `${moving.sign} `), nameOf(moving.name), ` ${moving.state} `, h("span", { class: "quiet" }, moving.why));
+  if (moving) return h("span", { class: "has", title: moving.why }, h("span", { class: "sign", "aria-hidden": "true" }, `${moving.sign} `), nameOf(moving.name, moving.title), ` ${moving.state} `, h("span", { class: "quiet" }, moving.why));
   if (ended) return h("span", { class: "quiet" }, scene.endedAt);
   if (scene.taskTotal) return h("span", { class: "quiet" }, "Nothing waits, and nothing needs attention.");
   return h("span", { class: "has quiet", title: "f.remote()" }, "No task yet. A call makes one: ", h("code", {}, "f.remote()"));

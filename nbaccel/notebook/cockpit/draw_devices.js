@@ -1,7 +1,7 @@
 // The Devices view: one table row for each device, with a bar in its holders' colours.
 
 import { h } from "./dom.js";
-import { empty, endButton, nameOf, table } from "./draw_parts.js";
+import { empty, endButton, leftOut, nameOf, table } from "./draw_parts.js";
 import { takenBar } from "./draw_held.js";
 import { between, spark } from "./draw_spark.js";
 import { drawTiles } from "./draw_tiles.js";
@@ -19,8 +19,8 @@ export function drawDevices(scene, state) {
   if (!scene.deviceTotal) {
     return [empty(["No accelerator.", ...scene.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
   }
-  if (scene.deviceTotal <= MOST_ROWS) return [models(scene), deviceTable(scene.devices, scene, state)];
-  return [models(scene), drawTiles(scene, state), scene.chosenDevice && deviceTable([scene.chosenDevice], scene, state)];
+  if (scene.deviceTotal + scene.devicesMore <= MOST_ROWS) return [models(scene), deviceTable(scene.devices, scene, state)];
+  return [models(scene), drawTiles(scene, state), leftOut(scene.devicesMore, "device"), scene.chosenDevice && deviceTable([scene.chosenDevice], scene, state)];
 }
 
 /** What the devices are, said once where they are alike; else each row says it. @param {Scene} scene */
@@ -43,9 +43,9 @@ function deviceTable(devices, scene, state) {
 function deviceLine(device, { several, measured, said, held }, scene, state) {
   return h(
     "tr",
-    { key: device.key, "data-device": device.label },
+    { key: device.key, "data-device": device.label, "data-at": device.key },
     h("th", { scope: "row", title: device.title || null }, h("span", { class: "label" }, device.label), !said && h("span", { class: "quiet small model" }, device.model)),
-    several && h("td", { class: "quiet" }, device.node),
+    several && h("td", { class: "quiet short", title: device.nodeTitle }, device.node),
     h("td", { class: "use" }, !scene.ended && useBar(device), h("span", { class: "nowrap" }, h("span", { class: "sign", "aria-hidden": "true" }, device.sign), ` ${device.state}`)),
     measured && h("td", { class: "load", title: device.facts }, meter("utilisation", device, device.utilisation), meter("memory", device, device.memory), device.power && meter("power", device, device.power)),
     held && h("td", { class: "holders" }, holderList(device, scene, state)),
@@ -68,7 +68,7 @@ function meter(what, device, value) {
   const name = `${device.label} ${what}`;
   const levels = device.lines?.[what];
   const said = { title: [what, between(levels)].filter(Boolean).join(": ") };
-  const drawn = levels ? spark([{ levels, kind: what === "utilisation" ? "area" : "line" }]) : h("span", { class: "part", style: `width:${percent}%` });
+  const drawn = levels ? spark([{ levels, kind: what === "power" ? "line" : "area" }]) : h("span", { class: "part", style: `width:${percent}%` });
   const scale = what === "power" ? { role: "img", "aria-label": `${name} ${value.text}` }
     : { role: "meter", "aria-label": name, "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": percent, "aria-valuetext": value.text };
   return h("div", { class: "measure", ...said }, what === "power" && !levels ? null : h("div", { class: levels ? "trend" : "bar", ...scale }, drawn),
@@ -83,11 +83,12 @@ function holderList(device, scene, state) {
 
 /** @param {HolderView} holder @param {DeviceView} device @param {Scene} scene @param {State} state */
 function holderLine(holder, device, scene, state) {
-  const where = [holder.cell && `cell ${holder.cell}`, holder.owner].filter(Boolean).join(" of ");
-  const facts = [holder.part, where, holder.age].filter(Boolean).join(" · ");
+  const { part, cell, owner, age } = holder;
+  const facts = [part, cell && `cell ${cell}`].filter(Boolean).join(" · ");
+  const whose = owner && [cell ? " of " : facts && " · ", h("span", { class: "cut", title: owner }, owner)];
   return h("li", { key: holder.key, title: holder.pid },
     h("span", { class: `swatch c${holder.colour}`, "aria-hidden": "true" }),
-    h("span", { class: "who" }, nameOf(holder.name), h("span", { class: "quiet facts" }, facts)),
+    h("span", { class: "who" }, nameOf(holder.name), h("span", { class: "quiet facts" }, facts, whose, (facts || owner) && age && " · ", age)),
     (holder.taskId || holder.actorId) && stop(holder, device, state));
 }
 

@@ -4,14 +4,19 @@ import { h } from "./dom.js";
 import { drawCard } from "./draw_card.js";
 import { drawListed } from "./draw_listed.js";
 import { drawDevices } from "./draw_devices.js";
-import { button, empty } from "./draw_parts.js";
+import { WARNING, empty } from "./draw_parts.js";
 import { drawActors, drawAlerts, drawNodes, drawWaiting } from "./draw_tables.js";
 import { drawTasks } from "./draw_tasks.js";
-import { count } from "./words.js";
+import { count, stateSign } from "./words.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./dom.js").Given} Given */
+
+const NARROW = 700; // pixels, as in the style: the counts have a line of their own
+const LETTER = 7.1; // pixels of a letter of the first line in a wide font
+const BUTTONS = 28; // letters have the width of those that stand to the right
+const MOST_IN_BADGE = 999; // the first line has the number
 
 /** @type {Record<string, (scene: Scene, state: State) => Given[]>} */
 const VIEWS = {
@@ -57,9 +62,9 @@ function loading(scene) {
 function header(scene, state) {
   return h("header", { key: "header" },
     h("div", { class: "line top" },
-      firstLine(scene),
+      firstLine(scene, state),
       scene.ended && h("span", { class: "chip" }, scene.ended),
-      scene.alerts.length > 0 && h("button", { type: "button", key: "alerts", class: "chip urgent", "data-act": "tab", "data-tab": "alerts" }, h("span", { "aria-hidden": "true" }, "⚠ "), count(scene.alerts.length, "alert")),
+      scene.alerts.length > 0 && h("button", { type: "button", key: "alerts", class: "chip urgent", "data-act": "tab", "data-tab": "alerts" }, WARNING, count(scene.alerts.length, "alert")),
       h("button", { type: "button", key: "details", "data-act": "details", "aria-expanded": String(state.details), class: "aside" }, "Details", h("span", { "aria-hidden": "true" }, state.details ? " ▴" : " ▾"))),
     h("div", { class: "one-line quiet", title: scene.title.join(" · ") }, h("span", { class: "has" }, secondLine(scene, state).join(" · "))));
 }
@@ -70,25 +75,28 @@ function secondLine(scene, state) {
   return state.details || state.listed ? scene.resources : [...scene.resources, ...scene.unrealDevices];
 }
 
-/** "2 of 2 GPUs busy · 3 running · 1 failed": what one wants to know. A count shows its tasks. @param {Scene} scene */
-function firstLine(scene) {
-  const counts = Object.entries(scene.counts).filter(([, number]) => number);
-  const parts = [
-    ...scene.busy.map((words) => h("strong", { key: words }, words)),
-    ...counts.map(([word, number]) => button(`${number} ${word}`, { key: word, class: `count ${word}`, "data-act": "count", "data-state": word, title: `Show the ${word} tasks` })),
-  ];
-  const said = parts.flatMap((part, index) => (index ? [h("span", { key: `dot${index}`, class: "quiet dot" }, " · "), part] : [part]));
-  return h("span", { class: "first", title: scene.title.join(" · ") }, said,
-    !counts.length && [said.length > 0 && h("span", { class: "quiet dot" }, " · "), h("span", { class: "quiet" }, "no task yet")]);
+/** "2 of 2 GPUs busy · 3 running · 1 failed": what one wants to know. A count shows its tasks. @param {Scene} scene @param {State} state */
+function firstLine({ busy, counts, title }, state) {
+  const there = Object.entries(counts).filter(([, number]) => number);
+  const said = there.map(([word, number]) => `${number} ${word}`);
+  const beside = state.room > NARROW ? busy.join(" · ").length + BUTTONS : 0;
+  const fits = (said.join(" · ").length + beside) * LETTER < state.room; // else signs stand for the words, so that one line has them all
+  const between = (/** @type {number} */ at, dot = " · ") => h("span", { key: `dot${at}`, class: "quiet dot" }, dot);
+  const shown = there.flatMap(([word, number], at) => [at > 0 && between(at, fits ? " · " : "\u2002"),
+    h("button", { type: "button", key: word, class: `count ${word}`, "data-act": "lead", "data-state": word, title: `Show the ${word} tasks`, "aria-label": said[at] }, fits ? said[at] : `${stateSign(word)} ${number}`)]);
+  return h("span", { class: "first", title: title.join(" · ") },
+    busy.length > 0 && [h("strong", { key: "busy" }, busy.join(" · ")), between(-1)],
+    h("span", { class: "counts", key: "counts" }, shown.length ? shown : h("span", { class: "quiet" }, "no task yet")));
 }
 
 /** @param {Scene} scene @param {State} state */
 function tabs(scene, state) {
-  return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, scene.tabs.map((tab) => {
-    const chosen = tab.id === state.tab;
-    return h("button", { type: "button", key: tab.id, role: "tab", id: `${state.id}-${tab.id}`, "aria-selected": String(chosen),
-      "aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": tab.id },
-      tab.urgent && h("span", { "aria-hidden": "true" }, "⚠ "), tab.label, tab.badge > 0 && [" ", h("span", { class: tab.failed ? "badge failed" : "badge", title: tab.failed ? "failed" : null }, String(tab.badge))]);
+  return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, scene.tabs.map(({ id, label, badge, urgent, failed }) => {
+    const chosen = id === state.tab;
+    const bad = failed && badge > 0;
+    return h("button", { type: "button", key: id, role: "tab", id: `${state.id}-${id}`, "aria-selected": String(chosen), "aria-label": bad && `${label}, ${badge} failed`,
+      "aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": id },
+      urgent && WARNING, label, badge > 0 && [" ", h("span", { class: bad ? "badge failed" : "badge" }, bad && "✕ ", badge > MOST_IN_BADGE ? `${MOST_IN_BADGE}+` : String(badge))]);
   }));
 }
 

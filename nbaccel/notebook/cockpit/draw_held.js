@@ -9,13 +9,13 @@ const GROUPS = 8; // names of holders that are told
 
 /** "Held by ■ shard × 128, ■ Model × 2"; of few devices: "■ shard 0, 6 · ■ Model 1".
  * @param {Scene} scene @param {boolean} [few] */
-export function heldWords({ heldBy, devicesFree, devicesTaken, devicesGone, ended }, few) {
+export function heldWords({ heldBy, deviceTotal, devicesMore, devicesFree, devicesTaken, devicesGone, ended }, few) {
   if (ended) return [];
   const names = heldBy.slice(0, GROUPS).map(({ name, number, colour, where }, at) => [
-    at > 0 && (few ? " · " : ", "), h("span", { key: name }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), "\u00a0",
+    at > 0 && (few ? " · " : ", "), h("span", { key: name, class: "key" }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), "\u00a0",
       few ? [nameOf(name), ` ${numbers(where)}`] : `${name}${number > 1 ? ` × ${number}` : ""}`)]).flat();
   const more = heldBy.length > GROUPS && ` and ${heldBy.length - GROUPS} more`;
-  const others = [devicesFree && `${devicesFree} free`, devicesTaken && `${devicesTaken} taken by others`, devicesGone && `${devicesGone} gone`].filter(Boolean).map((words) => ` · ${words}`).join("");
+  const others = [devicesMore && `of ${deviceTotal} shown`, devicesFree && `${devicesFree} free`, devicesTaken && `${devicesTaken} taken by others`, devicesGone && `${devicesGone} gone`].filter(Boolean).map((words) => ` · ${words}`).join("");
   return [names.length ? !few && "Held by " : "Nobody holds one", ...names, more, others];
 }
 
@@ -30,7 +30,7 @@ export function takenBar({ state }) {
 }
 
 /** @param {Scene} scene */
-export function shareBar({ heldBy, deviceTotal, devicesTaken, devicesGone }) {
-  const part = (/** @type {string} */ kind, /** @type {number} */ share) => h("span", { key: kind, class: `part ${kind}`, style: `width:${Math.round(1000 * share / Math.max(deviceTotal - devicesGone, 1)) / 10}%` });
+export function shareBar({ heldBy, deviceTotal, devicesMore, devicesTaken, devicesGone }) {
+  const part = (/** @type {string} */ kind, /** @type {number} */ share) => h("span", { key: kind, class: `part ${kind}`, style: `width:${Math.round(1000 * share / Math.max(deviceTotal + devicesMore - devicesGone, 1)) / 10}%` });
   return h("span", { class: "bar", "aria-hidden": "true" }, heldBy.map(({ colour, share }) => part(`c${colour}`, share)), devicesTaken > 0 && part("taken", devicesTaken));
 }

@@ -4,7 +4,7 @@
 import { h } from "./dom.js";
 import { drawDevices } from "./draw_devices.js";
 import { button, nameOf } from "./draw_parts.js";
-import { told } from "./draw_tables.js";
+import { alertItem, told } from "./draw_tables.js";
 import { alike } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -15,10 +15,10 @@ const ALERTS_SHOWN = 2;
 
 /** @param {Scene} scene @param {State} state */
 export function drawListed(scene, state) {
-  const alerts = [...scene.alerts].sort((a, b) => Number(b.kind === "failed") - Number(a.kind === "failed")).slice(0, ALERTS_SHOWN);
+  const alerts = scene.alerts.slice(0, ALERTS_SHOWN);
   const moving = scene.nodes.filter((node) => node.moves).map((node) =>
-    h("li", { key: node.key }, signOf(node.sign), nameOf(node.name), ` ${node.state} `, h("span", { class: "quiet" }, node.why)));
-  const said = alerts.map((alert) => h("li", { key: alert.key }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`));
+    h("li", { key: node.key }, signOf(node.sign), nameOf(node.name, node.title), ` ${node.state} `, h("span", { class: "quiet" }, node.why)));
+  const said = alerts.map((alert) => alertItem(alert, "Attention:"));
   return [
     ...drawDevices(scene, state),
     ...(scene.runs?.brief(state) ?? []),
@@ -28,7 +28,7 @@ export function drawListed(scene, state) {
   ];
 }
 
-/** The groups that no alert tells of. @param {Scene} scene @param {import("./scene.js").AlertView[]} alerts */
+/** The groups that no alert tells of. @param {Scene} scene @param {import("./alerts.js").AlertView[]} alerts */
 function waiting(scene, alerts) {
   const all = alike(scene.waiting);
   const untold = all.filter(({ ids }) => !told(alerts, ids));

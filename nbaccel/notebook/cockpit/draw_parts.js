@@ -1,6 +1,7 @@
 // What several views are made of.
 
 import { h } from "./dom.js";
+import { count } from "./words.js";
 
 /** @typedef {import("./dom.js").Shape} Shape */
 /** @typedef {import("./dom.js").Given} Given */
@@ -27,10 +28,13 @@ function head({ name, sort }, index, sorted) {
     h("button", { type: "button", class: "sorts", "data-act": "sort", "data-column": sort }, name, h("span", { "aria-hidden": "true" }, arrow)));
 }
 
-/** A name, cut at some 24 characters with the whole in its title. @param {string} name */
-export function nameOf(name) {
-  return h("span", { class: "name cut", title: name }, name);
+/** A name, cut at some 24 characters with the whole in its title. @param {string} name @param {string} [title] */
+export function nameOf(name, title = name) {
+  return h("span", { class: title === name ? "name cut" : "name", title }, name);
 }
+
+/** Before the words that a person should not miss. */
+export const WARNING = h("span", { "aria-hidden": "true" }, "⚠ ");
 
 /** @param {string} label @param {Record<string, any>} props */
 export function button(label, props) {
@@ -39,24 +43,31 @@ export function button(label, props) {
 
 const VERBS = { cancel: "Cancel", kill: "Kill", retry: "Retry" };
 
-/** What cancels a task, kills an actor, or runs a failed task again; another notebook's only after a question.
+/** What cancels a task, kills an actor, or runs a failed task again. An actor, which loses its state, and what is another
+ * notebook's only after a question.
  * @param {"cancel" | "kill" | "retry"} act @param {{id: string, name: string, owner: string}} whom @param {string} label which one, for ears @param {State} state */
 export function endButton(act, whom, label, state) {
   const { id, name, owner } = whom;
+  const verb = VERBS[act];
   const about = { "data-id": id, "data-name": name };
-  if (state.asked.has(id)) return button("asked…", { ...about, "aria-label": `${VERBS[act]} ${name} ${label}`, disabled: true });
-  if (!owner) return button(VERBS[act], { ...about, "data-act": act, "aria-label": `${VERBS[act]} ${name} ${label}` });
-  if (state.doubted !== id) {
-    return button(`${VERBS[act]}…`, { ...about, "data-act": "doubt", "data-owner": owner, "aria-label": `${VERBS[act]} ${name} ${label} of ${owner}` });
-  }
+  const whose = owner && ` of ${owner}`;
+  const first = { ...about, "aria-label": `${verb} ${name} ${label}${whose}` };
+  if (state.asked.has(id)) return button("asked…", { ...first, disabled: true });
+  if (!owner && act !== "kill") return button(verb, { ...first, "data-act": act });
+  if (state.doubted !== id) return button(`${verb}…`, { ...first, "data-act": "doubt", "data-owner": owner });
   return h("span", { class: "ask nowrap" },
-    button("Keep", { ...about, "data-act": "keep", "aria-label": `Keep ${name} of ${owner}` }), " ",
-    button(`${VERBS[act]} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${VERBS[act]} it: ${name} of ${owner}` }));
+    button("Keep", { ...about, "data-act": "keep", "aria-label": `Keep ${name}${whose}` }), " ",
+    button(`${verb} it`, { ...about, "data-act": act, class: "urgent", "aria-label": `${verb} it: ${name}${whose}` }));
 }
 
 /** What would be here, and the line of code that makes it appear. @param {string} text @param {string} [code] */
 export function empty(text, code) {
   return h("p", { class: "quiet empty", key: "empty" }, text, code && " ", code && h("code", {}, code));
+}
+
+/** How many have no row. @param {number} number @param {string} what */
+export function leftOut(number, what) {
+  return number > 0 && h("p", { class: "quiet small", key: "left out" }, `and ${count(number, `more ${what}`)}: those that are held or in trouble are shown`);
 }
 
 /** A state's shape and word; what runs or lives has its function's colour. @param {string} sign @param {string} word @param {number} [colour] */
@@ -70,6 +81,11 @@ export function whereCell(words, state) {
   const owner = words.startsWith("[") ? "" : words.replace(/ \[\d+\].*/, "");
   const shown = owner.length > 24 ? [h("span", { class: "cut", title: owner }, owner), words.slice(owner.length)] : [words];
   return cell(words && state.goes(words) ? h("button", { type: "button", class: "goes", "data-act": "go", "data-cell": words, title: "Show the cell" }, shown) : shown, "nowrap where");
+}
+
+/** Why, unless the row above has said the same. @param {string} why @param {string | undefined} above */
+export function reason(why, above) {
+  return why && why === above ? h("span", { class: "quiet", title: why }, "same reason") : why;
 }
 
 /** @param {Given} content @param {string} [kind] */

@@ -2,7 +2,7 @@
 
 import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
-import { button, cell, empty, endButton, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
+import { WARNING, button, cell, empty, endButton, leftOut, nameOf, reason, stateCell, table, whereCell } from "./draw_parts.js";
 import { alike } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -13,11 +13,15 @@ import { alike } from "./task_rows.js";
 export function drawWaiting(scene, state) {
   if (!scene.counts.waiting) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
   const groups = alike(scene.waiting);
-  const rows = groups.map(({ task, number, ids }) =>
-    h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), whereCell(task.cell, state), cell(task.age, "short"),
-      cell(told(scene.alerts, ids) ? "never: see Alerts" : task.why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
-      cell(number > 1 ? showAll(task, number) : cancel(task, scene, state), "acts")),
-  );
+  let above = ""; // the reason that was said last
+  const rows = groups.map(({ task, number, ids }) => {
+    const never = told(scene.alerts, ids);
+    const why = reason(task.why, above);
+    above = never ? "" : task.why;
+    return h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), whereCell(task.cell, state), cell(task.age, "short"),
+      cell(never ? button("never: see Alerts", { "data-act": "lead", "data-tab": "alerts", "data-aim": never.of }) : why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
+      cell(number > 1 ? showAll(task, number) : cancel(task, scene, state), "acts"));
+  });
   const more = scene.counts.waiting - scene.waiting.length;
   return [
     rows.length > 0 && table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
@@ -26,15 +30,15 @@ export function drawWaiting(scene, state) {
   ];
 }
 
-/** Whether an alert says of one of these tasks that it can never start.
- * @param {import("./scene.js").AlertView[]} alerts @param {any[]} ids */
+/** The alert that says of one of these tasks that it can never start.
+ * @param {import("./alerts.js").AlertView[]} alerts @param {any[]} ids */
 export function told(alerts, ids) {
-  return alerts.some((alert) => ids.includes(alert.never));
+  return alerts.find((alert) => alert.kind === "infeasible" && ids.includes(alert.of));
 }
 
 /** Leads to the rows of those that are alike. @param {TaskView} task @param {number} number */
 function showAll(task, number) {
-  return button(`Show all ${number}`, { "data-act": "count", "data-state": "waiting", "data-text": task.name, "aria-label": `Show all ${number} ${task.name} that wait` });
+  return button(`Show all ${number}`, { "data-act": "lead", "data-state": "waiting", "data-text": task.name, "aria-label": `Show all ${number} ${task.name} that wait` });
 }
 
 /** @param {TaskView} task @param {number} number of those that are alike */
@@ -57,10 +61,10 @@ export function moreLine(text, state) {
 /** @param {Scene} scene @param {State} state */
 export function drawActors(scene, state) {
   if (!scene.actors.length) return [empty("No actor. A remote class that is called makes one:", "Counter.remote()")];
-  const rows = scene.actors.map((actor) =>
+  const rows = scene.actors.map((actor, at) =>
     h("tr", { key: actor.id, "data-actor": actor.id }, h("th", { scope: "row" }, nameOf(actor.name), h("span", { class: "quiet small below" }, [`#${actor.id.slice(0, 8)}`, actor.pid && `pid ${actor.pid}`].filter(Boolean).join(" · "))),
       stateCell(actor.sign, actor.state, actor.colour), cell(actor.devices, "nowrap"), whereCell(actor.cell, state), cell(actor.age, "short"),
-      h("td", { "data-head": "calls waiting" }, actor.calls), cell(actor.why, "why"),
+      h("td", { "data-head": "calls waiting" }, actor.calls), cell(reason(actor.why, scene.actors[at - 1]?.why), "why"),
       cell(actor.alive && !scene.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")),
   );
   return [
@@ -72,16 +76,20 @@ export function drawActors(scene, state) {
 /** @param {Scene} scene */
 export function drawAlerts(scene) {
   if (!scene.alerts.length) return [empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:", "f.options(num_gpus=1000).remote()")];
-  return [h("ul", { class: "alerts", key: "alerts" }, scene.alerts.map((alert) =>
-    h("li", { key: alert.key }, h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), alert.title), ` ${alert.message}`, h("span", { class: "quiet" }, " · ", h("span", { class: "nowrap" }, `${alert.age} ago`)))))];
+  return [h("ul", { class: "alerts", key: "alerts" }, scene.alerts.map((alert) => alertItem(alert, alert.title, h("span", { class: "quiet nowrap" }, `· ${alert.age} ago`))))];
+}
+
+/** An alert, which leads to what it is about. @param {import("./alerts.js").AlertView} alert @param {string} title @param {import("./dom.js").Given} [more] */
+export function alertItem({ key, message, shows, leads }, title, more) {
+  return h("li", { key, ...leads }, h("div", {}, h("strong", {}, WARNING, title), ` ${message} `, more), leads && button(shows ?? "", leads));
 }
 
 /** @param {Scene} scene */
 export function drawNodes(scene) {
   const said = scene.nodes.some((node) => node.why);
   const rows = scene.nodes.map((node) =>
-    h("tr", { key: node.key }, h("th", { scope: "row" }, nameOf(node.name)), stateCell(node.sign, node.state), cell(node.role),
+    h("tr", { key: node.key, "data-at": node.key }, h("th", { scope: "row" }, nameOf(node.name, node.title)), stateCell(node.sign, node.state), cell(node.role),
       cell(node.resources), said && cell(node.why, "why")),
   );
-  return [table("Nodes", ["Node", "State", "Role", "Resources", ...(said ? ["Why"] : [])], rows)];
+  return [table("Nodes", ["Node", "State", "Role", "Resources", ...(said ? ["Why"] : [])], rows), leftOut(scene.nodesMore, "node")];
 }

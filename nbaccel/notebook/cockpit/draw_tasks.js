@@ -2,7 +2,7 @@
 
 import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
-import { button, cell, empty, endButton, nameOf, stateCell, table, whereCell } from "./draw_parts.js";
+import { button, cell, empty, endButton, nameOf, reason, stateCell, table, whereCell } from "./draw_parts.js";
 import { cancel, moreLine } from "./draw_tables.js";
 import { grouped, tasksInSight } from "./task_rows.js";
 import { STATES } from "./tasks.js";
@@ -40,10 +40,11 @@ function tableOf(rows, scene, state) {
   ];
   const { first, last, above, below, asks } = tasksInSight(rows, state.scrolled);
   for (const [subject, skip] of asks) state.asks.set(subject, skip);
-  const drawn = rows.slice(first, last).flatMap((row) => {
+  const drawn = rows.slice(first, last).flatMap((row, at) => {
     if ("group" in row) return [groupRow(row.group, columns.length, scene, state)];
     if ("gap" in row) return [gapRow(`gap/${row.subject}/${row.from}`, row.gap * state.scrolled.row)];
-    const shapes = knownRow(row.task, row.inGroup, peak, columns.length, scene, state);
+    const before = rows[first + at - 1];
+    const shapes = knownRow(row.task, row.inGroup, before && "task" in before ? before.task.why : "", peak, columns.length, scene, state);
     return state.log?.id === row.task.id ? [...shapes, logRow(columns.length, scene, state)] : shapes;
   });
   return table("Tasks", columns, [gapRow("above", above), ...drawn, gapRow("below", below)].filter(Boolean), { rows: rows.reduce((sum, row) => sum + ("gap" in row ? row.gap : 1), 0), sort: state.sort });
@@ -63,27 +64,27 @@ function nothingFound(scene) {
 /** @param {Group} group @param {number} columns @param {Scene} scene @param {State} state */
 function groupRow(group, columns, scene, state) {
   const { subject, total, open, done, failed, others, listed } = group;
-  const partly = !group.counted && scene.taskTotal > scene.taskRows && !scene.foundInAll; // others of it may be left out
+  const partly = !group.counted && (scene.foundInAll ? scene.tasksFound > scene.tasks.length : scene.taskTotal > scene.taskRows); // others of it may be left out
   const part = (/** @type {string} */ kind, /** @type {number} */ number) => number > 0 && h("span", { key: kind, class: `part ${kind}`, style: `width:${(100 * number) / total}%` });
-  const words = [...(partly ? [] : [`${done} of ${total}`]), ...others, ...(partly ? ["others are not here"] : []), ...(listed < total ? [`${listed} of them are still listed`] : [])];
+  const words = [...(partly ? [] : [`${done} of ${total}`]), ...others, ...(partly && done ? [`${done} finished`] : []), ...(listed < total ? [`${listed} of them are still listed`] : [])];
   return h("tr", { key: `group/${subject}`, class: "group", "data-function": subject },
     h("th", { scope: "row", colspan: columns },
       h("button", { type: "button", class: "opens", "data-act": "group", "data-function": subject, "aria-expanded": String(open) },
         h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), nameOf(subject)),
       !partly && h("span", { class: "bar", "aria-hidden": "true" }, part(`c${group.colour}`, done), part("failed", failed)),
-      h("span", { class: "quiet" }, words.map((each, at) => [at > 0 && " · ", each.endsWith(" failed") ? h("span", { key: each, class: "state failed" }, each) : each]).flat()),
+      h("span", { class: "quiet" }, partly && `of the newest ${total}: `, words.map((each, at) => [at > 0 && " · ", each.endsWith(" failed") ? h("span", { key: each, class: "state failed" }, each) : each]).flat()),
       !scene.ended && group.live && cancelMany("Cancel all", `group/${subject}`, state.filter, subject, state)));
 }
 
 /** The row, and the line below it, as drawn last if nothing in them has changed: of hundreds, few change between two snapshots.
- * @param {TaskView} task @param {boolean} inGroup @param {boolean} peak whether there is such a column @param {number} columns
+ * @param {TaskView} task @param {boolean} inGroup @param {string} above the reason of the row above @param {boolean} peak whether there is such a column @param {number} columns
  * @param {Scene} scene @param {State} state @returns {any[]} */
-function knownRow(task, inGroup, peak, columns, scene, state) {
-  const content = [...Object.values(task), inGroup, columns, scene.ended, state.asked.has(task.id), state.doubted === task.id, state.log?.id === task.id].join("\n");
+function knownRow(task, inGroup, above, peak, columns, scene, state) {
+  const content = [...Object.values(task), inGroup, above === task.why, columns, scene.ended, state.asked.has(task.id), state.doubted === task.id, state.log?.id === task.id].join("\n");
   const known = state.rows.get(task.id);
   if (known?.content === content) return known.shape;
   const row = taskRow(task, inGroup, peak, scene, state);
-  const shape = task.why ? [row, reasonRow(task, columns)] : [row];
+  const shape = task.why ? [row, reasonRow(task, above, columns)] : [row];
   state.rows.set(task.id, { content, shape });
   return shape;
 }
@@ -93,9 +94,9 @@ function logRow(columns, scene, state) {
   return h("tr", { key: `log/${state.log?.id}`, class: "logrow" }, h("td", { colspan: columns }, scene.pastViews?.drawLog(state) ?? "Asking the kernel …"));
 }
 
-/** Why it waits or failed, on a line of its own. @param {TaskView} task @param {number} columns */
-function reasonRow(task, columns) {
-  return h("tr", { key: `why/${task.id}`, class: "reason" }, h("td", { colspan: columns }, h("span", { class: "quiet", title: task.why }, task.why)));
+/** Why it waits or failed, on a line of its own. @param {TaskView} task @param {string} above @param {number} columns */
+function reasonRow(task, above, columns) {
+  return h("tr", { key: `why/${task.id}`, class: "reason" }, h("td", { colspan: columns }, h("span", { class: "quiet", title: task.why }, reason(task.why, above))));
 }
 
 /** @param {TaskView} task @param {boolean} inGroup @param {boolean} peak @param {Scene} scene @param {State} state */

@@ -9,26 +9,43 @@ import { between, spark } from "./draw_spark.js";
 /** @typedef {import("./state.js").State} State */
 
 const GAP_PX = 4; // between tiles
+const IN_LINE = 8; // tiles of a node
 
 /** @param {Scene} scene @param {State} state */
 export function drawTiles(scene, state) {
-  const { devices, devicesBefore, deviceTotal } = scene;
-  const inSight = devices.length < deviceTotal ? state.tiles ?? { row: 40, columns: 20 } : null;
+  const { devices, devicesBefore, deviceTotal, tileGroups: { many, first, last, all, most } } = scene;
+  const inSight = many ? state.tiles ?? { row: 40, columns: 20 } : null;
   const lines = (/** @type {number} */ number) => Math.ceil(number / (inSight?.columns ?? 1)) * (inSight?.row ?? 0);
   const lined = devices.some((device) => device.lines);
-  const list = h("ul", { class: lined ? "tiles lined" : "tiles", "aria-label": "Devices" },
-    emptyLines("above", lines(devicesBefore)),
-    devices.map((device, index) => knownTile(device, inSight ? devicesBefore + index + 1 : 0, deviceTotal, state)),
-    emptyLines("below", lines(deviceTotal) - lines(devicesBefore + devices.length)));
+  const tiles = devices.map((device, index) => knownTile(device, inSight ? devicesBefore + index + 1 : 0, deviceTotal, state));
+  const listOf = (/** @type {string} */ label, /** @type {any[]} */ shown) => h("ul", { class: lined ? "tiles lined" : "tiles", "aria-label": label }, shown);
+  const around = (/** @type {any[]} */ shown, tag = "li") => [emptyLines(tag, "above", lines(first)), ...shown, emptyLines(tag, "below", lines(all) - lines(last))];
+  const list = most ? h("div", { class: "of-nodes", role: "group", "aria-label": "Devices", style: gridOf(most) }, around(ofNodes(devices, tiles, listOf), "div")) : listOf("Devices", around(tiles));
   return h("div", { key: "tiles" },
     inSight ? h("div", { class: "scroll of-tiles", role: "region", tabindex: "0", "aria-label": `${deviceTotal} devices` }, list) : list,
     h("p", { class: "quiet small", key: "holders" }, heldWords(scene), lined && " · Lines: load (filled), memory and power (dotted) of the last two minutes."),
     cardOf(devices.find((device) => device.key === state.hover.bar), state));
 }
 
-/** The place of tiles that are not drawn. @param {string} where @param {number} height */
-function emptyLines(where, height) {
-  return height > GAP_PX && h("li", { key: where, class: "gap", "aria-hidden": "true", style: `height:${height - GAP_PX}px` });
+/** The tiles of each node below its name. @param {DeviceView[]} devices @param {any[]} tiles
+ * @param {(label: string, shown: any[]) => any} listOf */
+function ofNodes(devices, tiles, listOf) {
+  const starts = devices.flatMap(({ nodeKey }, at) => (nodeKey === devices[at - 1]?.nodeKey ? [] : [at]));
+  return starts.map((start, at) => {
+    const { node, nodeTitle, nodeKey } = devices[start];
+    return h("div", { key: nodeKey, class: "of-node" }, h("div", { class: "node quiet small", title: nodeTitle }, node), listOf(`Devices of ${node}`, tiles.slice(start, starts[at + 1])));
+  });
+}
+
+/** How many tiles are in a line, and how many lines the largest node has; of these the same on a narrow page. @param {number} most tiles of a node */
+function gridOf(most) {
+  const [wide, narrow] = [Math.min(most, IN_LINE), Math.min(most, IN_LINE / 2)];
+  return `--wide:${wide};--lines:${Math.ceil(most / wide)};--narrow:${narrow};--more:${Math.ceil(most / narrow)}`;
+}
+
+/** The place of tiles that are not drawn. @param {string} tag @param {string} where @param {number} height */
+function emptyLines(tag, where, height) {
+  return height > GAP_PX && h(tag, { key: where, class: "gap", "aria-hidden": "true", style: `height:${height - GAP_PX}px` });
 }
 
 /** What the tile under the pointer, or with the focus, is about. @param {DeviceView | undefined} device @param {State} state */

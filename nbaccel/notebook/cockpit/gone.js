@@ -9,5 +9,5 @@ export function goneNodes(snapshot) {
 
 /** Nobody holds a device whose node has gone. @param {DeviceRow} row @param {Set<string | undefined>} gone @returns {DeviceRow} */
 export function whereItIs(row, gone) {
-  return gone.has(row.node_id ?? "") ? { ...row, holders: [], gone: true, free_reason: "its node has gone" } : row;
+  return gone.has(row.node_id ?? "") ? { ...row, holders: [], gone: true, metrics: null, free_reason: "its node has gone" } : row;
 }

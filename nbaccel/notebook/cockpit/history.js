@@ -14,6 +14,7 @@ import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 const LEAST_PAUSE_MS = 250; // between two questions, also while a wheel zooms
 const LATE_MS = 10_000; // an answer that has not come by then is asked for again
 
+const IDLE_MS = 600_000; // for so long an open view asks how devices are that nobody here holds, while nothing else happens
 const MINUTES_TOLD = 3; // as long as a window of one minute grows before it begins anew
 
 /** What the open view asks; null for a view that shows nothing of the past.
@@ -52,8 +53,13 @@ export function historian(source, state, now) {
     source.send({ say: "past" }); // the module that draws it; once it is here, the view is drawn again and asks
   };
   let looks = true; // somebody does: an answer that comes after that asks for nothing
+  let moved = 0; // when something happened last
   const look = () => {
     looks = true;
+    moved = Date.now();
+    ask();
+  };
+  const ask = () => {
     clearTimeout(later);
     const snapshot = source.snapshot();
     const question = snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null;
@@ -63,7 +69,7 @@ export function historian(source, state, now) {
     const known = state.past[place];
     const same = known?.key === question.key && known.start === question.start;
     const wait = Math.max(same ? known.due : 0, last + LEAST_PAUSE_MS) - Date.now();
-    if (wait > 0) return void (later = setTimeout(look, wait));
+    if (wait > 0) return void (later = setTimeout(ask, wait));
     last = Date.now();
     const data = same || question.ask === "runs" ? (known?.data ?? null) : null; // runs of another window stay until its own are here
     state.past[place] = { key: question.key, start: question.start, due: last + LATE_MS, data };
@@ -76,9 +82,11 @@ export function historian(source, state, now) {
     const told = { readings: withReadings, rows: withRows }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
     if (told) past.data = told(past.data, answer);
     past.due = Date.now() + 1000 * answer.pause_s;
-    // A task prints also while nothing else changes, and a line needs two points.
-    const goesOn = message.ask === "task_log" || (message.ask === "rows" && !answer.pause_s) || (message.ask === "readings" && lacksLines(past.data, source.snapshot()));
-    if (goesOn && looks) look();
+    // A task prints and a device works also while nothing else changes, and a line needs two points.
+    const isOpen = !state.only && (state.details ? state.tab === "devices" : state.listed);
+    const moves = isOpen && (Date.now() - moved < IDLE_MS || source.snapshot()?.devices?.some((row) => row.holders?.length));
+    const goesOn = message.ask === "task_log" || (message.ask === "rows" && !answer.pause_s) || (message.ask === "readings" && (moves || lacksLines(past.data, source.snapshot())));
+    if (goesOn && looks) ask();
   };
   const end = () => {
     looks = false;

@@ -48,7 +48,7 @@ export function measureRows(root, state) {
  * @returns {boolean} whether others have to be drawn */
 export function measureTiles(root, state) {
   const region = root.querySelector(TILES);
-  const tile = region?.querySelector("li:not(.gap)");
+  const tile = region?.querySelector(".of-node,li:not(.gap)");
   const list = tile?.parentElement;
   if (!region || !tile || !list) return false;
   const style = getComputedStyle(list);

@@ -1,20 +1,18 @@
 // From a snapshot to everything that a view draws: a pure function, and the only place that knows what a snapshot means.
 
+import { alertsOf } from "./alerts.js";
 import { devicesOf } from "./devices.js";
-import { goneNodes } from "./gone.js";
+import { nodeNames } from "./node_names.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, waitingViews } from "./tasks.js";
 import { functionsOf, pagesOf, tasksOf } from "./functions.js";
-import { age, amount, clock, count, duration, plain } from "./words.js";
+import { deviceCounts } from "./totals.js";
+import { amount, clock, count, duration, plain } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./types.js").Filter} Filter */
 /** @typedef {{id: string, label: string, badge: number, urgent: boolean, failed?: boolean}} TabView */
-/** @type {Record<string, string>} */
-const ALERTS = { infeasible: "Can never start", leak: "Memory leak" };
-
-/** @typedef {{key: string, kind: string, title: string, message: string, age: string, never: string | null | undefined | false}} AlertView never: the task of which it says that it cannot start */
-/** @typedef {{key: string, name: string, sign: string, state: string, role: string, resources: string, why: string, moves: boolean}} NodeView moves: it comes or goes */
+/** @typedef {{key: string, name: string, title: string, sign: string, state: string, role: string, resources: string, why: string, moves: boolean}} NodeView moves: it comes or goes */
 /** @typedef {import("./types.js").Found} Found */
 /** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, pages?: import("./state.js").State["pages"], past?: Record<string, import("./history.js").Past>, device?: string, tiles?: import("./devices.js").TilesInSight}} Asked what the person has chosen */
 
@@ -55,6 +53,7 @@ export function sceneOf(given, asked, now) {
     accounts: tab === "accounting" && snapshot.past ? snapshot.past.accountsView(asked.past?.accounting?.data, snapshot, now) : null,
     alerts: alertsOf(snapshot, now),
     nodes: nodesOf(snapshot, now),
+    nodesMore: (snapshot.node_counts?.alive ?? 0) - living(snapshot),
   };
 }
 
@@ -63,7 +62,7 @@ export function sceneOf(given, asked, now) {
 /** @param {Snapshot} snapshot */
 function titleOf(snapshot) {
   const { engine, version, pid, shared } = snapshot.runtime;
-  const alive = (snapshot.nodes ?? []).filter((node) => node.alive !== false).length;
+  const alive = snapshot.node_counts?.alive ?? living(snapshot);
   return [
     "nbaccel " + plain(version),
     `${plain(engine)} engine`,
@@ -73,37 +72,30 @@ function titleOf(snapshot) {
   ].filter(Boolean);
 }
 
+/** @param {Snapshot} snapshot */
+function living({ nodes }) {
+  return (nodes ?? []).filter((node) => node.alive !== false).length;
+}
+
 /** How many devices of each kind are held, or the CPUs where there is none: ["2 of 2 GPUs busy"]. @param {Snapshot} snapshot */
 function busyOf(snapshot) {
-  /** @type {Map<string, {held: number, all: number}>} */
-  const kinds = new Map();
-  const gone = goneNodes(snapshot);
-  for (const row of snapshot.devices ?? []) {
-    if (row.offered === false || gone.has(row.node_id ?? "")) continue;
-    const kind = kinds.get(row.resource) ?? { held: 0, all: 0 };
-    kind.all += 1;
-    if (row.holders?.length || row.free_reason) kind.held += 1;
-    kinds.set(row.resource, kind);
-  }
-  if (kinds.size) return [...kinds].map(([name, { held, all }]) => `${held} of ${count(all, plain(name))} busy`);
-  const sum = (/** @type {"totals" | "available"} */ of) =>
-    (snapshot.nodes ?? []).reduce((all, node) => all + (node.alive === false ? 0 : (node[of]?.CPU ?? 0)), 0);
-  return sum("totals") ? [`${amount(sum("totals") - sum("available"))} of ${amount(sum("totals"))} CPUs busy`] : [];
+  const kinds = deviceCounts(snapshot);
+  if (kinds.length) return kinds.map(({ resource, held, taken, total }) => `${held + taken} of ${count(total, plain(resource))} busy`);
+  const [free, all] = sumsOf(snapshot).get("CPU") ?? [0, 0];
+  return all ? [`${amount(all - free)} of ${amount(all)} CPUs busy`] : [];
 }
 
 /** What the first line does not say: "1 of 2 CPUs busy", "1 shared GPU has 0.5 free". @param {Snapshot} snapshot @returns {string[]} */
 function besideOf(snapshot) {
-  const rows = (snapshot.devices ?? []).filter((row) => row.offered !== false);
-  const kinds = new Set(rows.length ? rows.map((row) => row.resource) : ["CPU"]);
-  const others = [...sumsOf(snapshot)].filter(([name]) => !kinds.has(name)).map(([name, [free, all]]) => `${amount(all - free)} of ${count(+amount(all), plain(name))} busy`);
-  const gone = goneNodes(snapshot);
-  const shared = [...kinds].map((kind) => {
-    const free = rows.filter((row) => row.resource === kind && row.holders?.length && !gone.has(row.node_id ?? "")).map((row) => row.free ?? 1).filter(Boolean);
-    const [devices, most] = [count(free.length, `shared ${plain(kind)}`), Math.max(...free)];
-    if (free.length < 2) return free.length ? `${devices} has ${amount(most)} free` : "";
-    return `${devices} have ${Math.min(...free) === most ? "" : "up to "}${amount(most)} free each`; // what is left of several is no device
+  const counts = deviceCounts(snapshot);
+  const kinds = counts.length ? counts.map(({ resource }) => resource) : ["CPU"];
+  const others = [...sumsOf(snapshot)].filter(([name]) => !kinds.includes(name)).map(([name, [free, all]]) => `${amount(all - free)} of ${count(+amount(all), plain(name))} busy`);
+  const left = counts.filter(({ shared }) => shared).map(({ resource, shared, most_free: most, least_free: least }) => {
+    const devices = count(shared, `shared ${plain(resource)}`);
+    if (shared < 2) return `${devices} has ${amount(most)} free`;
+    return `${devices} have ${least === most ? "" : "up to "}${amount(most)} free each`; // what is left of several is no device
   });
-  return [...others, ...shared.filter(Boolean)];
+  return [...others, ...left];
 }
 
 /** "CPU 1 of 2 free", summed over living nodes; "CPU 2" of a cluster that has ended.
@@ -115,8 +107,8 @@ function resourcesOf(snapshot, ended) {
 /** What is free of each resource, and all of it. @param {Snapshot} snapshot @returns {Map<string, [number, number]>} */
 function sumsOf(snapshot) {
   /** @type {Map<string, [number, number]>} */
-  const sums = new Map();
-  for (const node of snapshot.nodes ?? []) {
+  const sums = new Map(Object.entries(snapshot.resources ?? {}).filter(([name]) => !HIDDEN_RESOURCES.test(name)));
+  for (const node of sums.size ? [] : snapshot.nodes ?? []) {
     for (const [name, total] of node.alive === false ? [] : Object.entries(node.totals ?? {})) {
       if (HIDDEN_RESOURCES.test(name)) continue;
       const [free, all] = sums.get(name) ?? [0, 0];
@@ -151,34 +143,22 @@ function actorsMore(snapshot) {
   return Math.max(0, all.reduce((sum, [, number]) => sum + number, 0) - shown);
 }
 
-/** @param {Snapshot} snapshot @param {number} now @returns {AlertView[]} */
-function alertsOf(snapshot, now) {
-  return (snapshot.alerts ?? [])
-    .map((alert, index) => ({
-      key: `${alert.since}/${index}`,
-      kind: alert.kind,
-      title: ALERTS[alert.kind] ?? plain(alert.kind[0].toUpperCase() + alert.kind.slice(1)),
-      message: plain(alert.message),
-      age: age(now - alert.since),
-      never: alert.kind === "infeasible" && alert.task_id,
-    }))
-    .reverse();
-}
-
 /** @param {Snapshot} snapshot @param {number} now @returns {NodeView[]} */
 function nodesOf(snapshot, now) {
+  const names = nodeNames(snapshot);
   const here = (snapshot.nodes ?? []).map((node) => ({
     key: node.node_id,
-    name: plain(node.name),
+    name: names.get(node.node_id)?.words ?? "",
+    title: plain(node.name),
     sign: node.alive === false ? "✕" : "●",
     state: node.alive === false ? "gone" : "alive",
     role: node.is_head ? "head" : "",
-    resources: resourcesOf({ ...snapshot, nodes: [node] }, Boolean(snapshot.ended)).join(" · "),
+    resources: resourcesOf({ ...snapshot, nodes: [node], resources: {} }, Boolean(snapshot.ended)).join(" · "),
     why: plain(node.why) || whyOfNode(node, now),
     moves: (node.leaves_at ?? 0) > now,
   }));
   const coming = (snapshot.arrivals ?? []).map((each) => ({
-    key: each.id, name: plain(each.node_type), sign: "◌", state: "arriving", role: "", resources: "", moves: true,
+    key: each.id, name: plain(each.node_type), title: plain(each.node_type), sign: "◌", state: "arriving", role: "", resources: "", moves: true,
     why: `for ${duration(now - (each.since ?? now))}${each.usually_s ? ` (usually ${duration(each.usually_s)})` : ""}${["", "arriving"].includes(each.state ?? "") ? "" : `: ${plain(each.state)}`}`,
   }));
   return [...here, ...coming];

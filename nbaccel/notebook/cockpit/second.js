@@ -6,20 +6,21 @@ import { deviceLabels } from "./device_labels.js";
 import { h } from "./dom.js";
 import { button, cell, empty, nameOf, table } from "./draw_parts.js";
 import { laneName } from "./lanes.js";
+import { nodeNames } from "./node_names.js";
 import { cellWords } from "./owners.js";
 import { rowsOf } from "./packing.js";
 import { PALETTE } from "./palette.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 import { inSight } from "./task_rows.js";
-import { age, amount, clock, count, demandWords, deviceWords, duration, hostWords, plain, stateWord } from "./words.js";
+import { age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord } from "./words.js";
 
 /** @typedef {import("./widget.js").Model} Model */
 /** @typedef {import("./types.js").DrawRuns} DrawRuns */
 
 /** All that the other modules use of this one; tools/join_cockpit.py refuses an import of anything else. */
 export const PARTS = {
-  h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, hostWords, plain, stateWord,
-  colourOf, subjectOf, deviceLabels, laneName, cellWords, LAST_MINUTE, WHOLE_RUN, inSight,
+  h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
+  colourOf, subjectOf, deviceLabels, laneName, nodeNames, cellWords, LAST_MINUTE, WHOLE_RUN, inSight,
 };
 
 /** What a module in a trait of the model makes of the parts; null until it is loaded, of which `changed` is told.

@@ -20,6 +20,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {Map<string, number>} asks of which open functions tasks that are not here are in sight, and after how many
  * @property {Map<string, {filter: string, skip: number, found: import("./types.js").Found}>} pages what was answered of them
  * @property {string} device the key of the device whose tile was clicked
+ * @property {string} aim of which task, device, node or alert the row gets the focus once it is drawn
  * @property {Scrolled} scrolled of the tasks, as measured on the page
  * @property {string} endOf of how many tasks the person has gone to the last; "" elsewhere
  * @property {Map<string, {top: number, height: number, row: number}>} sights of other tables of many rows, likewise
@@ -35,7 +36,7 @@ export const WHOLE_RUN = 0; // as long as what is known of
  * @property {{bar: string, style: string}} hover the bar under the pointer, and where its card is
  * @property {Map<string, {content: string, shape: any, of?: any}>} rows of tasks and tiles, as they were drawn last
  * @property {Set<string>} asked ids that have been asked to end
- * @property {string} doubted id of another notebook's task or actor that is to be ended, until that is confirmed
+ * @property {string} doubted id of an actor, or of another notebook's task, that is to be ended, until that is confirmed
  * @property {import("./types.js").Found | null} found what passes the filter, of all tasks
  * @property {boolean} retries whether failed tasks can be run again from here
  * @property {(cell: string) => boolean} goes whether a click on a cell's words shows the cell
@@ -63,6 +64,7 @@ export function newState(details) {
     asks: new Map(),
     pages: new Map(),
     device: "",
+    aim: "",
     scrolled: { top: 0, height: 460, row: 46, reason: 23 },
     endOf: "",
     sights: new Map(),

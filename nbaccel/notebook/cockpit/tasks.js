@@ -82,7 +82,7 @@ function passes(row, snapshot, filter, text) {
   if (filter.state && stateWord(row.state) !== filter.state) return false;
   if (filter.cell && cellOf(row, snapshot) !== filter.cell) return false;
   if (!text) return true;
-  return [row.name, taskName(row.name), row.task_id, row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
+  return [row.name, taskName(row.name), row.task_id, shortId(row.task_id), row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
     (each ?? "").toLowerCase().includes(text),
   );
 }

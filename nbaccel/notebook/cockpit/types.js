@@ -40,6 +40,9 @@
  * @property {boolean} [over] its cluster has ended
  * @property {boolean} [gone] its node has; only the page says it
  *
+ * Of all devices of a resource, whatever part of them has rows.
+ * @typedef {{resource: string, total?: number, held?: number, taken?: number, shared?: number, most_free?: number, least_free?: number, logical?: number, simulated?: number}} DeviceCount
+ *
  * @typedef {object} NodeRow
  * @property {string} node_id
  * @property {string} name
@@ -101,6 +104,8 @@
  * @property {string} message
  * @property {number} since
  * @property {string | null} [task_id]
+ * @property {string | null} [device] its id
+ * @property {string | null} [node_id]
  *
  * @typedef {object} Runtime
  * @property {string} engine
@@ -129,6 +134,9 @@
  * @property {Record<string, number>} [actor_counts]
  * @property {JobRow[]} [jobs] of a shared head
  * @property {string[]} [found]
+ * @property {Record<string, number>} [node_counts] of all nodes; this and the next two where some have no row, or always
+ * @property {DeviceCount[]} [device_counts]
+ * @property {Record<string, [number, number]>} [resources] what is free on all living nodes, and all of it
  * @property {DrawRuns | null} [runs] what draws the training runs, once there is one
  * @property {PastViews | null} [past] what draws the past, once a view of it has been opened
  * @property {boolean} [ended] the cluster has shut down; this is the last that was known of it
@@ -152,7 +160,9 @@
  * @property {typeof import("../past/draw_timeline.js").drawTimeline} drawTimeline
  * @property {typeof import("../past/draw_accounts.js").drawAccounts} drawAccounts
  * @property {typeof import("../past/log.js").drawLog} drawLog
- * @property {typeof import("../past/trace.js").traceOf} traceOf
+ * @property {typeof import("../past/trace.js").saveTrace} saveTrace
+ * @property {typeof import("../past/zooming.js").zoomed} zoomed
+ * @property {typeof import("../past/zooming.js").rangeOf} rangeOf
  * @property {Record<string, (before: any, answer: any) => any>} told
  *
  * Where snapshots come from and messages go to: a widget's model, or the server's stream.

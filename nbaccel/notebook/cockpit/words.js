@@ -56,11 +56,6 @@ export function plain(text) {
   );
 }
 
-/** A node's name without its domain; an address stays whole. @param {string} name */
-export function hostWords(name) {
-  return /^[\d.:]+$/.test(name) ? name : name.split(".")[0];
-}
-
 /** `count(2, "node")` is "2 nodes"; a noun that ends in s stays as it is. @param {number} number @param {string} noun */
 export function count(number, noun) {
   return number === 1 || noun.endsWith("s") ? `${number} ${noun}` : `${number} ${noun}s`;

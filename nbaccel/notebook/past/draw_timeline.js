@@ -2,6 +2,7 @@
 
 import { h } from "../cockpit/dom.js";
 import { button, empty, nameOf } from "../cockpit/draw_parts.js";
+import { PAST_STYLE } from "./look.js";
 import { LAST_MINUTE, WHOLE_RUN } from "../cockpit/state.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
@@ -15,7 +16,9 @@ const DEPTH = 28; // height of the strip
 const BAND = 15;
 const AXIS = 18;
 const MOST_NAMES = 8;
-const NARROW = 640; // pixels of a page on which the names of lanes are shorter
+const LETTER = 6.6; // pixels, of a lane's name
+const GUTTER_STEP = 16; // pixels: the gutter does not move with every letter
+const MOST_GUTTER = 190;
 
 /** @param {import("../cockpit/scene.js").Scene} scene @param {State} state */
 export function drawTimeline({ timeline, ended }, state) {
@@ -30,9 +33,9 @@ export function drawTimeline({ timeline, ended }, state) {
     button("Save as Chrome trace", { key: "trace", "data-act": "trace" }));
   const ran = timeline.lanes.some((lane) => lane.bars.length) || timeline.depth.most > 0;
   if (!ran && !state.range && (ended || state.window === WHOLE_RUN)) return [empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:", "f.remote()")];
-  const hint = h("p", { class: "quiet small", key: "hint" }, "Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all.");
+  const hint = h("p", { class: "quiet small", key: "hint" }, "Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 to go back.");
   const quiet = !ran && h("p", { class: "quiet", key: "quiet" }, "Nothing ran in this time. A call makes a bar here: ", h("code", {}, "f.remote()"));
-  return [tools, quiet, ...(ran || state.range ? [lanes(timeline, state), names(timeline), hint, hoverCard(timeline, state)] : [])];
+  return [h("style", { key: "look" }, PAST_STYLE), tools, quiet, ...(ran || state.range ? [lanes(timeline, state), names(timeline), hint, hoverCard(timeline, state)] : [])];
 }
 
 /** Whose bars these are, those with the most runs first. @param {Timeline} timeline */
@@ -47,10 +50,16 @@ function names({ lanes: all }) {
     h("span", { key: name, class: "nowrap" }, h("span", { class: `swatch c${colour}`, "aria-hidden": "true" }), " ", nameOf(name), number > 1 && ` × ${number}`)));
 }
 
+/** The room for the longest name, on a narrow page for the beginning of it. @param {Timeline} timeline @param {number} width */
+function gutter({ lanes: all, depth }, width) {
+  const longest = Math.max(...all.map(({ label }) => label.length), ...(depth.most > 0 ? [depth.words.length] : []), "cells".length);
+  return Math.min(GUTTER_STEP * Math.ceil((longest * LETTER + 14) / GUTTER_STEP), MOST_GUTTER, Math.round(0.3 * width));
+}
+
 /** @param {Timeline} timeline @param {State} state */
 function lanes(timeline, state) {
   const width = state.room;
-  const left = width < NARROW ? 84 : 116;
+  const left = gutter(timeline, width);
   state.lanes = { width, left, right: width - 10 };
   const scale = (width - 10 - left) / timeline.seconds;
   const x = (/** @type {number} */ seconds) => round(left + seconds * scale);
@@ -60,7 +69,7 @@ function lanes(timeline, state) {
   let node = /** @type {string | undefined} */ ("");
   for (const lane of timeline.lanes) {
     if (lane.node && lane.node !== node) {
-      drawn.push(h("text", { key: `node ${lane.node}`, x: 4, y: top + BAND / 2, class: "tick-label", "dominant-baseline": "central" }, lane.node));
+      drawn.push(h("text", { key: `node ${lane.node}`, x: 4, y: top + BAND / 2, class: "tick-label", "dominant-baseline": "central" }, lane.node, h("title", {}, lane.nodeTitle)));
       top += BAND;
     }
     node = lane.node;
@@ -107,7 +116,7 @@ function apartFrom(ticks, x) {
 
 /** A lane's name, whose end is cut where it does not fit. @param {string} label @param {number} left @param {number} y */
 function laneLabel(label, left, y) {
-  const most = Math.floor((left - 12) / 6.6);
+  const most = Math.floor((left - 12) / LETTER);
   const short = label.length > most ? `${label.slice(0, most - 1)}…` : label;
   return h("text", { x: left - 10, y, class: "lane", "text-anchor": "end", "dominant-baseline": "central" }, short, short !== label && h("title", {}, label));
 }

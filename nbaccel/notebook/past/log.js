@@ -3,6 +3,7 @@
 import { h } from "../cockpit/dom.js";
 import { button } from "../cockpit/draw_parts.js";
 import { count, plain } from "../cockpit/words.js";
+import { PAST_STYLE } from "./look.js";
 
 /** @typedef {import("../cockpit/state.js").State} State */
 /** @typedef {{text: string, err: boolean}} Printed */
@@ -51,7 +52,7 @@ export function drawLog(state) {
   const log = state.log;
   if (!log) return null;
   const known = /** @type {LogText | null} */ (state.past.task_log?.data ?? null);
-  return h("section", { class: "log", "aria-label": `Log of ${log.name}` }, logHead(log, known), ...failureOf(known), printed(log, known));
+  return h("section", { class: "log", "aria-label": `Log of ${log.name}` }, h("style", { key: "look" }, PAST_STYLE), logHead(log, known), ...failureOf(known), printed(log, known));
 }
 
 /** @param {NonNullable<State["log"]>} log @param {LogText | null} known */

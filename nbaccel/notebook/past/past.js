@@ -6,7 +6,8 @@ import { drawTimeline } from "./draw_timeline.js";
 import { drawLog, withLog } from "./log.js";
 import { withRuns } from "./past_runs.js";
 import { timelineOf } from "./timeline.js";
-import { traceOf } from "./trace.js";
+import { saveTrace } from "./trace.js";
+import { rangeOf, zoomed } from "./zooming.js";
 
 /** @type {import("../cockpit/types.js").PastViews} */
-export const viewOfPast = { accountsView, drawAccounts, drawLog, drawTimeline, timelineOf, traceOf, told: { accounting: withAccounts, runs: withRuns, task_log: withLog } };
+export const viewOfPast = { accountsView, drawAccounts, drawLog, drawTimeline, rangeOf, saveTrace, timelineOf, zoomed, told: { accounting: withAccounts, runs: withRuns, task_log: withLog } };

@@ -18,7 +18,7 @@ export function depthOf(rows, start, end, now) {
   let waiting = 0;
   const steps = [...changes].sort((a, b) => a[0] - b[0]).map(([at, by]) => ({ at, waiting: (waiting += by) }));
   const most = Math.max(0, ...steps.map((step) => step.waiting));
-  return { steps, most, words: `most ${most}` };
+  return { steps, most, words: `up to ${most}` };
 }
 
 /** From the means of the history: a later answer has the newest steps. @param {import("./past_runs.js").PastRuns} past
@@ -34,5 +34,5 @@ export function depthOfMeans({ whole, later }, start, end) {
   const shown = steps.filter((step) => step.at > 0 && step.at < end - start);
   if (before) shown.unshift({ at: 0, waiting: before.waiting });
   const most = Math.max(0, ...shown.map((step) => step.waiting));
-  return { steps: shown, most, words: `about ${Math.max(1, Math.round(most))}` }; // each step is a mean
+  return { steps: shown, most, words: `up to about ${Math.max(1, Math.round(most))}` }; // each step is a mean
 }

@@ -3,8 +3,9 @@
 import { colourOf, subjectOf } from "../cockpit/colours.js";
 import { deviceLabels } from "../cockpit/device_labels.js";
 import { laneName } from "../cockpit/lanes.js";
+import { nodeNames } from "../cockpit/node_names.js";
 import { cellWords } from "../cockpit/owners.js";
-import { age, clock, count, duration, hostWords, plain, stateWord } from "../cockpit/words.js";
+import { age, clock, count, duration, plain, stateWord } from "../cockpit/words.js";
 import { WHOLE_RUN } from "../cockpit/state.js";
 import { pastRows } from "./past_runs.js";
 import { depthOf, depthOfMeans } from "./queue_depth.js";
@@ -27,7 +28,7 @@ import { depthOf, depthOfMeans } from "./queue_depth.js";
  *
  * A run of a task as its row has it, or a bar of the history, which knows its lane and the number of runs.
  * @typedef {TaskRow & {colour: number, band: string, lane?: string, number?: number}} Row
- * @typedef {{key: string, label: string, node?: string, tracks: number, bars: Bar[]}} Lane node: where there are several
+ * @typedef {{key: string, label: string, node?: string, nodeTitle?: string, tracks: number, bars: Bar[]}} Lane node: where there are several
  * @typedef {{from: number, to: number}} Range in Unix seconds
  * @typedef {{start: number, seconds: number, lanes: Lane[], ticks: {at: number, label: string}[], bands: Band[], depth: import("./queue_depth.js").Depth, words: string}} Timeline
  * @typedef {{label: string, from: number, to: number, track: number}} Band the time in which the tasks of a cell ran
@@ -45,7 +46,7 @@ export function timelineOf(snapshot, window, now, range = null, past = null) {
   const first = rows.reduce((least, row) => Math.min(least, row.submitted_at ?? row.started_at ?? now), now - 1);
   const start = range?.from ?? (window === WHOLE_RUN ? first : now - window);
   const end = range?.to ?? (window === WHOLE_RUN ? endOf(rows, now) : now);
-  const lanes = lanesOf(snapshot, rows).map(({ key, label, node, rows }) => ({ ...lane(key, label, rows, { from: start, to: end }, now), node }));
+  const lanes = lanesOf(snapshot, rows).map(({ key, label, node, nodeTitle, rows }) => ({ ...lane(key, label, rows, { from: start, to: end }, now), node, nodeTitle }));
   const shown = lanes.reduce((sum, each) => sum + each.bars.reduce((all, bar) => all + bar.number, 0), 0);
   const words = `${count(shown, "task run")} on ${count(lanes.length, "lane")} in ${age(end - start)}`;
   const depth = past ? depthOfMeans(past, start, end) : depthOf(rows, start, end, now);
@@ -80,13 +81,13 @@ function lanesOf(snapshot, rows) {
   const devices = (snapshot.devices ?? []).filter((row) => row.offered !== false);
   const labels = deviceLabels(snapshot.devices ?? []);
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
-  const names = new Map((snapshot.nodes ?? []).map((node) => [node.node_id, plain(node.name)]));
-  /** @type {Map<string, {key: string, label: string, node: string, rows: Row[]}>} */
+  const names = nodeNames(snapshot);
+  /** @type {Map<string, {key: string, label: string, node: string, nodeTitle?: string, rows: Row[]}>} */
   const lanes = new Map(devices.map((device) => {
-    const node = several ? hostWords(names.get(device.node_id ?? "") ?? "") : "";
-    return [laneName(device), { key: laneName(device), label: labels.get(device) ?? "", node, rows: [] }];
+    const node = several ? names.get(device.node_id) : null;
+    return [laneName(device), { key: laneName(device), label: labels.get(device) ?? "", node: node?.words ?? "", nodeTitle: node?.whole, rows: [] }];
   }));
-  const rest = { key: "cpu", label: "CPU", node: "", rows: /** @type {Row[]} */ ([]) };
+  const rest = { key: "cpu", label: "CPU", node: "", nodeTitle: "", rows: /** @type {Row[]} */ ([]) };
   for (const row of rows) {
     if (row.started_at == null || row.kind === "actor creation") continue; // its actor's own row says it
     for (const name of lanesFor(row, lanes)) {

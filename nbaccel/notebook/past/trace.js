@@ -5,6 +5,15 @@ import { plain } from "../cockpit/words.js";
 /** @typedef {import("../cockpit/types.js").Snapshot} Snapshot */
 /** @typedef {import("../cockpit/types.js").TaskRow} TaskRow */
 
+/** Offer the trace as a file. @param {Document} page @param {Snapshot} snapshot @param {number} now */
+export function saveTrace(page, snapshot, now) {
+  const link = page.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(traceOf(snapshot, now))], { type: "application/json" }));
+  link.download = "nbaccel-trace.json";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 /** @param {Snapshot} snapshot @param {number} now @returns {object[]} complete ("X") events, times in microseconds */
 export function traceOf(snapshot, now) {
   return (snapshot.tasks ?? []).flatMap((row) => eventsOf(row, now));

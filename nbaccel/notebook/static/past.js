@@ -1,136 +1,199 @@
 // A part of nbaccel's cockpit, joined from nbaccel/notebook/past/ by tools/join_cockpit.py. Change it there.
-export default function(am){const{LAST_MINUTE,WHOLE_RUN,age,button,cell,cellWords,clock,colourOf,count,deviceLabels,duration,empty,h,hostWords,laneName,nameOf,plain,stateWord,subjectOf,table}=am;
-const ABOUT=20,MOST_ACCOUNTS=50;
-function withAccounts(d,c){const C=c.time,aN=(bu,f,bo)=>new Map([...(bu??[]),...f.map(row=>([bo(row),{...row,at:C}]))]);
-return{since:c.seq,functions:aN(d?.functions,c.functions,row=>row.name),cells:aN(d?.cells,c.cells,row=>`${row.job} ${row.name}`),devices:aN(d?.devices,c.devices,row=>row.device),known:c.known_seconds,held:c.held_seconds,at:C,leftOut:d?d.leftOut:c.left_out,hues:{...d?.hues,...c.hues}}}function accountsView(q,e,b){if(!q)return null;
-const used=row=>row.device_seconds+row.devices*Math.max(0,b-row.at),f=bs=>[...bs].sort(([,w],[,x])=>used(x)-used(w)||x.seconds-w.seconds),[V,K]=[f(q.functions),f(q.cells).filter(([,row])=>row.name)],s=V.reduce((X,[,row])=>X+used(row),0),ah=([M,row],aY)=>({key:M,name:aY?cellWords(e,{job:row.job,cell:row.name}):plain(row.name),runs:String(row.runs),failed:row.failed?String(row.failed):"",took:duration(row.seconds+row.running*Math.max(0,b-row.at)),used:seconds(used(row)),share:s>0?used(row)/s:0,colour:aY?-1:colourOf({...e,hues:q.hues},row.name)}),bl=[...q.devices.values()].reduce((X,row)=>X+row.devices,0),a1=Math.max(0,b-q.at),g=q.known+a1*q.devices.size,bm=g>0?`, devices idle ${percent(1-(q.held+a1*bl)/g)} of the time`:"";
-return{total:`${seconds(s)} device-seconds in all${bm}`,functions:V.slice(0,MOST_ACCOUNTS).map(row=>ah(row,false)),cells:K.slice(0,MOST_ACCOUNTS).map(row=>ah(row,true)),devices:heldViews(q,e,b),more:q.leftOut+Math.max(0,V.length-MOST_ACCOUNTS)+Math.max(0,K.length-MOST_ACCOUNTS)}}function heldViews(q,e,b){const ae=new Map([...deviceLabels(e.devices??[])].map(([row,i])=>[laneName(row),i])),aB=(e.nodes??[]).length>1,bC=[...q.devices.values()].map(row=>{const aG=row.held_seconds+row.devices*Math.max(0,b-row.at),[F,ag,...ad]=row.device.split("/"),i=ae.get(aB?row.device:`/${ag}/${ad.join("/")}`)??plain(`${ag} ${ad.join("/")}`),o=(e.nodes??[]).find(L=>aB&&L.node_id.startsWith(F))?.name,share=b>row.since?Math.min(1,aG/(b-row.since)):0;
-return{key:row.device,label:[hostWords(plain(o)),i].filter(Boolean).join(" "),held:aG?duration(aG):"never",share,idle:b>row.since?percent(1-share):"unknown"}}),a0=new Map([...ae.keys()].map((M,C)=>[M,C])),a2=ah=>a0.get(ah.key)??a0.get(ah.key.slice(ah.key.indexOf("/")))??0;
-return bC.sort((w,x)=>Math.round(ABOUT*w.share)-Math.round(ABOUT*x.share)||a2(w)-a2(x))}function percent(share){return`${Math.round(100*Math.max(0,share))} %`}function seconds(ao){return ao<100?String(Math.round(ao*10)/10):String(Math.round(ao))}function drawAccounts({accounts:q}){if(!q)return null;
-const{functions:V,cells:K,devices:al,more:a_}=q;
-const aJ=!V.length&&empty("Who used the devices is told here: device-seconds by function and by cell, and the idle share of each device. A call is counted here:","f.remote()");
-return[aJ||h("p",{key:"total"},h("strong",{},q.total)),V.length>0&&used("By function","Function",V),K.length>0&&used("By cell","Cell",K),al.length>0&&onGrid("By device",["Device","Held","Held share"],al.map(heldRow)),a_>0&&h("p",{class:"quiet more",key:"more"},`and ${a_} more rows`)]}function used(aO,bD,f){const aV=f.some(row=>row.failed);
-return onGrid(aO,[bD,"Runs",...(aV?["Failed"]:[]),"Took in all","Device-seconds","Share"],f.map(row=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),aV&&number("failed",row.failed),number("took",row.took),number("device-s",row.used),cell(share(row.share,row.colour),"share"))))}function onGrid(aO,bc,f){const G=table(aO,bc,f);
-return{...G,props:{...G.props,class:"scroll accounts"}}}function heldRow(row){return h("tr",{key:row.key},h("th",{scope:"row"},h("span",{class:"label"},row.label)),number("held",row.held),cell([share(row.share,-1),h("span",{class:"small"},` idle ${row.idle}`)],"share"))}function number(bj,aQ){return h("td",{class:"number","data-head":bj},aQ)}function share(ax,U){return h("span",{class:U<0?"bar plain":"bar","aria-hidden":"true"},h("span",{class:U<0?"part":`part c${U}`,style:`width:${Math.round(1000*ax)/10}%`}))}
-const TRACK=20,GAP=8,DEPTH=28,BAND=15,AXIS=18,MOST_NAMES=8,NARROW=640;
-function drawTimeline({timeline:v,ended:bd},k){if(!v)return[];
-const aT=(ai,i)=>button(i,{"data-act":"window","data-window":ai,"aria-pressed":String(!k.range&&k.window===ai)}),a8=(bA,ak,i)=>button(bA,{"data-act":"zoom","data-by":ak,"aria-label":i,title:i}),bB=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},aT(LAST_MINUTE,"Last minute"),aT(WHOLE_RUN,"Whole run"),a8("+",0.5,"Zoom in"),a8("−",2,"Zoom out"),k.range&&button("Follow",{key:"follow","data-act":"follow",title:"Show what happens now"}),button("Save as Chrome trace",{key:"trace","data-act":"trace"})),aM=v.lanes.some(lane=>lane.bars.length)||v.depth.most>0;
-if(!aM&&!k.range&&(bd||k.window===WHOLE_RUN))return[empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:","f.remote()")];
-const bk=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 for all."),bx=!aM&&h("p",{class:"quiet",key:"quiet"},"Nothing ran in this time. A call makes a bar here: ",h("code",{},"f.remote()"));
-return[bB,bx,...(aM||k.range?[lanes(v,k),names(v),bk,hoverCard(v,k)]:[])]}function names({lanes:s}){const az=new Map();
-for(const a of s.flatMap(lane=>lane.bars)){az.set(a.of,{runs:(az.get(a.of)?.runs??0)+a.number,colour:az.get(a.of)?.colour??a.colour})}
-const bt=[...az].sort((w,x)=>x[1].runs-w[1].runs).slice(0,MOST_NAMES);
-return h("p",{class:"line small",key:"names"},bt.map(([o,{runs:number,colour:U}])=>h("span",{key:o,class:"nowrap"},h("span",{class:`swatch c${U}`,"aria-hidden":"true"})," ",nameOf(o),number>1&&` × ${number}`)))}function lanes(v,k){const A=k.room,n=A<NARROW?84:116;
-k.lanes={width:A,left:n,right:A-10};
-const by=(A-10-n)/v.seconds,m=seconds=>round(n+seconds*by);
-let t=4;
-const aa=[];
-let F=("");
-for(const lane of v.lanes){if(lane.node&&lane.node!==F){aa.push(h("text",{key:`node ${lane.node}`,x:4,y:t+BAND/2,class:"tick-label","dominant-baseline":"central"},lane.node));
-t+=BAND}
-F=lane.node;
-const u=t,ac=lane.tracks*TRACK;
-t+=ac+GAP;
-aa.push(h("g",{key:lane.key},laneLabel(lane.label,n,u+ac/2),h("line",{x1:n,x2:A-10,y1:u+ac+GAP/2,y2:u+ac+GAP/2,class:"rule"}),lane.bars.map(a=>barShape(a,m,u))))}
-if(v.depth.most>0){aa.push(strip(v,m,n,t));
-t+=DEPTH+GAP}
-const z=v.ticks.map(S=>h("line",{key:S.label,x1:m(S.at),x2:m(S.at),y1:0,y2:t,class:"tick"}));
-return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},axis(v,m,n,A),h("svg",{viewBox:`0 0 ${A} ${t}`,role:"img","aria-label":v.words,class:"timeline"},z,aa))}function axis({ticks:z,bands:aR},m,n,A){const aP=Math.max(0,...aR.map(y=>y.track+1)),ac=AXIS+aP*BAND,ae=apartFrom(z,m).map(S=>h("text",{key:S.label,x:Math.min(m(S.at),A-10),y:12,class:"tick-label","text-anchor":S.label==="now"?"end":"middle"},S.label)),aa=aR.map(y=>{const[from,u]=[m(y.from),AXIS+y.track*BAND],a7=Math.max(2,round(m(y.to)-from));
-return h("g",{key:y.label},h("rect",{x:from,y:u,width:a7,height:BAND-2,rx:2,class:"band"},h("title",{},`cell ${y.label}`)),a7>7*y.label.length+4&&h("text",{x:from+4,y:u+BAND/2-1,class:"tick-label","dominant-baseline":"central"},y.label))});
-return h("div",{class:"axis",key:"axis"},h("svg",{viewBox:`0 0 ${A} ${ac}`,class:"timeline","aria-hidden":"true"},aP>0&&laneLabel("cells",n,AXIS+(aP*BAND)/2-1),ae,aa))}function apartFrom(z,m){if(z.length<2)return z;
-const an=7*Math.max(...z.map(({label:i})=>i.length))+4,be=Math.ceil(an/Math.max(1,m(z[0].at)-m(z[1].at)));
-return z.filter((bE,Q)=>Q%be===0)}function laneLabel(i,n,u){const I=Math.floor((n-12)/6.6),a5=i.length>I?`${i.slice(0,I-1)}…`:i;
-return h("text",{x:n-10,y:u,class:"lane","text-anchor":"end","dominant-baseline":"central"},a5,a5!==i&&h("title",{},i))}function strip({depth:$,seconds},m,n,t){const u=Z=>round(t+DEPTH-(Z/$.most)*(DEPTH-4)),B=$.steps.map(({at:C,waiting:Z})=>`H${m(C)}V${u(Z)}`).join("");
-return h("g",{key:"depth"},laneLabel("waiting",n,t+DEPTH/2-6),h("text",{x:n-10,y:t+DEPTH/2+8,class:"tick-label","text-anchor":"end","dominant-baseline":"central"},$.words),h("path",{class:"depth",d:`M${m(0)} ${u(0)}${B}H${m(seconds)}V${u(0)}Z`},h("title",{},`${$.words} waited`)))}function barShape(a,m,u){const n=m(a.from),A=Math.max(1.5,round(m(a.to)-n)),t=u+a.track*TRACK,o=a.state==="failed"?`✕ ${a.name}`:a.name,an=Math.floor((A-10)/7),G=o.length<=an?o:an>4?`${o.slice(0,an-1)}…`:"";
-return h("g",{key:a.key},h("rect",{x:n,y:t+1,width:A,height:TRACK-2,rx:2,class:`run c${a.colour} ${a.state}`,"data-bar":a.key}),G&&h("text",{x:n+6,y:t+TRACK/2,class:`bar-name c${a.colour}`,"dominant-baseline":"central"},G))}function hoverCard({lanes:s},{hover:au}){const lane=au.bar?s.find(L=>L.bars.some(a=>a.key===au.bar)):null,a=lane?.bars.find(L=>L.key===au.bar);
-if(!lane||!a)return null;
-return h("div",{class:"hover",key:"hover",style:au.style},h("div",{},h("span",{class:`swatch c${a.colour}`,"aria-hidden":"true"}),h("span",{class:"name"},a.name)),[[lane.node,lane.label].filter(Boolean).join(" · "),...a.facts].map(aU=>h("div",{key:aU,class:"quiet small"},aU)))}function round(ao){return Math.round(ao*10)/10}
+export default function(ax){const{LAST_MINUTE,PALETTE,WHOLE_RUN,age,button,cell,cellWords,clock,colourOf,count,deviceLabels,duration,empty,h,laneName,nameOf,nodeNames,plain,stateWord,subjectOf,table}=ax;
+const ABOUT=20,MOST_ACCOUNTS=50,MOST_UNUSED=8,UNITS=([["hour",3600,36_000],["minute",60,600],["second",1,0]]);
+function withAccounts(e,c){const E=c.time,a_=(bK,f,bC)=>new Map([...(bK??[]),...f.map(row=>([bC(row),{...row,at:E}]))]);
+return{since:c.seq,functions:a_(e?.functions,c.functions,row=>row.name),cells:a_(e?.cells,c.cells,row=>`${row.job} ${row.name}`),devices:a_(e?.devices,c.devices,row=>row.device),known:c.known_seconds,held:c.held_seconds,at:E,leftOut:e?e.leftOut:c.left_out,hues:{...e?.hues,...c.hues}}}function accountsView(u,d,a){if(!u)return null;
+const used=row=>row.device_seconds+row.devices*Math.max(0,a-row.at),f=bH=>[...bH].sort(([,y],[,z])=>used(z)-used(y)||z.seconds-y.seconds),[V,O]=[f(u.functions),f(u.cells).filter(([,row])=>row.name)],p=V.reduce((ae,[,row])=>ae+used(row),0),S=row=>row.seconds+row.running*Math.max(0,a-row.at),[C,aH]=unitOf(Math.max(p,...V.map(([,row])=>S(row)))),an=az=>quantity(az/aH),at=([v,row],bb)=>({key:v,name:bb?cellWords(d,{job:row.job,cell:row.name}):plain(row.name),runs:String(row.runs),failed:row.failed?String(row.failed):"",took:an(S(row)),used:p>0?an(used(row)):"",share:p>0?used(row)/p:0,shareWords:percent(p>0?used(row)/p:0),colour:bb?-1:colourOf({...d,hues:u.hues},row.name)}),bz=[...u.devices.values()].reduce((ae,row)=>ae+row.devices,0),bh=Math.max(0,a-u.at),g=u.known+bh*u.devices.size,bA=g>0?`, devices idle ${percent(1-(u.held+bh*bz)/g)} of the time`:"";
+return{total:`${an(p)} device-${C}s in all${bA}`,unit:C,functions:V.slice(0,MOST_ACCOUNTS).map(row=>at(row,false)),cells:O.slice(0,MOST_ACCOUNTS).map(row=>at(row,true)),devices:heldViews(u,d,a,an),more:u.leftOut+Math.max(0,V.length-MOST_ACCOUNTS)+Math.max(0,O.length-MOST_ACCOUNTS)}}function heldViews(u,d,a,an){const ao=new Map([...deviceLabels(d.devices??[])].map(([row,i])=>[laneName(row),i])),aP=(d.nodes??[]).length>1,be=new Map(aP?[...nodeNames(d)].map(([W,r])=>[(W??"").slice(0,12),r]):[]),aA=[...u.devices.values()].map(row=>{const ac=row.held_seconds+row.devices*Math.max(0,a-row.at),[J,aq,...W]=row.device.split("/"),i=ao.get(aP?row.device:`/${aq}/${W.join("/")}`)??plain(`${aq} ${W.join("/")}`),share=a>row.since?Math.min(1,ac/(a-row.since)):0;
+return{key:row.device,node:be.get(J)?.words??"",label:i,title:be.get(J)?.whole??"",held:ac?an(ac):"never",share,shareWords:percent(share),idle:a>row.since?percent(1-share):"unknown"}}),bg=new Map([...ao.keys()].map((v,E)=>[v,E])),Z=at=>bg.get(at.key)??bg.get(at.key.slice(at.key.indexOf("/")))??0;
+aA.sort((y,z)=>Math.round(ABOUT*y.share)-Math.round(ABOUT*z.share)||Z(y)-Z(z));
+const ag=aA.filter(({held:ac})=>ac==="never");
+if(ag.length===aA.length)return[];
+return ag.length>MOST_UNUSED?[together(ag),...aA.filter(({held:ac})=>ac!=="never")]:aA}function together(ag){return{...ag[0],key:"unused",node:"",label:count(ag.length,"device"),title:ag.map(({node:J,label:i})=>`${J} ${i}`.trim()).join(", ")}}function unitOf(I){return UNITS.find(([,,from])=>I>=from)??UNITS[0]}function percent(share){return share>0&&share<0.005?"< 1 %":`${Math.round(100*Math.max(0,share))} %`}function quantity(ah){if(ah>0&&ah<0.05)return"< 0.1";
+return ah<100?String(Math.round(ah*10)/10):String(Math.round(ah))}
+const PAST_STYLE=`
+& td.number,& td.share{white-space:nowrap}
+& .accounts table{table-layout:fixed}& .accounts th:first-child{width:30%}& .accounts th:last-child{width:28%}
+& .accounts th[scope=row]{white-space:normal}& .accounts th .cut{max-width:24ch}
+& .bar.plain .part{background:var(--edge)}
+& td.share .bar{display:inline-flex;margin-right:8px;width:clamp(60px,17cqw,220px);height:8px}
+& .timeline{display:block;width:100%;height:auto}
+& .timeline text{font-size:12px;fill:var(--ink)}
+& .timeline .tick-label{fill:var(--quiet);font-size:11px}
+& .timeline .bar-name{background:none;fill:var(--on);font-size:11px;pointer-events:none}
+& .timeline .tick,& .timeline .rule{stroke:var(--line);stroke-width:1;stroke-dasharray:2 4}
+& .timeline .rule{stroke-dasharray:none;opacity:.6}
+& .timeline{touch-action:pan-y;cursor:crosshair;user-select:none}
+& .timeline .cancelled{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:4 2}
+& .timeline .failed{stroke:${PALETTE.failure};stroke-width:2.5}
+& .axis{position:sticky;top:0;z-index:1;background:var(--ground)}
+& .timeline .band{fill:color-mix(in srgb,var(--ink) 12%,transparent)}
+& .timeline .depth{fill:${PALETTE.waiting};fill-opacity:.35;stroke:${PALETTE.waiting}}
+& tr.logrow td{padding:2px 0 10px}
+& .logrow td,& tbody tr.logrow td{border:0!important;flex:1 0 100%}
+& .log{border-left:2px solid var(--line);padding:4px 0 2px 12px;min-width:0}
+& .log details{margin-top:6px}
+& .log summary{cursor:pointer;color:var(--quiet)}
+& .failure pre:first-child{border-left:3px solid ${PALETTE.failure}}
+& pre span{display:block;min-height:1.4em}
+& pre .err{color:var(--quiet)}
+& pre{margin:6px 0 0;padding:8px;max-height:240px;overflow:auto;background:var(--raised);color:var(--ink);border-radius:4px;
+font:var(--jp-code-font-size,12px)/1.4 var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));white-space:pre-wrap;overflow-wrap:anywhere}
+@container (max-width:700px){& .accounts th[scope=row]{flex-basis:100%!important}}
+@media (forced-colors:active){& .timeline .run,& .timeline .bar-name{forced-color-adjust:none}}
+`.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
+function drawAccounts({accounts:u}){if(!u)return null;
+const{unit:C,functions:V,cells:O,devices:Q,more:bd}=u;
+const aW=!V.length&&empty("Nothing has run yet. The device-seconds of each function and each cell, and the idle share of each device, appear here. A call is counted:","f.remote()");
+return[h("style",{key:"look"},PAST_STYLE),aW||h("p",{key:"total"},h("strong",{},u.total)),V.length>0&&used("By function","Function",C,V),O.length>0&&used("By cell","Cell",C,O),Q.length>0&&onGrid("By device",["Device",`Held ${C}s`,"Idle","Held share"],Q.map(row=>heldRow(row,C))),bd>0&&h("p",{class:"quiet more",key:"more"},`and ${bd} more rows`)]}function used(a0,bU,C,f){const a8=f.some(row=>row.failed),Q=f.some(row=>row.used),S=`${C[0].toUpperCase()}${C.slice(1)}s in all`;
+return onGrid(a0,[bU,"Runs",...(a8?["Failed"]:[]),S,...(Q?[`Device-${C}s`,"Share"]:[])],f.map(row=>h("tr",{key:row.key},h("th",{scope:"row"},row.colour<0?null:h("span",{class:`swatch c${row.colour}`,"aria-hidden":"true"}),nameOf(row.name)),number("runs",row.runs),a8&&number("failed",row.failed,"state failed"),number(`${C}s`,row.took),Q&&number(`device-${C}s`,row.used),Q&&cell([share(row.share,row.colour),row.shareWords],"share"))))}function onGrid(a0,br,f){const s=table(a0,br,f);
+return{...s,props:{...s.props,class:"scroll accounts"}}}function heldRow(row,C){return h("tr",{key:row.key},h("th",{scope:"row",title:row.title||null},row.node&&h("span",{class:"quiet"},`${row.node} `),h("span",{class:"label"},row.label)),number(`held ${C}s`,row.held),number("idle",row.idle),cell([share(row.share,-1),row.shareWords],"share"))}function number(bx,aB,F){return h("td",{class:"number","data-head":bx},F&&aB?h("span",{class:F},aB):aB)}function share(aK,aa){return h("span",{class:aa<0?"bar plain":"bar","aria-hidden":"true"},h("span",{class:aa<0?"part":`part c${aa}`,style:`width:${Math.round(1000*aK)/10}%`}))}
+const TRACK=20,GAP=8,DEPTH=28,BAND=15,AXIS=18,MOST_NAMES=8,LETTER=6.6,GUTTER_STEP=16,MOST_GUTTER=190;
+function drawTimeline({timeline:A,ended:aT},l){if(!A)return[];
+const a5=(au,i)=>button(i,{"data-act":"window","data-window":au,"aria-pressed":String(!l.range&&l.window===au)}),bn=(bS,M,i)=>button(bS,{"data-act":"zoom","data-by":M,"aria-label":i,title:i}),bT=h("div",{class:"filters",key:"tools",role:"group","aria-label":"Timeline"},a5(LAST_MINUTE,"Last minute"),a5(WHOLE_RUN,"Whole run"),bn("+",0.5,"Zoom in"),bn("−",2,"Zoom out"),l.range&&button("Follow",{key:"follow","data-act":"follow",title:"Show what happens now"}),button("Save as Chrome trace",{key:"trace","data-act":"trace"})),aZ=A.lanes.some(lane=>lane.bars.length)||A.depth.most>0;
+if(!aZ&&!l.range&&(aT||l.window===WHOLE_RUN))return[empty("No task has run yet. A lane for each device is drawn here, with a bar for each run of a task:","f.remote()")];
+const by=h("p",{class:"quiet small",key:"hint"},"Drag to look closer, Ctrl and the wheel or + and − to zoom, arrow keys to move, 0 to go back."),bP=!aZ&&h("p",{class:"quiet",key:"quiet"},"Nothing ran in this time. A call makes a bar here: ",h("code",{},"f.remote()"));
+return[h("style",{key:"look"},PAST_STYLE),bT,bP,...(aZ||l.range?[lanes(A,l),names(A),by,hoverCard(A,l)]:[])]}function names({lanes:p}){const aN=new Map();
+for(const b of p.flatMap(lane=>lane.bars)){aN.set(b.of,{runs:(aN.get(b.of)?.runs??0)+b.number,colour:aN.get(b.of)?.colour??b.colour})}
+const bI=[...aN].sort((y,z)=>z[1].runs-y[1].runs).slice(0,MOST_NAMES);
+return h("p",{class:"line small",key:"names"},bI.map(([r,{runs:number,colour:aa}])=>h("span",{key:r,class:"nowrap"},h("span",{class:`swatch c${aa}`,"aria-hidden":"true"})," ",nameOf(r),number>1&&` × ${number}`)))}function gutter({lanes:p,depth:P},w){const bG=Math.max(...p.map(({label:i})=>i.length),...(P.most>0?[P.words.length]:[]),"cells".length);
+return Math.min(GUTTER_STEP*Math.ceil((bG*LETTER+14)/GUTTER_STEP),MOST_GUTTER,Math.round(0.3*w))}function lanes(A,l){const w=l.room,m=gutter(A,w);
+l.lanes={width:w,left:m,right:w-10};
+const bQ=(w-10-m)/A.seconds,k=az=>round(m+az*bQ);
+let B=4;
+const ak=[];
+let J=("");
+for(const lane of A.lanes){if(lane.node&&lane.node!==J){ak.push(h("text",{key:`node ${lane.node}`,x:4,y:B+BAND/2,class:"tick-label","dominant-baseline":"central"},lane.node,h("title",{},lane.nodeTitle)));
+B+=BAND}
+J=lane.node;
+const D=B,am=lane.tracks*TRACK;
+B+=am+GAP;
+ak.push(h("g",{key:lane.key},laneLabel(lane.label,m,D+am/2),h("line",{x1:m,x2:w-10,y1:D+am+GAP/2,y2:D+am+GAP/2,class:"rule"}),lane.bars.map(b=>barShape(b,k,D))))}
+if(A.depth.most>0){ak.push(strip(A,k,m,B));
+B+=DEPTH+GAP}
+const H=A.ticks.map(_=>h("line",{key:_.label,x1:k(_.at),x2:k(_.at),y1:0,y2:B,class:"tick"}));
+return h("div",{class:"scroll",key:"lanes",tabindex:"0",role:"region","aria-label":"Timeline"},axis(A,k,m,w),h("svg",{viewBox:`0 0 ${w} ${B}`,role:"img","aria-label":A.words,class:"timeline"},H,ak))}function axis({ticks:H,bands:a2},k,m,w){const a1=Math.max(0,...a2.map(G=>G.track+1)),am=AXIS+a1*BAND,ao=apartFrom(H,k).map(_=>h("text",{key:_.label,x:Math.min(k(_.at),w-10),y:12,class:"tick-label","text-anchor":_.label==="now"?"end":"middle"},_.label)),ak=a2.map(G=>{const[from,D]=[k(G.from),AXIS+G.track*BAND],bm=Math.max(2,round(k(G.to)-from));
+return h("g",{key:G.label},h("rect",{x:from,y:D,width:bm,height:BAND-2,rx:2,class:"band"},h("title",{},`cell ${G.label}`)),bm>7*G.label.length+4&&h("text",{x:from+4,y:D+BAND/2-1,class:"tick-label","dominant-baseline":"central"},G.label))});
+return h("div",{class:"axis",key:"axis"},h("svg",{viewBox:`0 0 ${w} ${am}`,class:"timeline","aria-hidden":"true"},a1>0&&laneLabel("cells",m,AXIS+(a1*BAND)/2-1),ao,ak))}function apartFrom(H,k){if(H.length<2)return H;
+const ay=7*Math.max(...H.map(({label:i})=>i.length))+4,bs=Math.ceil(ay/Math.max(1,k(H[0].at)-k(H[1].at)));
+return H.filter((bV,X)=>X%bs===0)}function laneLabel(i,m,D){const I=Math.floor((m-12)/LETTER),bk=i.length>I?`${i.slice(0,I-1)}…`:i;
+return h("text",{x:m-10,y:D,class:"lane","text-anchor":"end","dominant-baseline":"central"},bk,bk!==i&&h("title",{},i))}function strip({depth:P,seconds:az},k,m,B){const D=ai=>round(B+DEPTH-(ai/P.most)*(DEPTH-4)),K=P.steps.map(({at:E,waiting:ai})=>`H${k(E)}V${D(ai)}`).join("");
+return h("g",{key:"depth"},laneLabel("waiting",m,B+DEPTH/2-6),h("text",{x:m-10,y:B+DEPTH/2+8,class:"tick-label","text-anchor":"end","dominant-baseline":"central"},P.words),h("path",{class:"depth",d:`M${k(0)} ${D(0)}${K}H${k(az)}V${D(0)}Z`},h("title",{},`${P.words} waited`)))}function barShape(b,k,D){const m=k(b.from),w=Math.max(1.5,round(k(b.to)-m)),B=D+b.track*TRACK,r=b.state==="failed"?`✕ ${b.name}`:b.name,ay=Math.floor((w-10)/7),s=r.length<=ay?r:ay>4?`${r.slice(0,ay-1)}…`:"";
+return h("g",{key:b.key},h("rect",{x:m,y:B+1,width:w,height:TRACK-2,rx:2,class:`run c${b.colour} ${b.state}`,"data-bar":b.key}),s&&h("text",{x:m+6,y:B+TRACK/2,class:`bar-name c${b.colour}`,"dominant-baseline":"central"},s))}function hoverCard({lanes:p},{hover:aF}){const lane=aF.bar?p.find(ab=>ab.bars.some(b=>b.key===aF.bar)):null,b=lane?.bars.find(ab=>ab.key===aF.bar);
+if(!lane||!b)return null;
+return h("div",{class:"hover",key:"hover",style:aF.style},h("div",{},h("span",{class:`swatch c${b.colour}`,"aria-hidden":"true"}),h("span",{class:"name"},b.name)),[[lane.node,lane.label].filter(Boolean).join(" · "),...b.facts].map(a7=>h("div",{key:a7,class:"quiet small"},a7)))}function round(ah){return Math.round(ah*10)/10}
 const MOST_CHARACTERS=200_000,MOST_LINES=2_000;
-function withLog(d,c){const a3=[{text:c.out.text,err:false},{text:c.err.text,err:true}].filter(bw=>bw.text),bh=d&&(c.out.left_out||c.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
-let R=[...(d?.pieces??[]),...bh,...a3],a6=R.reduce((X,{text:N})=>X+N.length,0);
-while(a6>MOST_CHARACTERS&&R.length>1){a6-=R[0].text.length;
-R=R.slice(1)}
-return{pieces:R,out:c.out.to,err:c.err.to,over:c.over,pid:c.pid?String(c.pid):"",done:c.over&&Boolean(d?.over)&&!a3.length,failure:c.failure,yours:c.yours??"",note:c.note,left:d?.left||Boolean(c.out.left_out||c.err.left_out)}}function logLines(R){const aI=[],aK={false:null,true:null};
-for(const{text:N,err:P}of R){const am=N.split("\n");
-am.forEach((ax,Q)=>{const aw=aK[String(P)]??{text:"",err:P};
-if(aK[String(P)]===null&&(ax||Q<am.length-1))aI.push(aw);
-aw.text+=ax;
-aK[String(P)]=Q<am.length-1?null:aI.includes(aw)?aw:null})}
-return aI.map(({text:N,err:P})=>({text:plain(N.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:P}))}function drawLog(k){const H=k.log;
-if(!H)return null;
-const g=(k.past.task_log?.data??null);
-return h("section",{class:"log","aria-label":`Log of ${H.name}`},logHead(H,g),...failureOf(g),printed(H,g))}function logHead(H,g){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${H.name}`),g?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${g.pid}`),g&&!g.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:H.search,"aria-label":`Search the log of ${H.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}function failureOf(g){if(!g?.failure)return[];
-const T=h("pre",{tabindex:"0","aria-label":"The whole traceback"},g.failure);
-if(!g.yours||g.yours===g.failure)return[h("div",{key:"failure",class:"failure"},T)];
-return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},g.yours),h("details",{open:true},h("summary",{},"The whole traceback"),T))]}function printed(H,g){if(!g)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
-const s=logLines(g.pieces),aA=H.search.trim().toLowerCase(),ar=aA?s.filter(({text:N})=>N.toLowerCase().includes(aA)):s,aJ=g.note||(aA&&s.length?"No line has this text.":g.over?"It has printed nothing.":"It has printed nothing yet."),a$=[aA&&s.length&&`${ar.length} of ${count(s.length,"line")}`,g.left&&"the beginning is only in %accel_logs",ar.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
-return h("div",{key:"printed"},a$.length>0&&h("p",{class:"quiet",role:"status"},a$.join(" · ")),ar.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},ar.slice(-MOST_LINES).map(({text:N,err:P},Q)=>h("span",{key:`l${Q}`,class:P?"err":null},`${N}\n`))):h("p",{class:"quiet"},aJ))}
+function withLog(e,c){const bi=[{text:c.out.text,err:false},{text:c.err.text,err:true}].filter(bO=>bO.text),bv=e&&(c.out.left_out||c.err.left_out)?[{text:"… too much was printed to show all of it …\n",err:true}]:[];
+let Y=[...(e?.pieces??[]),...bv,...bi],bl=Y.reduce((ae,{text:R})=>ae+R.length,0);
+while(bl>MOST_CHARACTERS&&Y.length>1){bl-=Y[0].text.length;
+Y=Y.slice(1)}
+return{pieces:Y,out:c.out.to,err:c.err.to,over:c.over,pid:c.pid?String(c.pid):"",done:c.over&&Boolean(e?.over)&&!bi.length,failure:c.failure,yours:c.yours??"",note:c.note,left:e?.left||Boolean(c.out.left_out||c.err.left_out)}}function logLines(Y){const aV=[],aX={false:null,true:null};
+for(const{text:R,err:U}of Y){const ax=R.split("\n");
+ax.forEach((aK,X)=>{const aI=aX[String(U)]??{text:"",err:U};
+if(aX[String(U)]===null&&(aK||X<ax.length-1))aV.push(aI);
+aI.text+=aK;
+aX[String(U)]=X<ax.length-1?null:aV.includes(aI)?aI:null})}
+return aV.map(({text:R,err:U})=>({text:plain(R.replace(/\r+$/,"").split("\r").at(-1)?.replaceAll("\t","    ")),err:U}))}function drawLog(l){const N=l.log;
+if(!N)return null;
+const g=(l.past.task_log?.data??null);
+return h("section",{class:"log","aria-label":`Log of ${N.name}`},h("style",{key:"look"},PAST_STYLE),logHead(N,g),...failureOf(g),printed(N,g))}function logHead(N,g){return h("div",{class:"line",key:"head"},h("strong",{},`Log of ${N.name}`),g?.pid&&h("span",{class:"quiet"},`all that its process has printed, pid ${g.pid}`),g&&!g.over&&h("span",{class:"chip"},"live"),h("label",{class:"aside quiet"},"Search ",h("input",{type:"search","data-search":"log",value:N.search,"aria-label":`Search the log of ${N.name}`})),button("Close",{"data-act":"close-log","aria-label":"Close the log"}))}function failureOf(g){if(!g?.failure)return[];
+const $=h("pre",{tabindex:"0","aria-label":"The whole traceback"},g.failure);
+if(!g.yours||g.yours===g.failure)return[h("div",{key:"failure",class:"failure"},$)];
+return[h("div",{key:"failure",class:"failure"},h("pre",{tabindex:"0","aria-label":"Your code in the traceback"},g.yours),h("details",{open:true},h("summary",{},"The whole traceback"),$))]}function printed(N,g){if(!g)return h("p",{class:"quiet",key:"none"},"Asking the kernel …");
+const p=logLines(g.pieces),aO=N.search.trim().toLowerCase(),aD=aO?p.filter(({text:R})=>R.toLowerCase().includes(aO)):p,aW=g.note||(aO&&p.length?"No line has this text.":g.over?"It has printed nothing.":"It has printed nothing yet."),bf=[aO&&p.length&&`${aD.length} of ${count(p.length,"line")}`,g.left&&"the beginning is only in %accel_logs",aD.length>MOST_LINES&&`the last ${MOST_LINES} lines`].filter(Boolean);
+return h("div",{key:"printed"},bf.length>0&&h("p",{class:"quiet",role:"status"},bf.join(" · ")),aD.length?h("pre",{class:"printed",tabindex:"0","aria-label":"What it has printed"},aD.slice(-MOST_LINES).map(({text:R,err:U},X)=>h("span",{key:`l${X}`,class:U?"err":null},`${R}\n`))):h("p",{class:"quiet"},aW))}
 const COARSE=8;
-function withRuns(d,c){const aX={...d?.hues,...c.hues};
-if(c.whole||!d)return{since:c.seq,whole:c,later:null,hues:aX};
-const bn=c.grain_s>COARSE*d.whole.grain_s;
-return{...d,since:bn?0:d.whole.seq,later:c,hues:aX}}function pastRows(W,e,b){const{whole:T,later:af}=W;
-const bq=af??T,bb={...e,hues:{...W.hues,...e.hues}};
-const f=(c,aW)=>{const bp=new Map(c.kinds.map(E=>[E.index,E]));
-return(aW?c.running:c.ended).flatMap(({lane,bars:aj})=>aj.map(a=>row(c,laneIn(c.lanes[lane],e),a,(bp.get(a[0])),bb,aW,b)))};
-return[...f(T,false),...(af?f(af,false):[]),...f(bq,true)]}function row(c,lane,[,from,aC,number=1,a4=0,aD=0],E,e,at,b){const j=c.origin+from/1000,D=at?(e.ended?b:null):j+aC/1000,k=at&&e.ended?"ENDED_WITH_IT":E.state==="DEAD"?"ENDED":E.state;
-return{task_id:`${lane} ${E.index} ${from} ${number} ${a4}`,lane,name:plain(E.function)+(number<0?" and others":""),state:number<0?"":k,number:Math.abs(number),submitted_at:j-aD/1000,started_at:j,finished_at:D,cell:cellWords(e,E),band:E.job?"":plain(E.cell).split(" ",1)[0],colour:colourOf(e,E.function)+a4}}function laneIn(lane,e){return(e.nodes??[]).length>1||!lane.includes("/")?lane:lane.slice(lane.indexOf("/"))}function depthOf(f,j,l,b){const aE=new Map(),aS=(C,ak)=>aE.set(C,(aE.get(C)??0)+ak);
-for(const row of f){const from=row.submitted_at,Y=row.started_at??row.finished_at??b;
-if(from==null||Y<j||from>l||Y-from<0.01)continue;
-aS(Math.max(0,from-j),1);
-aS(Math.min(l,Y)-j,-1)}
-let Z=0;
-const B=[...aE].sort((w,x)=>w[0]-x[0]).map(([C,ak])=>({at:C,waiting:(Z+=ak)})),I=Math.max(0,...B.map(r=>r.waiting));
-return{steps:B,most:I,words:`most ${I}`}}function depthOfMeans({whole:T,later:af},j,l){let B=[];
-for(const c of af?[T,af]:[T]){B=B.filter(r=>r.at<c.waiting_from-j);
-c.waiting.forEach((Z,Q)=>B.push({at:c.waiting_from+Q*c.waiting_step_s-j,waiting:Z}))}
-const d=B.filter(r=>r.at<=0).pop(),G=B.filter(r=>r.at>0&&r.at<l-j);
-if(d)G.unshift({at:0,waiting:d.waiting});
-const I=Math.max(0,...G.map(r=>r.waiting));
-return{steps:G,most:I,words:`about ${Math.max(1,Math.round(I))}`}}
+function withRuns(e,c){const ba={...e?.hues,...c.hues};
+if(c.whole||!e)return{since:c.seq,whole:c,later:null,hues:ba};
+const bB=c.grain_s>COARSE*e.whole.grain_s;
+return{...e,since:bB?0:e.whole.seq,later:c,hues:ba}}function pastRows(ad,d,a){const{whole:$,later:ap}=ad;
+const bE=ap??$,bq={...d,hues:{...ad.hues,...d.hues}};
+const f=(c,a9)=>{const bD=new Map(c.kinds.map(F=>[F.index,F]));
+return(a9?c.running:c.ended).flatMap(({lane,bars:av})=>av.map(b=>row(c,laneIn(c.lanes[lane],d),b,(bD.get(b[0])),bq,a9,a)))};
+return[...f($,false),...(ap?f(ap,false):[]),...f(bE,true)]}function row(c,lane,[,from,S,number=1,bj=0,aQ=0],F,d,aE,a){const n=c.origin+from/1000,L=aE?(d.ended?a:null):n+S/1000,l=aE&&d.ended?"ENDED_WITH_IT":F.state==="DEAD"?"ENDED":F.state;
+return{task_id:`${lane} ${F.index} ${from} ${number} ${bj}`,lane,name:plain(F.function)+(number<0?" and others":""),state:number<0?"":l,number:Math.abs(number),submitted_at:n-aQ/1000,started_at:n,finished_at:L,cell:cellWords(d,F),band:F.job?"":plain(F.cell).split(" ",1)[0],colour:colourOf(d,F.function)+bj}}function laneIn(lane,d){return(d.nodes??[]).length>1||!lane.includes("/")?lane:lane.slice(lane.indexOf("/"))}function depthOf(f,n,q,a){const aR=new Map(),a4=(E,M)=>aR.set(E,(aR.get(E)??0)+M);
+for(const row of f){const from=row.submitted_at,af=row.started_at??row.finished_at??a;
+if(from==null||af<n||from>q||af-from<0.01)continue;
+a4(Math.max(0,from-n),1);
+a4(Math.min(q,af)-n,-1)}
+let ai=0;
+const K=[...aR].sort((y,z)=>y[0]-z[0]).map(([E,M])=>({at:E,waiting:(ai+=M)})),I=Math.max(0,...K.map(x=>x.waiting));
+return{steps:K,most:I,words:`up to ${I}`}}function depthOfMeans({whole:$,later:ap},n,q){let K=[];
+for(const c of ap?[$,ap]:[$]){K=K.filter(x=>x.at<c.waiting_from-n);
+c.waiting.forEach((ai,X)=>K.push({at:c.waiting_from+X*c.waiting_step_s-n,waiting:ai}))}
+const e=K.filter(x=>x.at<=0).pop(),s=K.filter(x=>x.at>0&&x.at<q-n);
+if(e)s.unshift({at:0,waiting:e.waiting});
+const I=Math.max(0,...s.map(x=>x.waiting));
+return{steps:s,most:I,words:`up to about ${Math.max(1,Math.round(I))}`}}
 const PIXELS=900,MOST_TRACKS=6,MOST_BANDS=3;
-function timelineOf(e,ai,b,p=null,W=null){const f=W?pastRows(W,e,b):[...(e.tasks??[]),...holdingActors(e)].map(row=>rowOf(row,e)),bg=f.reduce((br,row)=>Math.min(br,row.submitted_at??row.started_at??b),b-1),j=p?.from??(ai===WHOLE_RUN?bg:b-ai),l=p?.to??(ai===WHOLE_RUN?endOf(f,b):b),lanes=lanesOf(e,f).map(({key:M,label:i,node:F,rows:f})=>({...lane(M,i,f,{from:j,to:l},b),node:F})),G=lanes.reduce((X,L)=>X+L.bars.reduce((s,a)=>s+a.number,0),0),aQ=`${count(G,"task run")} on ${count(lanes.length,"lane")} in ${age(l-j)}`,$=W?depthOfMeans(W,j,l):depthOf(f,j,l,b);
-return{start:j,seconds:l-j,lanes,ticks:ticksOf(j,l,b),bands:bandsOf(f,{from:j,to:l},b),depth:$,words:aQ}}function endOf(f,b){const at=!f.length||f.some(row=>row.finished_at==null);
-return at?b:Math.min(b,1+f.reduce((av,row)=>Math.max(av,row.finished_at??0),0))}function rowOf(row,e){const U=colourOf(e,subjectOf(row),row.actor_id||row.task_id);
-return{...row,name:plain(row.name),cell:cellWords(e,row),colour:U,band:row.job?"":plain(row.cell).split(" ",1)[0]}}function holdingActors(e){return(e.actors??[]).filter(row=>row.state==="ALIVE"&&row.since!=null&&Object.keys(row.device_ids??{}).length).map(row=>({task_id:row.actor_id,actor_id:row.actor_id,name:row.class_name,state:"ALIVE",started_at:row.since,device_ids:row.device_ids,cell:row.cell,job:row.job}))}function lanesOf(e,f){const al=(e.devices??[]).filter(row=>row.offered!==false),ae=deviceLabels(e.devices??[]),aB=new Set(al.map(row=>row.node_id)).size>1,names=new Map((e.nodes??[]).map(F=>[F.node_id,plain(F.name)])),lanes=new Map(al.map(ap=>{const F=aB?hostWords(names.get(ap.node_id??"")??""):"";
-return[laneName(ap),{key:laneName(ap),label:ae.get(ap)??"",node:F,rows:[]}]})),ay={key:"cpu",label:"CPU",node:"",rows:([])};
+function timelineOf(d,au,a,j=null,ad=null){const f=ad?pastRows(ad,d,a):[...(d.tasks??[]),...holdingActors(d)].map(row=>rowOf(row,d)),bu=f.reduce((bF,row)=>Math.min(bF,row.submitted_at??row.started_at??a),a-1),n=j?.from??(au===WHOLE_RUN?bu:a-au),q=j?.to??(au===WHOLE_RUN?endOf(f,a):a),lanes=lanesOf(d,f).map(({key:v,label:i,node:J,nodeTitle:bJ,rows:f})=>({...lane(v,i,f,{from:n,to:q},a),node:J,nodeTitle:bJ})),s=lanes.reduce((ae,ab)=>ae+ab.bars.reduce((p,b)=>p+b.number,0),0),aB=`${count(s,"task run")} on ${count(lanes.length,"lane")} in ${age(q-n)}`,P=ad?depthOfMeans(ad,n,q):depthOf(f,n,q,a);
+return{start:n,seconds:q-n,lanes,ticks:ticksOf(n,q,a),bands:bandsOf(f,{from:n,to:q},a),depth:P,words:aB}}function endOf(f,a){const aE=!f.length||f.some(row=>row.finished_at==null);
+return aE?a:Math.min(a,1+f.reduce((aG,row)=>Math.max(aG,row.finished_at??0),0))}function rowOf(row,d){const aa=colourOf(d,subjectOf(row),row.actor_id||row.task_id);
+return{...row,name:plain(row.name),cell:cellWords(d,row),colour:aa,band:row.job?"":plain(row.cell).split(" ",1)[0]}}function holdingActors(d){return(d.actors??[]).filter(row=>row.state==="ALIVE"&&row.since!=null&&Object.keys(row.device_ids??{}).length).map(row=>({task_id:row.actor_id,actor_id:row.actor_id,name:row.class_name,state:"ALIVE",started_at:row.since,device_ids:row.device_ids,cell:row.cell,job:row.job}))}function lanesOf(d,f){const Q=(d.devices??[]).filter(row=>row.offered!==false),ao=deviceLabels(d.devices??[]),aP=new Set(Q.map(row=>row.node_id)).size>1,names=nodeNames(d),lanes=new Map(Q.map(aC=>{const J=aP?names.get(aC.node_id):null;
+return[laneName(aC),{key:laneName(aC),label:ao.get(aC)??"",node:J?.words??"",nodeTitle:J?.whole,rows:[]}]})),aL={key:"cpu",label:"CPU",node:"",nodeTitle:"",rows:([])};
 for(const row of f){if(row.started_at==null||row.kind==="actor creation")continue;
-for(const o of lanesFor(row,lanes)){const g=lanes.get(o);
-if(o===ay.key)ay.rows.push(row);
+for(const r of lanesFor(row,lanes)){const g=lanes.get(r);
+if(r===aL.key)aL.rows.push(row);
 else if(g)g.rows.push(row);
-else lanes.set(o,{key:o,label:plain(o.split("/").slice(1).join(" ")),node:"",rows:[row]})}}
-return[...lanes.values(),...(ay.rows.length?[ay]:[])]}function lanesFor(row,lanes){if(row.lane)return[row.lane];
-const names=Object.entries(row.device_ids??{}).flatMap(([ag,aH])=>aH.map(ad=>laneName({node_id:row.node_id,resource:ag,id:ad}))),g=o=>(row.node_id||lanes.has(o)?o:([...lanes.keys()].find(M=>M.endsWith(o))??o));
-return names.length?names.map(g):["cpu"]}function bandsOf(f,p,b){const K=new Map();
-for(const{band:y,started_at:from,finished_at:J}of f){if(!y||from==null)continue;
-const g=K.get(y)??{from,to:from};
-K.set(y,{from:Math.min(g.from,from),to:Math.max(g.to,J??b)})}
-const D=[],bz=[...K].filter(([,{from,to:J}])=>from<p.to&&J>=p.from).sort((w,x)=>w[1].from-x[1].from);
-return bz.map(([i,{from,to:J}])=>{const O=freeTrack(D,from,J,MOST_BANDS);
-return{label:i,track:O,from:Math.max(from,p.from)-p.from,to:Math.min(J,p.to)-p.from}})}function freeTrack(D,from,J,I){let O=D.findIndex(l=>l<=from+1e-6);
-if(O<0)O=Math.min(D.length,I-1);
-D[O]=Math.max(D[O]??0,J);
-return O}function lane(M,i,f,p,b){const bv=f.filter(row=>row.started_at!=null&&row.started_at<p.to&&(row.finished_at??b)>=p.from).sort((w,x)=>(w.started_at??0)-(x.started_at??0)),D=[],aj=merged(bv.map(row=>barOf(row,freeTrack(D,row.started_at??b,row.finished_at??b,MOST_TRACKS),p,b)),(p.to-p.from)/PIXELS);
-return{key:M,label:i,tracks:Math.max(1,Math.min(D.length,MOST_TRACKS)),bars:aj}}function barOf(row,O,p,b){const k=stateWord(row.state),[from,Y,number]=[row.started_at??b,row.finished_at??b,row.number??1],aD=from-(row.submitted_at??from),aC=row.finished_at==null?age(Y-from):duration(Y-from),bf=[number>1?`${number} runs ${k&&`${k} `}within ${aC}`:`${k} ${aC}`.trim(),row.cell?`cell ${row.cell}`:"",aD>=1?`waited ${age(aD)} before`:"",`started ${clock(from,b)}`];
-return{key:row.task_id,track:O,number,colour:row.colour,state:k,name:number>1?`${number} × ${row.name}`:row.name,of:row.name,facts:bf.filter(Boolean),from:Math.max(0,from-p.from),to:Math.min(p.to,Y)-p.from}}function merged(aj,aL){const aZ=[],av=new Map();
-for(const a of aj){const d=av.get(a.track),a9=d?.of===a.of&&d.state===a.state&&a.to-a.from<aL&&d.narrow&&a.from-d.to<aL,aF=d&&a.track===MOST_TRACKS-1&&a.from<d.to-1e-6;
-if(a9||aF){d.number+=a.number;
-d.to=Math.max(d.to,a.to);
-d.name=aF?`${d.number} runs side by side`:`${d.number} × ${a.of}`;
-d.facts=[aF?`the first of ${d.of}`:`${d.number} runs ${a.state}`];
+else lanes.set(r,{key:r,label:plain(r.split("/").slice(1).join(" ")),node:"",rows:[row]})}}
+return[...lanes.values(),...(aL.rows.length?[aL]:[])]}function lanesFor(row,lanes){if(row.lane)return[row.lane];
+const names=Object.entries(row.device_ids??{}).flatMap(([aq,aU])=>aU.map(W=>laneName({node_id:row.node_id,resource:aq,id:W}))),g=r=>(row.node_id||lanes.has(r)?r:([...lanes.keys()].find(v=>v.endsWith(r))??r));
+return names.length?names.map(g):["cpu"]}function bandsOf(f,j,a){const O=new Map();
+for(const{band:G,started_at:from,finished_at:t}of f){if(!G||from==null)continue;
+const g=O.get(G)??{from,to:from};
+O.set(G,{from:Math.min(g.from,from),to:Math.max(g.to,t??a)})}
+const L=[],bR=[...O].filter(([,{from,to:t}])=>from<j.to&&t>=j.from).sort((y,z)=>y[1].from-z[1].from);
+return bR.map(([i,{from,to:t}])=>{const T=freeTrack(L,from,t,MOST_BANDS);
+return{label:i,track:T,from:Math.max(from,j.from)-j.from,to:Math.min(t,j.to)-j.from}})}function freeTrack(L,from,t,I){let T=L.findIndex(q=>q<=from+1e-6);
+if(T<0)T=Math.min(L.length,I-1);
+L[T]=Math.max(L[T]??0,t);
+return T}function lane(v,i,f,j,a){const bM=f.filter(row=>row.started_at!=null&&row.started_at<j.to&&(row.finished_at??a)>=j.from).sort((y,z)=>(y.started_at??0)-(z.started_at??0)),L=[],av=merged(bM.map(row=>barOf(row,freeTrack(L,row.started_at??a,row.finished_at??a,MOST_TRACKS),j,a)),(j.to-j.from)/PIXELS);
+return{key:v,label:i,tracks:Math.max(1,Math.min(L.length,MOST_TRACKS)),bars:av}}function barOf(row,T,j,a){const l=stateWord(row.state),[from,af,number]=[row.started_at??a,row.finished_at??a,row.number??1],aQ=from-(row.submitted_at??from),S=row.finished_at==null?age(af-from):duration(af-from),bt=[number>1?`${number} runs ${l&&`${l} `}within ${S}`:`${l} ${S}`.trim(),row.cell?`cell ${row.cell}`:"",aQ>=1?`waited ${age(aQ)} before`:"",`started ${clock(from,a)}`];
+return{key:row.task_id,track:T,number,colour:row.colour,state:l,name:number>1?`${number} × ${row.name}`:row.name,of:row.name,facts:bt.filter(Boolean),from:Math.max(0,from-j.from),to:Math.min(j.to,af)-j.from}}function merged(av,aY){const bc=[],aG=new Map();
+for(const b of av){const e=aG.get(b.track),bo=e?.of===b.of&&e.state===b.state&&b.to-b.from<aY&&e.narrow&&b.from-e.to<aY,aS=e&&b.track===MOST_TRACKS-1&&b.from<e.to-1e-6;
+if(bo||aS){e.number+=b.number;
+e.to=Math.max(e.to,b.to);
+e.name=aS?`${e.number} runs side by side`:`${e.number} × ${b.of}`;
+e.facts=[aS?`the first of ${e.of}`:`${e.number} runs ${b.state}`];
 continue}
-av.set(a.track,Object.assign(a,{narrow:a.to-a.from<aL}));
-aZ.push(a)}
-return aZ}function ticksOf(j,l,b){const B=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400],r=B.find(L=>(l-j)/L<=6)??86400,z=[];
-for(let _=Math.ceil((b-l)/r-1e-6)*r;_<=b-j+1e-6;_+=r){const i=_<r/2?"now":`−${r<1?duration(_):age(_+1e-6).replace(/ 00 (s|min)$/,"")}`;
-z.push({at:b-_-j,label:i})}
-return z}function traceOf(e,b){return(e.tasks??[]).flatMap(row=>eventsOf(row,b))}function eventsOf(row,b){const ab=[],ba={task_id:row.task_id,cell:row.cell??"",state:row.state};
-const aq=(bi,lane,from,J)=>({cat:row.kind??"task",name:plain(row.name),ph:"X",pid:bi,tid:lane,ts:from*1e6,dur:Math.max(0,J-from)*1e6,args:ba});
-if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){ab.push(aq("waiting","waiting",row.submitted_at,b))}else if(row.submitted_at!=null&&row.started_at!=null){ab.push(aq("waiting","waiting",row.submitted_at,row.started_at))}
-if(row.started_at==null)return ab;
-const l=row.finished_at??b;
-if(row.pid)ab.push(aq("workers",`worker ${row.pid}`,row.started_at,l));
-for(const[ag,aH]of Object.entries(row.device_ids??{})){for(const ad of aH)ab.push(aq("devices",`${ag} ${ad}`,row.started_at,l))}
-return ab}
-const viewOfPast={accountsView,drawAccounts,drawLog,drawTimeline,timelineOf,traceOf,told:{accounting:withAccounts,runs:withRuns,task_log:withLog}};
+aG.set(b.track,Object.assign(b,{narrow:b.to-b.from<aY}));
+bc.push(b)}
+return bc}function ticksOf(n,q,a){const K=[0.1,0.2,0.5,1,2,5,10,15,30,60,120,300,600,1800,3600,7200,21600,86400],x=K.find(ab=>(q-n)/ab<=6)??86400,H=[];
+for(let aj=Math.ceil((a-q)/x-1e-6)*x;aj<=a-n+1e-6;aj+=x){const i=aj<x/2?"now":`−${x<1?duration(aj):age(aj+1e-6).replace(/ 00 (s|min)$/,"")}`;
+H.push({at:a-aj-n,label:i})}
+return H}function saveTrace(bN,d,a){const aJ=bN.createElement("a");
+aJ.href=URL.createObjectURL(new Blob([JSON.stringify(traceOf(d,a))],{type:"application/json"}));
+aJ.download="nbaccel-trace.json";
+aJ.click();
+setTimeout(()=>URL.revokeObjectURL(aJ.href),1000)}function traceOf(d,a){return(d.tasks??[]).flatMap(row=>eventsOf(row,a))}function eventsOf(row,a){const al=[],bp={task_id:row.task_id,cell:row.cell??"",state:row.state};
+const o=(bw,lane,from,t)=>({cat:row.kind??"task",name:plain(row.name),ph:"X",pid:bw,tid:lane,ts:from*1e6,dur:Math.max(0,t-from)*1e6,args:bp});
+if(row.submitted_at!=null&&row.finished_at==null&&row.started_at==null){al.push(o("waiting","waiting",row.submitted_at,a))}else if(row.submitted_at!=null&&row.started_at!=null){al.push(o("waiting","waiting",row.submitted_at,row.started_at))}
+if(row.started_at==null)return al;
+const q=row.finished_at??a;
+if(row.pid)al.push(o("workers",`worker ${row.pid}`,row.started_at,q));
+for(const[aq,aU]of Object.entries(row.device_ids??{})){for(const W of aU)al.push(o("devices",`${aq} ${W}`,row.started_at,q))}
+return al}
+const LEAST_S=0.05,LEAST_DRAG_PX=6,drags=new WeakMap();
+function zoomed({from,to:t},M,Z=0.5){const aH=Math.max(LEAST_S,(t-from)*M),E=from+(t-from)*Z;
+return{from:E-aH*Z,to:E+aH*(1-Z)}}function movedBy({from,to:t},share){const M=(t-from)*share;
+return{from:from+M,to:t+M}}function keyed(v,j){if(v==="+"||v==="=")return{range:zoomed(j,0.5)};
+if(v==="-")return{range:zoomed(j,2)};
+if(v==="ArrowLeft")return{range:movedBy(j,-0.2)};
+if(v==="ArrowRight")return{range:movedBy(j,0.2)};
+return v==="0"||v==="Home"?{range:null}:null}function rangeOf(o,aM,l,s){if(o.type==="keydown")return rangeOfKey((o),s);
+const{clientX:k,button}=(o);
+const ar=(o.target).closest?.("svg.timeline");
+if(o.type==="wheel")return ar?rangeOfWheel((o),placeOf(ar,k,l),s):undefined;
+const aw=drags.get(aM);
+drags.delete(aM);
+if(o.type==="pointerdown")return void(ar&&button===0&&drags.set(aM,{x:k,place:placeOf(ar,k,l)}));
+const lanes=aM.querySelector("svg.timeline");
+return aw&&lanes&&Math.abs(k-aw.x)>=LEAST_DRAG_PX?rangeOfDrag(aw.place,placeOf(lanes,k,l),s):undefined}function rangeOfKey(o,s){const bL=(o.target).matches?.('.scroll[aria-label="Timeline"]'),a6=bL&&!o.ctrlKey&&!o.metaKey?keyed(o.key,s):null;
+if(a6)o.preventDefault();
+return a6?.range}function rangeOfWheel(o,Z,s){if(!o.ctrlKey&&!o.metaKey)return undefined;
+o.preventDefault();
+return zoomed(s,o.deltaY>0?1.25:0.8,Z)}function rangeOfDrag(aw,aT,{from,to:t}){const[m,a$]=[aw,aT].sort((y,z)=>y-z),j={from:from+(t-from)*m,to:from+(t-from)*a$};
+return j.to-j.from>=LEAST_S?j:undefined}function placeOf(ar,k,{lanes:{width:w,left:m,right:a$}}){const a3=ar.getBoundingClientRect();
+return Math.min(1,Math.max(0,(((k-a3.left)/a3.width)*w-m)/(a$-m)))}
+const viewOfPast={accountsView,drawAccounts,drawLog,drawTimeline,rangeOf,saveTrace,timelineOf,zoomed,told:{accounting:withAccounts,runs:withRuns,task_log:withLog}};
 return viewOfPast}

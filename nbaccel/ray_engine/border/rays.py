@@ -1,4 +1,4 @@
-"""Types for Ray's objects, as far as nbaccel uses them. Ray itself is untyped.
+"""Types for Ray's objects, as far as nbaccel uses them, and a variable that Ray reads. Ray itself is untyped.
 
 This module does not import Ray: what starts Ray sets its variables first, and says what to type where Ray is missing.
 """
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Returned_co = TypeVar("Returned_co", covariant=True)
 Keywords = dict[str, object]  # arguments of Ray's `.options()`
 Environment = dict[str, Any]  # a runtime environment, as users write it
+
+# With it, Ray sets the visible-devices variable to nothing for what holds no device.
+HIDE_UNASSIGNED = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
 
 
 class RaysId(Protocol):

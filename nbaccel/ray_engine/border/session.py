@@ -39,7 +39,7 @@ class RaySession:
 
     @property
     def namespace_of_reports(self) -> str:
-        return str(self.reporting.NAMESPACE)
+        return str(importlib.import_module("nbaccel_in_ray.collector_link").NAMESPACE)
 
     @property
     def refuses_infeasible(self) -> bool:

@@ -99,6 +99,7 @@ def held(devices: list[DeviceRow], nodes: list[NodeRow]) -> list[HeldDevice]:
             row.holders,
             row.metrics.utilisation_percent if row.metrics is not None else None,
             row.metrics is not None,
+            row.node_id,
         )
         for row in devices
         if row.holders

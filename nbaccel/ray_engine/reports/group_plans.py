@@ -21,12 +21,8 @@ Labels = list[dict[str, str]] | None
 def never(snapshot: Snapshot, row: GroupRow, labels: Labels, autoscaler: Autoscaler) -> str:
     """Why this group can never be placed; "" when it can, or when nobody can tell what an autoscaler would add."""
     cluster, group = planning.books(snapshot), _record(row, labels)
-    if GroupTable([], cluster).could_ever(group) or _addable(cluster, group, row, autoscaler):
-        return ""
-    verdicts = [judge(cluster, group.choice(index)) for index in range(len(row.bundles))]
-    together = f"its {len(verdicts)} bundles do not fit together ({row.strategy})"
-    reason = next((verdict.reason for verdict in verdicts if not verdict.ever), together)
-    return f"{group} cannot be placed here: {reason}"
+    table = GroupTable([], cluster)
+    return "" if table.could_ever(group) or _addable(cluster, group, row, autoscaler) else table.why_not(group)
 
 
 def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler) -> list[Explanation]:

@@ -16,6 +16,7 @@ from nbaccel.ray_engine.border.rays import Keywords, RaysActor, RaysMethod
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import growth_rows
 from nbaccel.ray_engine.reports.growth_rows import GrowthFacts
+from nbaccel.ray_engine.reports.small_actors import internal_class
 from nbaccel.views import sessions
 from nbaccel.views.expected_growth import ExpectedGrowth
 
@@ -127,7 +128,7 @@ class RayGrowing:
             "resources": {"node:__internal_head__": 0.001},  # on another node it would keep that one from leaving
             **self._keywords(),
         }
-        keeper: KeeperHandle = ray.remote(module.Keeper).options(**options).remote()
+        keeper: KeeperHandle = ray.remote(internal_class(module.Keeper)).options(**options).remote()
         return keeper
 
     def _module(self, name: str) -> ModuleType:

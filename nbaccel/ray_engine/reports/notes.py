@@ -76,6 +76,7 @@ class ActorFacts(TypedDict):
     class_name: str
     why: str
     out_of_scope: bool
+    internal: bool  # nbaccel's own; see nbaccel_in_ray.internal
 
 
 class JobFacts(TypedDict):

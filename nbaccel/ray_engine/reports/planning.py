@@ -402,7 +402,15 @@ def explanations(snapshot: Snapshot, what: str | None, autoscaler: Autoscaler = 
     rows = [row for row in snapshot.tasks if what in (None, row.task_id, row.actor_id)]
     if what is None:
         rows = [row for row in rows if row.state in _WAITING]
-    return [_explained(snapshot, row, autoscaler) for row in rows]
+    found = [_explained(snapshot, row, autoscaler) for row in rows]
+    return found or [_of_actor(row) for row in snapshot.actors if row.actor_id == what]
+
+
+def _of_actor(row: ActorRow) -> Explanation:
+    """Of an actor none of whose tasks is known: its process was not watched, or reports nothing."""
+    why = f": {row.why}" if row.why else ""
+    text = f"Actor {row.class_name} is {row.state}{why}."
+    return Explanation(row.actor_id, row.class_name, row.state, text, fits_now=row.state == "ALIVE")
 
 
 def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> Explanation:
@@ -433,6 +441,7 @@ def state_rows(snapshot: Snapshot, tables: RaysTables, kind: type[ListedRow]) ->
         ActorRow: lambda: snapshot.actors,
         WorkerRow: lambda: snapshot.workers,
         NodeRow: lambda: snapshot.nodes,
+        DeviceRow: lambda: snapshot.devices,
         Alert: lambda: snapshot.alerts,
         ListedGroup: lambda: [ListedGroup.of_ray(row) for row in tables["groups"]],
         ListedDriver: lambda: [_driver(job) for job in tables["jobs"]],

@@ -61,7 +61,7 @@ class RayAnswers:
         self._kill = made_actors.kill
 
     def explain(self, what: str | None) -> list[Explanation]:
-        snapshot = self._snapshots.snapshot()
+        snapshot = self._snapshots.snapshot(internal=what is not None)
         wanted = what[:48] if what and len(what) == 56 else what
         return [
             *planning.explanations(snapshot, wanted, self._snapshots.autoscaler),

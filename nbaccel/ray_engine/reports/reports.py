@@ -67,12 +67,14 @@ class Reports:
         seq, notes, ended, briefs = answer
         if seq < self._seen:
             return
-        self._seen, self.ended = seq, ended
+        self._seen = seq
+        short_notes = importlib.import_module("nbaccel_in_ray.short_notes")
         for where, packed in briefs:
-            for note in self._session.reporting.expanded(packed, where):
+            for note in short_notes.expanded(packed, where):
                 _join(self.notes, note)
         for note in reversed(notes):  # newest first
             _join(self.notes, note)
+        self.ended = ended  # last: see Snapshots.take
         if len(self.notes) > MOST_NOTES:
             _forget(self.notes, len(self.notes) - MOST_NOTES + NOTES_AT_ONCE)
 

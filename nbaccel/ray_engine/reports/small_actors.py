@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Protocol
 
 import ray
 
+from nbaccel.handles.internal_work import is_hidden
 from nbaccel.ray_engine.border.rays import Keywords, RaysActor, RaysMethod, RaysRef
 from nbaccel.ray_engine.border.session import RaySession
 
@@ -70,7 +72,7 @@ class SmallActors:
     # ---- the collector
 
     def _watched_key(self) -> bytes:
-        return bytes(self._session.reporting.watched_key(ray.get_runtime_context().get_job_id()))
+        return bytes(_collector_link().watched_key(ray.get_runtime_context().get_job_id()))
 
     def collector(self) -> CollectorHandle:
         """The actor that gathers reports; started, and the tasks told of it, when it is first needed."""
@@ -85,8 +87,8 @@ class SmallActors:
     def _begin_collecting(self) -> tuple[CollectorHandle, RaysRef]:
         from ray.experimental.internal_kv import _internal_kv_put
 
-        kind = importlib.import_module("nbaccel_in_ray.collector").Collector
-        name = self._session.reporting.collector_name(ray.get_runtime_context().get_job_id())
+        kind = internal_class(importlib.import_module("nbaccel_in_ray.collector").Collector)
+        name = _collector_link().collector_name(ray.get_runtime_context().get_job_id())
         options = {
             "name": name,
             "namespace": self._session.namespace_of_reports,
@@ -116,7 +118,7 @@ class SmallActors:
         if node_id not in self._agents:
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-            kind = importlib.import_module("nbaccel_in_ray.node_agent").NodeAgent
+            kind = internal_class(importlib.import_module("nbaccel_in_ray.node_agent").NodeAgent)
             place = NodeAffinitySchedulingStrategy(node_id, soft=False)
             options = {"num_cpus": 0, "scheduling_strategy": place, **self._keywords()}
             self._agents[node_id] = ray.remote(kind).options(**options).remote()
@@ -124,6 +126,16 @@ class SmallActors:
 
     def lose_agent(self, node_id: str) -> None:
         self._agents.pop(node_id, None)
+
+
+def _collector_link() -> ModuleType:
+    return importlib.import_module("nbaccel_in_ray.collector_link")
+
+
+def internal_class(kind: type) -> type:
+    """A class of small actors with the mark by which views leave them out."""
+    marked: type = importlib.import_module("nbaccel_in_ray.internal").marked(kind)
+    return marked if is_hidden() else kind
 
 
 def is_here(ref: RaysRef) -> bool:

@@ -17,8 +17,6 @@ from nbaccel.views import function_rows
 from nbaccel.views.listed import ListedGroup
 from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, Runtime, Snapshot, WorkerRow
 
-OWN_NAMES = ("nbaccel_reports_", "nbaccel_holds")
-OWN_CLASSES = ("Collector", "NodeAgent")
 MOST_DEAD = 10
 MOST_LEAKS = 20
 
@@ -35,6 +33,8 @@ class SnapshotFacts(msgspec.Struct):
     samples: dict[str, list[DeviceSample]] = {}  # node -> its agent's measurements of its devices
     more_rows: int = 0
     began_at: float = 0.0  # when this process came to the cluster, in Unix seconds
+    internal: bool = False  # what nbaccel runs for itself is shown, too
+    lost_at: dict[str, float] = {}  # node -> when it was first seen to be gone, in Unix seconds
 
     @property
     def job(self) -> int:
@@ -60,7 +60,7 @@ def build(known: SnapshotFacts, seq: int) -> Snapshot:
         actors=actors,
         workers=_workers(known),
         groups=[ListedGroup.of_ray(row).in_snapshot() for row in known.tables["groups"]][-50:],
-        alerts=[*(_lost(node) for node in nodes if not node.alive), *_leaks(known), *failures],
+        alerts=[*_lost(nodes, known.lost_at), *_leaks(known), *failures],
         counts=counts,
         functions=function_rows.rows(((name, state, number) for name, state, number in numbers if name), shown),
     )
@@ -114,8 +114,20 @@ def job_number(job_id: str) -> int:
     return int.from_bytes(bytes.fromhex(job_id), "little")
 
 
-def _lost(node: NodeRow) -> Alert:
-    return Alert("node lost", f"Node {node.name} ({node.node_id[:8]}) is gone: {node.why}.", time.time())
+def _lost(nodes: list[NodeRow], lost_at: dict[str, float]) -> list[Alert]:
+    """Alerts of nodes that are gone. Ray's table does not say since when."""
+    gone = [node for node in nodes if not node.alive]
+    for node in gone:
+        lost_at.setdefault(node.node_id, time.time())
+    return [
+        Alert(
+            "node lost",
+            f"Node {node.name} ({node.node_id[:8]}) is gone: {node.why}.",
+            lost_at[node.node_id],
+            node_id=node.node_id,
+        )
+        for node in gone
+    ]
 
 
 def _leaks(known: SnapshotFacts) -> list[Alert]:
@@ -127,16 +139,12 @@ def _leaks(known: SnapshotFacts) -> list[Alert]:
         who = f"{note['name']} (cell {asked.cell})" if asked is not None and asked.cell else note["name"]
         device = next(iter(note.get("devices", {}).values()), [None])[0]
         message = f"{who}{note['leak'].removeprefix(note['name'])}"
-        alerts.append(Alert("leak", message, note["ended_at"], task_id=note["task_id"], device=device))
+        alerts.append(Alert("leak", message, note["ended_at"], note["task_id"], device, note.get("node_id")))
     return alerts
 
 
-def _is_own(row: ActorFacts) -> bool:
-    return row["Name"].startswith(OWN_NAMES) or row["class_name"] in OWN_CLASSES
-
-
 def _actors(known: SnapshotFacts) -> list[ActorRow]:
-    shown = [row for row in known.tables["actors"] if not _is_own(row)]
+    shown = [row for row in known.tables["actors"] if known.internal or not row["internal"]]
     alive = [row for row in shown if row["State"] != "DEAD"]
     dead = [row for row in shown if row["State"] == "DEAD"]
     creations = {

@@ -18,9 +18,9 @@ from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts, build, build_of_nodes
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import task_filter
+from nbaccel.views import task_filter, totals
 from nbaccel.views.record_book import OwnRecords
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import Alert, Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 from nbaccel.views.unused_devices import UnusedDevices
 
@@ -49,38 +49,45 @@ class Snapshots:
         self._number = 0
         self._unused = UnusedDevices()
         self._began_at = time.time()
+        self._lost_at: dict[str, float] = {}
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, *, internal: bool = False) -> Snapshot:
         """What is known now. The first one after tasks were submitted starts the reports: those of tasks that run
-        already arrive within two seconds."""
+        already arrive within two seconds. `internal`: with what nbaccel runs for itself."""
         if self._submissions.all() or self._reports.is_watched():
             first = not self._reports.is_watched()
             self._reports.learn(0)
             deadline = time.monotonic() + FIRST_REPORTS_S
             while first and time.monotonic() < deadline and self._unheard_actors():
                 self._reports.learn(SMALLEST_GAP_S)
-        return self.take(metrics=False)
+        return self.take(metrics=False, internal=internal)
 
-    def take(self, *, metrics: bool, rows: int = 0) -> Snapshot:
+    def shown(self) -> Snapshot:
+        """What is known now, with counts, and with so many rows as one snapshot may have."""
+        return totals.capped(self.snapshot())
+
+    def take(self, *, metrics: bool, rows: int = 0, internal: bool = False) -> Snapshot:
         self._number += 1
         notes = dict(self._reports.notes)
         tables = self.tables()
+        ended = self._reports.ended  # before the notes: a task that is counted here and has no note would count twice
         known = SnapshotFacts(
             tables,
-            _as_old_as_tables(notes, self._reports.notes),
-            self._reports.ended,
+            _as_old_as_tables(notes, dict(self._reports.notes)),
+            ended,
             self._submissions,
             RaysFacts(self._session),
             self._session.joined is not None,
         )
-        known.more_rows, known.began_at = rows, self._began_at
+        known.more_rows, known.began_at, known.internal = rows, self._began_at, internal
+        known.lost_at = self._lost_at
         if metrics:
             known.samples = self._samples([row["NodeID"] for row in known.tables["nodes"] if row["Alive"]])
         drawn = build(known, self._number)
         drawn.published = self._published.rows()
         if metrics:
             self._unused.saw(device_rows.held(drawn.devices, drawn.nodes), time.monotonic())
-        drawn.alerts += self._unused.alerts()
+        drawn.alerts = Alert.in_order([*drawn.alerts, *self._unused.alerts()])
         if self._growth is not None:
             growth_rows.add(drawn, self._growth())
         return drawn
@@ -98,6 +105,7 @@ class Snapshots:
         alive = {row["ActorID"] for row in self.tables()["actors"] if row["State"] == "ALIVE"}
         return any(
             each.about.kind is TaskKind.ACTOR_CREATION
+            and not each.about.internal
             and each.actor_id is not None
             and each.actor_id.hex() in alive
             and "started_at" not in self._reports.notes.get(each.task_id.hex(), {})
@@ -131,12 +139,14 @@ class Snapshots:
 
 
 def _as_old_as_tables(before: dict[str, Note], now: dict[str, Note]) -> dict[str, Note]:
-    """The notes that were there before Ray's tables were read, each as it is now unless another process wrote it.
+    """The notes that were there before Ray's tables were read, each as it is now unless another process wrote it, and
+    all notes of tasks that have ended.
 
     Another thread may take in reports meanwhile. A process that the tables do not name yet would seem to have ended.
     """
     found = {}
     for task_id, note in before.items():
         later = now.get(task_id, note)
-        found[task_id] = later if later.get("worker_id") == note.get("worker_id") else note
-    return found
+        is_as_old = later.get("worker_id") == note.get("worker_id") or "ended_at" in later
+        found[task_id] = later if is_as_old else note
+    return found | {task_id: note for task_id, note in now.items() if task_id not in before and "ended_at" in note}

@@ -39,7 +39,8 @@ _PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 def rows(known: SnapshotFacts, nodes_alive: set[str]) -> list[TaskRow]:
     """All that are known of, those that changed last at the end."""
-    waiting = [each for each in known.submissions.all() if "started_at" not in known.notes.get(each.task_id.hex(), {})]
+    shown = [each for each in known.submissions.all() if not each.about.internal or _is_asked_for(each, known)]
+    waiting = [each for each in shown if "started_at" not in known.notes.get(each.task_id.hex(), {})]
     ready = _ready(waiting)
     actors = {row["ActorID"]: row["State"] for row in known.tables["actors"]}
     made = [_of_note(note, known, nodes_alive) for note in _worth_a_row(known)]
@@ -48,6 +49,11 @@ def rows(known: SnapshotFacts, nodes_alive: set[str]) -> list[TaskRow]:
     nested = [note for note in known.notes.values() if "started_at" not in note and not _mine(note, known)]
     made += [row for note in nested if (row := _nested(note, actors, known)) is not None]
     return made
+
+
+def _is_asked_for(each: Submission, known: SnapshotFacts) -> bool:
+    """Whether an internal submission has a row: an actor that waits; of a call nobody hears whether it has begun."""
+    return known.internal and each.about.kind is TaskKind.ACTOR_CREATION
 
 
 def _worth_a_row(known: SnapshotFacts) -> list[Note]:

@@ -17,6 +17,7 @@ from nbaccel.ray_engine.reports.outstanding_work import OutstandingWork
 from nbaccel.ray_engine.reports.reports import ASK_TIMEOUT_S, LONGEST_WAIT_S, Reports
 from nbaccel.ray_engine.reports.snapshots import SMALLEST_GAP_S, Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
+from nbaccel.views import totals
 from nbaccel.views.snapshot import OnSnapshot
 
 METRICS_EVERY_S = 1.0
@@ -78,10 +79,15 @@ class SnapshotWatching:
         elif callback is not None:
             self._watchers[reader] = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
 
-    def submitted(self) -> None:
-        """Views are told of new tasks before these run."""
+    def changed(self) -> None:
+        """There is something new to show."""
         for watcher in list(self._watchers.values()):  # another thread may begin or end one
             watcher.changed.set()
+
+    def submitted(self, *_facts: object) -> None:
+        """Views are told of new tasks before these run; each submission asks here whether there is a view."""
+        if self._watchers:
+            self.changed()
 
     def stop(self) -> None:
         """The cluster is left: who watches is told, and nobody watches any more."""
@@ -132,7 +138,7 @@ class Watcher:
         self._reports.learn(0)
         waiting = None
         while not self._ending:
-            self._callback(self._snapshots.take(metrics=self._metrics, rows=self._rows))
+            self._callback(totals.capped(self._snapshots.take(metrics=self._metrics, rows=self._rows)))
             time.sleep(SMALLEST_GAP_S)
             if waiting is None:
                 waiting = self._reports.next_news()

@@ -14,8 +14,8 @@ from nbaccel.addresses import is_own
 from nbaccel.handles.options import InitOptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.ray_engine.border.rays import Environment, Keywords
-from nbaccel.ray_engine.startup import addresses, own_environments
+from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, Environment, Keywords
+from nbaccel.ray_engine.startup import addresses, early_imports, own_environments
 from nbaccel.ray_engine.startup.rays_lines import RaysLines
 from nbaccel.ray_engine.submission.shipping import PACKAGE
 from nbaccel.views import wording
@@ -80,11 +80,12 @@ def connect(options: InitOptions, steps: StartSteps, kept: RaysLines) -> tuple[s
     steps.next()
     if ray.is_initialized():
         return None, False  # the program has called ray.init itself
-    address = addresses.resolved(options.address)
-    if address is not None:
-        _join(ray, address, options)
-    else:
-        _start(ray, options, steps)
+    with early_imports.meanwhile():
+        address = addresses.resolved(options.address)
+        if address is not None:
+            _join(ray, address, options)
+        else:
+            _start(ray, options, steps)
     return address, True
 
 
@@ -223,8 +224,6 @@ def _given(keywords: Mapping[str, object]) -> Keywords:
 
 
 def _environment(options: InitOptions) -> Environment:
-    from nbaccel.ray_engine.submission.options_for_ray import HIDE_UNASSIGNED
-
     environment = dict(options.runtime_env or {})
     if options.hide_unassigned:
         environment["env_vars"] = {**HIDE_UNASSIGNED, **(environment.get("env_vars") or {})}

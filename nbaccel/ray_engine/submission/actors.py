@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.handles.internal_work import NAMESPACE, is_hidden
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle
 from nbaccel.ray_engine.border.rays import RaysActor
@@ -64,7 +67,7 @@ class RayActors:
         self,
         running: ActorClass,
         choice: RayChoice[ActorOptions],
-        args: list[object],
+        args: Sequence[object],
         kwargs: Named,
         *,
         claimed: bool = False,
@@ -108,5 +111,5 @@ class RayActors:
         """{"name": …, "namespace": …} of each that is not nbaccel's own."""
         from ray.util import list_named_actors
 
-        own = self._session.namespace_of_reports
-        return [row for row in list_named_actors(all_namespaces=True) if row["namespace"] != own]
+        own = (self._session.namespace_of_reports, NAMESPACE) if is_hidden() else ()
+        return [row for row in list_named_actors(all_namespaces=True) if row["namespace"] not in own]

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
+
+import ray
 
 from nbaccel import engine as engines
 from nbaccel.engine import Returned
 from nbaccel.handles.options import ActorOptions, demand_of_actor
+from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorClass, ActorHandle
-from nbaccel.ray_engine.border.rays import RaysActor, RaysResult, is_stream
+from nbaccel.ray_engine.border.rays import RaysActor, RaysResult, RaysStream
 from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.choosing import RayChoice, quantities
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
-Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, its kind, its actor's id
+Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, its facts, its actor's id
 
 
 class Bookkeeper:
-    """Of one engine. `announce` tells views of a new submission before it runs."""
+    """Of one engine. `announce` tells views of a new submission before it runs, unless it is internal."""
 
     def __init__(
         self, submissions: Submissions, handles: HandleMaker, abandoned: AbandonedStreams, announce: Announce
@@ -32,21 +36,23 @@ class Bookkeeper:
     def returned(self, inner: RaysResult, about: CallFacts, actor_id: bytes | None = None) -> Returned:
         """The result of a call for the user."""
         cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
-        if inner is None:
-            return None
         given: Returned
-        if isinstance(inner, list):
-            given = [self._handles.ref(each, parent) for each in inner]
-            task_id, first = given[0]._id[:24], given[0]
-        elif is_stream(inner):
-            self._abandoned.expect()
-            first = given = self._handles.stream(inner, parent)
-            task_id = first._task_id
-        else:
+        first: ObjectRef[object] | ObjectRefGenerator
+        if isinstance(inner, ray.ObjectRef):  # nearly all are: each test before this one would cost every call
             first = given = self._handles.ref(inner, parent)
             task_id = first._id[:24]
+        elif inner is None:
+            return None
+        elif isinstance(inner, list):
+            given = [self._handles.ref(each, parent) for each in inner]
+            task_id, first = given[0]._id[:24], given[0]
+        else:
+            self._abandoned.expect()
+            first = given = stream = self._handles.stream(cast(RaysStream, inner), parent)
+            task_id = stream._task_id
         self._submissions.note(task_id, about, cell, actor_id, first, parent)
-        self._announce(task_id, about, actor_id)
+        if not about.internal:
+            self._announce(task_id, about, actor_id)
         return given
 
     def note_actor(
@@ -61,11 +67,14 @@ class Bookkeeper:
         actor_id = inner._actor_id.binary()
         placed, held = (quantities(each) for each in demand_of_actor(choice.options))
         name, options = f"{running._name}.__init__", choice.options
-        about = CallFacts(name, TaskKind.ACTOR_CREATION, placed, choice.label, choice.why, held, options)
+        about = CallFacts(
+            name, TaskKind.ACTOR_CREATION, placed, choice.label, choice.why, held, options, options.internal
+        )
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")
         self._submissions.note(creation, about, cell, actor_id, handle, parent)
-        self._announce(creation, about, actor_id)
+        if not about.internal:
+            self._announce(creation, about, actor_id)
 
 
 def _creation_of(actor_id: bytes) -> bytes:

@@ -57,7 +57,9 @@ class Exporter:
         if key not in function._cache:
             wrapping = _wrapping()
             threshold = self._session.options.leak_threshold
-            about = wrapping.CodeDescription(function._short_name, "task", families, choice, calls == 1, threshold)
+            about = wrapping.CodeDescription(
+                function._short_name, "task", families, choice, calls == 1, threshold, options.internal
+            )
             wrapped = getattr(wrapping, kind)(function._function, about)
             if about.leaves_process and not calls:
                 calls = _leftovers().WITHOUT_END
@@ -80,7 +82,7 @@ class Exporter:
         key = (self._session.serial, families, groups, choice, claimed)
         exported: RaysClass | None = actor_class._cache.get(key)
         if exported is None:
-            wrapped = _wrapped_class(actor_class, families, choice, claimed=claimed)
+            wrapped = _wrapped_class(actor_class, families, choice, claimed=claimed, internal=options.internal)
             call_groups.declare(wrapped, dict(groups))
             exported = ray.remote(concurrency_groups=dict(groups))(wrapped) if groups else ray.remote(wrapped)
             actor_class._cache[key] = exported
@@ -113,7 +115,9 @@ class Exporter:
         return made
 
 
-def _wrapped_class(actor_class: ActorClass, families: tuple[str, ...], choice: str, *, claimed: bool) -> type:
+def _wrapped_class(
+    actor_class: ActorClass, families: tuple[str, ...], choice: str, *, claimed: bool, internal: bool
+) -> type:
     marks = {name: options_for_ray.method_marks(spec.options) for name, spec in actor_class._methods.items()}
-    wrapped: type = _wrapping().wrap_class(actor_class._class, families, choice, marks, claimed=claimed)
-    return wrapped
+    made: type = _wrapping().wrap_class(actor_class._class, families, choice, marks, claimed=claimed, internal=internal)
+    return made

@@ -114,8 +114,13 @@ class RayGroups:
 
     # ---- never
 
+    def why_never_placed(self, bundles: list[dict[str, float]], strategy: str) -> str:
+        row = GroupRow("", "", "PENDING", strategy, bundles)
+        return group_plans.never(self._places.nodes_only(), row, None, self._places.autoscaler)
+
     def _never_placed(self, row: GroupRow, labels: Labels) -> str:
-        return group_plans.never(self._places.nodes_only(), row, labels, self._places.autoscaler)
+        reason = group_plans.never(self._places.nodes_only(), row, labels, self._places.autoscaler)
+        return f"placement group {row.name or row.group_id} cannot be placed here: {reason}" if reason else ""
 
     def _judge_group(self, row: GroupRow, labels: Labels) -> None:
         """Of a driver's groups, which are the ones somebody looks at."""

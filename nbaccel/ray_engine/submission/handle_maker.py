@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 
 import ray
@@ -49,9 +50,10 @@ class HandleMaker:
 
 def _described(inner: ray.actor.ActorHandle) -> tuple[str, dict[str, MethodSpec]]:
     """The name of the class and its methods."""
-    class_name = inner._ray_actor_creation_function_descriptor.class_name.rpartition(".")[2]
+    qualified = inner._ray_actor_creation_function_descriptor.class_name
+    internal = importlib.import_module("nbaccel_in_ray.internal").is_marked(qualified)
     own = (name for name in inner._ray_method_signatures if name != call_groups.DECLARED)
-    return class_name, {name: _spec(name, inner) for name in own}
+    return qualified.rpartition(".")[2], {name: _spec(name, inner, internal=internal) for name in own}
 
 
 def _anything(*args: object, **kwargs: object) -> None:
@@ -62,7 +64,7 @@ def _bare_spec(name: str) -> MethodSpec:
     return MethodSpec(name, MethodOptions(), arity_of(_anything))
 
 
-def _spec(name: str, inner: ray.actor.ActorHandle) -> MethodSpec:
+def _spec(name: str, inner: ray.actor.ActorHandle, *, internal: bool) -> MethodSpec:
     """A method as Ray's handle knows it."""
     signature = inspect.Signature(parameters=inner._ray_method_signatures[name])
     function = lambda *args, **kwargs: None  # noqa: E731
@@ -70,4 +72,4 @@ def _spec(name: str, inner: ray.actor.ActorHandle) -> MethodSpec:
     returns = inner._ray_method_num_returns.get(name)
     is_generator = bool(inner._ray_method_is_generator.get(name))
     options = MethodOptions(num_returns=returns) if returns not in (None, 1) else MethodOptions()
-    return MethodSpec(name, options, arity_of(function), False, is_generator)
+    return MethodSpec(name, options, arity_of(function), False, is_generator, internal=internal)

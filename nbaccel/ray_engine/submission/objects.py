@@ -117,9 +117,7 @@ class RayObjects:
 
         ref._inner._on_completed(arrived)
 
-    def future(self, ref: ObjectRef[object]) -> Future[object]:
-        future: Future[object] = Future()
-
+    def fill(self, future: Future[object], ref: ObjectRef[object]) -> None:
         def arrived(value: object, keep: ObjectRef[object] = ref) -> None:
             if not future.set_running_or_notify_cancel():
                 return
@@ -129,7 +127,6 @@ class RayObjects:
                 future.set_result(self._stand_ins.get(keep._id, value))
 
         ref._inner._on_completed(arrived)
-        return future
 
     def ref_gone(self, id: bytes) -> None:
         """Do nothing: Ray's own ref inside is finalised too, and Ray counts that one."""

@@ -18,11 +18,8 @@ from nbaccel.handles.options import (
     demand_of_task,
 )
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.ray_engine.border.rays import Environment, Keywords, RaysFunction
+from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, Environment, Keywords, RaysFunction
 from nbaccel.ray_engine.submission.shipping import Shipping
-
-# Ray then sets the visible-devices variable to nothing for what holds no device.
-HIDE_UNASSIGNED = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
 
 
 def task_keywords(options: TaskOptions, shipping: Shipping) -> Keywords:

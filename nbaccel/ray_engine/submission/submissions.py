@@ -33,6 +33,7 @@ class CallFacts(msgspec.Struct, frozen=True):
     choice_why: str = ""
     held: dict[str, float] = {}  # of an actor: its resources once it is placed
     options: ResourceOptions | None = None  # what was asked, with the choice that was taken; None of a call
+    internal: bool = False  # nbaccel submits it for itself
 
 
 class Submission(msgspec.Struct):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import ray
 
@@ -10,7 +11,7 @@ from nbaccel import exceptions
 from nbaccel.engine import Returned
 from nbaccel.handles.options import MethodOptions, TaskOptions, demand_of_task
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
-from nbaccel.handles.remote import ActorMethod, RemoteFunction
+from nbaccel.handles.remote import ActorHandle, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult, is_stream
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.submission import call_groups, options_for_ray, supervising
@@ -25,6 +26,7 @@ from nbaccel.scheduling.terms import TaskKind
 
 Args = tuple[object, ...]
 Named = dict[str, object]
+PreparedCall = tuple[RaysRemote[RaysResult], CallFacts]  # Ray's method with its options, and what all its calls share
 
 
 class RayTasks:
@@ -55,7 +57,8 @@ class RayTasks:
         choices = self._choosing.choices(options, demand_of_task)
         chosen, label, why = choices.left[0]
         name = options.name or function._short_name
-        about = CallFacts(name, TaskKind.TASK, quantities(demand_of_task(chosen)), label, why, options=chosen)
+        demand, internal = quantities(demand_of_task(chosen)), chosen.internal
+        about = CallFacts(name, TaskKind.TASK, demand, label, why, options=chosen, internal=internal)
         raises = choices.never and self._session.refuses_infeasible
         bound: Bound
         if raises:
@@ -70,14 +73,8 @@ class RayTasks:
     def call(self, method: ActorMethod, options: MethodOptions, args: Args, kwargs: Named) -> Returned:
         self._session.head.check()
         handle, spec = method.handle, method._spec
-        if self._session.through_client:
-            _refuse_stream(spec.name, options.num_returns, spec.is_generator)
-        if options.concurrency_group:
-            call_groups.check(handle._inner, handle._class_name, options.concurrency_group)
-        bound: RaysRemote[RaysResult] = getattr(handle._inner, spec.name)
-        if options is not spec.options:
-            keywords = options_for_ray.method_keywords(options)
-            bound = options_for_ray.with_keywords(bound, keywords) if keywords else bound
+        prepared: PreparedCall | None = handle._cache.get(spec.name) if options is spec.options else None
+        bound, about = prepared or self._prepared_call(handle, spec, options)
         try:
             inner = bound.remote(*unwrapped(args), **unwrapped_named(kwargs))
         except ray.exceptions.RayError as error:
@@ -89,11 +86,23 @@ class RayTasks:
                 f"{handle._class_name}.{spec.name} cannot be called: Ray does not know this actor. Its cluster was "
                 "left, or it died long ago. Create it again, or find a detached one with get_actor()."
             ) from None
-        about = handle._cache.get((spec.name, options.name))
-        if about is None:
-            about = CallFacts(options.name or f"{handle._class_name}.{spec.name}", TaskKind.ACTOR_CALL)
-            handle._cache[(spec.name, options.name)] = about
         return self._books.returned(inner, about, handle._actor_id_bytes)
+
+    def _prepared_call(self, handle: ActorHandle, spec: MethodSpec, options: MethodOptions) -> PreparedCall:
+        """The handle keeps it if the call was given no options of its own."""
+        if self._session.through_client:
+            _refuse_stream(spec.name, options.num_returns, spec.is_generator)
+        if options.concurrency_group:
+            call_groups.check(handle._inner, handle._class_name, options.concurrency_group)
+        bound: RaysRemote[RaysResult] = getattr(handle._inner, spec.name)
+        if options is not spec.options:
+            keywords = options_for_ray.method_keywords(options)
+            bound = options_for_ray.with_keywords(bound, keywords) if keywords else bound
+        name = options.name or f"{handle._class_name}.{spec.name}"
+        prepared = bound, CallFacts(name, TaskKind.ACTOR_CALL, internal=spec.internal)
+        if options is spec.options:
+            handle._cache[spec.name] = prepared  # Ray's method refers to Ray's handle, so this makes no cycle
+        return prepared
 
     def cancel(self, ref: ObjectRef[object] | ObjectRefGenerator, *, force: bool, recursive: bool) -> None:
         inner = ref._inner
@@ -119,10 +128,16 @@ def _refuse_stream(name: str, num_returns: int | str | None, is_generator: bool)
         )
 
 
-def unwrapped(args: Args) -> list[object]:
+def unwrapped(args: Args) -> Sequence[object]:
     """Top-level refs as Ray's own, which Ray replaces by their values; those inside of other things stay refs."""
-    return [value._inner if isinstance(value, ObjectRef) else value for value in args]
+    for value in args:
+        if isinstance(value, ObjectRef):
+            return [each._inner if isinstance(each, ObjectRef) else each for each in args]
+    return args
 
 
 def unwrapped_named(kwargs: Named) -> Named:
-    return {name: value._inner if isinstance(value, ObjectRef) else value for name, value in kwargs.items()}
+    for value in kwargs.values():
+        if isinstance(value, ObjectRef):
+            return {name: each._inner if isinstance(each, ObjectRef) else each for name, each in kwargs.items()}
+    return kwargs

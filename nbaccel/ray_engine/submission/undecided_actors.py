@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
@@ -40,7 +40,7 @@ class ActorMaker(Protocol):
         self,
         running: ActorClass,
         choice: RayChoice[ActorOptions],
-        args: list[object],
+        args: Sequence[object],
         kwargs: dict[str, object],
         *,
         claimed: bool,
@@ -111,7 +111,7 @@ class Deciding:
         actor_class: ActorClass,
         options: ActorOptions,
         choices: Choices[ActorOptions],
-        call: tuple[list[object], dict[str, object]],
+        call: tuple[Sequence[object], dict[str, object]],
     ) -> None:
         self._maker = maker
         self._engine = engine

@@ -24,13 +24,13 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
+from nbaccel.handles.internal_work import NAMESPACE, internal_actor
 from nbaccel.host_address import LOOPBACK
 from nbaccel.submodules import by_attribute
 from nbaccel.util.collective.types import Backend, ReduceOp
 from nbaccel.util.lookup import get_node_ip_address
 
 __getattr__ = by_attribute(__name__, "collective")
-_NAMESPACE = "_nbaccel"
 
 
 @dataclass(slots=True)
@@ -131,8 +131,8 @@ def _store(size: int, rank: int, group_name: str, timeout: timedelta) -> Any:
     if rank == 0:
         store = meeting_point(host, 0, size, is_master=True, timeout=timeout, wait_for_workers=False)
         address = f"{host}:{store.port}"
-    options: dict[str, Any] = {"name": f"collective_{group_name}", "namespace": _NAMESPACE, "get_if_exists": True}
-    meeting = nbaccel.remote(Meeting).options(num_cpus=0, **options).remote()
+    options: dict[str, Any] = {"name": f"collective_{group_name}", "namespace": NAMESPACE, "get_if_exists": True}
+    meeting = internal_actor(Meeting, num_cpus=0, **options).remote()
     address = nbaccel.get(meeting.meet.remote(rank, size, address), timeout=timeout.total_seconds())
     if store is None:
         host, _, port = address.rpartition(":")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from numbers import Integral
@@ -47,10 +48,19 @@ def most_rows() -> int:
 
 def rows(kind: type[engines.ListedRow]) -> list[engines.ListedRow]:
     """All rows of a kind, as the engine says them. Raises ServerUnavailable."""
+    return _state(kind, most_rows())
+
+
+def every(kind: type[engines.ListedRow]) -> list[engines.ListedRow]:
+    """The rows of every node or device: a snapshot of a large cluster has some. Raises ServerUnavailable."""
+    return _state(kind, sys.maxsize)
+
+
+def _state(kind: type[engines.ListedRow], limit: int) -> list[engines.ListedRow]:
     engine = engines.started()
     if engine is None:
         raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
-    return engine.state(kind, most_rows())
+    return engine.state(kind, limit)
 
 
 def chosen(kind: type[R], records: Iterable[R], filters: Filters | None, limit: int) -> list[R]:

@@ -9,7 +9,7 @@ No run is left out: the numbers of all bars add up to the number of all runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from itertools import islice
 
@@ -39,6 +39,9 @@ class RunBar(msgspec.Struct):
     mixed: bool = False  # its runs have several kinds; `kind` is that of the longest run
 
 
+_BARS = msgspec.msgpack.Decoder(list[tuple[BarKey, RunBar]])
+
+
 class RunBars:
     """The bars of all runs that have ended."""
 
@@ -56,6 +59,12 @@ class RunBars:
     def seal(self, seq: int) -> None:
         """Close the bars that were sent up to `seq`: runs that end from now on begin new bars at the first level."""
         self._sealed = seq
+
+    def let_go(self) -> Callable[[], None]:
+        """Let all bars go, packed, and return what makes them again: then they lie close together in memory."""
+        packed = [msgspec.msgpack.encode(list(level.items())) for level in self._levels]
+        self._levels.clear()
+        return lambda: self._levels.extend(dict(_BARS.decode(one)) for one in packed)
 
     def __iter__(self) -> Iterator[RunBar]:
         """All bars, those of the oldest level first."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import MutableSequence, Sequence
 from itertools import accumulate
 
 STEPS = 240
@@ -15,8 +16,8 @@ class Waits:
     def __init__(self) -> None:
         self.origin: float | None = None
         self.step_s = FIRST_STEP_S
-        self._levels = [0.0] * (STEPS + 1)  # by how much the number changes where a step begins
-        self._parts = [0.0] * (STEPS + 1)  # of waits that begin or end inside of a step, their share of it
+        self._levels = _of([])  # by how much the number changes where a step begins
+        self._parts = _of([])  # of waits that begin or end inside of a step, their share of it
 
     def add(self, began: float, ended: float, number: int = 1) -> None:
         """Add tasks that waited from `began` to `ended`."""
@@ -41,7 +42,7 @@ class Waits:
             :number
         ]
 
-    def _change(self, levels: list[float], parts: list[float], time: float, by: float) -> None:
+    def _change(self, levels: MutableSequence[float], parts: MutableSequence[float], time: float, by: float) -> None:
         place = max(time - (self.origin or 0.0), 0.0) / self.step_s
         at = min(int(place), STEPS - 1)
         levels[at + 1] += by
@@ -54,12 +55,12 @@ class Waits:
             means = [level + part for level, part in zip(before, self._parts, strict=True)]
             last = before[STEPS]
             kept = before[0:STEPS:2]
-            self._parts = [(means[at] + means[at + 1]) / 2 - before[at] for at in range(0, STEPS, 2)]
-            self._parts += [0.0] * (STEPS + 1 - len(self._parts))
-            self._levels = [
-                kept[0],
-                *(one - other for one, other in zip(kept[1:], kept, strict=False)),
-                last - kept[-1],
-            ]
-            self._levels += [0.0] * (STEPS + 1 - len(self._levels))
+            self._parts = _of([(means[at] + means[at + 1]) / 2 - before[at] for at in range(0, STEPS, 2)])
+            steps = (one - other for one, other in zip(kept[1:], kept, strict=False))
+            self._levels = _of([kept[0], *steps, last - kept[-1]])
             self.step_s *= 2
+
+
+def _of(values: list[float]) -> array[float]:
+    """A number for each step, and one for the end, in one piece of memory: floats would lie all over it."""
+    return array("d", values + [0.0] * (STEPS + 1 - len(values)))

@@ -47,6 +47,7 @@ class House:
         self.connections = Connections(self.loop, self.notes.append)
         hearing = Hearing(
             {"driver": {wire.Want: self._hear, wire.Ask: self._raise, wire.Cancel: self._raise}},
+            together={"driver": dict.fromkeys((wire.Want, wire.Ask), (self._alike, self._hear_all))},
             failed={wire.Ask: self._tell}, expel=self.connections.expel, note=self.notes.append,
         )  # fmt: skip
         self.connections.hear = hearing.hear
@@ -62,6 +63,15 @@ class House:
 
     def _raise(self, peer: Peer, message: Any) -> None:
         raise RuntimeError("unforeseen")
+
+    def _alike(self, peer: Peer, messages: list[Any], start: int) -> int:
+        """Those that are like the first in all."""
+        return next((n for n, m in enumerate(messages[start:]) if m != messages[start]), len(messages) - start)
+
+    def _hear_all(self, peer: Peer, messages: list[Any]) -> None:
+        if type(messages[0]) is wire.Ask:
+            raise RuntimeError("unforeseen")
+        self.heard.append(messages)
 
     def _tell(self, peer: Peer, message: Any, error: Exception) -> None:
         self.failed.append((message, str(error)))
@@ -110,6 +120,18 @@ def test_a_failure_that_nobody_awaits_ends_the_peer(house: House) -> None:
     refused, end = house.told()
     assert "fails at: RuntimeError: unforeseen" in refused.message and end is None
     assert house.heard == [] and house.ended == [house.peer] and not house.connections.peers
+
+
+def test_messages_that_are_alike_are_heard_together_and_in_their_order(house: House) -> None:
+    one, other = wire.Want([b"x"]), wire.Want([b"y"])
+    house.say(one, one, other, one, other, other, other)
+    assert house.heard == [[one, one], other, one, [other, other, other]]
+
+
+def test_when_several_fail_together_each_of_them_is_answered(house: House) -> None:
+    ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
+    house.say(ask, ask, want)
+    assert house.failed == [(ask, "unforeseen")] * 2 and house.heard == [want] and house.ended == []
 
 
 def test_who_says_what_is_not_for_it_to_say_is_told_and_ended(house: House) -> None:

@@ -14,7 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
+from nbaccel.scheduling.ended_tasks import KEEP_ENDED, KEEP_FAILED
 from nbaccel.scheduling.moves import FAILED, FINISHED, RUNNING
+from nbaccel.scheduling.terms import TaskKind
 from tests.local_engine.head_world import TEMPLATES, FakeWorker, HeadWorld
 
 CREATION = 99
@@ -283,6 +285,28 @@ def test_an_answer_that_had_left_before_the_actor_died_takes_the_error_back(worl
     world.actor_dies()
     assert world.status(call) == wire.FAILED
     world.tell(ended=[ended(call)])
+    assert world.objects == set()
+
+
+def test_calls_whose_answers_had_left_before_the_actor_died_count_as_finished_however_many(
+    world: StraightWorld,
+) -> None:
+    before = world.parts.scheduler.counts()
+    calls = [world.new_call() for _ in range(KEEP_ENDED + KEEP_FAILED + 10)]
+    answered, lost = calls[:-5], calls[-5:]
+    world.tell(opened=calls)
+    world.actor_dies()
+    assert world.state(calls[0]) is None  # so many have failed that it is forgotten
+    world.tell(ended=[ended(call) for call in answered])
+    counts = world.parts.scheduler.counts()
+    assert counts["FINISHED"] - before["FINISHED"] == len(answered)
+    assert counts["FAILED"] == len(lost)
+    (function,) = (f for f, _ in world.parts.scheduler.tasks_by_function() if f.kind is TaskKind.ACTOR_CALL)
+    assert (function.endings, function.unfinished) == ([len(answered), len(lost), 0], 0)
+    entry = world.parts.scheduler.task_record(answered[-1].task_id).task.payload
+    assert (world.state(answered[-1]), entry.error_type, entry.finished_at) == (FINISHED, "", 2.0)
+    world.parts.scheduler.check()
+    world.releases(*lost)
     assert world.objects == set()
 
 

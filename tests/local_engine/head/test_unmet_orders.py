@@ -14,11 +14,12 @@ from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.terms import TaskKind
-from tests.local_engine.head_world import KILLED, TEMPLATES, HeadWorld
+from tests.local_engine.head_world import KILLED, TEMPLATES, FakeWorker, HeadWorld
 
 ORDERS = [
     do.StartWorker,
     do.SendTask,
+    do.SendTasks,
     do.RecallTasks,
     do.TrimWorker,
     do.InterruptTask,
@@ -26,6 +27,7 @@ ORDERS = [
     do.ReleaseDevices,
     do.FailTask,
     do.FinishTask,
+    do.FinishTasks,
     do.ActorChanged,
     do.GroupChanged,
     do.Warn,
@@ -78,6 +80,28 @@ class AnyFault(RuleBasedStateMachine):
     def submit(self, name: str, order: type, call: int, after: bool) -> None:
         with self.world.fault(order, call):
             self.world.submit(name, self.world.submitted[-1] if after and self.world.submitted else None)
+
+    @rule(number=st.integers(2, 20), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
+    def submit_together(self, number: int, order: type, call: int) -> None:
+        with self.world.fault(order, call):
+            self.world.submit_together("task", number)
+
+    @precondition(lambda self: self._with_several())
+    @rule(
+        data=st.data(),
+        number=st.integers(2, 20),
+        rounds=st.integers(1, 3),
+        order=st.sampled_from([do.SendTasks, do.FinishTasks, *ORDERS]),
+        call=st.integers(0, 60),
+    )
+    def tasks_return_together(self, data: st.DataObject, number: int, rounds: int, order: type, call: int) -> None:
+        worker = data.draw(st.sampled_from(self._with_several()))
+        with self.world.fault(order, call):
+            for _ in range(rounds):
+                self.world.return_together(worker, number)
+
+    def _with_several(self) -> list[FakeWorker]:
+        return [worker for worker in self.world.running() if len(worker.runs) > 1]
 
     @rule(name=st.sampled_from(["actor", "learner"]), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
     def create_actor(self, name: str, order: type, call: int) -> None:

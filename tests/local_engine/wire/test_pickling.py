@@ -113,6 +113,17 @@ def test_arrays_are_read_only_and_those_that_code_captured_are_its_own() -> None
     assert second.sum() == array.sum() == 0
 
 
+def test_the_code_of_a_function_names_the_file_that_it_is_from() -> None:
+    """Tracebacks find lines by it. Cloudpickle 3.1.3 sends code without it."""
+    place = f"<cell of {LARGE}>"
+    names: dict[str, Any] = {}
+    exec(compile("def outer():\n    return [lambda: 1, outer]\n", place, "exec"), names)
+    outer = there_and_back(names["outer"])
+    inner, again = outer()
+    assert [each.__code__.co_filename for each in (outer, inner, again)] == [place] * 3
+    assert payload(names["outer"]) == payload(names["outer"])
+
+
 def test_no_library_is_loaded_for_a_value_that_is_not_its_own() -> None:
     program = (
         "import sys\n"
@@ -133,3 +144,18 @@ class Slotted:
 
 def test_what_cannot_be_pickled_in_a_slot_is_named() -> None:
     assert codec.find_unpicklable(Slotted()) == "it.names['lk'] (_thread.lock)"
+
+
+@pytest.mark.parametrize("args", [(1,), ("a", b"b", 1.5, None, True, 2j), tuple(range(1000))], ids=len)
+def test_a_call_with_small_plain_arguments_is_written_as_any_call(args: tuple[Any, ...]) -> None:
+    written = codec.dump_call(args)
+    assert written is not None and codec.load(written) == ([*args], {}) == there_and_back(([*args], {}))
+
+
+class Subclass(int):
+    """No plain value: it has a reducer of its own kind."""
+
+
+@pytest.mark.parametrize("argument", [[1], (), {}, Subclass(1), int, "y" * LARGE, b"y" * LARGE], ids=type)
+def test_other_arguments_are_left_to_what_writes_all_calls(argument: Any) -> None:
+    assert codec.dump_call((1, argument)) is None

@@ -89,7 +89,7 @@ def test_an_answer_that_nobody_takes_leaves_the_calls_that_still_wait_to_be_read
     ways.inbox.read()
     ways.straight(2, b"s2")
     ways.line.stop_reading()
-    assert not ways.inbox.answer(wire.Done(b"s1", []))
+    assert not ways.inbox.answer([wire.Done(b"s1", [])])
     assert not ways.inbox.has_ended
     ways.inbox.read()
     assert [ways.next().task_id for _ in range(2)] == [b"s1", b"s2"]
@@ -111,10 +111,10 @@ def test_terms_come_on_the_connection_that_uses_them(ways: Ways) -> None:
 
 
 def test_an_answer_reaches_the_caller_and_one_that_comes_too_late_is_no_trouble(ways: Ways) -> None:
-    ways.inbox.answer(wire.Done(b"s", []))
+    ways.inbox.answer([wire.Done(b"s", [])])
     assert answers_to(ways.line) == [b"s"]
     ways.line.sock.close()
-    assert not ways.inbox.answer(wire.Done(b"t", []))
+    assert not ways.inbox.answer([wire.Done(b"t", [])])
     ways.inbox.read()
     assert ways.inbox.has_ended
     assert not ways.inbox.trouble
@@ -122,7 +122,7 @@ def test_an_answer_reaches_the_caller_and_one_that_comes_too_late_is_no_trouble(
 
 def test_an_actor_whose_code_closed_its_connection_says_so(ways: Ways) -> None:
     ways.inbox.sock.close()
-    ways.inbox.answer(wire.Done(b"t", []))
+    ways.inbox.answer([wire.Done(b"t", [])])
     assert "broken" in ways.inbox.trouble
 
 

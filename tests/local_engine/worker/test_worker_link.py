@@ -142,7 +142,7 @@ class Loan:
     def answers(self, task_id: bytes) -> None:
         assert self.ends.link.straight is not None
         assert self.ends.link.ends_straight(task_id) is not None
-        assert self.ends.link.straight.answer(wire.Done(task_id, []))
+        assert self.ends.link.straight.answer([wire.Done(task_id, [])])
 
     def last_word(self) -> int:
         """Everything up to the end of the connection has come; the number in the worker's last word."""

@@ -163,14 +163,14 @@ class DeviceWatch:
         self.lost[device.lease_key] = why
         message = f"{device.family} {device.id} ({device.name}) is lost: {why} Tasks that only it could run fail."
         self._note(message)
-        self._audience.alert("device", message, device=device.id)
+        self._audience.alert("device", message, device=device.id, node_id=self._nodes.node_id.hex())
         self._offer((self._nodes.node_id, device.resource, device.index))
 
     def _is_back(self, device: Device) -> None:
         del self.lost[device.lease_key]
         message = f"{device.family} {device.id} ({device.name}) answers again and is offered as before."
         self._note(message)
-        self._audience.alert("device", message, device=device.id)
+        self._audience.alert("device", message, device=device.id, node_id=self._nodes.node_id.hex())
         self._offer((self._nodes.node_id, device.resource, device.index))
 
     def _look_for_lost_later(self) -> None:

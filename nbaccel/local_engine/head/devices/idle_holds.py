@@ -14,7 +14,7 @@ from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.local_engine.head.devices.device_looks import Look
 from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.views.snapshot import Alert, DeviceRow, Holder
+from nbaccel.views.snapshot import Alert, DeviceRow
 from nbaccel.views.unused_devices import HeldDevice, UnusedDevices
 
 EVERY_S = 30.0
@@ -49,25 +49,30 @@ class IdleHolds:
 
     def _check(self) -> None:
         self._timers.after(EVERY_S, self._check)
-        held = {(row.resource, row.id): row.holders for row in self._rows() if row.kind == "real" and row.holders}
+        held = {(row.resource, row.id): row for row in self._rows() if row.kind == "real" and row.holders}
         devices = [device for device in self._devices() if (device.resource, device.id) in held]
         if devices:
-            holders = [held[device.resource, device.id] for device in devices]
-            self._look(devices, lambda seen: self._judge(devices, holders, seen))
+            rows = [held[device.resource, device.id] for device in devices]
+            self._look(devices, lambda seen: self._judge(devices, rows, seen))
         else:
             self._saw([])
 
     def _judge(
-        self, devices: Sequence[Device], holders: Sequence[list[Holder]], seen: Sequence[DeviceReading] | None
+        self, devices: Sequence[Device], rows: Sequence[DeviceRow], seen: Sequence[DeviceReading] | None
     ) -> None:
         if seen is None:  # no answer in time: nothing is known
             return
         self._saw(
             [
                 HeldDevice(
-                    device.lease_key, f"{device.resource} {device.id}", device.id, held_by, reading.utilisation_percent
+                    device.lease_key,
+                    f"{device.resource} {device.id}",
+                    device.id,
+                    row.holders,
+                    reading.utilisation_percent,
+                    node_id=row.node_id,
                 )
-                for device, held_by, reading in zip(devices, holders, seen, strict=False)
+                for device, row, reading in zip(devices, rows, seen, strict=False)
             ]
         )
 

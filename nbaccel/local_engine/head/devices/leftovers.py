@@ -17,6 +17,7 @@ from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.views import wording
@@ -90,7 +91,7 @@ class Leftovers:
         if hold is None or not hold.parts:
             then("")
             return
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         node_id, devices = hold.place.node_id, self._nodes.assigned(hold.place.node_id, hold.devices)
         if done.peak >= 0:
             entry.peak_memory = done.peak
@@ -150,7 +151,8 @@ class Leftovers:
             f"{subject} ended, but its process (pid {worker.pid}) kept {what}: {cause}. The process is replaced before "
             "the next task gets the device. Leave out max_calls=0, or keep data that is to stay in an actor."
         )
-        self._audience.alert("leak", message, task_id=task.task_id.hex(), device=devices[0].id)
+        where = {"device": devices[0].id, "node_id": self._nodes.node_id.hex()}  # which has all real devices
+        self._audience.alert("leak", message, task_id=task.task_id.hex(), **where)
         self._audience.notice(task.job, wire.NoticeMessage("leak", message, terms.cell, terms.parent))
 
     # --- hints ----------------------------------------------------------------------------------------------------

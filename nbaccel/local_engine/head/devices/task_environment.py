@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nbaccel import accelerators
 from nbaccel.local_engine import wire
-from nbaccel.scheduling.terms import TaskKind
+from nbaccel.scheduling.terms import TaskKind, Terms
 from nbaccel.views import wording
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class TaskEnvironments:
 
         The two lists of ids differ if the task's runtime_env sets the variable itself.
         """
-        hide = self._hides(entry)
+        hide = self.hides(entry.terms)
         if not command.devices and (not hide or command.task.kind is TaskKind.ACTOR_CALL):
             return None, None, None
         own = self._users_own(command.task.job, entry)
@@ -61,8 +61,9 @@ class TaskEnvironments:
                 told[resource], kept[variable] = accelerators.named_by_user(devices, kept[variable])
         return ids, told, {**environ, **kept}
 
-    def _hides(self, entry: TaskEntry) -> bool:
-        asked = entry.terms.hide_unassigned
+    def hides(self, terms: Terms) -> bool:
+        """Whether a task is told of the devices that it does not have."""
+        asked = terms.hide_unassigned
         return self._hide if asked is None else asked
 
     def _users_own(self, job: int, entry: TaskEntry) -> dict[str, str]:

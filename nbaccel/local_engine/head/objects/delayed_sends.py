@@ -8,7 +8,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.store import NOBODY, Refused
 from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.scheduling.commands import SendTask
 
 WhenHere = Callable[[bytes, int, Callable[[], None], Refused], None]  # Store.when_here
@@ -67,7 +67,7 @@ class DelayedSends:
 
     def _sent_or_gone(self, worker: WorkerProcess, command: SendTask) -> bool:
         """False while an argument of it is on its way back."""
-        entry: TaskEntry = command.task.payload
+        entry = entry_of(command.task)
         if entry.pinned and not worker.ended:
             if self._bring_back(worker, entry.submit):
                 return False
@@ -83,13 +83,13 @@ class DelayedSends:
         return None
 
     def _keep_for_first(self, worker: WorkerProcess) -> None:
-        self._keep_for(worker, worker.held[0].task.payload.submit if worker.held else None)
+        self._keep_for(worker, entry_of(worker.held[0].task).submit if worker.held else None)
 
     def _keep_for(self, worker: WorkerProcess, submit: wire.Submit | None) -> None:
         """What this task asks for, and is in the arena, stays there until all has come."""
         for change, of in ((-1, worker.keeps), (1, submit)):
             for _place, id in of.slots if of is not None else ():
-                record = self._objects.records.get(id)
+                record = self._objects.own(id)
                 if record is not None:
                     record.kept += change
         worker.keeps = submit

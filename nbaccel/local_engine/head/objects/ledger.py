@@ -7,7 +7,7 @@ ref to it. Its bytes in the arena live on while a process maps them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -34,6 +34,13 @@ class ObjectRecord(msgspec.Struct):
     last_used: float = 0.0
 
 
+class Promise(ObjectRecord, frozen=True):  # type: ignore[misc]
+    """All results that a client was promised together, as long as nothing else is known of them.
+
+    It is frozen, so that nobody changes it for one of them and thereby for all.
+    """
+
+
 class Freed(msgspec.Struct):
     """What came free: arena offsets and spill files."""
 
@@ -57,6 +64,14 @@ class Objects:
         self._early: dict[int, dict[bytes, float]] = {}  # client -> what it let go of before we knew of it, and when
         self.freed = Freed()
         self._unsure: dict[bytes, None] = {}  # objects that perhaps nobody holds any more
+        self._promises: dict[int, Promise] = {}  # client -> what stands in `records` for its untouched results
+
+    def own(self, id: bytes) -> ObjectRecord | None:
+        """The record of an object, to be changed: a promised result gets one of its own."""
+        record = self.records.get(id)
+        if type(record) is Promise:
+            record = self.records[id] = ObjectRecord(record.owner)
+        return record
 
     # ---- coming into being
 
@@ -71,6 +86,18 @@ class Objects:
             held.add(id)
         return record
 
+    def promise_all(self, ids: list[bytes], owner: int) -> None:
+        """The results of several tasks."""
+        if not self.records.keys().isdisjoint(ids):
+            for id in ids:
+                self.promise(id, owner)
+            return
+        promise = self._promises.get(owner)
+        if promise is None:
+            promise = self._promises[owner] = Promise(owner)
+        self.records |= dict.fromkeys(ids, promise)
+        self.held_by.setdefault(owner, set()).update(ids)
+
     def promise_late(self, id: bytes, owner: int) -> None:
         """The same, told by somebody else than its owner, who may have let go of it meanwhile."""
         self.promise(id, owner)
@@ -79,7 +106,7 @@ class Objects:
 
     def fill(self, id: bytes, value: wire.Value, refs: list[bytes]) -> ObjectRecord | None:
         """The value is there. None when nobody wants it any more (it is dropped). May be said twice of one value."""
-        record = self.records.get(id)
+        record = self.own(id)
         if record is not None and record.value is value:
             self._maybe_free(id, record)
             return record
@@ -96,6 +123,29 @@ class Objects:
             record.contains = refs
         self._maybe_free(id, record)
         return record
+
+    def fill_plainly(self, id: bytes, value: wire.Value, owner: int) -> bool:
+        """An inline value without refs is there, if nobody but its owner has ever been interested in it."""
+        record = self.records.get(id)
+        if type(record) is Promise and record.owner == owner:
+            self.records[id] = ObjectRecord(owner, value)
+            return True
+        if record is None or record.value is not None or record.owner != owner or record.pins:
+            return False
+        if record.wanted_by is not None or record.ready_wanted_by is not None:
+            return False
+        record.value = value
+        return True
+
+    def fill_all(self, values: dict[bytes, wire.Value], owner: int) -> None:
+        """Inline values without refs are there, of which nobody but their owner can know yet."""
+        if not self.records.keys().isdisjoint(values):
+            for id, value in values.items():
+                self.promise(id, owner)
+                self.fill(id, value, [])
+            return
+        self.records |= {id: ObjectRecord(owner, value) for id, value in values.items()}
+        self.held_by.setdefault(owner, set()).update(values)
 
     def drop(self, value: wire.Value) -> None:
         """A value that nobody waits for any more."""
@@ -115,7 +165,7 @@ class Objects:
     # ---- holding
 
     def hold(self, id: bytes, client: int) -> None:
-        record = self.records.get(id)
+        record = self.own(id)
         if record is None:
             return  # it has gone already: the reader learns that it is lost
         if record.owner != client:
@@ -125,7 +175,7 @@ class Objects:
         self.held_by.setdefault(client, set()).add(id)
 
     def release(self, id: bytes, client: int) -> None:
-        record = self.records.get(id)
+        record = self.own(id)
         held = self.held_by.get(client)
         if held is not None:
             held.discard(id)
@@ -147,7 +197,7 @@ class Objects:
 
     def pin(self, ids: Iterable[bytes]) -> None:
         for id in ids:
-            record = self.records.get(id)
+            record = self.own(id)
             if record is not None:
                 record.pins += 1
 
@@ -158,7 +208,7 @@ class Objects:
     def unpin_later(self, ids: Iterable[bytes]) -> None:
         """The same, but what nobody holds any more goes with the next collection: nothing here can fail half-way."""
         for id in ids:
-            record = self.records.get(id)
+            record = self.own(id)
             if record is not None:
                 record.pins -= 1
                 self._unsure[id] = None
@@ -192,7 +242,7 @@ class Objects:
     def client_gone(self, client: int) -> None:
         """A process has ended: release its refs and mappings."""
         for id in self.held_by.get(client, ()):
-            record = self.records.get(id)
+            record = self.own(id)
             if record is None:
                 continue
             if record.owner == client:
@@ -202,6 +252,7 @@ class Objects:
             self._maybe_free(id, record)
         self.held_by.pop(client, None)
         self._early.pop(client, None)
+        self._promises.pop(client, None)
         for record in self._mapped_records():
             if record.mappers:
                 record.mappers.pop(client, None)
@@ -271,7 +322,7 @@ class Objects:
     def last_choice(self, ids: list[bytes]) -> None:
         """Only a notebook's history holds these: they leave memory first. Being used makes them as others."""
         for id in ids:
-            record = self.records.get(id)
+            record = self.own(id)
             if record is not None:
                 record.last_used = -1.0
 
@@ -291,6 +342,21 @@ class Objects:
             if need <= 0:
                 break
         return chosen
+
+    def let_go(self) -> Callable[[], None]:
+        """Let the tables go, which may have been much fuller once, and return what fills them again."""
+        held = [(table, list(table)) for table in self.held_by.values()]
+        records = list(self.records.items())
+        for table, _ in held:
+            table.clear()
+        self.records.clear()
+
+        def fill_again() -> None:
+            self.records.update(records)
+            for table, ids in held:
+                table.update(ids)
+
+        return fill_again
 
     def mapped_by_others(self, client: int) -> bool:
         """Whether any process but this one maps an object."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import PUT_INDEX, index_of, return_id, task_of
 from nbaccel.scheduling.events import TaskSubmitted
@@ -103,7 +104,7 @@ class Lineage:
                 del self._makers[task_of(id)]
                 if maker.why_not:
                     continue
-                self._unpin(maker.task.payload, maker.task)
+                self._unpin(entry_of(maker.task), maker.task)
 
     # ---- a loss
 
@@ -167,7 +168,7 @@ class Lineage:
 
     def _run_again(self, maker: Maker) -> None:
         task, records = maker.task, self._objects.records
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         slots = [id for _place, id in entry.submit.slots]
         task.missing = {id for id in slots if id in records and records[id].value is None}
         task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left

@@ -111,7 +111,7 @@ class ObjectRequests:
 
     def _want(self, peer: Peer, message: wire.Want) -> None:
         for id in message.object_ids:
-            record = self._objects.records.get(id)
+            record = self._objects.own(id)
             if record is None:
                 lost = failures.failed(
                     "ObjectLostError",
@@ -129,7 +129,7 @@ class ObjectRequests:
     def _want_ready(self, peer: Peer, message: wire.WantReady) -> None:
         there = []
         for id in message.object_ids:
-            record = self._objects.records.get(id)
+            record = self._objects.own(id)
             if record is None or record.value is not None:
                 there.append(id)
             else:

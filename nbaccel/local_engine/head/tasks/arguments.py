@@ -8,7 +8,7 @@ from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.head.tasks.failed_calls import FailedCalls
 from nbaccel.local_engine.wire import failures
-from nbaccel.scheduling.terms import Task, TaskKind, Terms
+from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, Task, Terms
 
 
 class Arguments:
@@ -27,7 +27,7 @@ class Arguments:
             self._objects.pin(id for _place, id in submit.slots)
         if submit.refs:
             self._objects.pin(submit.refs)
-        if submit.actor_id and terms.kind is TaskKind.ACTOR_CALL:
+        if submit.actor_id and terms.kind is ACTOR_CALL:
             self._objects.pin((submit.actor_id,))  # a call under way keeps its actor alive
 
     def state(self, id: bytes) -> tuple[wire.Value | None, bool]:
@@ -46,7 +46,7 @@ class Arguments:
         if not entry.pinned or entry.retryable:
             return
         terms = task.terms
-        if terms.kind is TaskKind.ACTOR_CREATION and terms.actor.max_restarts and not entry.failed:
+        if terms.kind is ACTOR_CREATION and terms.actor.max_restarts and not entry.failed:
             return  # a restart needs the arguments: they are unpinned when the actor dies
         if entry.failed and self.failed_calls is not None and self.failed_calls.keep(task, entry):
             return
@@ -59,7 +59,7 @@ class Arguments:
         submit = entry.submit
         if submit.slots or submit.refs or submit.actor_id:
             pinned = [id for _place, id in submit.slots] + submit.refs
-            if submit.actor_id and task.terms.kind is TaskKind.ACTOR_CALL:
+            if submit.actor_id and task.terms.kind is ACTOR_CALL:
                 pinned.append(submit.actor_id)
             self._objects.unpin_later(pinned)
         entry.pinned = False

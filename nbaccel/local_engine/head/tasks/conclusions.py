@@ -14,14 +14,14 @@ from nbaccel.local_engine.head.objects.delivery import Delivery
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.outcomes import Ending
-from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
+from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, entry_of
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.streams import StreamRelay
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.commands import FailTask, FinishTask
 from nbaccel.scheduling.events import ArgumentFailed
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import Task, TaskKind
+from nbaccel.scheduling.terms import ACTOR_CREATION, Task
 
 
 class ErrorNews(Protocol):
@@ -69,7 +69,7 @@ class Conclusions:
 
     def finish(self, command: FinishTask) -> None:
         """Write the results of a task that has returned; waiting clients get them."""
-        entry: TaskEntry = command.task.payload
+        entry = entry_of(command.task)
         results = entry.results
         self._ended(command.task)
         if results is not None:
@@ -92,7 +92,7 @@ class Conclusions:
 
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         terms = entry.terms
-        if terms.returns == 0 and terms.kind is not TaskKind.ACTOR_CREATION:
+        if terms.returns == 0 and terms.kind is not ACTOR_CREATION:
             self._unread_errors.tell(entry)
         for index, (id, result) in enumerate(outcomes.objects_of(task, results)):
             self._write_result(id, index, entry, result)
@@ -121,24 +121,24 @@ class Conclusions:
         self._unread_errors.read([id])
         for task in self._scheduler.waiting_for(id):
             self.fail_for_argument(task, id, value)
-            self._tell(ArgumentFailed(task.task_id, task.payload.error_type == CANCELLED))
+            self._tell(ArgumentFailed(task.task_id, entry_of(task).error_type == CANCELLED))
 
     def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
         """Write an argument's error as the results of a task that never ran."""
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         outcomes.note_failed_argument(entry, self._scheduler.task_record(task_of(id)), time.time())
         self._ended(task)
-        if task.kind is TaskKind.ACTOR_CREATION:
+        if task.kind is ACTOR_CREATION:
             self.creation_failed(entry, value)
         self._write_results(task, entry, outcomes.same_for_all(entry, value))
         self._arguments.let_go(entry, task)
 
     def fail(self, command: FailTask) -> None:
         """Write an error as the results of a task that ends without having returned."""
-        task, entry = command.task, command.task.payload
+        task, entry = command.task, entry_of(command.task)
         outcomes.note_failure(entry, command, time.time())
         self._ended(task)
-        if task.kind is TaskKind.ACTOR_CREATION:
+        if task.kind is ACTOR_CREATION:
             self._unread_errors.constructor_failed(entry)
         if entry.is_straight:  # its caller has no result, and waits for what became of the actor
             self._objects.promise(return_id(task.task_id, 0), entry.client_id)

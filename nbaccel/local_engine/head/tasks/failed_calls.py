@@ -13,7 +13,7 @@ import msgspec
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
+from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, entry_of
 from nbaccel.scheduling.terms import Task, TaskKind
 
 KEPT_S = 600.0
@@ -62,7 +62,7 @@ class FailedCalls:
         call = self._kept.pop(task_id, None)
         if call is None:
             return None
-        entry: TaskEntry = call.task.payload
+        entry = entry_of(call.task)
         entry.retryable = entry.pinned = False
         return call.task
 
@@ -114,7 +114,7 @@ class FailedCalls:
 
     def _let_go(self, task_id: bytes) -> None:
         task = self._kept[task_id].task
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         entry.retryable = False
         self._unpin(entry, task)
         del self._kept[task_id]

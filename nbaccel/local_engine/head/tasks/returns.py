@@ -16,7 +16,7 @@ from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.events import (
     ActorKillAsked,
@@ -26,7 +26,7 @@ from nbaccel.scheduling.events import (
     WorkerUnblocked,
 )
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import TaskKind
+from nbaccel.scheduling.terms import ACTOR_CREATION
 
 
 class Judge(Protocol):
@@ -80,7 +80,7 @@ class Returns:
             self._filled(result.value, peer.client_id)
         record = self._scheduler.task_record(message.task_id)
         if record is not None and not record.over and not message.fall_back:
-            self._write_down(worker, record.task.payload, message)
+            self._write_down(worker, entry_of(record.task), message)
         else:
             for result in message.results:
                 self._objects.drop(result.value)  # nobody waits for the result any more
@@ -99,7 +99,7 @@ class Returns:
         if entry.started_at is None:
             entry.started_at = worker.last_done_at
         worker.last_done_at = entry.finished_at
-        if message.failed and entry.terms.kind is TaskKind.ACTOR_CREATION and message.results:
+        if message.failed and entry.terms.kind is ACTOR_CREATION and message.results:
             self._creation_failed(entry, message.results[0].value)
 
     def _look_at_devices(self, worker: WorkerProcess, record: Any, message: wire.Done) -> None:
@@ -135,5 +135,5 @@ class Returns:
     def _progress(self, peer: Peer, message: wire.Progress) -> None:
         record = self._scheduler.task_record(message.task_id)
         if record is not None:
-            record.task.payload.progress = (message.done, message.total)
+            entry_of(record.task).progress = (message.done, message.total)
             self._changed()

@@ -10,7 +10,8 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.connections import Connections
+from nbaccel.local_engine.head.cluster_history import ClusterHistory
+from nbaccel.local_engine.head.connections import Connections, Together
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.room import DeviceRoom
@@ -24,6 +25,7 @@ from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.straight_calls import StraightCallBooks
 from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.bursts import TaskBursts
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
 from nbaccel.local_engine.head.tasks.unmet_orders import UnmetOrders
@@ -32,7 +34,6 @@ from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Command
-from nbaccel.scheduling.terms import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ class Around:
     of_node: Mapping[bytes, dict[str, str]]
     zygote_for: Callable[[str, str], str]
     act: Callable[[Command], None]
-    ended: Callable[[Task], None]
+    history: ClusterHistory
 
 
 class TaskRoom:
@@ -83,7 +84,7 @@ class TaskRoom:
             zygote_for=around.zygote_for,
             after_failure=devices.watch.after_failure,
             changed=audience.changed,
-            ended=around.ended,
+            ended=around.history.ended,
             is_shared=config.shared,
         )
         self.unmet = UnmetOrders(
@@ -97,6 +98,19 @@ class TaskRoom:
             forget=lambda command: self.sending.held.forget(command),
         )
         self.sending = self._sending(around)
+        self.bursts = TaskBursts(
+            around.records.scheduler,
+            around.records.objects,
+            around.objects.lineage,
+            around.records.workers,
+            around.records.peers,
+            self.sending,
+            self.flow.conclusions,
+            around.connections.send,
+            around.tell,
+            ended=around.history.ended,
+            answer=self.unmet.answer,
+        )
         self._tell_worker = around.workers.tell
         self._lent = LentWorkers(
             around.records,
@@ -112,8 +126,13 @@ class TaskRoom:
             self._lent,
             around.connections.send,
             around.tell,
-            ended=around.ended,
+            around.history,
         )
+
+    def together(self) -> dict[str, dict[type, Together]]:
+        """Of each role the messages that are handled together: how many of them, and by what."""
+        plain = self.bursts.together()
+        return {**plain, "worker": {**plain["worker"], **self.flow.streams.together()}}
 
     def acts(self) -> dict[type, Callable[[Any], None]]:
         """The scheduler's orders about tasks, with what carries them out."""
@@ -123,6 +142,7 @@ class TaskRoom:
             do.FailTask: self.flow.conclusions.fail,
             do.RecallTasks: lambda c: self._tell_worker(c.worker_id, wire.Recall()),
             do.InterruptTask: lambda c: self._tell_worker(c.worker_id, wire.Interrupt(c.task_id)),
+            **self.bursts.acts(),
             **self._lent.acts(),
         }
 

@@ -18,12 +18,12 @@ from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.delivery import Delivery
 from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess, entry_of, make_entry
 from nbaccel.local_engine.head.tasks.functions import Functions
 from nbaccel.scheduling.commands import SendTask
 from nbaccel.scheduling.events import ArgumentsLost
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import TaskKind, Terms
+from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, Terms
 
 Answer = Callable[[SendTask, Exception], None]
 
@@ -101,6 +101,7 @@ class Sending:
         self._device_leases = device_leases
         self._leftovers = leftovers
         self._devices_of = devices.of
+        self._hides = devices.hides
         self._send = send
         self._tell = tell
         self._answer = answer
@@ -114,8 +115,8 @@ class Sending:
             return  # it is dying: WorkerDied follows and the task is sent again
         if worker.node_id != command.node_id:  # a spare, which belongs to no node before it gets work
             worker.node_id, worker.setup_job = command.node_id, 0
-        if self._lineage.active and task.kind is not TaskKind.ACTOR_CALL:
-            missing = self._lineage.missing(task.payload.submit)
+        if self._lineage.active and task.kind is not ACTOR_CALL:
+            missing = self._lineage.missing(entry_of(task).submit)
             if missing:
                 self._tell(ArgumentsLost(task.task_id, missing))
                 return
@@ -134,7 +135,7 @@ class Sending:
 
     def _send_leased(self, command: SendTask) -> None:
         worker = self._workers.get(command.worker_id)
-        entry: TaskEntry = command.task.payload
+        entry = entry_of(command.task)
         if worker is None or worker.ended:
             return
         if not self.held.holds_back(command, worker, entry):
@@ -145,6 +146,34 @@ class Sending:
         if worker.setup_job != terms.job:
             self._setup.of(worker.peer, worker, terms.job)
         self._functions.teach(worker.peer, terms)
+
+    def may_send_at_once(self, worker: WorkerProcess, node_id: bytes) -> bool:
+        """Whether tasks without devices can be sent to this worker with no look at anything but themselves."""
+        return worker.node_id == node_id and not self._lineage.active and not worker.held and worker.used
+
+    def is_plain(self, command: SendTask, worker: WorkerProcess) -> bool:
+        """Whether the worker needs to be told of nothing but the task's arguments; then it is written down as sent.
+
+        Only for a task without devices, and a worker for which `may_send_at_once` is true.
+        """
+        task = command.task
+        terms, is_new = task.terms, type(task.payload) is bytes
+        if worker.setup_job != terms.job or terms.number not in worker.peer.defined or self._hides(terms):
+            return False
+        if not is_new and entry_of(task).submit.slots:
+            return False
+        state = self._scheduler.task_record(task.task_id)
+        if state is not None and (state.attempt or state.choice_why):
+            return False
+        started_at = time.time() if command.first else None
+        if is_new:
+            make_entry(task, started_at, worker.worker_id, command.node_id)
+            return True
+        entry = entry_of(task)
+        entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, None
+        entry.choice, entry.choice_why, entry.attempt = 0, "", 0
+        entry.started_at, entry.times = started_at, []
+        return True
 
     def _transmit(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
         task, terms, peer, submit = command.task, entry.terms, worker.peer, entry.submit
@@ -157,7 +186,7 @@ class Sending:
         ids, told, environ = self._devices_of(command, entry)
         state = self._scheduler.task_record(task.task_id)
         attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
-        if terms.kind is TaskKind.ACTOR_CREATION:
+        if terms.kind is ACTOR_CREATION:
             worker.running_actor = task.actor_id or b""
             self._actors.placed(worker.running_actor, worker.worker_id, command.node_id, ids)
         entry.worker_id, entry.node_id, entry.device_ids = worker.worker_id, command.node_id, ids

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
-from nbaccel.local_engine.head.connections import Handler, Send
+from nbaccel.local_engine.head.connections import Handler, Send, Together
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.objects.delivery import Fill
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.scheduler import Scheduler
@@ -52,6 +54,39 @@ class StreamRelay:
         """The messages that workers may send, with their handlers."""
         return {wire.Item: self._item}
 
+    def together(self) -> dict[type, Together]:
+        """The messages of workers that are handled together: how many of them, and by what."""
+        return {wire.Item: (self.alike, self.passed_on)}
+
+    def alike(self, peer: Peer, messages: list[Any], start: int) -> int:
+        """How many messages from `start` on are small items of one stream that its reader is to get, in their order."""
+        task_id = messages[start].task_id
+        record = self._scheduler.task_record(task_id)
+        entry = entry_of(record.task) if record is not None else None
+        if entry is None or entry.is_made_again or entry.client_id not in self._peers:
+            return 0
+        at = entry.items
+        for m in islice(messages, start, None):
+            if type(m) is not wire.Item or m.index != at or m.task_id != task_id or m.result.refs:
+                break
+            value = m.result.value
+            if value.data is None or value.status != wire.OK:
+                break
+            at += 1
+        return at - entry.items
+
+    def passed_on(self, peer: Peer, messages: list[wire.Item]) -> None:
+        """Pass on items that are alike in one message."""
+        first = messages[0]
+        record = self._scheduler.task_record(first.task_id)
+        assert record is not None
+        entry = entry_of(record.task)
+        values = {return_id(m.task_id, m.index + 1): m.result.value for m in messages}
+        entry.items += len(messages)
+        self._objects.fill_all(values, entry.client_id)
+        data = [m.result.value.data or b"" for m in messages]
+        self._send(self._peers[entry.client_id], wire.StreamItems(first.task_id, first.index, data))
+
     def _item(self, peer: Peer, message: wire.Item) -> None:
         record = self._scheduler.task_record(message.task_id)
         value = message.result.value
@@ -59,7 +94,7 @@ class StreamRelay:
         if record is None:
             self._objects.drop(value)
             return
-        entry: TaskEntry = record.task.payload
+        entry = entry_of(record.task)
         if message.index < entry.items or entry.is_made_again:
             self._item_again(peer, entry, message)
             return
@@ -94,7 +129,7 @@ class StreamRelay:
         record = self._scheduler.task_record(message.task_id)
         if record is None:
             return
-        entry: TaskEntry = record.task.payload
+        entry = entry_of(record.task)
         entry.consumed = max(entry.consumed, message.count)
         worker = self._workers.get(entry.worker_id)
         if worker is not None and not worker.ended:

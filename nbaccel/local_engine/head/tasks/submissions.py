@@ -16,7 +16,7 @@ from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.objects.delivery import Fill
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import CANCELLED, Job, TaskEntry
+from nbaccel.local_engine.head.records import CANCELLED, Job, TaskEntry, entry_of
 from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.functions import Functions
@@ -24,7 +24,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TaskSubmitted
-from nbaccel.scheduling.terms import Task, TaskKind, Terms
+from nbaccel.scheduling.terms import ACTOR_CREATION, Task, Terms
 from nbaccel.views.observer_lines import CancelTask, RetryTask
 from nbaccel.views.question import Row
 
@@ -100,13 +100,13 @@ class SubmissionIntake:
                 "for at most 100 MB of arguments, and not if it was an actor's, a stream's or cancelled. Call the "
                 "function again.",
             )
-        old: TaskEntry = failed.payload
+        old = entry_of(failed)
         job = failed.job
         task_id = self._ids.setdefault(job, IdMaker(job)).task_id()
         submit = msgspec.structs.replace(old.submit, task_id=task_id, parent=b"")
         old.submit.args = b""
         task = self._task(submit, old.terms, self._jobs[job].client_id, None, None)
-        task.payload.retry_of = failed.task_id
+        entry_of(task).retry_of = failed.task_id
         self._tell(TaskSubmitted(task))
         return task_id.hex()
 
@@ -144,8 +144,8 @@ class SubmissionIntake:
         self._arguments.pin(message, terms)
         worker_id = peer.worker.worker_id if peer.worker is not None else None
         task = self._task(message, terms, peer.client_id, worker_id, missing)
-        entry: TaskEntry = task.payload
-        if terms.kind is TaskKind.ACTOR_CREATION:
+        entry = entry_of(task)
+        if terms.kind is ACTOR_CREATION:
             self._actor_submitted(peer, entry, task)
         self._tell(TaskSubmitted(task))
         if broken is not None and not entry.failed:

@@ -6,6 +6,7 @@
                  ├─ StopWorker ────────► its process is killed, at once and again until it is gone
                  ├─ FinishTask, FailTask ► once more; what cannot be written becomes an error
                  ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
+                 ├─ SendTasks, FinishTasks ► as for each of the tasks
                  ├─ AskNode, ReleaseNode ► the node does not come, or stays
                  ├─ RecallTasks ───────► the worker gives nothing back
                  ├─ Lend ──────────────► the loan is over
@@ -26,6 +27,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.events import LoanEnded, NodeFailed, NodeKept, TaskReturned, TasksGivenBack
@@ -65,9 +67,11 @@ class UnmetOrders:
         self._forget = forget  # drops a task that waits for its arguments before it is sent
         self._answers: dict[type, Callable[[Any, str], None]] = {
             do.SendTask: self._not_sent,
+            do.SendTasks: self._each_not_sent,
             do.StartWorker: lambda c, why: workers.cannot_start(c.worker_id, f"could not be started: {why}"),
             do.StopWorker: lambda c, why: workers.kill(c.worker_id, c.why),
             do.FinishTask: self._not_concluded,
+            do.FinishTasks: self._each_not_concluded,
             do.FailTask: self._not_concluded,
             do.RecallTasks: lambda c, why: tell(TasksGivenBack(c.worker_id, [])),
             do.Lend: lambda c, why: tell(LoanEnded(c.loan_id, by_driver=True)),
@@ -97,7 +101,7 @@ class UnmetOrders:
         if task.kind is TaskKind.TASK and not command.first:
             self._tell(TasksGivenBack(command.worker_id, [task.task_id]))
             return
-        entry: TaskEntry = task.payload
+        entry = entry_of(task)
         value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
         entry.results = [wire.ReturnValue(value)] * max(entry.terms.returns, 1)
         self._has_failed(entry, f"the head failed to send it: {why}")
@@ -106,13 +110,21 @@ class UnmetOrders:
         retire = f"the head failed to send it {task.name}"
         self._tell(TaskReturned(command.worker_id, task.task_id, failed=True, retire=retire))
 
+    def _each_not_sent(self, command: do.SendTasks, why: str) -> None:
+        for one in command.each():
+            self._not_sent(one, why)
+
+    def _each_not_concluded(self, command: do.FinishTasks, why: str) -> None:
+        for one in command.each():
+            self._not_concluded(one, why)
+
     def _not_concluded(self, command: do.FinishTask | do.FailTask, why: str) -> None:
         """Write the results again from where writing stopped; a result that cannot be written becomes an error."""
         try:
             self._act(command)
         except Exception:
             task = command.task
-            entry: TaskEntry = task.payload
+            entry = entry_of(task)
             said = f"{command.message} " if type(command) is do.FailTask else ""
             value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")
             self._has_failed(entry, f"the head failed to write its result: {why}")

@@ -20,7 +20,9 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray.reporting import NAMESPACE, Note, first_line, reporter
+from nbaccel_in_ray.collector_link import NAMESPACE
+from nbaccel_in_ray.reporting import first_line, reporter
+from nbaccel_in_ray.short_notes import Note
 
 Answer = Any  # what Ray's `.remote` returns: a ref, several refs, or a stream
 
@@ -219,7 +221,9 @@ def supervise_stream(plan: Plan, args: tuple[object, ...], kwargs: dict[str, obj
 def refuse(sentence: str, *unused: object) -> None:
     """Raise the error of a task that can never run, if `infeasible="raise"` is set; views show it too."""
     error = ray.exceptions.TaskUnschedulableError(sentence)
-    reporter.ended(reporter.began(ray.get_runtime_context().get_task_name(), "task", (), ""), error)
+    note = reporter.began(ray.get_runtime_context().get_task_name(), "task", (), "")
+    if note is not None:
+        reporter.ended(note, error)
     raise error
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray.reporting import BRIEF, NAMESPACE, Briefs, Forgotten, expanded
+from nbaccel_in_ray.collector_link import NAMESPACE, Forgotten
+from nbaccel_in_ray.short_notes import BRIEF, Briefs, expanded
 
 MOST_TASKS = 5_000
 MOST_SENT = 2_000

@@ -13,7 +13,7 @@ import ray
 from ray.experimental import internal_kv
 
 from nbaccel_in_ray import cluster_request, holds
-from nbaccel_in_ray.reporting import NAMESPACE
+from nbaccel_in_ray.collector_link import NAMESPACE
 
 Row = dict[str, Any]
 _DEAD = 2  # a NodeStatus of Ray's

@@ -20,7 +20,7 @@ from ray.experimental import internal_kv
 
 from nbaccel_in_ray import cluster_request
 from nbaccel_in_ray.cluster_request import Bundle
-from nbaccel_in_ray.reporting import NAMESPACE
+from nbaccel_in_ray.collector_link import NAMESPACE
 
 NAME = "nbaccel_holds"  # of the actor, and of what it keeps in the head's store in case that it is restarted
 LOOK_EVERY_S = 1.0

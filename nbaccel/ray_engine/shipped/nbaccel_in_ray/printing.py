@@ -26,9 +26,7 @@ _NOBODY = "f" * 48  # Ray's id of no task
 
 if TYPE_CHECKING:
     from nbaccel_in_ray.reporting import Reporter
-
-if TYPE_CHECKING:
-    from nbaccel_in_ray.reporting import Note
+    from nbaccel_in_ray.short_notes import Note
 
 
 class ReportedOutput:
@@ -43,7 +41,7 @@ class ReportedOutput:
         self._core = core
         self._named = ""  # the id that was named last
         self._whole = True  # what was written last has ended its line
-        self._held: dict[str, str] = {}  # the beginnings of lines, by the task that has not ended them
+        self.unfinished: dict[str, str] = {}  # the beginnings of lines, by the task that has not ended them
         self._looked_up = (b"", "")
         self._lock = threading.RLock()
 
@@ -60,11 +58,12 @@ class ReportedOutput:
                 self._rays_mark(text)
             elif text:
                 speaker = self._speaker()
-                lines, end, rest = (self._held.pop(speaker, "") + text).rpartition("\n")
+                lines, end, rest = (self.unfinished.pop(speaker, "") + text).rpartition("\n")
                 if len(rest) > MOST_HELD:
                     lines, end, rest = lines + end, rest, ""
                 if rest:
-                    self._held[speaker] = rest
+                    self.unfinished[speaker] = rest
+                    self._reporter.lines_begun = True
                 if end:
                     self._pass_on(lines + end, speaker)
         return len(text)
@@ -76,9 +75,9 @@ class ReportedOutput:
     def flush(self) -> None:
         """Show unfinished lines, such as a bar, unless several tasks print."""
         with self._lock:
-            if self._held and not self._reporter.several_run():
-                for speaker in list(self._held):
-                    self._pass_on(self._held.pop(speaker), speaker)
+            if self.unfinished and not self._reporter.several_run():
+                for speaker in list(self.unfinished):
+                    self._pass_on(self.unfinished.pop(speaker), speaker)
 
     def _pass_on(self, text: str, speaker: str) -> None:
         if speaker and speaker != self._named:
@@ -107,14 +106,14 @@ class ReportedOutput:
             if task_id:
                 self._pass_on("", task_id)
 
-    def ended(self, note: Note) -> None:
+    def ended(self, task_id: str) -> None:
         """Show the unfinished line of a task that has ended, as a line."""
-        if not self._held:
+        if not self.unfinished:
             return
         with self._lock:
-            rest = self._held.pop(id_of(note), "")
+            rest = self.unfinished.pop(task_id, "")
             if rest:
-                self._pass_on(f"{rest}\n", id_of(note))
+                self._pass_on(f"{rest}\n", task_id)
 
     def _speaker(self) -> str:
         """The id of the printing task. It is looked up once for each task, because one print makes several writes."""

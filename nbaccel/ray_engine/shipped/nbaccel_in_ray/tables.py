@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import cluster_request, growth
+from nbaccel_in_ray import cluster_request, growth, internal
 
 Row = dict[str, Any]
 _MIRRORED = re.compile("node_[0-9a-f]{56}")  # types that Ray's monitor makes up of nodes' ids where nothing scales
@@ -107,6 +107,7 @@ def _actor(row: Row) -> Row:
     plain["why"] = _words(row.get("DeathCause"))
     plain["out_of_scope"] = _is_out_of_scope(row.get("DeathCause"))
     plain["class_name"] = row["ActorClassName"].rpartition(".")[2]
+    plain["internal"] = internal.is_marked(row["ActorClassName"])
     return plain
 
 

@@ -9,14 +9,16 @@ import os
 import traceback as tracebacks
 import types
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import ray
 from ray.exceptions import ActorUnschedulableError
 
 from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received, setup_hooks
-from nbaccel_in_ray.reporting import Note, devices_here, reporter
+from nbaccel_in_ray import internal as internal_classes
+from nbaccel_in_ray.reporting import devices_here, reporter
+from nbaccel_in_ray.short_notes import Note
 
 _WHERE = "_nbaccel_where"
 Code = Callable[..., Any]  # the user's code, or its wrapper
@@ -42,11 +44,31 @@ class CodeDescription:
     choice: str = ""  # the words of the fallback that was taken
     last_of_process: bool = False  # Ray ends the process after it
     leak_threshold: int | None = None  # bytes that it may leave on its devices; see leftovers
+    internal: bool = False  # nbaccel runs it for itself: views do not hear of it
 
     @property
     def leaves_process(self) -> bool:
         """Whether others will run in this code's process, on devices whose memory the code may have left full."""
         return self.kind == "task" and bool(self.families) and not self.last_of_process
+
+
+def noted_call(code: Code, about: CodeDescription, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    """Call code that asks for no device, with notes of its start and end: a `noted` block would cost twice as much."""
+    if setup_hooks.wanted:
+        with noted(about):
+            return code(*args, **kwargs)
+    call = reporter.call_began(about)
+    if call is None:
+        return code(*args, **kwargs)
+    try:
+        result = code(*args, **kwargs)
+    except BaseException as error:
+        note = reporter.note_of(call)
+        _mark(error, about, note)
+        reporter.ended(note, error)
+        raise
+    reporter.call_ended(call)
+    return result
 
 
 class noted:
@@ -62,11 +84,11 @@ class noted:
 
     def __enter__(self) -> noted:
         about = self._about
-        if about.kind == "actor call" and reporter.is_inside_one():
-            return self  # a method that another method calls is a part of that call
         families = () if about.kind == "actor call" else about.families  # its actor's note has them
         facts = None if self._claim is None else self._claim.facts
-        self._note = reporter.began(about.name, about.kind, families, about.choice, facts)
+        self._note = reporter.began(about.name, about.kind, families, about.choice, facts, told=not about.internal)
+        if self._note is None:
+            return self
         if setup_hooks.wanted and (error := setup_hooks.error()) is not None:
             self.__exit__(type(error), error, None)
             raise error
@@ -181,6 +203,10 @@ def _anything(*args: object, **kwargs: object) -> None:
 def _plain(code: Code, about: CodeDescription) -> Code:
     @functools.wraps(code)
     def run(*args: object, **kwargs: object) -> object:
+        return noted_call(code, about, args, kwargs)
+
+    @functools.wraps(code)
+    def run_in_block(*args: object, **kwargs: object) -> object:
         with noted(about):
             return code(*args, **kwargs)
 
@@ -191,7 +217,10 @@ def _plain(code: Code, about: CodeDescription) -> Code:
             block.passed = (args, kwargs, result)
             return result
 
-    return run_and_look if about.leaves_process else run
+    if about.leaves_process:
+        return run_and_look
+    has_devices = bool(about.families) and about.kind == "task"
+    return run_in_block if has_devices or about.last_of_process or about.internal else run
 
 
 def _is_cancelled() -> bool:
@@ -237,26 +266,32 @@ def _async_generator(code: Code, about: CodeDescription) -> Code:
 
 
 def wrap_class(
-    cls: type, families: tuple[str, ...], choice: str, marks: dict[str, dict[str, object]], *, claimed: bool = False
+    cls: type,
+    families: tuple[str, ...],
+    choice: str,
+    marks: dict[str, dict[str, object]],
+    *,
+    claimed: bool = False,
+    internal: bool = False,
 ) -> type:
     """A subclass of an actor's class that notes its constructor and methods.
 
     `marks` has the attributes by which Ray knows a method's options, by the method's name. `claimed`: the constructor
-    takes a claim before its own arguments and runs only if the claim is won.
+    takes a claim before its own arguments and runs only if the claim is won. `internal`: nbaccel makes the actor for
+    itself.
     """
     members: dict[str, object] = {
         "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
+        "__qualname__": internal_classes.qualified(cls.__name__) if internal else cls.__qualname__,
         "__doc__": cls.__doc__,
     }
-    about = CodeDescription(f"{cls.__name__}.__init__", "actor creation", families, choice)
+    about = CodeDescription(f"{cls.__name__}.__init__", "actor creation", families, choice, internal=internal)
     members["__init__"] = _claimed_constructor(cls, about) if claimed else _constructor(cls, about)
     for name in dir(cls):
         member = inspect.getattr_static(cls, name)
         if inspect.isfunction(member) and (not name.startswith("__") or name == "__call__"):
-            members[name] = _as_itself(
-                wrap(member, CodeDescription(f"{cls.__name__}.{name}", "actor call", families, choice))
-            )
+            method = replace(about, name=f"{cls.__name__}.{name}", kind="actor call")
+            members[name] = _as_itself(wrap(member, method))
             for mark, value in marks.get(name, {}).items():
                 setattr(members[name], mark, value)
     return type(cls)(cls.__name__, (cls,), members)

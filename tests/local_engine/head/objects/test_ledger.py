@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.ledger import ObjectRecord, Objects, Promise
 
 ALICE, BOB = 1, 2
 
@@ -82,3 +85,78 @@ def test_what_was_let_go_of_early_is_forgotten_later_or_with_its_holder(
     assert set(objects._early[ALICE]) == {b"y"}
     objects.client_gone(ALICE)
     assert not objects._early
+
+
+def test_tables_that_were_much_fuller_are_small_again_and_hold_what_they_held() -> None:
+    objects = Objects()
+    ids = [b"%d" % number for number in range(5_000)]
+    objects.promise_all(ids, ALICE)
+    for id in ids[1:]:
+        objects.release(id, ALICE)
+    objects.hold(ids[0], BOB)
+    table, record = objects.held_by[ALICE], objects.records[ids[0]]
+    before = sys.getsizeof(objects.records) + sys.getsizeof(table)
+    objects.let_go()()
+    objects.check()
+    assert objects.held_by == {ALICE: {ids[0]}, BOB: {ids[0]}} and objects.held_by[ALICE] is table
+    assert list(objects.records) == ids[:1] and objects.records[ids[0]] is record
+    assert sys.getsizeof(objects.records) + sys.getsizeof(table) < before / 100
+
+
+RESULTS = [b"one", b"two", b"three"]
+
+
+def promised() -> Objects:
+    objects = Objects()
+    objects.promise_all(RESULTS, ALICE)
+    return objects
+
+
+def test_results_that_were_promised_together_share_a_record_that_nobody_can_change() -> None:
+    objects = promised()
+    assert len({id(record) for record in objects.records.values()}) == 1
+    with pytest.raises(AttributeError):
+        objects.records[b"one"].pins += 1
+    objects.check()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda objects: objects.fill(b"one", wire.Value(wire.OK, b"x"), []),
+        lambda objects: objects.fill_plainly(b"one", wire.Value(wire.OK, b"x"), ALICE),
+        lambda objects: objects.hold(b"one", BOB),
+        lambda objects: objects.release(b"one", ALICE),
+        lambda objects: objects.pin([b"one"]),
+        lambda objects: objects.last_choice([b"one"]),
+        lambda objects: objects.own(b"one").wanted_by.__class__,
+    ],
+    ids=["filled", "filled plainly", "held", "released", "pinned", "last choice", "wanted"],
+)
+def test_what_happens_to_one_promised_result_happens_to_no_other(act: Any) -> None:
+    objects = promised()
+    act(objects)
+    others = [objects.records[id] for id in RESULTS[1:]]
+    assert others == [ObjectRecord(ALICE)] * 2 or others == [Promise(ALICE)] * 2
+    assert type(objects.records.get(b"one")) is not Promise
+    objects.client_gone(ALICE)
+    assert not objects.records.keys() & set(RESULTS[1:])
+
+
+def test_a_promised_result_is_filled_plainly_for_its_owner_alone() -> None:
+    objects = promised()
+    value = wire.Value(wire.OK, b"x")
+    assert not objects.fill_plainly(b"one", value, BOB)
+    assert objects.fill_plainly(b"one", value, ALICE) and not objects.fill_plainly(b"one", value, ALICE)
+    assert objects.records[b"one"] == ObjectRecord(ALICE, value)
+
+
+def test_pins_of_promised_results_are_counted_for_each() -> None:
+    objects = promised()
+    objects.pin([b"one", b"one", b"two"])
+    assert [objects.records[id].pins for id in RESULTS] == [2, 1, 0]
+    objects.release(b"one", ALICE)
+    objects.unpin([b"one"])
+    assert b"one" in objects.records
+    objects.unpin([b"one"])
+    assert b"one" not in objects.records

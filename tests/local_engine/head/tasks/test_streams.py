@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import CancelAsked
 from tests.local_engine.head.tasks.conftest import DRIVER, WORKER, Room
@@ -21,6 +26,59 @@ def test_each_item_goes_to_the_reader_as_it_comes(room: Room) -> None:
     item(room, task_id, 1, LARGE)
     assert room.out.taken(DRIVER) == [wire.StreamItem(task_id, 0, VALUE), wire.StreamItem(task_id, 1, None)]
     assert room.objects.records[return_id(task_id, 2)].value == LARGE
+
+
+def items(task_id: bytes, first: int, number: int) -> list[Any]:
+    values = [wire.Value(wire.OK, b"%d" % index) for index in range(first, first + number)]
+    return [wire.Item(task_id, index, wire.ReturnValue(value)) for index, value in enumerate(values, first)]
+
+
+def test_small_items_that_come_together_go_to_the_reader_in_one_message(room: Room) -> None:
+    task_id = room.runs("stream")
+    messages = items(task_id, 0, 4)
+    assert room.streams.alike(room.peer, messages, 0) == 4
+    room.streams.passed_on(room.peer, messages[:3])
+    room.streams.passed_on(room.peer, messages[3:])
+    told = [wire.StreamItems(task_id, 0, [b"0", b"1", b"2"]), wire.StreamItems(task_id, 3, [b"3"])]
+    assert room.out.taken(DRIVER) == told
+    records = [room.objects.records[return_id(task_id, index)] for index in range(1, 5)]
+    assert [(record.owner, record.value.data) for record in records if record.value] == [
+        (DRIVER, b"%d" % index) for index in range(4)
+    ]
+    room.objects.client_gone(DRIVER)
+    assert not room.objects.records.keys() & {return_id(task_id, index) for index in range(1, 5)}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda other, at: wire.Item(at[0], at[1], wire.ReturnValue(LARGE)),
+        lambda other, at: wire.Item(at[0], at[1], wire.ReturnValue(wire.Value(wire.RAISED, b"no"))),
+        lambda other, at: wire.Item(at[0], at[1], wire.ReturnValue(VALUE, [b"r" * 28])),
+        lambda other, at: wire.Item(at[0], at[1] - 1, wire.ReturnValue(VALUE)),
+        lambda other, at: wire.Item(other, at[1], wire.ReturnValue(VALUE)),
+        lambda other, at: wire.Done(at[0], []),
+    ],
+    ids=["in the store", "an error", "with a ref", "said before", "of another stream", "the end"],
+)
+def test_what_is_no_small_next_item_is_not_among_those_that_go_together(room: Room, odd: Any) -> None:
+    task_id = room.runs("stream")
+    messages = items(task_id, 0, 5)
+    messages[3] = odd(room.runs("stream"), (task_id, 3))
+    assert room.streams.alike(room.peer, messages, 0) == 3
+
+
+def test_items_that_their_reader_has_or_never_gets_do_not_go_together(room: Room) -> None:
+    task_id = room.runs("stream")
+    messages = items(task_id, 0, 3)
+    assert room.streams.alike(room.peer, items(b"t" * 24, 0, 3), 0) == 0
+    entry_of(room.records[task_id].task).items = 1
+    assert room.streams.alike(room.peer, messages, 0) == 0 and room.streams.alike(room.peer, messages, 1) == 2
+    entry_of(room.records[task_id].task).is_made_again = True
+    assert room.streams.alike(room.peer, messages, 1) == 0
+    entry_of(room.records[task_id].task).is_made_again = False
+    room.out.peers.pop(DRIVER).close()
+    assert room.streams.alike(room.peer, messages, 1) == 0
 
 
 def test_items_of_a_task_that_nobody_knows_are_dropped(room: Room) -> None:

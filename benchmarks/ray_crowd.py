@@ -1,0 +1,117 @@
+"""Many real Ray actors, made by nbaccel and by hand in one cluster: what making them costs, and calls to all of them.
+
+    python benchmarks/ray_engine.py --crowds 100,200 --pairs 2
+
+Each actor is a process of Ray's. Those of both do not fit beside each other, so each pair makes nbaccel's, calls and
+ends them, and then Ray's, or the other way round. Nothing is made where less memory than `SPARE_BYTES` would be left.
+An idle Ray actor takes about 0.7 % of a core, so a few hundred keep two cores busy by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from benchmarks.census import cpu_s, pss_bytes
+
+WARM_UP = 4  # actors of each before the first pair, so that files are in the system's cache and classes exported
+BATCH = 25  # actors that are made at once
+EACH_BYTES = 70 << 20  # of memory that an actor may take
+SPARE_BYTES = 3 << 30
+CALLS_OF_EACH = 20
+ROUNDS = 4  # of calls to all of them; the first warms up
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """What one crowd has cost: of its making, its calls (each round's mean of one call), its processes."""
+
+    made_wall_s: float
+    made_cpu_s: float
+    call_wall_s: float
+    call_cpu_s: float
+    driver_call_cpu_s: float
+    each_bytes: float
+
+
+def compare_crowds(ways: dict[str, tuple[Any, Any]], count: int, pairs: int) -> None:
+    """Print medians of both and of the ratios of pairs. `ways`: nbaccel and ray, each with (API, actor class)."""
+    for api, kind in ways.values():
+        _crowd(api, kind, WARM_UP)
+    found: dict[str, list[Crowd]] = {name: [] for name in ways}
+    for pair in range(pairs):
+        for name in sorted(ways, reverse=bool(pair % 2)):
+            found[name].append(_crowd(*ways[name], count))
+    rows: dict[str, tuple[Callable[[Crowd], float], float, str]] = {
+        "made, wall": (lambda crowd: crowd.made_wall_s, 1, "s"),
+        "made, CPU": (lambda crowd: crowd.made_cpu_s, 1, "s"),
+        "a call, wall": (lambda crowd: crowd.call_wall_s, 1e6, "us"),
+        "a call, CPU": (lambda crowd: crowd.call_cpu_s, 1e6, "us"),
+        "a call, driver": (lambda crowd: crowd.driver_call_cpu_s, 1e6, "us"),
+        "memory of each": (lambda crowd: crowd.each_bytes, 1e-6, "MB"),
+    }
+    for row, (fact, scale, unit) in rows.items():
+        mine, theirs = ([fact(crowd) for crowd in found[name]] for name in ("nbaccel", "ray"))
+        ratios = [ours / rays for ours, rays in zip(mine, theirs, strict=True)]
+        print(
+            f"{count:4} actors  {row:15} nbaccel {statistics.median(mine) * scale:8.1f} {unit:2}  ray "
+            f"{statistics.median(theirs) * scale:8.1f} {unit:2}  ratio {statistics.median(ratios):.3f} "
+            f"({min(ratios):.3f} to {max(ratios):.3f})",
+            flush=True,
+        )
+
+
+def _crowd(api: Any, kind: Any, count: int) -> Crowd:
+    wall, cpu = time.perf_counter(), _all_cpu_s()
+    actors: list[Any] = []
+    pids: set[int] = set()
+    while len(actors) < count:
+        _check_memory(min(BATCH, count - len(actors)), of=count)
+        batch = [kind.remote() for _ in range(min(BATCH, count - len(actors)))]
+        pids |= {pid for pid, _value in api.get([actor.work.remote(0) for actor in batch])}
+        actors += batch
+    made = time.perf_counter() - wall, _all_cpu_s() - cpu
+    assert len(pids) == count
+    each_bytes = pss_bytes(pids) / count
+    calls = [_round(api, actors) for _ in range(ROUNDS)][1:]
+    _end(api, actors, pids)
+    call_wall_s, call_cpu_s, driver_call_cpu_s = (statistics.median(each) for each in zip(*calls, strict=True))
+    return Crowd(*made, call_wall_s, call_cpu_s, driver_call_cpu_s, each_bytes)
+
+
+def _check_memory(count: int, *, of: int) -> None:
+    left = psutil.virtual_memory().available
+    if left < SPARE_BYTES + count * EACH_BYTES:
+        raise SystemExit(
+            f"{of} actors do not fit: {left >> 20} MiB of memory are left, and {SPARE_BYTES >> 20} must be."
+        )
+
+
+def _round(api: Any, actors: list[Any]) -> tuple[float, float, float]:
+    """Calls of each, all in flight: (wall, CPU of all processes, CPU of this one), seconds of one call."""
+    wall, cpu, mine = time.perf_counter(), _all_cpu_s(), cpu_s({os.getpid()})
+    refs = [actor.work.remote(number) for number in range(CALLS_OF_EACH) for actor in actors]
+    values = [value for _pid, value in api.get(refs)]
+    count = len(values)
+    took = time.perf_counter() - wall, _all_cpu_s() - cpu, cpu_s({os.getpid()}) - mine
+    assert values == [number for number in range(CALLS_OF_EACH) for _actor in actors]
+    return took[0] / count, took[1] / count, took[2] / count
+
+
+def _all_cpu_s() -> float:
+    """Of this process and of Ray's, which are its descendants."""
+    return cpu_s({os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))})
+
+
+def _end(api: Any, actors: list[Any], pids: set[int]) -> None:
+    """Their processes have ended, so that the next crowd neither finds nor waits for them."""
+    for actor in actors:
+        api.kill(actor)
+    while any(psutil.pid_exists(pid) for pid in pids):
+        time.sleep(0.1)

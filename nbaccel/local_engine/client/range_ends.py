@@ -1,0 +1,48 @@
+"""Which ranges of the arena have ended in this process, so that the head may use their memory again.
+
+A range may end between any two steps of the user's code, and Ctrl-C may come just then. Python drops what is raised in
+a finaliser with all that the finaliser would still have done. So the end itself is noted by a deque, in one step into
+which no interrupt can come; only the nudge for the writer may be lost, and then the next message brings the news.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.memory import Range
+
+
+class _Mark(weakref.ref[Range]):
+    """A range that may have ended, by the id of its object."""
+
+    __slots__ = ("id",)
+    id: bytes
+
+
+class RangeEnds:
+    """Tells the head of them."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._marks: set[_Mark] = set()
+        self._ended: deque[_Mark] = deque()
+        link.before_write.append(self._say)
+
+    def watch(self, range: Range) -> None:
+        """Tell the head when this range ends."""
+        mark = _Mark(range, self._ended.append)
+        mark.id = range.id
+        self._marks.add(mark)
+        weakref.finalize(range, self._link.nudge).atexit = False
+
+    def _say(self) -> None:
+        ended, ids = self._ended, list[bytes]()
+        while ended:
+            mark = ended.popleft()
+            self._marks.discard(mark)
+            ids.append(mark.id)
+        if ids:
+            self._link._outbox.append(wire.Unmapped(ids))
