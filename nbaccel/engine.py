@@ -97,7 +97,10 @@ class ObjectPromise(Protocol):
         """A wait for this object was abandoned. If the object becomes an error, do not report the error."""
 
     def ref_gone(self, id: bytes) -> None:
-        """A ref was finalised; called from `__del__`, so it takes no lock."""
+        """A ref, or a counted handle of an actor, has ended. Called at any moment in any thread, so it takes no lock.
+
+        An engine that must not miss one has a builtin method here (`ToldEnd` says why).
+        """
 
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
         """How a ref is pickled."""

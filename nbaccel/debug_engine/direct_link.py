@@ -37,10 +37,12 @@ class DirectLink(Link):
     def nudge(self) -> None:
         """Do nothing: waiting messages leave with the next one."""
 
-    nudge_some_time = nudge
+    def have_ends_heard(self) -> None:
+        self.hear_what_ended()
 
     def flush(self) -> None:
         """Send the waiting messages, and the news of refs that have ended."""
+        self.hear_what_ended()
         for gather in self.before_write:
             gather()
         self._deliver()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from nbaccel.exceptions import GetTimeoutError, OufOfBandObjectRefSerializationException
 from nbaccel.handles.ids import JobID, TaskID
+from nbaccel.handles.told_end import ToldEnd
 
 if TYPE_CHECKING:
     import asyncio
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ObjectRef(Generic[T]):
+class ObjectRef(ToldEnd, Generic[T]):
     """A reference to a value that is, or will be, in the cluster. Refs are compared and hashed by id.
 
     `await ref` waits for the value in asyncio code, and `ref.future()` returns a `concurrent.futures.Future`.
@@ -32,12 +34,7 @@ class ObjectRef(Generic[T]):
         self._engine = engine
         self._inner = inner
         self._cell = cell  # the notebook message whose cell submitted the task; None for other refs
-
-    def __del__(self) -> None:
-        try:
-            self._engine.ref_gone(self._id)
-        except AttributeError:
-            pass  # half made, or the interpreter is ending
+        self.__del__ = partial(engine.ref_gone, id)
 
     def hex(self) -> str:
         """The id, 56 hex digits."""

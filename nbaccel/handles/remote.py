@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import GenericAlias, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,6 +21,7 @@ from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from nbaccel.handles.option_checks import streams_only_generators
 from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions, as_given, falling_back
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.told_end import ToldEnd
 
 if TYPE_CHECKING:
     from nbaccel.dag import ClassMethodNode, ClassNode, FunctionNode
@@ -330,7 +332,7 @@ class _BoundActorClass:
         return _BoundActorClass(self._actor_class, self._options.merged(**given))
 
 
-class ActorHandle:
+class ActorHandle(ToldEnd):
     """A handle of an actor: `handle.method.remote(...)`. The actor ends when its last handle is gone."""
 
     __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorHandle[Counter]
@@ -352,6 +354,8 @@ class ActorHandle:
         self._counted = counted
         self._inner = inner
         self._cache: dict[Any, Any] = {}
+        if counted:
+            self.__del__ = partial(engine.ref_gone, actor_id)
 
     @property
     def _id_now(self) -> bytes:
@@ -387,13 +391,6 @@ class ActorHandle:
 
     def __dir__(self) -> list[str]:
         return [*self._method_specs]
-
-    def __del__(self) -> None:
-        try:
-            if self._counted:
-                self._engine.ref_gone(self._actor_id_bytes)
-        except AttributeError:
-            pass  # half made, or the interpreter is ending
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActorHandle) and other._actor_id_bytes == self._actor_id_bytes

@@ -10,9 +10,11 @@ import ctypes
 import mmap
 import os
 import weakref
+from functools import partial
 from typing import Any
 
 from nbaccel import exceptions
+from nbaccel.handles.told_end import ToldEnd
 from nbaccel.local_engine import arena_trouble
 from nbaccel.local_engine.arena import pages
 
@@ -115,15 +117,11 @@ class Range:
         return exceptions.RaySystemError(f"Object {self.id.hex()} cannot be mapped into this process: {why}")
 
 
-class _Mapping:
+class _Mapping(ToldEnd):
     """Ends a mapping, and only then releases its range."""
 
-    __slots__ = ("_address", "_length", "_range")
+    __slots__ = ("_range",)
 
     def __init__(self, address: int, length: int, range: Range) -> None:
-        self._address = address
-        self._length = length
         self._range = range
-
-    def __del__(self, unmap: Any = _libc.munmap) -> None:
-        unmap(self._address, self._length)
+        self.__del__ = partial(_libc.munmap, address, length)

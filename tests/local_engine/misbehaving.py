@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import itertools
 import multiprocessing
 import os
 import signal
@@ -240,6 +241,10 @@ def sleep_forever(*ignored: object) -> None:
 def yield_after_ever() -> Iterator[int]:
     time.sleep(1e6)
     yield 1
+
+
+def yield_for_ever() -> Iterator[int]:
+    yield from itertools.count()
 
 
 @nbaccel.remote

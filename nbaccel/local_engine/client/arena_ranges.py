@@ -6,29 +6,31 @@ any moment between the request for a range and the message that says what lies t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from nbaccel import exceptions
+from nbaccel.handles.told_end import ToldEnd
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
 
 
-class ArenaRange:
-    """A range that starts at `offset`. It belongs to this process until `used` is true."""
+class ArenaRange(ToldEnd):
+    """A range that starts at `offset`. It belongs to this process until it is used."""
 
-    __slots__ = ("_link", "message", "offset", "request", "times_given_back", "used")
+    __slots__ = ("message", "offset", "request", "times_given_back")
 
     def __init__(self, link: Link, allocated: wire.Allocated) -> None:
-        self._link = link
         self.request = allocated.request
         self.offset = allocated.offset
         self.message = allocated.message
         self.times_given_back = allocated.times_given_back
-        self.used = allocated.offset < 0
+        if allocated.offset >= 0:
+            self.__del__ = partial(link.ended.put, wire.GiveUp(allocated.offset, allocated.request))
 
-    def __del__(self) -> None:
-        if not self.used:
-            self._link.say_later(wire.GiveUp(self.offset, self.request))
+    def use(self) -> None:
+        """The head knows of the value that lies here."""
+        del self.__del__
 
 
 class ArenaRanges:
@@ -37,6 +39,7 @@ class ArenaRanges:
     def __init__(self, link: Link) -> None:
         self._link = link
         link.receivers[wire.Allocated] = self._allocated
+        link.when_ended[wire.GiveUp] = link._outbox.extend
 
     def _allocated(self, message: wire.Allocated) -> None:
         allocated: Any = ArenaRange(self._link, message)

@@ -300,7 +300,7 @@ class Client(ObjectClient):
         number, terms = self._actor_template(actor_class, options, namespace)
         actor_id = self.ids.actor_id()
         if options.name:
-            self.holdings.drain()  # the last handle of the name's former owner may just have gone
+            self.link.have_ends_heard()  # the last handle of the name's former owner may just have gone
         while options.name and not self.link.ask(asks.ReserveName(options.name, namespace, actor_id)):
             there = self._named_already(options.name, namespace) if options.get_if_exists else None
             if there is not None:

@@ -1,14 +1,13 @@
 """Counts this process's refs to each object, and tells the head what it needs to know.
 
 The head keeps one bit for each process and object. A first ref says `Holds`, the last one's end says `Releases`; both
-go through the same outbox in the order in which they happened. A finaliser only appends to a queue: it may run at any
-moment, in any thread, even inside the code below.
+go through the same outbox in the order in which they happened. The end of a ref only puts its id into the link's queue:
+it may come at any moment, in any thread, even inside the code below.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable
 
 from nbaccel.local_engine import wire
@@ -21,13 +20,12 @@ class Holdings:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._counts: dict[bytes, int] = {}
-        self._gone: deque[bytes] = deque()
+        self.gone: Callable[[bytes], None] = link.ended.put  # a ref has ended; a builtin, so that none is missed
         self._lock = threading.Lock()
         self._private: set[bytes] = set()  # objects of which the head does not know
         self.before_release: Callable[[list[bytes]], None] | None = None  # called with what the head will hear of
         self.on_released: Callable[[list[bytes]], None] | None = None
-        self.is_inline: Callable[[bytes], bool] | None = None
-        link.before_write.append(self.drain)
+        link.when_ended[bytes] = self._count
 
     def created(self, id: bytes) -> None:
         """Count a ref to an object made here: the head knows of it from the message that made it."""
@@ -75,24 +73,13 @@ class Holdings:
                 self._counts[id] += 1
         return kept
 
-    def gone(self, id: bytes) -> None:
-        """A ref was finalised."""
-        self._gone.append(id)
-        if self.is_inline is not None and self.is_inline(id):
-            self._link.nudge_some_time()  # it holds little
-        else:
-            self._link.nudge()
-
-    def drain(self) -> None:
-        """Count the finalised refs; the writer calls this before it writes."""
-        if not self._gone:
-            return
+    def _count(self, gone: list[bytes]) -> None:
+        """Refs have ended; the writer calls this before it writes."""
         released: list[bytes] = []
         private: list[bytes] = []
         with self._lock:
-            counts, gone = self._counts, self._gone
-            while gone:
-                id = gone.popleft()
+            counts = self._counts
+            for id in gone:
                 left = counts.get(id, 0) - 1
                 if left > 0:
                     counts[id] = left

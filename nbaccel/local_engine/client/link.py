@@ -3,7 +3,9 @@
 ```
   any thread ── say(message) ──► outbox ── writer thread ──► socket ──► far end
   any thread ◄── receivers (called by the reader thread) ◄── reader thread ◄── socket
-``` Only these threads read, or write data that the socket may take in parts. A KeyboardInterrupt, which Python raises
+  finalisers ── ended ──► writer thread ── when_ended ──► outbox
+```
+Only these threads read, or write data that the socket may take in parts. A KeyboardInterrupt, which Python raises
 in the main thread, can therefore never split a frame. Messages that gather while a write is under way leave together in
 the next one. A small message for whose answer its sender will wait is written by the sender, in one call that takes it
 whole or not.
@@ -18,6 +20,7 @@ import threading
 from array import array
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -40,6 +43,7 @@ _DESCRIPTORS = socket.CMSG_SPACE(16 * 4)
 
 # Enum members cost a Python-level lookup each time they are named on Python 3.11, and these are named for each message.
 _NOTHING, _NOW, _SLEEPS = Request.NOTHING, Request.NOW, Writer.SLEEPS
+_NONE = type(None)
 
 
 class Link:
@@ -60,7 +64,10 @@ class Link:
         self._next_request = 1
         self._question_lock = threading.Lock()
         self.receivers: dict[type, Callable[[Any], None]] = {wire.Answer: self._answered, wire.Refused: self._refused}
-        self.before_write: list[Callable[[], None]] = []  # each appends messages gathered elsewhere (releases)
+        self.before_write: list[Callable[[], None]] = []  # each appends messages gathered elsewhere
+        # What finalisers put here wakes a writer that sleeps; else it leaves with the next message, or within IDLE_S.
+        self.ended: SimpleQueue[Any] = SimpleQueue()
+        self.when_ended: dict[type, Callable[[list[Any]], None]] = {}  # called with all of one type before each write
         self.life = LinkLife.OPEN
         self.lost: str | None = None  # why no message can be sent any more, once `on_lost` has found it out
         self._has_ended = False
@@ -83,7 +90,7 @@ class Link:
         self._outbox.append(message)
         if self._request is not _NOW:
             self._request = _NOW
-            self._kick.put(True)
+            self._wake(True)
         elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
             self._hold_back()
 
@@ -120,16 +127,20 @@ class Link:
         self._outbox.append(message)
         self.nudge()
 
-    def nudge_some_time(self) -> None:
-        """Let the writer look within IDLE_S; costs nothing while it is awake now and then anyway."""
-        if self._writer is _SLEEPS:
-            self.nudge()
-
     def nudge(self) -> None:
         """Make the writer check soon. Safe in a finaliser: a SimpleQueue's put may be re-entered."""
         if self._request is _NOTHING:
             self._request = Request.SOON
-            self._kick.put(False)
+            self._wake(False)
+
+    def nudge_if_any_ended(self) -> None:
+        """Tell soon what finalisers have said, because it may hold much."""
+        if not self.ended.empty():
+            self.nudge()
+
+    def _wake(self, urgent: bool) -> None:
+        """Where the writer has just gone to sleep, or has just woken, it still writes what was queued before this."""
+        (self.ended if self._writer is _SLEEPS else self._kick).put(urgent)
 
     def _hold_back(self) -> None:
         self._room.clear()
@@ -165,12 +176,47 @@ class Link:
         except Empty:
             self._writer = _SLEEPS  # before the check: a later message wakes us
         self.flush()
-        return self._kick.get()
+        woken_by = self.ended.get()
+        self._writer = Writer.LOOKS
+        if woken_by is None or type(woken_by) is bool:
+            return woken_by
+        self.ended.put(woken_by)
+        return False
+
+    def hear_what_ended(self) -> None:
+        """Let those who know about it append what the far end must hear. Not where a signal handler may raise."""
+        ended = self.ended
+        is_closing = False
+        while not ended.empty():  # what is heard of may end others
+            by_type: dict[type, list[Any]] = {}
+            with suppress(Empty):
+                while True:
+                    what = ended.get_nowait()
+                    by_type.setdefault(type(what), []).append(what)
+            by_type.pop(bool, None)  # the writer was to be woken, and somebody writes already
+            is_closing |= by_type.pop(_NONE, None) is not None
+            waiting = by_type.pop(SimpleQueue, ())
+            for kind, all_of_it in by_type.items():
+                self.when_ended[kind](all_of_it)
+            for each in waiting:
+                each.put(None)
+        if is_closing:
+            ended.put(None)  # that is for the writer
+
+    def have_ends_heard(self) -> None:
+        """Return when no later message can overtake the news of what has ended by now."""
+        heard: SimpleQueue[None] = SimpleQueue()
+        self.ended.put(heard)
+        self._request = _NOW
+        self._wake(True)
+        with suppress(Empty):
+            heard.get(timeout=1.0)  # a link that has been closed has no writer any more
 
     def flush(self) -> None:
         """Write everything that waits. Not for a thread in which a signal handler may raise."""
         with self._write_lock:
             self._request = _NOTHING
+            self.hear_what_ended()
             for gather in self.before_write:
                 gather()
             outbox = self._outbox
@@ -310,6 +356,7 @@ class Link:
         if self.lost is None and not self._has_ended:
             self.flush()
         self._kick.put(None)
+        self.ended.put(None)
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -73,7 +74,7 @@ class ObjectClient:
         self.exports = Exports(link)
         self._templates: dict[bytes, int] = {}
         self._template_numbers = itertools.count(1)
-        self.ref_gone = self.holdings.gone
+        self.ref_gone: Callable[[bytes], None] = self.holdings.gone
 
     # What a worker answers differently.
 
@@ -109,7 +110,8 @@ class ObjectClient:
         self.values.know(id, value)
         self.link.say(wire.Put(id, value, refs))
         if arena_range is not None:
-            arena_range.used = True
+            arena_range.use()
+            weakref.finalize(ref, self.link.nudge).atexit = False  # soon: it may hold much
         return ref
 
     def store(
@@ -195,11 +197,17 @@ class ObjectClient:
                 self.link.ask(asks.Synchronise())  # what is there comes before this answer
                 if waiter.wait(missing, 0):
                     return True
+            self._let_go()
             with self.blocked():
                 return self._pause(waiter, missing, ids, timeout_s)
         finally:
             if len(waiter.ids) < len(ids):
                 self.values.forget_callback(ids, waiter.arrived)
+
+    def _let_go(self) -> None:
+        """Before a wait: have the head hear soon of the ends of refs, if these may hold much."""
+        if self.values.has_large():
+            self.link.nudge_if_any_ended()
 
     def _pause(self, waiter: Waiter, needed: int, ids: list[bytes], timeout_s: float | None) -> bool:
         """Wait until so many of the ids have arrived; False after the timeout."""
@@ -235,6 +243,7 @@ class ObjectClient:
             if len(ready) < num_returns and self._may_be_there(ids):
                 self.link.ask(asks.Synchronise())
             if len(ready | waiter.ids) < num_returns and timeout_s != 0:
+                self._let_go()
                 with self.blocked():
                     self._pause(waiter, num_returns - len(ready), ids, timeout_s)
         finally:
@@ -314,7 +323,7 @@ class ObjectClient:
         self.streams.when_next_item(stream, callback)
 
     def close_stream(self, stream: ObjectRefGenerator) -> None:
-        self.streams.close(stream)
+        self.streams.close(stream._task_id)
 
     def stream_ready(self, stream: ObjectRefGenerator) -> bool:
         return self.streams.is_ready(stream)

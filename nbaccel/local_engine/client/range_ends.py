@@ -1,14 +1,13 @@
 """Which ranges of the arena have ended in this process, so that the head may use their memory again.
 
 A range may end between any two steps of the user's code, and Ctrl-C may come just then. Python drops what is raised in
-a finaliser with all that the finaliser would still have done. So the end itself is noted by a deque, in one step into
-which no interrupt can come; only the nudge for the writer may be lost, and then the next message brings the news.
+a finaliser with all that the finaliser would still have done. So the end itself is noted by a queue, in one step into
+which no interrupt can come; only the nudge for the writer may be lost, and then the news comes a little later.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections import deque
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
@@ -28,21 +27,15 @@ class RangeEnds:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._marks: set[_Mark] = set()
-        self._ended: deque[_Mark] = deque()
-        link.before_write.append(self._say)
+        link.when_ended[_Mark] = self._say
 
     def watch(self, range: Range) -> None:
         """Tell the head when this range ends."""
-        mark = _Mark(range, self._ended.append)
+        mark = _Mark(range, self._link.ended.put)
         mark.id = range.id
         self._marks.add(mark)
         weakref.finalize(range, self._link.nudge).atexit = False
 
-    def _say(self) -> None:
-        ended, ids = self._ended, list[bytes]()
-        while ended:
-            mark = ended.popleft()
-            self._marks.discard(mark)
-            ids.append(mark.id)
-        if ids:
-            self._link._outbox.append(wire.Unmapped(ids))
+    def _say(self, ended: list[_Mark]) -> None:
+        self._marks.difference_update(ended)
+        self._link._outbox.append(wire.Unmapped([mark.id for mark in ended]))

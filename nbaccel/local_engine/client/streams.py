@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,13 @@ class _ReadStream(msgspec.Struct):
     callbacks: list[Callable[[], None]] = []
 
 
+class _Mark(weakref.ref[ObjectRefGenerator]):
+    """A stream whose reader may have gone. Its `__del__` says so too, but Ctrl-C may come before it has begun."""
+
+    __slots__ = ("task_id",)
+    task_id: bytes
+
+
 class StreamReaders:
     """All streams that this process reads."""
 
@@ -40,7 +48,9 @@ class StreamReaders:
         self._changed = threading.Condition()
         self._waiting = 0  # threads that wait for an item
         self._taken: dict[bytes, int] = {}  # how many items, of the streams of which the head has to hear
+        self._marks: set[_Mark] = set()
         client.link.before_write.append(self._say_taken)
+        client.link.when_ended[_Mark] = self._readers_gone
         client.link.receivers[wire.StreamItem] = self._item_came
         client.link.receivers[wire.StreamItems] = self._items_came
         client.link.receivers[wire.StreamEnd] = self._end_came
@@ -50,7 +60,11 @@ class StreamReaders:
         self._client.holdings.created(end)
         self._client.values.expect((end,))
         self._open[task_id] = _ReadStream()
-        return ObjectRefGenerator(task_id, self._client.engine, None, cell)
+        handle = ObjectRefGenerator(task_id, self._client.engine, None, cell)
+        mark = _Mark(handle, self._client.link.ended.put)
+        mark.task_id = task_id
+        self._marks.add(mark)
+        return handle
 
     def _item_came(self, message: wire.StreamItem) -> None:
         id = return_id(message.task_id, message.index + 1)
@@ -123,6 +137,7 @@ class StreamReaders:
 
     def _wait(self, stream: _ReadStream, timeout_s: float | None) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self._client._let_go()
         with self._client.blocked(), self._changed:
             self._waiting += 1
             try:
@@ -152,9 +167,14 @@ class StreamReaders:
         self._client.holdings.created(end)
         return ObjectRef(end, self._client.engine)
 
-    def close(self, handle: ObjectRefGenerator) -> None:
+    def _readers_gone(self, marks: list[_Mark]) -> None:
+        self._marks.difference_update(marks)
+        for mark in marks:
+            self.close(mark.task_id)
+
+    def close(self, task_id: bytes) -> None:
         """The reader has gone: release the items that it did not take, and tell the task to stop."""
-        stream = self._open.pop(handle._task_id, None)
+        stream = self._open.pop(task_id, None)
         if stream is None:
             return
         with self._changed:  # the thread that reads messages may be adding an item
@@ -162,9 +182,9 @@ class StreamReaders:
             items, stream.items = stream.items, deque()
         for id in items:
             self._client.holdings.gone(id)
-        self._client.holdings.gone(return_id(handle._task_id, 0))
+        self._client.holdings.gone(return_id(task_id, 0))
         if not stream.ended:
-            self._client.link.say_later(wire.Consumed(handle._task_id, -1))
+            self._client.link.say_later(wire.Consumed(task_id, -1))
 
     def lose_all(self) -> None:
         """End every stream, because the head is gone."""

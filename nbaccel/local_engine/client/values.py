@@ -47,7 +47,6 @@ class Values:
         self._ranges: weakref.WeakValueDictionary[bytes, Range] = weakref.WeakValueDictionary()
         self._range_ends = RangeEnds(link)
         holdings.on_released = self._released
-        holdings.is_inline = self._known.__contains__
         link.receivers[wire.ObjectValue] = self._value_came
         link.receivers[wire.ObjectValues] = self._values_came
         link.receivers[wire.ObjectReady] = self._ready_came
@@ -88,6 +87,10 @@ class Values:
                 self.know(id, value)
         else:
             self._known.update(values)
+
+    def has_large(self) -> bool:
+        """Whether this process knows of values in the arena: the end of a ref may then free much."""
+        return bool(self._ready or self._ranges)
 
     def is_awaited(self, id: bytes) -> bool:
         """Whether somebody is to be called when this one is there."""

@@ -140,7 +140,7 @@ class Driver(Client):
         if self.news is not None:
             self.news.stop_watching()
             self.news.greeted(END_TIMEOUT_S)
-        self.holdings.drain()  # the head learns of refs that have ended, and so of unread errors
+        self.link.hear_what_ended()  # the head learns of refs that have ended, and so of unread errors
         if self.straight is not None:
             self.straight.tell()
         self.link.say(wire.Bye(stop_head=self.embedded))

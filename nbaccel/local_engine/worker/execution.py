@@ -276,7 +276,7 @@ class Execution:
     def told(self, running: Running) -> None:
         """The head knows the results: their ranges count as used, and the results keep their refs alive."""
         for arena_range in running.ranges:
-            arena_range.used = True
+            arena_range.use()
         running.ranges.clear()
         for id in running.kept:
             self._client.holdings.gone(id)

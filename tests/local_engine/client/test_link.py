@@ -86,7 +86,6 @@ def test_a_message_for_a_full_socket_or_too_large_to_be_taken_whole_waits_for_th
 def test_the_end_of_a_small_ref_is_told_though_nobody_says_anything_else(ends: tuple[Link, Other]) -> None:
     link, other = ends
     holdings = Holdings(link)
-    holdings.is_inline = lambda id: True
     link.start("test", read=False)
     for id in (b"a", b"b"):
         holdings.created(id)

@@ -21,17 +21,25 @@ class Sleeps(Exception):
     """The writer waits for a kick, however long."""
 
 
-class Kicks:
-    """The queue of kicks. Time passes at once; a wait without end is an exception."""
+class Waits:
+    """A queue on which the writer waits. Time passes at once; a wait without end is an exception."""
 
-    def __init__(self) -> None:
-        self.waiting: deque[bool | None] = deque()
-        self.meanwhile: list[Any] = []  # done when the writer begins to wait: other threads act then
+    def __init__(self, meanwhile: list[Any]) -> None:
+        self.waiting: deque[Any] = deque()
+        self.meanwhile = meanwhile  # done when the writer begins to wait: other threads act then
 
-    def put(self, kick: bool | None) -> None:
-        self.waiting.append(kick)
+    def put(self, what: Any) -> None:
+        self.waiting.append(what)
 
-    def get(self, timeout: float | None = None) -> bool | None:
+    def empty(self) -> bool:
+        return not self.waiting
+
+    def get_nowait(self) -> Any:
+        if not self.waiting:
+            raise Empty
+        return self.waiting.popleft()
+
+    def get(self, timeout: float | None = None) -> Any:
         if not self.waiting and self.meanwhile:
             self.meanwhile.pop()()
         if self.waiting:
@@ -50,7 +58,11 @@ class AnyLink(RuleBasedStateMachine):
         self.theirs.setblocking(False)
         self.news: list[str] = []
         self.link = Link(ours, on_lost=self.news.append)
-        self.kicks = self.link._kick = Kicks()  # type: ignore[assignment]
+        self.meanwhile: list[Any] = []
+        self.kicks = self.link._kick = Waits(self.meanwhile)  # type: ignore[assignment]
+        self.ended = self.link.ended = Waits(self.meanwhile)  # type: ignore[assignment]
+        self.link.when_ended[wire.GiveUp] = self.link._outbox.extend
+        self.finalised = 0
         self.reader = FrameReader(wire.decode_to_head)
         self.said = 0
         self.heard: list[int] = []
@@ -64,9 +76,10 @@ class AnyLink(RuleBasedStateMachine):
         before = self.link._request
         if what == "nudge":
             self.link.nudge()
-        elif what == "some time":
-            what = "nudge" if self.link._writer is Writer.SLEEPS else ""
-            self.link.nudge_some_time()
+        elif what == "finalise":
+            what = ""
+            self.finalised += 1
+            self.link.ended.put(wire.GiveUp(-self.finalised, 0))
         elif what == "later":
             what = "nudge"
             self.link.say_later(self.message())
@@ -74,7 +87,7 @@ class AnyLink(RuleBasedStateMachine):
             self.link.say(self.message())
         assert self.link._request is (MOVES[before, what] if what else before)
 
-    WAYS = st.sampled_from(["say", "later", "nudge", "some time"])
+    WAYS = st.sampled_from(["say", "later", "nudge", "finalise"])
 
     @rule(what=WAYS)
     def another_thread_acts(self, what: str) -> None:
@@ -95,14 +108,14 @@ class AnyLink(RuleBasedStateMachine):
     @rule(meanwhile=st.lists(WAYS, max_size=2))
     def the_writer_works(self, meanwhile: list[str]) -> None:
         """One pass of its loop; others act while it waits."""
-        self.kicks.meanwhile = [lambda what=what: self.act(what) for what in meanwhile]
+        self.meanwhile[:] = [lambda what=what: self.act(what) for what in meanwhile]
         try:
             self.link._writes_once()
         except Sleeps:
             assert self.link._writer is Writer.SLEEPS
-        for act in self.kicks.meanwhile:
+        for act in self.meanwhile:
             act()
-        self.kicks.meanwhile = []
+        self.meanwhile.clear()
 
     @rule()
     def leaves(self) -> None:
@@ -113,7 +126,8 @@ class AnyLink(RuleBasedStateMachine):
     @invariant()
     def what_waits_is_written_some_time(self) -> None:
         if hasattr(self, "link") and (self.link._outbox or self.link._request is not Request.NOTHING):
-            assert self.kicks.waiting, "nobody wakes the writer"
+            sleeps = self.link._writer is Writer.SLEEPS  # else it looks within IDLE_S, whatever there is
+            assert (self.ended if sleeps else self.kicks).waiting, "nobody wakes the writer"
 
     def teardown(self) -> None:
         if not hasattr(self, "link"):
@@ -126,7 +140,8 @@ class AnyLink(RuleBasedStateMachine):
                     break
             assert not self.link._outbox
             self.hear()
-            assert self.heard == list(range(1, self.said + 1))
+            assert [each for each in self.heard if each > 0] == list(range(1, self.said + 1))
+            assert [-each for each in self.heard if each < 0] == list(range(1, self.finalised + 1))
             self.ends()
         finally:
             self.link.close()

@@ -1,4 +1,4 @@
-"""The head hears of each range that ends here, also of one whose finaliser is interrupted."""
+"""The head hears of each range that ends here, also where the nudge for the writer is interrupted."""
 
 from __future__ import annotations
 

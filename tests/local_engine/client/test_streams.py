@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,7 +42,15 @@ def readers_of(holdings: Holdings) -> tuple[StreamReaders, list[Any]]:
     said: list[Any] = []
     known: dict[bytes, wire.Value] = {}
     client: Any = SimpleNamespace(
-        link=SimpleNamespace(receivers={}, before_write=[], nudge=lambda: None, say_later=said.append, _outbox=said),
+        link=SimpleNamespace(
+            receivers={},
+            before_write=[],
+            ended=SimpleQueue(),
+            when_ended={},
+            nudge=lambda: None,
+            say_later=said.append,
+            _outbox=said,
+        ),
         holdings=holdings,
         values=SimpleNamespace(expect=lambda ids: None, know_all=known.update),
         engine=SimpleNamespace(close_stream=lambda handle: None, ref_gone=lambda id: None),
@@ -79,7 +88,7 @@ def test_an_item_that_comes_while_the_stream_is_closed_is_let_go_and_the_task_is
         reading.join(DEADLINE_S)
 
     holdings.when_gone = let_it_be_added
-    readers.close(handle)
+    readers.close(handle._task_id)
     assert not reading.is_alive()
     assert sorted(holdings.let_go) == [return_id(TASK, index) for index in ids]
     assert said == [wire.Consumed(TASK, -1)]
