@@ -32,7 +32,7 @@ class _ReadStream(msgspec.Struct):
     callbacks: list[Callable[[], None]] = []
 
 
-class _Mark(weakref.ref[ObjectRefGenerator]):
+class _ReaderEnd(weakref.ref[ObjectRefGenerator]):
     """A stream whose reader may have gone. Its `__del__` says so too, but Ctrl-C may come before it has begun."""
 
     __slots__ = ("task_id",)
@@ -48,9 +48,9 @@ class StreamReaders:
         self._changed = threading.Condition()
         self._waiting = 0  # threads that wait for an item
         self._taken: dict[bytes, int] = {}  # how many items, of the streams of which the head has to hear
-        self._marks: set[_Mark] = set()
+        self._marks: set[_ReaderEnd] = set()
         client.link.before_write.append(self._say_taken)
-        client.link.when_ended[_Mark] = self._readers_gone
+        client.link.when_ended[_ReaderEnd] = self._readers_gone
         client.link.receivers[wire.StreamItem] = self._item_came
         client.link.receivers[wire.StreamItems] = self._items_came
         client.link.receivers[wire.StreamEnd] = self._end_came
@@ -61,7 +61,7 @@ class StreamReaders:
         self._client.values.expect((end,))
         self._open[task_id] = _ReadStream()
         handle = ObjectRefGenerator(task_id, self._client.engine, None, cell)
-        mark = _Mark(handle, self._client.link.ended.put)
+        mark = _ReaderEnd(handle, self._client.link.ended.put)
         mark.task_id = task_id
         self._marks.add(mark)
         return handle
@@ -167,7 +167,7 @@ class StreamReaders:
         self._client.holdings.created(end)
         return ObjectRef(end, self._client.engine)
 
-    def _readers_gone(self, marks: list[_Mark]) -> None:
+    def _readers_gone(self, marks: list[_ReaderEnd]) -> None:
         self._marks.difference_update(marks)
         for mark in marks:
             self.close(mark.task_id)
