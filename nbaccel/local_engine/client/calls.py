@@ -313,6 +313,7 @@ class Client(ObjectClient):
         self.holdings.created(actor_id)
         methods = methods_with_limit(actor_class, options)
         handle = ActorHandle(actor_id, actor_class._name, methods, self.engine, counted=True)
+        self.link.nudge_at_end_of(handle)
         if self.straight is not None:
             self.straight.learn(actor_id, terms)
         try:
@@ -389,7 +390,9 @@ class Client(ObjectClient):
         """A handle from another process. As in Ray, a handle that is not counted does not keep its actor alive."""
         if counted:
             self.holdings.received(actor_id)
-        return ActorHandle(actor_id, class_name, methods, self.engine, counted=counted)
+        handle = ActorHandle(actor_id, class_name, methods, self.engine, counted=counted)
+        self.link.nudge_at_end_of(handle)
+        return handle
 
     def list_named_actors(self, all_namespaces: bool) -> list[Any]:
         rows = self.link.ask(asks.ListNamedActors(None if all_namespaces else self.namespace))

@@ -17,6 +17,7 @@ import os
 import signal
 import socket
 import threading
+import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable
@@ -132,6 +133,10 @@ class Link:
         if self._request is _NOTHING:
             self._request = Request.SOON
             self._wake(False)
+
+    def nudge_at_end_of(self, thing: Any) -> None:
+        """Tell soon that it has ended, because it may hold much; not so soon if an interrupt comes just then."""
+        weakref.finalize(thing, self.nudge).atexit = False
 
     def nudge_if_any_ended(self) -> None:
         """Tell soon what finalisers have said, because it may hold much."""

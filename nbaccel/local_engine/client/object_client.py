@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -111,7 +110,7 @@ class ObjectClient:
         self.link.say(wire.Put(id, value, refs))
         if arena_range is not None:
             arena_range.use()
-            weakref.finalize(ref, self.link.nudge).atexit = False  # soon: it may hold much
+            self.link.nudge_at_end_of(ref)
         return ref
 
     def store(

@@ -34,7 +34,7 @@ class RangeEnds:
         mark = _Mark(range, self._link.ended.put)
         mark.id = range.id
         self._marks.add(mark)
-        weakref.finalize(range, self._link.nudge).atexit = False
+        self._link.nudge_at_end_of(range)
 
     def _say(self, ended: list[_Mark]) -> None:
         self._marks.difference_update(ended)
