@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import nbaccel
@@ -78,6 +79,7 @@ class PoolDispatcher:
         self._new_actor = new_actor
         self._calls_per_actor = calls_per_actor
         self._inbox: queue.SimpleQueue[CallChunk | _Done | _End] = queue.SimpleQueue()
+        self.ends_at_once = partial(self._inbox.put, _End(at_once=True))  # what a pool does at its end
         self._idle = deque(_Worker(new_actor()) for _ in range(size))
         self._running: dict[CallChunk, _Worker] = {}
         self._pending: deque[CallChunk] = deque()
@@ -89,7 +91,7 @@ class PoolDispatcher:
         self._inbox.put(chunk)
 
     def end(self, *, at_once: bool) -> None:
-        """Ends the actors: now, or when all chunks are done. May be called from `__del__`."""
+        """Ends the actors: now, or when all chunks are done."""
         self._inbox.put(_End(at_once))
 
     def join(self) -> None:

@@ -6,6 +6,7 @@ from multiprocessing import TimeoutError
 from typing import Any
 
 import nbaccel
+from nbaccel.handles.told_end import ToldEnd
 from nbaccel.util.multiprocessing.dispatcher import CallChunk, PoolActor, PoolDispatcher
 from nbaccel.util.multiprocessing.results import AsyncResult, PoolTaskError, StreamedResult
 
@@ -13,7 +14,7 @@ _CHUNKS_OF_A_MAP_PER_ACTOR = 4  # as multiprocessing: small enough to even out, 
 _CHUNKS_AHEAD_PER_ACTOR = 2  # of a streamed map: one running, one waiting
 
 
-class Pool:
+class Pool(ToldEnd):
     """A pool of `processes` actors (default: one for each CPU of the cluster) with multiprocessing's methods.
 
     `ray_remote_args` are options of the actors: `{"num_gpus": 1}` gives each a device. `maxtasksperchild` replaces an
@@ -44,6 +45,7 @@ class Pool:
         actor_class = nbaccel.remote(PoolActor).options(**{"num_cpus": 0, **(ray_remote_args or {})})
         initialization = initializer, tuple(initargs or ())
         self._dispatcher = PoolDispatcher(lambda: actor_class.remote(*initialization), self._size, maxtasksperchild)
+        self.__del__ = self._dispatcher.ends_at_once
 
     # --- calls ---
 
@@ -156,10 +158,6 @@ class Pool:
 
     def __exit__(self, *exception: object) -> None:
         self.terminate()
-
-    def __del__(self) -> None:
-        if "_dispatcher" in self.__dict__:
-            self._dispatcher.end(at_once=True)
 
     def __reduce__(self) -> Any:
         raise NotImplementedError("A Pool cannot be sent to another process: make one there, or pass its results.")

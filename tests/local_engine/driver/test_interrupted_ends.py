@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import nbaccel
+from nbaccel.util.multiprocessing import Pool
 from nbaccel.util.state import list_actors, list_tasks
 from tests.census import Place
 from tests.local_engine import misbehaving, sharing
@@ -39,6 +40,12 @@ def an_actor() -> Any:
     return actor
 
 
+def a_pool() -> Any:
+    pool = Pool(1)
+    assert pool.map(abs, [-1]) == [1]
+    return pool
+
+
 def a_stream_without_end() -> Any:
     stream = nbaccel.remote(misbehaving.yield_for_ever).options(num_cpus=0).remote()
     assert nbaccel.get(next(stream)) == 0
@@ -53,6 +60,7 @@ ENDS: dict[str, tuple[Callable[[], Any], Callable[[], bool]]] = {
     "ref": (lambda: nbaccel.put(LARGE), store_is_empty),
     "array": (a_value, store_is_empty),
     "actor": (an_actor, no_actor_lives),
+    "pool": (a_pool, no_actor_lives),
     "stream": (a_stream_without_end, no_task_runs),
     "range": (lambda: nbaccel.engine.started().ranges.take(1_000_000), store_is_empty),  # type: ignore[union-attr]
 }
