@@ -186,7 +186,6 @@ class ObjectRefGenerator:
         self._inner = inner
         self._taken = 0
         self._finished = False
-        self._awaited = False  # a caller has asked for its end
 
     def __iter__(self) -> Iterator[ObjectRef[Any]]:
         return self

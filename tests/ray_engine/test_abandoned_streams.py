@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 ray = pytest.importorskip("ray")
 
-from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams  # noqa: E402  only where there is Ray
+from nbaccel.handles.refs import ObjectRefGenerator  # noqa: E402  only where there is Ray
+from nbaccel.ray_engine.submission import abandoned_streams  # noqa: E402
+from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams  # noqa: E402
+from tests.rig import wait_until  # noqa: E402
+
+ENGINE: Any = SimpleNamespace(close_stream=lambda stream: None)
+
+
+def stream(number: int) -> ObjectRefGenerator:
+    return ObjectRefGenerator(b"task %d" % number, ENGINE, number)
 
 
 def _threads() -> set[str]:
@@ -18,12 +30,36 @@ def _threads() -> set[str]:
 def test_a_stream_that_is_left_after_the_end_of_ray_starts_no_other():
     abandoned = AbandonedStreams()
     assert "nbaccel-streams" not in _threads()
-    abandoned.expect()
-    abandoned.expect()
+    abandoned.watch(stream(1))
+    kept = stream(2)
+    abandoned.watch(kept)
     assert "nbaccel-streams" in _threads()
-    abandoned.left(object())
     abandoned.stop()
     assert "nbaccel-streams" not in _threads()
     assert not ray.is_initialized()
-    abandoned.left(object())
+    del kept
     abandoned.stop()
+
+
+def interrupt(*_event: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_only_streams_without_an_end_are_ended_also_where_their_own_end_is_interrupted(monkeypatch):
+    monkeypatch.setattr(sys, "unraisablehook", lambda seen: None)
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    ended: list[Any] = []
+    monkeypatch.setattr(abandoned_streams, "_end", ended.extend)
+    abandoned = AbandonedStreams()
+    box = [stream(number) for number in range(4)]
+    for each in box:
+        abandoned.watch(each)
+    abandoned.settle(box[1])
+    del each
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    box.clear()
+    sys.settrace(before)
+    wait_until(lambda: len(ended) == 3, "the streams to be ended")
+    abandoned.stop()
+    assert sorted(ended) == [0, 2, 3] and not abandoned._watched

@@ -1,16 +1,19 @@
 """Cancels the tasks of streams without a reader, because Ray would let them run, perhaps forever.
 
-A stream's `__del__` runs at any moment, also while Ray holds its locks: it only appends, and a thread asks Ray.
+A stream's reader may go at any moment, also while Ray holds its locks, and Ctrl-C may come just then: so its end is
+only put into a queue, by a builtin method that no interrupt can cut short, and a thread asks Ray.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from contextlib import suppress
 from queue import SimpleQueue
 
 import ray
 
+from nbaccel.handles.refs import ObjectRefGenerator
 from nbaccel.ray_engine.border.rays import RaysRef, RaysStream, is_stream
 
 STOP_TIMEOUT_S = 5.0
@@ -24,22 +27,34 @@ def has_ended(inner: RaysRef | RaysStream) -> bool:
     return bool(ray.wait([end], timeout=0, fetch_local=False)[0])
 
 
+class _Watched(weakref.ref[ObjectRefGenerator]):
+    """A stream whose reader may go before its end."""
+
+    __slots__ = ("inner", "task_id")
+    inner: RaysStream
+    task_id: bytes
+
+
 class AbandonedStreams:
     """The abandoned streams of one engine."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[RaysStream | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Watched | None] = SimpleQueue()
+        self._watched: dict[bytes, _Watched] = {}
         self._thread: threading.Thread | None = None
 
-    def expect(self) -> None:
-        """A stream was opened and may be abandoned later."""
+    def watch(self, stream: ObjectRefGenerator) -> None:
+        """Cancel the task of this stream if its reader goes before `settle`."""
+        watched = _Watched(stream, self._queue.put)
+        watched.inner, watched.task_id = stream._inner, stream._task_id
+        self._watched[watched.task_id] = watched
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="nbaccel-streams", daemon=True)
             self._thread.start()
 
-    def left(self, inner: RaysStream) -> None:
-        """The reader of this stream of Ray has gone. Takes no lock."""
-        self._queue.put(inner)
+    def settle(self, stream: ObjectRefGenerator) -> None:
+        """The stream has come to its end, or somebody waits for its end: its task is left alone."""
+        self._watched.pop(stream._task_id, None)
 
     def stop(self) -> None:
         """Stop, before this process leaves Ray."""
@@ -55,10 +70,11 @@ class AbandonedStreams:
             while not self._queue.empty():
                 left.append(self._queue.get())
             going_on = None not in left
+            gone = [self._watched.pop(each.task_id, None) for each in left if each is not None]
             if ray.is_initialized():  # or asking would start a Ray
                 with suppress(ray.exceptions.RayError, RuntimeError):  # the cluster is gone, and the tasks with it
-                    _end([inner for inner in left if inner is not None])
-            del left
+                    _end([each.inner for each in gone if each is not None])
+            del left, gone
 
 
 def _end(streams: list[RaysStream]) -> None:

@@ -47,8 +47,8 @@ class Bookkeeper:
             given = [self._handles.ref(each, parent) for each in inner]
             task_id, first = given[0]._id[:24], given[0]
         else:
-            self._abandoned.expect()
             first = given = stream = self._handles.stream(cast(RaysStream, inner), parent)
+            self._abandoned.watch(stream)
             task_id = stream._task_id
         self._submissions.note(task_id, about, cell, actor_id, first, parent)
         if not about.internal:

@@ -150,6 +150,7 @@ class RayObjects:
             with translated():
                 inner = stream._inner._next_sync(timeout_s)
         except StopIteration:
+            self._abandoned.settle(stream)
             return None
         if inner.is_nil():
             raise exceptions.GetTimeoutError(f"The stream had no next item within {timeout_s} s.")
@@ -168,11 +169,9 @@ class RayObjects:
         return bool(stream._inner.next_ready())
 
     def stream_end(self, stream: ObjectRefGenerator) -> ObjectRef[object]:
-        stream._awaited = True
+        self._abandoned.settle(stream)
         inner = stream._inner.completed()
         return self._handles.ref(inner, stream._cell)
 
     def close_stream(self, stream: ObjectRefGenerator) -> None:
-        """Ray lets go of what was not taken when its own generator goes, which ours holds; the task is ours to end."""
-        if not (stream._finished or stream._awaited):
-            self._abandoned.left(stream._inner)
+        """Do nothing: Ray lets go of what was not taken, and AbandonedStreams watches for the task's sake."""
