@@ -273,3 +273,20 @@ def test_a_collector_is_told_of_an_actor_once_however_many_calls_it_ran_before(m
     ray.keys.add(ray.key)
     assert look()
     assert new == [1]
+
+
+@pytest.mark.parametrize("calls", [3, reporting.MOST_KEPT + 300], ids=["kept", "forgotten"])
+def test_an_actor_whose_making_and_calls_ended_before_anybody_looked_is_made_once(reporter, link, calls):
+    link.is_watched = False
+    creation = reporter.creation = _begin(reporter, 0)
+    reporter._lives_on = True
+    for number in range(calls + 1):
+        reporter.ended(creation if number == 0 else _begin(reporter, number))
+    reporter._ended_at -= reporting.QUIET_S + 1
+    link.is_watched = True
+    link.look = lambda is_new: (is_new(), True)[1]
+    reporter._say()
+    ((told, briefs, forgotten),) = link.sent
+    ids = [note["task_id"] for note in [*told, *briefs]]
+    assert ids.count(Id(0).hex()) == 1
+    assert len(ids) + sum(forgotten.values()) == calls + 1

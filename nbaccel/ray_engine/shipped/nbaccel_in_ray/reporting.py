@@ -225,6 +225,9 @@ class Reporter:
         """Count the tasks that have ended and for whose notes there is no room. The caller holds the lock."""
         while len(self._news) > MOST_KEPT:
             oldest = self._news.popleft()
+            if oldest is self.creation and self._lives_on:
+                self._news.append(oldest)  # it is told sooner or later, and then counted
+                continue
             if isinstance(oldest, list):
                 ended_so = (oldest[2].name, oldest[2].kind, "FINISHED")
             elif "ended_at" in oldest:
@@ -319,8 +322,9 @@ class Reporter:
         """Report what still holds something to a collector that knows nothing yet."""
         for running in list(self._running.values()):
             self.note_of(running).pop("sent", None)
-        if self._lives_on and self.creation is not None:
-            self._news.append(self.creation)
+        creation = self.creation
+        if self._lives_on and creation is not None and not any(each is creation for each in list(self._news)):
+            self._news.append(creation)
             self._is_urgent = True
 
     def _send(self, *, everything: bool = False) -> Any:
