@@ -32,9 +32,10 @@ class ObjectRef(ToldEnd, Generic[T]):
     def __init__(self, id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
         self._id = id
         self._engine = engine
-        self._inner = inner
+        self._inner = inner  # another library's ref, which that library counts
         self._cell = cell  # the notebook message whose cell submitted the task; None for other refs
-        self.__del__ = partial(engine.ref_gone, id)
+        if inner is None:
+            self.__del__ = partial(engine.ref_gone, id)
 
     def hex(self) -> str:
         """The id, 56 hex digits."""

@@ -31,7 +31,7 @@ from nbaccel.ray_engine.startup.head_watch import HeadWatch
 from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.actors import RayActors
-from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
+from nbaccel.ray_engine.submission.bookkeeper import Announce, Bookkeeper
 from nbaccel.ray_engine.submission.choosing import Choosing
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
@@ -107,8 +107,9 @@ class RayEngine:
         stand_ins: dict[bytes, object] = {}  # refs of values that are not in Ray
         handles = HandleMaker(self, through_client=session.through_client)
         exporter = Exporter(session, shipping)
-        announce = self._announce_nested if session.in_worker else self._watching.submitted
-        books = Bookkeeper(self._submissions, handles, self._abandoned, announce)
+        announce: Announce = self._announce_nested if session.in_worker else self._watching.submitted
+        viewers = (self,) if session.in_worker else self._watching.watchers  # a worker's are elsewhere, and not counted
+        books = Bookkeeper(self._submissions, handles, self._abandoned, announce, viewers)
         groups = RayGroups(session, handles, shipping, self._snapshots, stand_ins)
         refused, refuses = groups.why_its_group_is_refused, session.refuses_infeasible
         choosing = Choosing(self._snapshots, self._devices, refused, refuses=refuses)

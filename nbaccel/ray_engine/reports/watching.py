@@ -65,35 +65,34 @@ class SnapshotWatching:
         self._reports = reports
         self._snapshots = snapshots
         self._in_worker = in_worker
-        self._watchers: dict[str, Watcher] = {}  # by reader
+        self.watchers: dict[str, Watcher] = {}  # by reader
         self._left = False  # this process has left the cluster: no snapshot follows
 
     def watch(self, callback: OnSnapshot | None, *, metrics: bool = True, rows: int = 0, reader: str = "view") -> None:
         if self._in_worker:
             raise exceptions.RaySystemError("Only a driver can watch snapshots, not a task.")
-        before = self._watchers.pop(reader, None)
+        before = self.watchers.pop(reader, None)
         if before is not None:
             before.stop()
         if callback is not None and self._left:
             callback(None)
         elif callback is not None:
-            self._watchers[reader] = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
+            self.watchers[reader] = Watcher(self._reports, self._snapshots, callback, metrics=metrics, rows=rows)
 
     def changed(self) -> None:
         """There is something new to show."""
-        for watcher in list(self._watchers.values()):  # another thread may begin or end one
+        for watcher in list(self.watchers.values()):  # another thread may begin or end one
             watcher.changed.set()
 
     def submitted(self, *_facts: object) -> None:
-        """Views are told of new tasks before these run; each submission asks here whether there is a view."""
-        if self._watchers:
-            self.changed()
+        """Views are told of new tasks before these run."""
+        self.changed()
 
     def stop(self) -> None:
         """The cluster is left: who watches is told, and nobody watches any more."""
         self._left = True
-        while self._watchers:
-            self._watchers.popitem()[1].stop(ended=True)
+        while self.watchers:
+            self.watchers.popitem()[1].stop(ended=True)
 
 
 class Watcher:

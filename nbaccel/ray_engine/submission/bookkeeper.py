@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import cast
 
 import ray
@@ -23,15 +23,26 @@ Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, its 
 
 
 class Bookkeeper:
-    """Of one engine. `announce` tells views of a new submission before it runs, unless it is internal."""
+    """Of one engine.
+
+    `announce` tells views of a new submission before it runs, unless it is internal; it is called only while there are
+    `viewers`, which spares most calls a step.
+    """
 
     def __init__(
-        self, submissions: Submissions, handles: HandleMaker, abandoned: AbandonedStreams, announce: Announce
+        self,
+        submissions: Submissions,
+        handles: HandleMaker,
+        abandoned: AbandonedStreams,
+        announce: Announce,
+        viewers: Collection[object],
     ) -> None:
         self._submissions = submissions
         self._handles = handles
+        self._engine = handles.engine
         self._abandoned = abandoned
         self._announce = announce
+        self._viewers = viewers
 
     def returned(self, inner: RaysResult, about: CallFacts, actor_id: bytes | None = None) -> Returned:
         """The result of a call for the user."""
@@ -39,7 +50,7 @@ class Bookkeeper:
         given: Returned
         first: ObjectRef[object] | ObjectRefGenerator
         if isinstance(inner, ray.ObjectRef):  # nearly all are: each test before this one would cost every call
-            first = given = self._handles.ref(inner, parent)
+            first = given = ObjectRef(inner.binary(), self._engine, inner, parent)
             task_id = first._id[:24]
         elif inner is None:
             return None
@@ -51,7 +62,7 @@ class Bookkeeper:
             self._abandoned.watch(stream)
             task_id = stream._task_id
         self._submissions.note(task_id, about, cell, actor_id, first, parent)
-        if not about.internal:
+        if self._viewers and not about.internal:
             self._announce(task_id, about, actor_id)
         return given
 
@@ -73,7 +84,7 @@ class Bookkeeper:
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")
         self._submissions.note(creation, about, cell, actor_id, handle, parent)
-        if not about.internal:
+        if self._viewers and not about.internal:
             self._announce(creation, about, actor_id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Protocol
 
@@ -85,6 +86,7 @@ class RayGroups:
         if refused:
             return self._handles.ref(supervising.refused_ref(f"{refused}.", self._shipping))
         ref = self._handles.ref(rays_group(group_id).ready())
+        ref.__del__ = partial(self._stand_ins.pop, ref._id, None)
         self._stand_ins[ref._id] = value  # what `get` gives for it: the user's own handle, not Ray's
         return ref
 

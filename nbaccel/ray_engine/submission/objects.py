@@ -130,7 +130,6 @@ class RayObjects:
 
     def ref_gone(self, id: bytes) -> None:
         """Do nothing: Ray's own ref inside is finalised too, and Ray counts that one."""
-        self._stand_ins.pop(id, None)
 
     # ---- pickling: Ray must see its own ref inside the pickled value, or it would let the object go
 

@@ -71,12 +71,14 @@ class RayTasks:
         return options if lasts else None, bound, about
 
     def call(self, method: ActorMethod, options: MethodOptions, args: Args, kwargs: Named) -> Returned:
-        self._session.head.check()
+        head = self._session.head
+        if head.lost:
+            head.check()
         handle, spec = method.handle, method._spec
         prepared: PreparedCall | None = handle._cache.get(spec.name) if options is spec.options else None
         bound, about = prepared or self._prepared_call(handle, spec, options)
         try:
-            inner = bound.remote(*unwrapped(args), **unwrapped_named(kwargs))
+            inner = bound.remote(*unwrapped(args), **(unwrapped_named(kwargs) if kwargs else kwargs))
         except ray.exceptions.RayError as error:
             raise translate(error) from None
         except Exception as error:  # Ray raises nothing narrower for a handle that has outlived its cluster
