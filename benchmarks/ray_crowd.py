@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import psutil
@@ -22,8 +23,8 @@ from benchmarks.census import cpu_s, pss_bytes
 
 WARM_UP = 4  # actors of each before the first pair, so that files are in the system's cache and classes exported
 BATCH = 25  # actors that are made at once
-EACH_BYTES = 70 << 20  # of memory that an actor may take
-SPARE_BYTES = 3 << 30
+EACH_BYTES, THIN_BYTES = 70 << 20, 25 << 20  # of memory that an actor may take
+SPARE_BYTES = 2 << 30
 CALLS_OF_EACH = 20
 ROUNDS = 4  # of calls to all of them; the first warms up
 
@@ -40,14 +41,21 @@ class Crowd:
     each_bytes: float
 
 
-def compare_crowds(ways: dict[str, tuple[Any, Any]], count: int, pairs: int) -> None:
-    """Print medians of both and of the ratios of pairs. `ways`: nbaccel and ray, each with (API, actor class)."""
-    for api, kind in ways.values():
-        _crowd(api, kind, WARM_UP)
+def compare_crowds(
+    ways: dict[str, tuple[Any, Any]], count: int, pairs: int, each_bytes: int, ended_cpu_s: Callable[[], float]
+) -> None:
+    """Print medians of both and of the ratios of pairs.
+
+    `ways`: nbaccel and ray, each with (API, actor class). `each_bytes`: what an actor may take. `ended_cpu_s`: CPU time
+    of processes that have ended and that count.
+    """
+    makers = {name: partial(_crowd, *way, each_bytes, ended_cpu_s) for name, way in ways.items()}
+    for make in makers.values():
+        make(WARM_UP)
     found: dict[str, list[Crowd]] = {name: [] for name in ways}
     for pair in range(pairs):
         for name in sorted(ways, reverse=bool(pair % 2)):
-            found[name].append(_crowd(*ways[name], count))
+            found[name].append(makers[name](count))
     rows: dict[str, tuple[Callable[[Crowd], float], float, str]] = {
         "made, wall": (lambda crowd: crowd.made_wall_s, 1, "s"),
         "made, CPU": (lambda crowd: crowd.made_cpu_s, 1, "s"),
@@ -60,23 +68,23 @@ def compare_crowds(ways: dict[str, tuple[Any, Any]], count: int, pairs: int) -> 
         mine, theirs = ([fact(crowd) for crowd in found[name]] for name in ("nbaccel", "ray"))
         ratios = [ours / rays for ours, rays in zip(mine, theirs, strict=True)]
         print(
-            f"{count:4} actors  {row:15} nbaccel {statistics.median(mine) * scale:8.1f} {unit:2}  ray "
+            f"{count:5} actors  {row:15} nbaccel {statistics.median(mine) * scale:8.1f} {unit:2}  ray "
             f"{statistics.median(theirs) * scale:8.1f} {unit:2}  ratio {statistics.median(ratios):.3f} "
             f"({min(ratios):.3f} to {max(ratios):.3f})",
             flush=True,
         )
 
 
-def _crowd(api: Any, kind: Any, count: int) -> Crowd:
-    wall, cpu = time.perf_counter(), _all_cpu_s()
+def _crowd(api: Any, kind: Any, actor_bytes: int, ended_cpu_s: Callable[[], float], count: int) -> Crowd:
+    wall, cpu = time.perf_counter(), _all_cpu_s() + ended_cpu_s()
     actors: list[Any] = []
     pids: set[int] = set()
     while len(actors) < count:
-        _check_memory(min(BATCH, count - len(actors)), of=count)
+        _check_memory(min(BATCH, count - len(actors)) * actor_bytes, of=count)
         batch = [kind.remote() for _ in range(min(BATCH, count - len(actors)))]
         pids |= {pid for pid, _value in api.get([actor.work.remote(0) for actor in batch])}
         actors += batch
-    made = time.perf_counter() - wall, _all_cpu_s() - cpu
+    made = time.perf_counter() - wall, _all_cpu_s() + ended_cpu_s() - cpu
     assert len(pids) == count
     each_bytes = pss_bytes(pids) / count
     calls = [_round(api, actors) for _ in range(ROUNDS)][1:]
@@ -85,9 +93,9 @@ def _crowd(api: Any, kind: Any, count: int) -> Crowd:
     return Crowd(*made, call_wall_s, call_cpu_s, driver_call_cpu_s, each_bytes)
 
 
-def _check_memory(count: int, *, of: int) -> None:
+def _check_memory(wanted: int, *, of: int) -> None:
     left = psutil.virtual_memory().available
-    if left < SPARE_BYTES + count * EACH_BYTES:
+    if left < SPARE_BYTES + wanted:
         raise SystemExit(
             f"{of} actors do not fit: {left >> 20} MiB of memory are left, and {SPARE_BYTES >> 20} must be."
         )

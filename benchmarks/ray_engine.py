@@ -1,7 +1,7 @@
 """What nbaccel costs on top of Ray: the same program written for Ray and for nbaccel, on one Ray, in turn.
 
     python benchmarks/ray_engine.py [--tasks 2000] [--pairs 7] [--only "stream items,async actor calls"]
-    python benchmarks/ray_engine.py --crowds 100,200 [--pairs 3]
+    python benchmarks/ray_engine.py --crowds 100,200 [--pairs 3] [--thin]
 
 Seven pairs, the median of their ratios: of wall time, and of the CPU seconds of the driver and of all of Ray's
 processes, which a busy machine moves less. The wall time of lone calls is compared call by call, ours and Ray's in
@@ -296,9 +296,24 @@ def compare_many_actors(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> No
 
 def compare_crowds_of(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> None:
     crowds = importlib.import_module("benchmarks.ray_crowd")
-    ways = {api.__name__: (api, api.remote(num_cpus=0)(Worker)) for api in (nbaccel, ray)}
-    for count in asked.crowds:
-        crowds.compare_crowds(ways, count, asked.pairs)
+    thin = None
+    if asked.thin:
+        environment = ray.get(ray.remote(lambda: dict(os.environ)).remote())
+        thin = importlib.import_module("benchmarks.thin").ThinWorkers(environment)
+    options = {"num_cpus": 0, **({"runtime_env": thin.runtime_env} if thin else {})}
+    try:
+        ways = {api.__name__: (api, api.remote(**options)(Worker)) for api in (nbaccel, ray)}
+        for count in asked.crowds:
+            crowds.compare_crowds(
+                ways,
+                count,
+                asked.pairs,
+                crowds.THIN_BYTES if thin else crowds.EACH_BYTES,
+                thin.starting_cpu_s if thin else lambda: 0.0,
+            )
+    finally:
+        if thin:
+            thin.stop()
 
 
 def reports_unwatched(nbaccel: Any, tasks: int) -> None:
@@ -391,6 +406,7 @@ def main() -> None:
     parser.add_argument(
         "--crowds", type=lambda text: [int(each) for each in text.split(",")], help="so many actors; no other rows"
     )
+    parser.add_argument("--thin", action="store_true", help="crowds of workers that idle cheaply: benchmarks/thin")
     rows = [*GOALS, REPORTS]
     parser.add_argument("--only", type=lambda text: text.split(","), default=rows, help=", ".join(rows))
     compare_calls(parser.parse_args())
