@@ -94,7 +94,7 @@ def _crowd(api: Any, kind: Any, actor_bytes: int, ended_cpu_s: Callable[[], floa
 
 
 def _check_memory(wanted: int, *, of: int) -> None:
-    left = psutil.virtual_memory().available
+    left = psutil.virtual_memory().available + psutil.swap_memory().free  # what only an idle process holds goes there
     if left < SPARE_BYTES + wanted:
         raise SystemExit(
             f"{of} actors do not fit: {left >> 20} MiB of memory are left, and {SPARE_BYTES >> 20} must be."
