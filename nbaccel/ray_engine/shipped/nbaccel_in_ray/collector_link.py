@@ -10,6 +10,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
+from nbaccel_in_ray.shared_look import SharedLook
 from nbaccel_in_ray.short_notes import Briefs, Note
 
 NAMESPACE = "nbaccel"
@@ -30,6 +31,10 @@ def watched_key(job_id: str) -> bytes:
     return f"nbaccel:watched:{job_id}".encode()
 
 
+def _is_watched(job_id: str) -> bool:
+    return bool(internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE))
+
+
 class CollectorLink:
     """Finds the collector of this job, if somebody watches, and sends it reports."""
 
@@ -38,6 +43,8 @@ class CollectorLink:
         self._is_watched = False
         self._answer: Any = None  # Ray's ref of the collector's answer to the last report
         self._looked_at = 0.0
+        self._anew = False  # the next look asks the cluster, whatever others of this node have found
+        self._shared = SharedLook(_is_watched)
 
     def __bool__(self) -> bool:
         """Whether somebody watched at the last look."""
@@ -57,16 +64,17 @@ class CollectorLink:
         if self._has_died():
             self.let_go()
         job_id = ray.get_runtime_context().get_job_id()
-        sign = internal_kv._internal_kv_get(watched_key(job_id), namespace=NAMESPACE)
+        anew, self._anew = self._anew, False
+        sign: bool = self._shared.is_watched(job_id, anew=anew)
         if sign and self._collector is None:
             self._collector = ray.get_actor(collector_name(job_id), namespace=NAMESPACE)
             is_new()
-        self._is_watched = bool(sign)
-        return self._is_watched
+        self._is_watched = sign
+        return sign
 
     def look_anew(self) -> None:
         """Make the next look a real one, even if the last look was just now."""
-        self._looked_at = -LOOK_EVERY_S
+        self._looked_at, self._anew = -LOOK_EVERY_S, True
 
     def let_go(self) -> None:
         """Send nothing more until the next look: the cluster or the collector has ended."""

@@ -1,0 +1,48 @@
+"""One question for all processes of a node: whether somebody watches a job.
+
+Each process wants to know it every two seconds, also an actor that does nothing. Asking Ray's store is a call to the
+cluster's head, so a thousand actors would ask it five hundred times a second. Whoever has asked leaves the answer in a
+file of Ray's session, and the others read that for a second. Without the file, each asks for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import ray
+
+FRESH_S = 1.0
+_WATCHED, _UNWATCHED = b"1", b"0"
+
+
+def session_folder() -> str:
+    """Ray's folder of this session, which all processes of a node have."""
+    return str(ray._private.worker._global_node.get_session_dir_path())
+
+
+class SharedLook:
+    """Answers from the node's file, or by `ask`, which asks the cluster about a job."""
+
+    def __init__(self, ask: Callable[[str], bool], folder: Callable[[], str] = session_folder) -> None:
+        self._ask = ask
+        self._folder = folder
+
+    def is_watched(self, job_id: str, *, anew: bool = False) -> bool:
+        """`anew`: what others have found does not count."""
+        try:
+            path = os.path.join(self._folder(), f"nbaccel-watched-{job_id}")
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except (OSError, AttributeError):  # no right to write there; or this process belongs to no node
+            return self._ask(job_id)
+        try:
+            known = os.read(file, 1)
+            is_fresh = 0.0 <= time.time() - os.fstat(file).st_mtime < FRESH_S
+            if known and is_fresh and not anew:
+                return known == _WATCHED
+            found = self._ask(job_id)
+            os.pwrite(file, _WATCHED if found else _UNWATCHED, 0)  # one byte: nobody reads a half of it
+            return found
+        finally:
+            os.close(file)
