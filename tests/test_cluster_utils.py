@@ -374,7 +374,7 @@ def training_on_two_nodes(folder, max_failures):
 
 
 def gangs(run):
-    written = Path(run.path, "run.jsonl").read_text().split("\n")[:-1]  # the run goes on: the last line may be half there
+    written = Path(run.path, "run.jsonl").read_text().split("\n")[:-1]  # the last line may be half there
     return [line for line in map(json.loads, written) if "gang" in line]
 
 
