@@ -189,7 +189,10 @@ class Link:
         return False
 
     def hear_what_ended(self) -> None:
-        """Let those who know about it append what the far end must hear. Not where a signal handler may raise."""
+        """Let those who know about it append what the far end must hear; a flush follows.
+
+        Not where a signal handler may raise.
+        """
         ended = self.ended
         is_closing = False
         while not ended.empty():  # what is heard of may end others
@@ -198,7 +201,8 @@ class Link:
                 while True:
                     what = ended.get_nowait()
                     by_type.setdefault(type(what), []).append(what)
-            by_type.pop(bool, None)  # the writer was to be woken, and somebody writes already
+            if by_type.pop(bool, None):  # the writer was to be woken, and somebody writes already
+                self._request = _NOTHING  # else nobody would wake it for what is said next
             is_closing |= by_type.pop(_NONE, None) is not None
             waiting = by_type.pop(SimpleQueue, ())
             for kind, all_of_it in by_type.items():

@@ -61,12 +61,18 @@ class AnyLink(RuleBasedStateMachine):
         self.meanwhile: list[Any] = []
         self.kicks = self.link._kick = Waits(self.meanwhile)  # type: ignore[assignment]
         self.ended = self.link.ended = Waits(self.meanwhile)  # type: ignore[assignment]
-        self.link.when_ended[wire.GiveUp] = self.link._outbox.extend
+        self.link.when_ended[wire.GiveUp] = self.hear_ends
+        self.while_ends_are_heard: list[str] = []
         self.finalised = 0
         self.reader = FrameReader(wire.decode_to_head)
         self.said = 0
         self.heard: list[int] = []
         self.is_left = False
+
+    def hear_ends(self, ended: list[Any]) -> None:
+        self.link._outbox.extend(ended)
+        while self.while_ends_are_heard:
+            self.act(self.while_ends_are_heard.pop())
 
     def message(self) -> wire.GiveUp:
         self.said += 1
@@ -105,9 +111,16 @@ class AnyLink(RuleBasedStateMachine):
         self.link.flush()
         assert self.link._request is MOVES[before, "flush"]
 
-    @rule(meanwhile=st.lists(WAYS, max_size=2))
-    def the_writer_works(self, meanwhile: list[str]) -> None:
-        """One pass of its loop; others act while it waits."""
+    @rule(meanwhile=st.lists(WAYS, min_size=1, max_size=2))
+    def flushes_while_others_act(self, meanwhile: list[str]) -> None:
+        self.act("finalise")
+        self.while_ends_are_heard[:] = meanwhile
+        self.link.flush()
+
+    @rule(meanwhile=st.lists(WAYS, max_size=2), during=st.lists(WAYS, max_size=2))
+    def the_writer_works(self, meanwhile: list[str], during: list[str]) -> None:
+        """One pass of its loop; others act while it waits, and while it hears what has ended."""
+        self.while_ends_are_heard[:] = during
         self.meanwhile[:] = [lambda what=what: self.act(what) for what in meanwhile]
         try:
             self.link._writes_once()
