@@ -8,8 +8,8 @@
   writer    LOOKS ── nothing for IDLE_S ──► SLEEPS ── kick ──► LOOKS
 ```
 Threads share these states without a lock. A request is set before its kick is put into the queue, and taken back before
-the outbox is emptied: so a request that stands has a kick on its way, and what was queued before is written. A flush that
-finds the kick itself, among what has ended, takes the request back once more.
+the outbox is emptied: so a request that stands has a kick on its way, and what was queued before is written. A flush
+that finds the kick itself, among what has ended, takes the request back once more.
 `MOVES` is the whole table; a test drives a link and compares each of its moves with it.
 """
 
