@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import deque
 
@@ -20,10 +21,11 @@ class Ref:
 
 REF = Ref()
 TRAIN = CallFacts("train", TaskKind.TASK, {"GPU": 1.0})
+STEP = CallFacts("Trainer.step", TaskKind.ACTOR_CALL)
 
 
-def note(known, number, parent=b"cell"):
-    known.note(number.to_bytes(24), TRAIN, "[1]", None, REF, parent)
+def note(known, number, parent=b"cell", about=TRAIN):
+    known.note(number.to_bytes(24), about, "[1]", None, REF, parent)
 
 
 def test_those_after_a_number_come_in_order():
@@ -33,14 +35,14 @@ def test_those_after_a_number_come_in_order():
     last, first_three = known.since(0)
     note(known, 3)
     assert [each.task_id[-1] for each in first_three] == [0, 1, 2]
-    assert known.has_later(last)
+    assert known.any_waits_after(last)
     last, one = known.since(last)
-    assert [each.task_id[-1] for each in one] == [3] and not known.has_later(last)
+    assert [each.task_id[-1] for each in one] == [3] and not known.any_waits_after(last)
 
 
 def test_one_that_another_thread_takes_in_is_a_later_one():
     known, answers = Submissions(), []
-    asking = threading.Thread(target=lambda: answers.append(known.has_later(0)))
+    asking = threading.Thread(target=lambda: answers.append(known.any_waits_after(0)))
 
     class Asked(deque):
         """While one is on its way out, another thread asks."""
@@ -82,3 +84,19 @@ def test_who_sleeps_is_woken_by_the_next_until_it_says_no_more():
     known.wake_at_next(None)
     note(known, 3)
     assert woken == [True]
+
+
+def test_calls_of_actors_ask_for_no_resources_and_wake_nobody():
+    known, woken = Submissions(), []
+    known.wake_at_next(lambda: woken.append(True))
+    note(known, 1, about=STEP)
+    assert not woken and not known.any_waits_after(0)
+    note(known, 2)
+    note(known, 3, about=STEP)
+    assert woken == [True] and known.any_waits_after(0)
+
+
+def test_the_garbage_collector_does_not_visit_what_is_noted():
+    known = Submissions()
+    note(known, 1, about=STEP)
+    assert not any(gc.is_tracked(each) for each in (*known._new, *known.all()))

@@ -161,7 +161,7 @@ class Notices:
         """Until something is submitted; only then does a submission pay for more than a look at one attribute."""
         self._submitted.clear()
         self._submissions.wake_at_next(self._submitted.set)
-        if not self._submissions.has_later(self._seen) and not self._ending.is_set():
+        if not self._submissions.any_waits_after(self._seen) and not self._ending.is_set():
             self._submitted.wait()
         self._submissions.wake_at_next(None)
 

@@ -19,10 +19,6 @@ MOST_KEPT = 5_000
 MOST_PARENTS = 20_000  # tasks whose cell is known, for their output
 
 
-# The arguments of `note`, and the time of the call.
-Noted = tuple[bytes, "CallFacts", str, float, bytes | None, Callable[[], Any], bytes]
-
-
 class CallFacts(msgspec.Struct, frozen=True):
     """The facts that all calls of a function with the same options share."""
 
@@ -36,8 +32,10 @@ class CallFacts(msgspec.Struct, frozen=True):
     internal: bool = False  # nbaccel submits it for itself
 
 
-class Submission(msgspec.Struct):
-    """One submitted task, actor or call."""
+class Submission(msgspec.Struct, gc=False):
+    """One submitted task, actor or call. Tens of thousands may be open, so the garbage collector does not visit them:
+    nothing in one refers back to it.
+    """
 
     task_id: bytes
     about: CallFacts
@@ -51,10 +49,10 @@ class Submission(msgspec.Struct):
 
 
 class Submissions:
-    """The latest submissions, by task. Noting one is an append; the records are made when somebody asks."""
+    """The latest submissions, by task. Noting one is an append; they are sorted in when somebody asks."""
 
     def __init__(self) -> None:
-        self._new: deque[Noted] = deque(maxlen=MOST_PARENTS)
+        self._new: deque[Submission] = deque(maxlen=MOST_PARENTS)
         self._by_task: OrderedDict[bytes, Submission] = OrderedDict()
         self._parents: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = threading.Lock()
@@ -65,31 +63,23 @@ class Submissions:
         self, task_id: bytes, about: CallFacts, cell: str, actor_id: bytes | None, ref: object, parent: bytes = b""
     ) -> None:
         """`ref`: nbaccel's ref, stream or handle of it; only a weak reference is kept."""
-        self._new.append((task_id, about, cell, time.time(), actor_id, weakref.ref(ref), parent))
+        self._new.append(Submission(task_id, about, cell, time.time(), actor_id, weakref.ref(ref), parent))
         wake = self._wake  # once: another thread may take it away
-        if wake is not None:
+        if wake is not None and about.kind is not TaskKind.ACTOR_CALL:
             wake()
 
     def wake_at_next(self, wake: Callable[[], None] | None) -> None:
-        """Call this with the next one, and each after that until it is given None."""
+        """Call this with the next one that asks for resources, and each after that until it is given None."""
         self._wake = wake
 
     def _take_in(self) -> None:
         while self._new:
-            task_id, about, cell, submitted_at, actor_id, inner, parent = self._new.popleft()
+            each = self._new.popleft()
             self.number += 1
-            self._by_task[task_id] = Submission(
-                task_id,
-                about,
-                cell,
-                submitted_at,
-                actor_id,
-                inner,
-                parent,
-                self.number,
-            )
-            if parent:
-                self._parents[task_id] = parent
+            each.number = self.number
+            self._by_task[each.task_id] = each
+            if each.parent:
+                self._parents[each.task_id] = each.parent
         while len(self._by_task) > MOST_KEPT:
             self._by_task.popitem(last=False)
         while len(self._parents) > MOST_PARENTS:
@@ -108,10 +98,9 @@ class Submissions:
             newest = list(islice(reversed(self._by_task.values()), later))
             return self.number, [each for each in reversed(newest) if each.number > number]
 
-    def has_later(self, number: int) -> bool:
-        """Whether there are any after this number."""
-        with self._lock:  # one that another thread takes in now is in neither place for a moment
-            return bool(self._new) or self.number > number
+    def any_waits_after(self, number: int) -> bool:
+        """Whether there is one after this number that asks for resources: not a call, which has its actor's."""
+        return any(each.about.kind is not TaskKind.ACTOR_CALL for each in self.since(number)[1])
 
     def get(self, task_id: bytes) -> Submission | None:
         with self._lock:
