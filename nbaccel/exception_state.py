@@ -10,7 +10,7 @@ import contextlib
 import copyreg
 import types
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, SupportsIndex
 
 Reduced = tuple[Any, ...]  # what __reduce__ returns
 
@@ -53,12 +53,27 @@ class Packed:
         return unpacked, (type(cause), args, cause.__dict__, _user_slots(cause))
 
 
+class PackedItsWay(Packed):
+    """Pickles as an exception in the way that its own class describes, whatever is registered for all exceptions."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self.cause.__reduce_ex__(protocol)
+
+
 def packed(cause: BaseException | None) -> Any:
+    """What to pickle in the place of the exception, so that it arrives without what it was raised from."""
     kind = type(cause)
-    plain = kind.__reduce__ is BaseException.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
-    if cause is None or not plain or kind.__getstate__ is not object.__getstate__ or kind in copyreg.dispatch_table:
-        return cause  # it, or register_serializer, says how
-    return Packed(cause)
+    reducer, for_all = copyreg.dispatch_table.get(kind), copyreg.dispatch_table.get(BaseException)
+    if cause is None or (reducer is not None and reducer is not for_all):
+        return cause  # register_serializer says how
+    if (
+        kind.__reduce__ is BaseException.__reduce__
+        and kind.__reduce_ex__ is object.__reduce_ex__
+        and kind.__getstate__ is object.__getstate__
+    ):
+        return Packed(cause)
+    # A reducer of all exceptions knows nothing of this class, and tblib's, which Dask installs, takes the chain along.
+    return cause if reducer is None else PackedItsWay(cause)
 
 
 def _user_slots(cause: BaseException) -> dict[str, Any]:

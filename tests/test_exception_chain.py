@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import pickle
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from nbaccel.exceptions import RayTaskError, UnserializableException
+from nbaccel.local_engine.wire import pickling
+from tests import exception_reducers
 
 
 class NotWithMe(Exception):
@@ -33,10 +37,25 @@ class Mute(NotWithMe):
         raise RuntimeError("no words")
 
 
+@pytest.fixture(autouse=True, params=["nothing registered", "a reducer for all exceptions"])
+def _reducers(request: pytest.FixtureRequest) -> Iterator[None]:
+    kept = dict(copyreg.dispatch_table)
+    if request.param != "nothing registered":
+        exception_reducers.register_for_all()
+    yield
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(kept)
+
+
 def travelled(error: BaseException) -> RayTaskError:
     """What `get` raises where a task has raised `error`."""
-    made: RayTaskError = pickle.loads(pickle.dumps(RayTaskError("f", "the traceback", error))).as_instanceof_cause()
+    made: RayTaskError = sent(RayTaskError("f", "the traceback", error)).as_instanceof_cause()
     return made
+
+
+def sent(value: Any) -> Any:
+    """What arrives of a value."""
+    return pickle.loads(b"".join(pickling.pickled(value).chunks))
 
 
 def raised_from(error: BaseException, cause: BaseException | None) -> BaseException:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +14,7 @@ import nbaccel
 from nbaccel import exceptions, tune
 from nbaccel.train import RunConfig, ScalingConfig, TrainingFailedError
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from tests import exception_reducers
 
 
 class Quota(Exception):
@@ -122,9 +125,22 @@ def test_causes_come_through_a_task_that_waited(nb: ModuleType) -> None:
     assert isinstance(inner, exceptions.RayTaskError) and inner.function_name == "fail"
 
 
-def test_a_cause_that_cannot_travel_costs_nothing_else(nb: ModuleType) -> None:
-    @nb.remote
+@pytest.fixture
+def _own_reducers() -> Iterator[None]:
+    """The debug engine runs tasks here."""
+    kept = dict(copyreg.dispatch_table)
+    yield
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(kept)
+
+
+@pytest.mark.usefixtures("_own_reducers")
+@pytest.mark.parametrize("reduces_all", [False, True], ids=["", "where tblib is used"])
+def test_a_cause_that_cannot_travel_costs_nothing_else(nb: ModuleType, *, reduces_all: bool) -> None:
+    @nb.remote(max_calls=1)
     def stubborn() -> None:
+        if reduces_all:
+            exception_reducers.register_for_all()
         try:
             {}["key"]
         except KeyError as error:

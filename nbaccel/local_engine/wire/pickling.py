@@ -20,6 +20,7 @@ from typing import Any
 
 import cloudpickle
 
+from nbaccel.exceptions import RayTaskError
 from nbaccel.local_engine.memory import view_of
 
 PROTOCOL = 5
@@ -76,7 +77,18 @@ def _reducers(tensors: Any) -> dict[type, Any]:
     table = {**ours, **users, **cloudpickle.Pickler._dispatch_table}
     table[memoryview] = users.get(memoryview, _reduced_view)  # cloudpickle would copy it into bytes
     table[CodeType] = _reduced_code  # cloudpickle 3.1.3 would leave out the file
+    _leave_to_themselves(table)
     return table
+
+
+def _leave_to_themselves(table: dict[type, Any]) -> None:
+    """Errors of tasks say how they are pickled, with their chains: no reducer of all exceptions knows better."""
+    for_all = table.get(BaseException)
+    if for_all is not None:  # tblib's, which Dask installs
+        kinds: list[type] = [RayTaskError, *RayTaskError.__subclasses__()]
+        for kind in kinds:
+            if table.get(kind) is for_all:
+                del table[kind]
 
 
 # ---- code
