@@ -128,7 +128,9 @@ def main(ctx: click.Context) -> None:
 @click.option(
     "--object-store-memory", callback=cli_values.size_bytes, help="Bytes for objects, or 10GiB; more goes to disk."
 )
-@click.option("--preload", callback=cli_values.text, help="Modules that new workers have loaded already: numpy,torch")
+@click.option(
+    "--preload", callback=cli_values.modules, help="Modules that new workers have loaded already: numpy,torch"
+)
 @click.option("--simulate", callback=cli_values.text, help="Simulate these devices: nvidia:8xH100")
 @click.option("--gpu-vendor", type=click.Choice(["nvidia", "amd", "intel"]), help="Whose GPUs are offered.")
 @click.option(
@@ -136,7 +138,7 @@ def main(ctx: click.Context) -> None:
 )
 @click.option("--block", is_flag=True, help="Stay until the head ends; Ctrl-C ends it.")
 @click.pass_obj
-def start(control: Control, /, head: bool, block: bool, preload: str | None, **options: Any) -> None:
+def start(control: Control, /, head: bool, block: bool, preload: list[str] | None, **options: Any) -> None:
     """Start a head that several notebooks share, or join a Ray cluster as a node."""
     given = {name: value for name, value in options.items() if value is not None}
     engine = given.pop("engine", None)
@@ -153,7 +155,7 @@ def start(control: Control, /, head: bool, block: bool, preload: str | None, **o
         if name in given:
             raise click.UsageError(f"--{name.replace('_', '-')} goes with --engine=ray or --address=HOST:6379.")
     if preload:
-        given["preload"] = [name for name in preload.split(",") if name]
+        given["preload"] = preload
     try:
         record = control.start(**given)
     except TypeError as error:  # JSON can hold values of any type

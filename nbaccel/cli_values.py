@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
+from importlib.machinery import PathFinder
 
 import click
 
@@ -20,6 +23,18 @@ def text(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in value):
         raise click.BadParameter(f"{value!r} has bytes that are no text.")
     return value
+
+
+def modules(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names of modules, with commas between. None is imported here: the first part of each is looked for."""
+    given = text(ctx, param, value)
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    for name in names:
+        top = name.partition(".")[0]
+        found = top in sys.builtin_module_names or PathFinder.find_spec(top, [os.getcwd(), *sys.path])
+        if not found:
+            raise click.BadParameter(f"there is no module {top!r} here. Is it installed in the environment of nbaccel?")
+    return names or None
 
 
 def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:

@@ -24,6 +24,7 @@ NONSENSE = {
     "empty preload": ([*START, "--preload="], r"'--preload': it is empty"),
     "empty devices": ([*START, "--simulate="], r"'--simulate': it is empty"),
     "strange bytes in a host": (["doctor", "--address=\udcff:1"], r"'--address': .* has bytes that are no text"),
+    "a module that is not there": ([*START, "--preload", "json,no_such.part"], r"there is no module 'no_such' here"),
     "strange bytes in preload": ([*START, "--preload", "\udcff"], r"'--preload': '\\udcff' has bytes that are no text"),
     "a NUL": ([*START, "--simulate", "a\0b"], r"'--simulate': 'a\\x00b' has bytes that are no text"),
     "memory in words": ([*START, "--object-store-memory=lots"], r"is not a size: 'lots'. Write a number of bytes, or"),
