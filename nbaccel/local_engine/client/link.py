@@ -20,7 +20,7 @@ import threading
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -39,7 +39,7 @@ FULL = 50_000  # waiting messages past which a sender is held back
 LAZY_S = 0.002  # releases may wait so long for other messages
 IDLE_S = 0.1  # small releases so long: waking the writer costs more than they free
 WHOLE_BYTES = 4096  # of a frame that a unix socket takes whole or not at all
-_DESCRIPTORS = socket.CMSG_SPACE(16 * 4)
+_DESCRIPTORS = socket.CMSG_SPACE(wire.MOST_DESCRIPTORS * 4)
 
 
 # Enum members cost a Python-level lookup each time they are named on Python 3.11, and these are named for each message.
@@ -73,7 +73,7 @@ class Link:
         self.lost: str | None = None  # why no message can be sent any more, once `on_lost` has found it out
         self._has_ended = False
         self._threads: list[threading.Thread] = []
-        self.descriptors: deque[int] = deque()  # that came, each with or before the message that speaks of it
+        self._sockets: dict[int, int] = {}  # that came, by inode, each with or before the message that speaks of it
         self.before_question: Callable[[], None] | None = None  # says what the answer depends on
 
     def start(self, name: str, *, read: bool = True) -> None:
@@ -275,8 +275,18 @@ class Link:
         data, ancillary, _flags, _address = self._sock.recvmsg(READ_BYTES, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
         for level, kind, body in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                self.descriptors.extend(array("i", body[: len(body) - len(body) % 4]))
+                self.keep_sockets(array("i", body[: len(body) - len(body) % 4]))
         return data
+
+    def keep_sockets(self, descriptors: Iterable[int]) -> None:
+        """These have come. Messages will speak of them by their inodes."""
+        for fd in descriptors:
+            self._sockets[os.fstat(fd).st_ino] = fd
+
+    def take_socket(self, inode: int) -> socket.socket | None:
+        """The socket of which a message speaks. None: this process had no free descriptor for it."""
+        fd = self._sockets.pop(inode, None)
+        return None if fd is None else socket.socket(fileno=fd)
 
     def give_up(self, why: str) -> None:
         """This process cannot use the connection any more."""

@@ -13,7 +13,6 @@ Decision 43 has the rules of calls, decision 44 and `borrowing.py` those of loan
 from __future__ import annotations
 
 import select
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -246,7 +245,9 @@ class StraightCalls:
     # ---- the link's reader thread
 
     def _connected(self, message: wire.Connected) -> None:
-        sock = socket.socket(fileno=self._link.descriptors.popleft())
+        sock = self._link.take_socket(message.socket)
+        if sock is None:
+            return  # calls go on through the head
         way = self._ways.get(message.actor_id) or self._borrowing.asked.get(message.actor_id)
         if way is None or way.line is not None or self._closing:
             sock.close()

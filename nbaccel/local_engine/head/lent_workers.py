@@ -81,10 +81,8 @@ class LentWorkers:
         ends = socket.socketpair()
         self.entries[command.loan_id] = LoanEntry(command.loan_id, driver.client_id, worker.worker_id, worker.node_id)
         worker.used = True
-        told = wire.Lent(command.loan_id), wire.Connected(command.loan_id)
-        for peer, end, message in zip((worker.peer, driver), ends, told, strict=True):
-            peer.descriptors.append(end.detach())
-            self._send(peer, message)
+        self._send(worker.peer, wire.Lent(command.loan_id, worker.peer.passes(ends[0])))
+        self._send(driver, wire.Connected(command.loan_id, driver.passes(ends[1])))
 
     def _recall(self, command: RecallLoan) -> None:
         worker = self._workers.get(command.worker_id)

@@ -91,20 +91,29 @@ class Peer:
                 del self.pending[:done]
         return True
 
+    def passes(self, sock: socket.socket) -> int:
+        """Send this socket, and close it here. Returns what the message that speaks of it calls it."""
+        inode = os.fstat(sock.fileno()).st_ino
+        self.descriptors.append(sock.detach())
+        return inode
+
     def _send(self) -> int:
         if not self.descriptors:
             return self.sock.send(self.pending)
-        done = socket.send_fds(self.sock, [self.pending], self.descriptors)
-        self._close_descriptors()
+        leave = self.descriptors[: wire.MOST_DESCRIPTORS]
+        are_all = len(leave) == len(self.descriptors)
+        done = socket.send_fds(self.sock, [self.pending if are_all else self.pending[:1]], leave)
+        self._close_descriptors(len(leave))
         return done
 
-    def _close_descriptors(self) -> None:
-        descriptors, self.descriptors = self.descriptors, []
-        for fd in descriptors:
+    def _close_descriptors(self, number: int) -> None:
+        """Close the first so many."""
+        closed, self.descriptors = self.descriptors[:number], self.descriptors[number:]
+        for fd in closed:
             os.close(fd)
 
     def close(self) -> None:
         if not self.closed:
             self.closed = True
-            self._close_descriptors()
+            self._close_descriptors(len(self.descriptors))
             self.sock.close()

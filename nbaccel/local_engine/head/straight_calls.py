@@ -129,8 +129,7 @@ class StraightCallBooks:
             return  # no descriptor is free: calls go on through the head
         actor.line = True
         for peer, end in zip((worker.peer, driver), ends, strict=True):
-            peer.descriptors.append(end.detach())
-            self._send(peer, wire.Connected(actor.actor_id))
+            self._send(peer, wire.Connected(actor.actor_id, peer.passes(end)))
 
     # ---- calls
 

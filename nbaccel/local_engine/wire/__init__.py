@@ -5,6 +5,7 @@
 
 from nbaccel.local_engine.wire.message_parts import (
     FAILED,
+    MOST_DESCRIPTORS,
     OK,
     RAISED,
     Message,
@@ -88,6 +89,7 @@ from nbaccel.scheduling.terms import DYNAMIC, STREAMING
 __all__ = [
     "DYNAMIC",
     "FAILED",
+    "MOST_DESCRIPTORS",
     "OK",
     "RAISED",
     "STREAMING",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
+MOST_DESCRIPTORS = 16  # that one write passes, and one read takes; what is beyond that would be lost
 
 
 class Message(msgspec.Struct, array_like=True, tag=True, gc=False):

@@ -33,7 +33,7 @@ from nbaccel.local_engine.wire.straight_messages import (
 )
 from nbaccel.scheduling.terms import Terms
 
-VERSION = 7
+VERSION = 8
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
 

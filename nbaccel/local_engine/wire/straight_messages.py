@@ -66,12 +66,14 @@ class Connected(Message):
     """
 
     actor_id: bytes  # or the loan
+    socket: int  # the descriptor's inode: of several that come, and of which some may be lost, it is this one
 
 
 class Lent(Message):
     """The worker is lent to its driver; its end of the connection comes with this message, as a descriptor."""
 
     loan_id: bytes
+    socket: int  # as in Connected
 
 
 class EndLoan(Message):

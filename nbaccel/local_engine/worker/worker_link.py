@@ -64,8 +64,8 @@ class WorkerLink(Link):
     ) -> None:
         super().__init__(sock, on_lost=on_lost)
         self.receivers[wire.Trim] = lambda message: memory.trim()
-        self.receivers[wire.Connected] = lambda message: self.connect(message.actor_id)
-        self.receivers[wire.Lent] = lambda message: self.lend(message.loan_id)
+        self.receivers[wire.Connected] = self.connect
+        self.receivers[wire.Lent] = self.lend
         self.receivers[wire.EndLoan] = inbox.put
         self._inbox = inbox
         self._lasts_s = lasts_s
@@ -155,22 +155,28 @@ class WorkerLink(Link):
             straight.read()
         return other in ready
 
-    def connect(self, actor_id: bytes) -> None:
-        """A caller's connection has come, with the message that is being handled."""
-        sock = socket.socket(fileno=self.descriptors.popleft())
+    def connect(self, message: wire.Connected) -> None:
+        """A caller's connection has come."""
+        sock = self._sock_of(message)
         if self._bell < 0:
             self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self.straight = StraightInbox(sock, actor_id)
+        self.straight = StraightInbox(sock, message.actor_id)
         self._inbox.put(NOTHING)  # the main thread waits for both from now on
 
     # ---- loans
 
-    def lend(self, loan_id: bytes) -> None:
-        """This worker is lent to its driver, whose end of a connection has come with the message that is handled."""
-        sock = socket.socket(fileno=self.descriptors.popleft())
+    def _sock_of(self, message: wire.Connected | wire.Lent) -> socket.socket:
+        sock = self.take_socket(message.socket)
+        if sock is None:
+            raise OSError("this process has no free descriptor for it: it keeps too many files open")
+        return sock
+
+    def lend(self, message: wire.Lent) -> None:
+        """This worker is lent to its driver, whose end of a connection has come."""
+        sock = self._sock_of(message)
         if self._bell < 0:
             self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._inbox.put(StraightInbox(sock, loan_id, is_loan=True))
+        self._inbox.put(StraightInbox(sock, message.loan_id, is_loan=True))
 
     def _take_line(self, line: StraightInbox) -> None:
         if self.straight is not None:  # its driver had given this worker back

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import time
@@ -51,8 +52,8 @@ class Caller:
         way = self.straight.way_of(ACTOR)
         assert way is not None
         ours, self.actor = socket.socketpair()
-        self.link.descriptors.append(ours.detach())
-        self.link.receivers[wire.Connected](wire.Connected(ACTOR))
+        self.link.keep_sockets([ours.fileno()])
+        self.link.receivers[wire.Connected](wire.Connected(ACTOR, os.fstat(ours.detach()).st_ino))
         self.holdings.created_privately(ID)
         with way.lock:
             self.straight.call(way, TASK, 1, TEMPLATES["call"], b"")
@@ -126,8 +127,9 @@ def test_a_worker_may_end_its_loan_before_its_driver_has_seen_the_connection() -
             ours, theirs = socket.socketpair()
             theirs.sendall(wire.frame([wire.LineEnd(0)]))
             theirs.close()
-            link.descriptors.append(ours.detach())
-            link.receivers[wire.Connected](wire.Connected(borrower.way.actor_id))
+            link.keep_sockets([ours.fileno()])
+            inode = os.fstat(ours.detach()).st_ino
+            link.receivers[wire.Connected](wire.Connected(borrower.way.actor_id, inode))
             wait_until(lambda: borrower.way is None or link.life is not LinkLife.OPEN, "the end of the loan")
             assert link.life is LinkLife.OPEN
             link.flush()  # no thread writes what it said of this loan, if it was given back as an idle one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -129,7 +130,8 @@ class Loan:
     def __init__(self, ends: Ends, loan_id: bytes) -> None:
         self.ends, self.loan_id = ends, loan_id
         self.driver, theirs = socket.socketpair()
-        socket.send_fds(ends.head, [wire.frame([wire.Lent(loan_id)])], [theirs.fileno()])
+        lent = wire.Lent(loan_id, os.fstat(theirs.fileno()).st_ino)
+        socket.send_fds(ends.head, [wire.frame([lent])], [theirs.fileno()])
         theirs.close()
         self._reader = framing.FrameReader(wire.decode_to_caller)
         while ends.link.straight is None or ends.link.straight.actor_id != loan_id:
@@ -168,8 +170,6 @@ def heard(ends: Ends, count: int) -> list[Any]:
 @pytest.fixture
 def lent() -> Iterator[Ends]:
     made = Ends(lasts_s=3600)
-    made.link.receivers[wire.Lent] = lambda message: made.link.lend(message.loan_id)
-    made.link.receivers[wire.EndLoan] = made.inbox.put
     yield made
     made.send(wire.Exit())
     while type(made.link.next_item()) is not wire.Exit:

@@ -1,0 +1,29 @@
+"""A driver that may open no more files calls its actors through the head."""
+
+from __future__ import annotations
+
+import os
+
+import nbaccel
+from tests.census import Place
+from tests.local_engine.scarce_descriptors import room_for
+from tests.local_engine.straight_programs import Called, same, sent_straight
+from tests.rig import wait_until
+
+ACTORS = 12
+
+
+def test_actors_of_a_driver_without_free_descriptors_are_called_through_the_head(own_head: Place) -> None:
+    os.environ["NBACCEL_STRAIGHT_CALLS"] = "1"
+    nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
+    first = Called.options(num_cpus=0).remote()
+    wait_until(lambda: nbaccel.get(first.echo.remote(0)) == 0 and sent_straight(first), "the first straight call")
+    with room_for(3):
+        actors = [Called.options(num_cpus=0).remote() for _ in range(ACTORS)]
+        for number in range(20):
+            assert nbaccel.get([actor.echo.remote(number) for actor in actors]) == [number] * ACTORS
+            assert nbaccel.get(same.remote(number)) == number
+        ways = [sent_straight(actor) for actor in actors]
+        pids = nbaccel.get([actor.pid.remote() for actor in actors])
+    assert len(set(pids)) == ACTORS and not all(ways)
+    assert nbaccel.get([actor.pid.remote() for actor in actors]) == pids
