@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import nbaccel
 from tests.census import Place
@@ -13,17 +14,21 @@ from tests.rig import wait_until
 ACTORS = 12
 
 
+def make_and_call(count: int) -> tuple[list[Any], list[bool]]:
+    """Actors, and whether the last calls of each went straight."""
+    actors = [Called.options(num_cpus=0).remote() for _ in range(count)]
+    for number in range(20):
+        assert nbaccel.get([actor.echo.remote(number) for actor in actors]) == [number] * count
+        assert nbaccel.get(same.remote(number)) == number
+    return actors, [sent_straight(actor) for actor in actors]
+
+
 def test_actors_of_a_driver_without_free_descriptors_are_called_through_the_head(own_head: Place) -> None:
     os.environ["NBACCEL_STRAIGHT_CALLS"] = "1"
     nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
-    first = Called.options(num_cpus=0).remote()
-    wait_until(lambda: nbaccel.get(first.echo.remote(0)) == 0 and sent_straight(first), "the first straight call")
+    wait_until(lambda: all(make_and_call(1)[1]), "a straight call, with all that it imports")
     with room_for(3):
-        actors = [Called.options(num_cpus=0).remote() for _ in range(ACTORS)]
-        for number in range(20):
-            assert nbaccel.get([actor.echo.remote(number) for actor in actors]) == [number] * ACTORS
-            assert nbaccel.get(same.remote(number)) == number
-        ways = [sent_straight(actor) for actor in actors]
+        actors, ways = make_and_call(ACTORS)
         pids = nbaccel.get([actor.pid.remote() for actor in actors])
     assert len(set(pids)) == ACTORS and not all(ways)
     assert nbaccel.get([actor.pid.remote() for actor in actors]) == pids
