@@ -55,10 +55,12 @@ def check(
         _check_order(order)
     for shape in tasks.shapes.values():
         _check_shape(shape)
-    _check_tasks(tasks)
+    live = [record for record in tasks.records.values() if not record.over]
+    _check_tasks(tasks, live)
+    there = {node_id: set(workers.on_node(node_id)) for node_id in {each.node_id for each in workers.records.values()}}
     for worker in workers.records.values():
-        _check_worker(worker, workers, loans)
-    _check_lending(loans.lending, workers, tasks)
+        _check_worker(worker, worker in there[worker.node_id], workers, loans)
+    _check_lending(loans.lending, workers, live)
     for actor in actors.records.values():
         _check_actor(actor)
     for group in groups.records.values():
@@ -136,8 +138,7 @@ def _check_shape(shape: Shape) -> None:
         assert shape.notice_armed or not any(ask.has_places for ask in shape.asks) or shape.size, f"{shape.choices}"
 
 
-def _check_tasks(tasks: TaskTable) -> None:
-    live = [record for record in tasks.records.values() if not record.over]
+def _check_tasks(tasks: TaskTable, live: list[TaskRecord]) -> None:
     counted = Counter(record.state for record in live)
     for state in (ARGS, WAITING, SUBMITTED, RUNNING, IN_GET):
         assert tasks.counts[state] == counted[state], (
@@ -169,15 +170,14 @@ def _check_task(record: TaskRecord) -> None:
         assert record.shape is not None and record in record.shape.line, f"{record} is in no line"
 
 
-def _check_worker(worker: WorkerRecord, workers: WorkerTable, loans: Loans) -> None:
+def _check_worker(worker: WorkerRecord, is_there: bool, workers: WorkerTable, loans: Loans) -> None:
     state = worker.state
     if state in (SPARE, IDLE):
         assert not worker.queue and worker.hold is None and worker.actor is None, f"{worker} is {state.name} with work"
     if state is SPARE:
         assert not worker.used and worker in workers.zygotes[worker.zygote].spares, f"{worker} is not a spare"
     assert (worker in workers.idle) == (state is IDLE), f"{worker} is {state.name}"
-    there = state is not STOPPING and worker.pool is not None
-    assert (worker in workers.on_node(worker.node_id)) == there, f"{worker} is not found on its node"
+    assert is_there == (state is not STOPPING and worker.pool is not None), f"{worker} is not found on its node"
     if state is BUSY:
         assert (worker.queue or worker.lent) and worker.hold is not None, f"{worker} is busy without a task"
         running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]
@@ -191,7 +191,7 @@ def _check_worker(worker: WorkerRecord, workers: WorkerTable, loans: Loans) -> N
         assert worker.actor is not None and worker.actor.worker is worker, f"{worker} serves no actor"
 
 
-def _check_lending(lending: Lending, workers: WorkerTable, tasks: TaskTable) -> None:
+def _check_lending(lending: Lending, workers: WorkerTable, live: list[TaskRecord]) -> None:
     """Whoever waits gets the workers on loan back."""
     for loan in lending.open.values():
         assert loan.worker.lent and workers.records.get(loan.worker.worker_id) is loan.worker, f"{loan.worker} is gone"
@@ -202,10 +202,9 @@ def _check_lending(lending: Lending, workers: WorkerTable, tasks: TaskTable) -> 
     assert not lending.open.keys() & lending.over.keys()
     remembered = {record.task.task_id for record in lending.remembered()}
     assert all(record.task.is_straight for record in lending.remembered()), "nobody will say how a task has ended"
-    for record in tasks.records.values():
-        worker = record.worker if not record.over else None
-        gone = worker is not None and workers.records.get(worker.worker_id) is not worker
-        assert gone == (record.task.task_id in remembered), f"{record} is with {worker}, who is gone or not"
+    alive = set(workers.records.values())
+    orphans = {record.task.task_id for record in live if record.worker is not None and record.worker not in alive}
+    assert orphans == remembered, f"{len(orphans)} tasks are with workers that are gone, {len(remembered)} remembered"
 
 
 def _check_actor(actor: ActorRecord) -> None:
