@@ -379,15 +379,15 @@ class ActorHandle(ToldEnd):
         }
 
     def __getattr__(self, name: str) -> ActorMethod:
-        specs = self.__dict__.get("_method_specs", {})
-        spec = specs.get(name)
-        if spec is None:
+        try:
+            spec = self.__dict__["_method_specs"][name]
+        except KeyError:  # of either: a handle that is being unpickled has no methods yet
             class_name = self.__dict__.get("_class_name", "")
             raise AttributeError(
                 f"'ActorHandle' object has no attribute '{name}': {class_name} has no such method, and attributes of "
                 "an actor cannot be reached through its handle. Add a method that returns it."
-            )
-        return ActorMethod(self, spec)  # not kept: a cycle would hide the end of the last handle
+            ) from None
+        return ActorMethod(self, spec, spec.options)  # not kept: a cycle would hide the end of the last handle
 
     def __dir__(self) -> list[str]:
         return [*self._method_specs]
@@ -405,15 +405,12 @@ class ActorHandle(ToldEnd):
         return self._engine.reduce_actor(self)
 
 
-class ActorMethod:
+class ActorMethod(msgspec.Struct, eq=False):  # a Struct, because each call makes one
     """One method of one actor."""
 
-    __slots__ = ("_options", "_spec", "handle")
-
-    def __init__(self, handle: ActorHandle, spec: MethodSpec, options: MethodOptions | None = None) -> None:
-        self.handle = handle
-        self._spec = spec
-        self._options = options or spec.options
+    handle: ActorHandle
+    _spec: MethodSpec
+    _options: MethodOptions
 
     @property
     def _short_name(self) -> str:
@@ -432,7 +429,9 @@ class ActorMethod:
 
     def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Submit a call. Calls from one process run in the order in which they were made."""
-        self._spec.arity.check(args, kwargs)
+        arity = self._spec.arity
+        if kwargs or not arity.least <= len(args) <= arity.most:
+            arity.check(args, kwargs)
         return self.handle._engine.call(self, self._options, args, kwargs)
 
     def _remote(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import pytest
 
@@ -10,7 +11,7 @@ pytest.importorskip("ray")
 
 from nbaccel.ray_engine.reports import notices
 from nbaccel.ray_engine.reports.notices import Notices
-from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, NodeRow, Runtime, Snapshot
@@ -45,8 +46,9 @@ class Cluster:
         number = len(self.submissions.all()) + 1
         ref, task_id = Ref(), bytes([number]) * 24
         about = CallFacts(name, kind, demand or {"GPU": gpus})
-        self.submissions.note(task_id, about, f"[{ord(cell)}]", None, ref, cell.encode())
-        self.submissions.get(task_id).submitted_at = self.now
+        self.submissions.note(
+            Submission(task_id, about, f"[{ord(cell)}]", self.now, None, weakref.ref(ref), cell.encode())
+        )
         return ref, task_id
 
     def take(self, *, metrics=False):

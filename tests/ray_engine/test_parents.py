@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ pytest.importorskip("ray")
 
 from nbaccel import engine as engines
 from nbaccel.ray_engine.reports.reports import Reports
-from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
 OWN, CHILD, GRANDCHILD, STRANGER = (letter * 48 for letter in "abcd")
@@ -22,7 +23,8 @@ def engine() -> Iterator[SimpleNamespace]:
     """One task submitted here; its child and grandchild have reported who submitted them."""
     ref = type("Ref", (), {})()
     submissions = Submissions()
-    submissions.note(bytes.fromhex(OWN), CallFacts("train", TaskKind.TASK), "[1]", None, ref, b"cell 1")
+    about = CallFacts("train", TaskKind.TASK)
+    submissions.note(Submission(bytes.fromhex(OWN), about, "[1]", 0.0, None, weakref.ref(ref), b"cell 1"))
     notes = {CHILD: {"parent": OWN}, GRANDCHILD: {"parent": CHILD}}
     before, engines.cell_source = engines.cell_source, lambda: ("[9]", b"the last")
     yield SimpleNamespace(_submissions=submissions, notes=notes)

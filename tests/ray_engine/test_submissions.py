@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections import deque
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.ray_engine.submission import submissions
-from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
 
@@ -25,7 +26,8 @@ STEP = CallFacts("Trainer.step", TaskKind.ACTOR_CALL)
 
 
 def note(known, number, parent=b"cell", about=TRAIN):
-    known.note(number.to_bytes(24), about, "[1]", None, REF, parent)
+    noted = Submission(number.to_bytes(24), about, "[1]", 0.0, None, weakref.ref(REF), parent)
+    (known.note_call if about is STEP else known.note)(noted)
 
 
 def test_those_after_a_number_come_in_order():

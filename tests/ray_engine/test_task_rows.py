@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ pytest.importorskip("ray")
 
 from nbaccel.ray_engine.reports import task_rows
 from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
-from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.snapshot import TaskRow
 
@@ -32,7 +33,8 @@ class Ref:
 )
 def test_an_error_that_was_raised_here_is_known_before_its_task_says_that_it_ended(raised, workers, state):
     submissions, ref = Submissions(), Ref()
-    submissions.note(TASK, CallFacts("train", TaskKind.TASK), "[1]", None, ref, b"cell")
+    about = CallFacts("train", TaskKind.TASK)
+    submissions.note(Submission(TASK, about, "[1]", 0.0, None, weakref.ref(ref), b"cell"))
     submissions.get(TASK).error = raised
     note = {"task_id": TASK.hex(), "name": "train", "kind": "task", "attempt": 0, "started_at": 1.0}
     note |= {"node_id": "n", "worker_id": "w", "pid": 7}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import weakref
 from collections.abc import Callable, Collection
 from typing import cast
 
@@ -16,7 +18,7 @@ from nbaccel.ray_engine.border.rays import RaysActor, RaysResult, RaysStream
 from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.choosing import RayChoice, quantities
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
-from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
+from nbaccel.ray_engine.submission.submissions import CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
 Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, its facts, its actor's id
@@ -38,6 +40,7 @@ class Bookkeeper:
         viewers: Collection[object],
     ) -> None:
         self._submissions = submissions
+        self._note_call = submissions.note_call
         self._handles = handles
         self._engine = handles.engine
         self._abandoned = abandoned
@@ -45,7 +48,7 @@ class Bookkeeper:
         self._viewers = viewers
 
     def returned(self, inner: RaysResult, about: CallFacts, actor_id: bytes | None = None) -> Returned:
-        """The result of a call for the user."""
+        """The result for the user, of a call if there is an `actor_id`. This is on the way of every call."""
         cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
         given: Returned
         first: ObjectRef[object] | ObjectRefGenerator
@@ -61,7 +64,11 @@ class Bookkeeper:
             first = given = stream = self._handles.stream(cast(RaysStream, inner), parent)
             self._abandoned.watch(stream)
             task_id = stream._task_id
-        self._submissions.note(task_id, about, cell, actor_id, first, parent)
+        noted = Submission(task_id, about, cell, time.time(), actor_id, weakref.ref(first), parent)
+        if actor_id is not None:
+            self._note_call(noted)
+        else:
+            self._submissions.note(noted)
         if self._viewers and not about.internal:
             self._announce(task_id, about, actor_id)
         return given
@@ -83,7 +90,7 @@ class Bookkeeper:
         )
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")
-        self._submissions.note(creation, about, cell, actor_id, handle, parent)
+        self._submissions.note(Submission(creation, about, cell, time.time(), actor_id, weakref.ref(handle), parent))
         if self._viewers and not about.internal:
             self._announce(creation, about, actor_id)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from itertools import islice
@@ -42,7 +40,9 @@ class Submission(msgspec.Struct, gc=False):
     cell: str
     submitted_at: float
     actor_id: bytes | None = None
-    inner: Any = None  # a weak reference to nbaccel's ref: while it lives, Ray can be asked whether the task has ended
+    inner: Any = (
+        None  # a weak reference to nbaccel's ref, stream or handle: while it lives, Ray can be asked of its end
+    )
     parent: bytes = b""  # of the messages of its cell
     number: int = 0  # they are numbered in order, from 1
     error: str = ""  # the first line of the one that was raised here, known before the task's report comes
@@ -53,23 +53,22 @@ class Submissions:
 
     def __init__(self) -> None:
         self._new: deque[Submission] = deque(maxlen=MOST_PARENTS)
+        self.note_call = self._new.append  # of an actor, which has the actor's resources
         self._by_task: OrderedDict[bytes, Submission] = OrderedDict()
         self._parents: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = threading.Lock()
         self._wake: Callable[[], None] | None = None
         self.number = 0
 
-    def note(
-        self, task_id: bytes, about: CallFacts, cell: str, actor_id: bytes | None, ref: object, parent: bytes = b""
-    ) -> None:
-        """`ref`: nbaccel's ref, stream or handle of it; only a weak reference is kept."""
-        self._new.append(Submission(task_id, about, cell, time.time(), actor_id, weakref.ref(ref), parent))
+    def note(self, each: Submission) -> None:
+        """Note one that asks for resources."""
+        self._new.append(each)
         wake = self._wake  # once: another thread may take it away
-        if wake is not None and about.kind is not TaskKind.ACTOR_CALL:
+        if wake is not None:
             wake()
 
     def wake_at_next(self, wake: Callable[[], None] | None) -> None:
-        """Call this with the next one that asks for resources, and each after that until it is given None."""
+        """Call this with the next one that `note` is told of, and each after that until it is given None."""
         self._wake = wake
 
     def _take_in(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 import ray
 
@@ -77,8 +76,12 @@ class RayTasks:
         handle, spec = method.handle, method._spec
         prepared: PreparedCall | None = handle._cache.get(spec.name) if options is spec.options else None
         bound, about = prepared or self._prepared_call(handle, spec, options)
+        for value in args:  # here, since nearly no call has one
+            if isinstance(value, ObjectRef):
+                args = unwrapped(args)
+                break
         try:
-            inner = bound.remote(*unwrapped(args), **(unwrapped_named(kwargs) if kwargs else kwargs))
+            inner = bound.remote(*args, **(unwrapped_named(kwargs) if kwargs else kwargs))
         except ray.exceptions.RayError as error:
             raise translate(error) from None
         except Exception as error:  # Ray raises nothing narrower for a handle that has outlived its cluster
@@ -130,11 +133,10 @@ def _refuse_stream(name: str, num_returns: int | str | None, is_generator: bool)
         )
 
 
-def unwrapped(args: Args) -> Sequence[object]:
+def unwrapped(args: Args) -> Args:
     """Top-level refs as Ray's own, which Ray replaces by their values; those inside of other things stay refs."""
-    for value in args:
-        if isinstance(value, ObjectRef):
-            return [each._inner if isinstance(each, ObjectRef) else each for each in args]
+    if any(isinstance(each, ObjectRef) for each in args):
+        return tuple([each._inner if isinstance(each, ObjectRef) else each for each in args])
     return args
 
 
