@@ -34,7 +34,8 @@ settings.load_profile("same in every run")
 
 NOW = 1_700_000_000.0
 HERE = Path(__file__).parent
-ENGINES_ON_RAY, BROWSER = "engines on ray", "browser"  # the two longest lanes
+# The longest lanes, in this order.
+ENGINES_ON_RAY, BROWSER, PANEL_IN_BROWSER = "engines on ray", "browser", "panel in a browser"
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
@@ -62,17 +63,20 @@ def pytest_collection_finish() -> None:
 
 
 def _lane(item: pytest.Item) -> str:
-    """A file, the browser's tests, or the contract on Ray or on the other engines. On Ray it is one lane: two Ray
-    clusters and a browser beside one another took minutes to start, and tests found what Ray does then.
+    """A file, the browser's tests of the panel or of the rest, or the contract on Ray or on the other engines. On Ray
+    it is one lane: two Ray clusters and a browser beside one another took minutes to start, and tests found what Ray
+    does then.
     """
     file = item.path.relative_to(HERE)
     if file.parts[0] == "engines":
         return "engines" if item.get_closest_marker("ray") is None else ENGINES_ON_RAY
-    return BROWSER if file.parts[0] == BROWSER else str(file)
+    if file.parts[0] != "browser":
+        return str(file)
+    return PANEL_IN_BROWSER if file.name.startswith("test_panel") else BROWSER
 
 
 def _place(lane: str, with_ray: set[str]) -> int:
-    first = (ENGINES_ON_RAY, BROWSER)
+    first = (ENGINES_ON_RAY, BROWSER, PANEL_IN_BROWSER)
     return first.index(lane) if lane in first else len(first) + (lane not in with_ray)
 
 

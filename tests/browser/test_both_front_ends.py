@@ -50,6 +50,7 @@ def talk():
 @ray.remote(num_cpus=0)
 def takes_a_minute():  # of which its end is told
     time.sleep(61)
+    wait_for("minute.may_end")
 
 @ray.remote(num_cpus=0, max_retries=0)
 def breaks():
@@ -313,6 +314,7 @@ def test_the_browser_tells_the_end_of_a_long_task_once_it_is_asked_to(page: Note
     cockpit.get_by_role("button", name="Notify me", pressed=False).click()
     cockpit.get_by_role("button", name="Notify me", pressed=True).wait_for()
     cockpit.get_by_role("status").get_by_text("The browser will tell you").wait_for()
+    page.file("minute.may_end").touch()
     page.until(lambda: page.page.evaluate("told.length"))
     (told,) = page.page.evaluate("told")
     assert re.fullmatch(r"takes_a_minute #\S+ has finished", told)
