@@ -1,9 +1,11 @@
 """Many real Ray actors, made by nbaccel and by hand in one cluster: what making them costs, and calls to all of them.
 
-    python benchmarks/ray_engine.py --crowds 100,200 --pairs 2
+    python benchmarks/ray_engine.py --crowds 100,200 --pairs 2 [--beside]
 
-Each actor is a process of Ray's. Those of both do not fit beside each other, so each pair makes nbaccel's, calls and
-ends them, and then Ray's, or the other way round. Nothing is made where less memory than `SPARE_BYTES` would be left.
+Each actor is a process of Ray's. Those of both may not fit beside each other, so each pair makes nbaccel's, calls and
+ends them, and then Ray's, or the other way round. A machine whose speed changes within minutes makes such pairs differ
+by more than what is sought: with `--beside` both crowds live at once, and a pair is a round of calls of each.
+Nothing is made where less memory than `SPARE_BYTES` would be left.
 An idle Ray actor takes about 0.7 % of a core, so a few hundred keep two cores busy by themselves.
 """
 
@@ -33,12 +35,12 @@ ROUNDS = 4  # of calls to all of them; the first warms up
 class Crowd:
     """What one crowd has cost: of its making, its calls (each round's mean of one call), its processes."""
 
-    made_wall_s: float
-    made_cpu_s: float
     call_wall_s: float
     call_cpu_s: float
     driver_call_cpu_s: float
-    each_bytes: float
+    made_wall_s: float = 0.0
+    made_cpu_s: float = 0.0
+    each_bytes: float = 0.0
 
 
 def compare_crowds(
@@ -56,6 +58,22 @@ def compare_crowds(
     for pair in range(pairs):
         for name in sorted(ways, reverse=bool(pair % 2)):
             found[name].append(makers[name](count))
+    _print_rows(count, found)
+
+
+def compare_rounds(ways: dict[str, tuple[Any, Any]], count: int, pairs: int, each_bytes: int) -> None:
+    """The same of calls alone: of both crowds, which live beside each other, in turn."""
+    crowds = {name: _actors(*way, each_bytes, count)[0] for name, way in ways.items()}
+    found: dict[str, list[Crowd]] = {name: [] for name in ways}
+    for pair in range(pairs + 1):
+        for name in sorted(ways, reverse=bool(pair % 2)):
+            took = _round(ways[name][0], crowds[name])
+            if pair:  # the first warms up
+                found[name].append(Crowd(*took))
+    _print_rows(count, found)
+
+
+def _print_rows(count: int, found: dict[str, list[Crowd]]) -> None:
     rows: dict[str, tuple[Callable[[Crowd], float], float, str]] = {
         "made, wall": (lambda crowd: crowd.made_wall_s, 1, "s"),
         "made, CPU": (lambda crowd: crowd.made_cpu_s, 1, "s"),
@@ -66,6 +84,8 @@ def compare_crowds(
     }
     for row, (fact, scale, unit) in rows.items():
         mine, theirs = ([fact(crowd) for crowd in found[name]] for name in ("nbaccel", "ray"))
+        if not any(theirs):
+            continue  # it was not measured
         ratios = [ours / rays for ours, rays in zip(mine, theirs, strict=True)]
         print(
             f"{count:5} actors  {row:15} nbaccel {statistics.median(mine) * scale:8.1f} {unit:2}  ray "
@@ -77,6 +97,17 @@ def compare_crowds(
 
 def _crowd(api: Any, kind: Any, actor_bytes: int, ended_cpu_s: Callable[[], float], count: int) -> Crowd:
     wall, cpu = time.perf_counter(), _all_cpu_s() + ended_cpu_s()
+    actors, pids = _actors(api, kind, actor_bytes, count)
+    made = time.perf_counter() - wall, _all_cpu_s() + ended_cpu_s() - cpu
+    each_bytes = pss_bytes(pids) / count
+    calls = [_round(api, actors) for _ in range(ROUNDS)][1:]
+    _end(api, actors, pids)
+    call_wall_s, call_cpu_s, driver_call_cpu_s = (statistics.median(each) for each in zip(*calls, strict=True))
+    return Crowd(call_wall_s, call_cpu_s, driver_call_cpu_s, *made, each_bytes)
+
+
+def _actors(api: Any, kind: Any, actor_bytes: int, count: int) -> tuple[list[Any], set[int]]:
+    """So many, which have all answered, and their processes."""
     actors: list[Any] = []
     pids: set[int] = set()
     while len(actors) < count:
@@ -84,13 +115,8 @@ def _crowd(api: Any, kind: Any, actor_bytes: int, ended_cpu_s: Callable[[], floa
         batch = [kind.remote() for _ in range(min(BATCH, count - len(actors)))]
         pids |= {pid for pid, _value in api.get([actor.work.remote(0) for actor in batch])}
         actors += batch
-    made = time.perf_counter() - wall, _all_cpu_s() + ended_cpu_s() - cpu
     assert len(pids) == count
-    each_bytes = pss_bytes(pids) / count
-    calls = [_round(api, actors) for _ in range(ROUNDS)][1:]
-    _end(api, actors, pids)
-    call_wall_s, call_cpu_s, driver_call_cpu_s = (statistics.median(each) for each in zip(*calls, strict=True))
-    return Crowd(*made, call_wall_s, call_cpu_s, driver_call_cpu_s, each_bytes)
+    return actors, pids
 
 
 def _check_memory(wanted: int, *, of: int) -> None:
@@ -103,18 +129,24 @@ def _check_memory(wanted: int, *, of: int) -> None:
 
 def _round(api: Any, actors: list[Any]) -> tuple[float, float, float]:
     """Calls of each, all in flight: (wall, CPU of all processes, CPU of this one), seconds of one call."""
-    wall, cpu, mine = time.perf_counter(), _all_cpu_s(), cpu_s({os.getpid()})
+    everyone, me = _processes(), {os.getpid()}  # found before: it takes this process a while among a thousand
+    cpu, mine, wall = cpu_s(everyone), cpu_s(me), time.perf_counter()
     refs = [actor.work.remote(number) for number in range(CALLS_OF_EACH) for actor in actors]
     values = [value for _pid, value in api.get(refs)]
     count = len(values)
-    took = time.perf_counter() - wall, _all_cpu_s() - cpu, cpu_s({os.getpid()}) - mine
+    wall, mine = time.perf_counter() - wall, cpu_s(me) - mine
+    cpu = cpu_s(everyone) - cpu
     assert values == [number for number in range(CALLS_OF_EACH) for _actor in actors]
-    return took[0] / count, took[1] / count, took[2] / count
+    return wall / count, cpu / count, mine / count
 
 
 def _all_cpu_s() -> float:
-    """Of this process and of Ray's, which are its descendants."""
-    return cpu_s({os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))})
+    return cpu_s(_processes())
+
+
+def _processes() -> set[int]:
+    """This process and Ray's, which are its descendants."""
+    return {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
 
 
 def _end(api: Any, actors: list[Any], pids: set[int]) -> None:

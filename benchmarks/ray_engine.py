@@ -303,14 +303,13 @@ def compare_crowds_of(ray: Any, nbaccel: Any, asked: argparse.Namespace) -> None
     options = {"num_cpus": 0, **({"runtime_env": thin.runtime_env} if thin else {})}
     try:
         ways = {api.__name__: (api, api.remote(**options)(Worker)) for api in (nbaccel, ray)}
+        each_bytes = crowds.THIN_BYTES if thin else crowds.EACH_BYTES
         for count in asked.crowds:
-            crowds.compare_crowds(
-                ways,
-                count,
-                asked.pairs,
-                crowds.THIN_BYTES if thin else crowds.EACH_BYTES,
-                thin.starting_cpu_s if thin else lambda: 0.0,
-            )
+            if asked.beside:
+                crowds.compare_rounds(ways, count, asked.pairs, each_bytes)
+            else:
+                ended_cpu_s = thin.starting_cpu_s if thin else lambda: 0.0
+                crowds.compare_crowds(ways, count, asked.pairs, each_bytes, ended_cpu_s)
     finally:
         if thin:
             thin.stop()
@@ -406,6 +405,7 @@ def main() -> None:
     parser.add_argument(
         "--crowds", type=lambda text: [int(each) for each in text.split(",")], help="so many actors; no other rows"
     )
+    parser.add_argument("--beside", action="store_true", help="both crowds at once, and pairs of rounds of calls")
     parser.add_argument("--thin", action="store_true", help="crowds of workers that idle cheaply: benchmarks/thin")
     rows = [*GOALS, REPORTS]
     parser.add_argument("--only", type=lambda text: text.split(","), default=rows, help=", ".join(rows))
