@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from importlib.machinery import PathFinder
+from importlib.util import find_spec
 
 import click
 
@@ -31,7 +31,10 @@ def modules(ctx: click.Context, param: click.Parameter, value: str | None) -> li
     names = [name.strip() for name in (given or "").split(",") if name.strip()]
     for name in names:
         top = name.partition(".")[0]
-        found = top in sys.builtin_module_names or PathFinder.find_spec(top, [os.getcwd(), *sys.path])
+        try:
+            found = find_spec(top) or PathFinder.find_spec(top, [os.getcwd()])
+        except (ImportError, ValueError):
+            found = None
         if not found:
             raise click.BadParameter(f"there is no module {top!r} here. Is it installed in the environment of nbaccel?")
     return names or None

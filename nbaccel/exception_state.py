@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copyreg
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, SupportsIndex
 
 Reduced = tuple[Any, ...]  # what __reduce__ returns
@@ -60,6 +60,25 @@ class PackedItsWay(Packed):
         return self.cause.__reduce_ex__(protocol)
 
 
+class PackedByReducer(Packed):
+    """Pickles as an exception in the way that is registered for it, but without its traceback and its chain."""
+
+    def __init__(self, cause: BaseException, reducer: Callable[[BaseException], Any]) -> None:
+        super().__init__(cause)
+        self._reducer = reducer
+
+    def __reduce__(self) -> Any:
+        from nbaccel.exception_chain import untied  # it needs this module
+
+        traceback = self.cause.__traceback__
+        with untied(self.cause):
+            self.cause.__traceback__ = None
+            try:
+                return self._reducer(self.cause)
+            finally:
+                self.cause.__traceback__ = traceback
+
+
 def packed(cause: BaseException | None) -> Any:
     """What to pickle in the place of the exception, so that it arrives without what it was raised from."""
     kind = type(cause)
@@ -72,8 +91,12 @@ def packed(cause: BaseException | None) -> Any:
         and kind.__getstate__ is object.__getstate__
     ):
         return Packed(cause)
-    # A reducer of all exceptions knows nothing of this class, and tblib's, which Dask installs, takes the chain along.
-    return cause if reducer is None else PackedItsWay(cause)
+    if reducer is None:
+        return cause
+    # One of all exceptions. Dask installs tblib's, which knows classes that pickle does not, and takes the chain along.
+    from nbaccel.exceptions import RayTaskError
+
+    return PackedItsWay(cause) if isinstance(cause, RayTaskError) else PackedByReducer(cause, reducer)
 
 
 def _user_slots(cause: BaseException) -> dict[str, Any]:

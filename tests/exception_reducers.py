@@ -19,8 +19,17 @@ def _kinds(kind: type[BaseException]) -> Iterator[type[BaseException]]:
 
 
 def _with_its_chain(error: BaseException) -> Any:
+    kind = type(error)
     rebuild, args, *_rest = error.__reduce__()  # type: ignore[misc]
+    if kind.__reduce__ is OSError.__reduce__ and kind.__init__ is not OSError.__init__:
+        rebuild, args = _without_constructor, (kind, error.args)  # its own may want something else
     return _rebuilt, (rebuild, args, error.__cause__, error.__context__)
+
+
+def _without_constructor(kind: type[BaseException], args: Any) -> BaseException:
+    made = kind.__new__(kind)
+    made.args = args
+    return made
 
 
 def _rebuilt(rebuild: Any, args: Any, cause: Any, context: Any) -> BaseException:

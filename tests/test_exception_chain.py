@@ -53,6 +53,18 @@ def travelled(error: BaseException) -> RayTaskError:
     return made
 
 
+class OfTwo(OSError):
+    """Pickle would call the constructor with the args, of which there is one."""
+
+    def __init__(self, path: str, line: int) -> None:
+        super().__init__(f"{path}:{line}")
+
+
+class NewlyMade(Exception):
+    def __reduce__(self) -> Any:
+        return copyreg.__newobj__, (NewlyMade, *self.args)  # type: ignore[attr-defined]
+
+
 def sent(value: Any) -> Any:
     """What arrives of a value."""
     return pickle.loads(b"".join(pickling.pickled(value).chunks))
@@ -184,3 +196,16 @@ class Own(Exception):
     @__cause__.setter
     def __cause__(self, value: Any) -> None:
         raise RuntimeError("set")
+
+
+def test_what_only_a_reducer_of_all_exceptions_can_rebuild_arrives_as_itself() -> None:
+    exception_reducers.register_for_all()
+    error = OfTwo("book.ipynb", 3)
+    error.__cause__ = KeyError("first")
+    got = travelled(error)
+    assert isinstance(got, OfTwo) and got.args == ("book.ipynb:3",) and chain_of(got.__cause__) == ["KeyError: first"]
+
+
+def test_a_class_that_says_how_it_is_newly_made_arrives_as_itself() -> None:
+    got = travelled(raised_from(NewlyMade("said"), KeyError("first")))
+    assert isinstance(got, NewlyMade) and got.args == ("said",) and chain_of(got.__cause__) == ["KeyError: first"]

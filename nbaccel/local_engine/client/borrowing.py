@@ -189,6 +189,11 @@ class Borrowing:
         except OSError:
             pass  # it has ended already
 
+    def not_connected(self, way: LoanWay) -> None:
+        """The worker is lent, but no connection to it could be had here. It says so too."""
+        self._link.say_later(wire.LoanOver(way.actor_id, is_free=False))
+        self._forget(way, NOT_WORTH_S)
+
     # ---- the thread
 
     def thread_connected(self, way: LoanWay) -> None:

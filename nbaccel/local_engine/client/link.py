@@ -384,12 +384,19 @@ class Link:
             if thread is not threading.current_thread():
                 thread.join(2.0)
         self._sock.close()
+        self._close_sockets()
 
     def forget(self) -> None:
         """In a forked child: close our copy without a word."""
         self.life = LinkLife.LOST
         self.lost = f"this process ({os.getpid()}) was forked from one that is connected to a head, and is not itself"
         self._sock.close()
+        self._close_sockets()
+
+    def _close_sockets(self) -> None:
+        """Those of which no message has spoken."""
+        while self._sockets:
+            os.close(self._sockets.popitem()[1])
 
 
 _BUILTIN: dict[str, type[Exception]] = {"ValueError": ValueError, "TypeError": TypeError, "RuntimeError": RuntimeError}

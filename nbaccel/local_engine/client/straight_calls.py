@@ -246,28 +246,34 @@ class StraightCalls:
 
     def _connected(self, message: wire.Connected) -> None:
         sock = self._link.take_socket(message.socket)
-        if sock is None:
-            return  # calls go on through the head
         way = self._ways.get(message.actor_id) or self._borrowing.asked.get(message.actor_id)
-        if way is None or way.line is not None or self._closing:
-            sock.close()
-            return
-        if self._turns is None:
-            self._turns = AnswerTurns(self._values)
-            self._start()
+        turns = self._listening() if sock is not None and way is not None else None
+        if sock is None or way is None or turns is None or way.line is not None or self._closing:
+            if sock is not None:
+                sock.close()
+            if type(way) is LoanWay and way.line is None:
+                self._borrowing.not_connected(way)
+            return  # calls and tasks go on through the head
         line = StraightLine(sock)
         self._lines[sock.fileno()] = way
         with way.lock:  # no call is sent before our thread listens; the far end may speak, or end, as soon as it does
             way.line = line
             if type(way) is LoanWay:  # before our thread may find that it is over
                 self._borrowing.thread_connected(way)
-            self._turns.add(line)
+            turns.add(line)
         if type(way) is LoanWay:
-            self._turns.ring()
+            turns.ring()
 
-    def _start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="nbaccel-straight-calls", daemon=True)
-        self._thread.start()
+    def _listening(self) -> AnswerTurns | None:
+        """Our thread's turns; the thread starts now if it has not. None: this process can open no more files."""
+        if self._turns is None and not self._closing:
+            try:
+                self._turns = AnswerTurns(self._values)
+            except OSError:
+                return None
+            self._thread = threading.Thread(target=self._run, name="nbaccel-straight-calls", daemon=True)
+            self._thread.start()
+        return self._turns
 
     def _head_sent(self, message: wire.ObjectValue) -> None:
         id = message.object_id

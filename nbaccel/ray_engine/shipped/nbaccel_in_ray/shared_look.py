@@ -2,7 +2,7 @@
 
 Each process wants to know it every two seconds, also an actor that does nothing. Asking Ray's store is a call to the
 cluster's head, so a thousand actors would ask it five hundred times a second. Whoever has asked leaves the answer in a
-file of Ray's session, and the others read that for a second. Without the file, each asks for itself.
+file of Ray's session, and the others read that for half a second. Without the file, each asks for itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import ray
 
-FRESH_S = 1.0
+FRESH_S = 0.5
 _WATCHED, _UNWATCHED = b"1", b"0"
 
 
@@ -37,12 +37,15 @@ class SharedLook:
         except (OSError, AttributeError):  # no right to write there; or this process belongs to no node
             return self._ask(job_id)
         try:
+            now = time.time()
+            is_fresh = 0.0 <= now - os.fstat(file).st_mtime < FRESH_S  # before it is read: what is read is no older
             known = os.read(file, 1)
-            is_fresh = 0.0 <= time.time() - os.fstat(file).st_mtime < FRESH_S
             if known and is_fresh and not anew:
                 return known == _WATCHED
             found = self._ask(job_id)
-            os.pwrite(file, _WATCHED if found else _UNWATCHED, 0)  # one byte: nobody reads a half of it
+            if not known or anew or not now < os.fstat(file).st_mtime <= time.time():  # else others have asked later
+                os.pwrite(file, _WATCHED if found else _UNWATCHED, 0)  # one byte: nobody reads a half of it
+                os.utime(file, (now, now))  # it is as old as the question
             return found
         finally:
             os.close(file)
