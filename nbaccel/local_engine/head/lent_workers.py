@@ -81,8 +81,9 @@ class LentWorkers:
         ends = socket.socketpair()
         self.entries[command.loan_id] = LoanEntry(command.loan_id, driver.client_id, worker.worker_id, worker.node_id)
         worker.used = True
-        self._send(worker.peer, wire.Lent(command.loan_id, worker.peer.passes(ends[0])))
-        self._send(driver, wire.Connected(command.loan_id, driver.passes(ends[1])))
+        with ends[0], ends[1]:  # what has been passed on is not closed
+            self._send(worker.peer, wire.Lent(command.loan_id, worker.peer.passes(ends[0])))
+            self._send(driver, wire.Connected(command.loan_id, driver.passes(ends[1])))
 
     def _recall(self, command: RecallLoan) -> None:
         worker = self._workers.get(command.worker_id)

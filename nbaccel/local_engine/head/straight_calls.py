@@ -128,8 +128,9 @@ class StraightCallBooks:
         except OSError:
             return  # no descriptor is free: calls go on through the head
         actor.line = True
-        for peer, end in zip((worker.peer, driver), ends, strict=True):
-            self._send(peer, wire.Connected(actor.actor_id, peer.passes(end)))
+        with ends[0], ends[1]:  # what has been passed on is not closed
+            for peer, end in zip((worker.peer, driver), ends, strict=True):
+                self._send(peer, wire.Connected(actor.actor_id, peer.passes(end)))
 
     # ---- calls
 

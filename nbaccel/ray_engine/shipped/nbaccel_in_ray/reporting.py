@@ -3,8 +3,8 @@
 A note costs a microsecond or two, and several times that where other work has pushed its code out of the processor's
 caches. The thread sleeps while no task runs. While a task runs, it looks every two seconds for the sign that somebody
 watches (a key in Ray's own store, read for all processes of a node, twice a second at most; see shared_look); then it
-sends the running and the latest ended tasks. When nobody watches any more, it still says of tasks that the collector holds for
-running that they have ended, and no more.
+sends the running and the latest ended tasks. When nobody watches any more, it still says of tasks that the collector
+holds for running that they have ended, and no more.
 
 A task that ended before its first report, and of which nothing else is known, travels as 48 bytes. Such tasks wait for
 half a second, in a flood for 1.5 s, and then cost one small message together. See short_notes.
