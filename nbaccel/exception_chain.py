@@ -11,40 +11,19 @@ place and costs neither the error nor another link.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from nbaccel.exception_state import Reduced, packed
+from nbaccel.exception_state import CAUSE, CONTEXT, SUPPRESSES, Reduced, packed, set_ties
 
 MOST_LINKS = 32  # a function that calls itself in an `except` makes hundreds; the traceback has them all
 MOST_BYTES = 1 << 20  # of one link: errors travel in messages
 _LONGEST_WORDS = 1_000
-_FIELDS: Any = vars(BaseException)  # a user's class may mean something else by these names
-_CAUSE, _CONTEXT, _SUPPRESSES = _FIELDS["__cause__"], _FIELDS["__context__"], _FIELDS["__suppress_context__"]
 
 Tie = tuple[
     int, int, bool
 ]  # the places of the cause and of the context, -1 without one; whether a cause hides the latter
 Link = tuple[bytes, str]  # the pickle of an exception, b"" if there is none; its words, or why there is none
 StandIn = Callable[[str], BaseException]
-
-
-def copy_ties(source: BaseException, target: BaseException) -> None:
-    """Let `target` have been raised from what `source` was raised from."""
-    _set(target, _CAUSE.__get__(source), _CONTEXT.__get__(source), _SUPPRESSES.__get__(source))
-
-
-@contextmanager
-def untied(error: BaseException) -> Iterator[None]:
-    """Inside the block, the error was raised from nothing: its own text has the whole chain, with frames."""
-    kept = Exception()
-    copy_ties(error, kept)
-    _set(error, None, None, False)
-    try:
-        yield
-    finally:
-        copy_ties(kept, error)
 
 
 class Chain:
@@ -70,7 +49,7 @@ class Chain:
     def _follow(self, node: BaseException, *, is_own: bool) -> None:
         if isinstance(node, self._whole) and not is_own:
             return
-        for link in (_CAUSE.__get__(node), _CONTEXT.__get__(node)):
+        for link in (CAUSE.__get__(node), CONTEXT.__get__(node)):
             if link is not None and self._place(link) < 0 and len(self._links) < MOST_LINKS:
                 self._links.append(link)
                 self._nodes += _with_parts(link)
@@ -81,8 +60,8 @@ class Chain:
     def _tie(self, node: BaseException, *, is_own: bool) -> Tie | None:
         if isinstance(node, self._whole) and not is_own:
             return None
-        cause, context = self._place(_CAUSE.__get__(node)), self._place(_CONTEXT.__get__(node))
-        return cause, context, _SUPPRESSES.__get__(node)
+        cause, context = self._place(CAUSE.__get__(node)), self._place(CONTEXT.__get__(node))
+        return cause, context, SUPPRESSES.__get__(node)
 
     def __reduce__(self) -> Reduced:
         ties = [self._tie(node, is_own=place < self._own) for place, node in enumerate(self._nodes)]
@@ -109,17 +88,11 @@ class PackedChain:
         for node, tie in zip(nodes, self._ties, strict=False):  # a class of the user's may have lost parts
             if tie is not None:
                 cause, context, suppresses = tie
-                _set(node, _at(nodes, cause), _at(nodes, context), suppresses)
+                set_ties(node, _at(nodes, cause), _at(nodes, context), suppresses)
 
 
 def _at(nodes: list[BaseException], place: int) -> BaseException | None:
     return nodes[place] if 0 <= place < len(nodes) else None
-
-
-def _set(error: BaseException, cause: BaseException | None, context: BaseException | None, suppresses: bool) -> None:
-    _CAUSE.__set__(error, cause)
-    _CONTEXT.__set__(error, context)
-    _SUPPRESSES.__set__(error, suppresses)  # last: to set a cause sets it, too
 
 
 def _with_parts(error: BaseException) -> list[BaseException]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copyreg
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, SupportsIndex
 
 Reduced = tuple[Any, ...]  # what __reduce__ returns
@@ -37,6 +37,35 @@ def copy_slots(source: BaseException, target: BaseException) -> None:
             if isinstance(slot, types.MemberDescriptorType | types.GetSetDescriptorType) and name != "__dict__":
                 with contextlib.suppress(AttributeError, TypeError):  # unset, or read-only: then __new__ has set it
                     slot.__set__(target, slot.__get__(source, type(source)))
+
+
+_FIELDS: Any = vars(BaseException)  # a user's class may mean something else by these names
+CAUSE, CONTEXT, SUPPRESSES = _FIELDS["__cause__"], _FIELDS["__context__"], _FIELDS["__suppress_context__"]
+
+
+def copy_ties(source: BaseException, target: BaseException) -> None:
+    """Let `target` have been raised from what `source` was raised from."""
+    set_ties(target, CAUSE.__get__(source), CONTEXT.__get__(source), SUPPRESSES.__get__(source))
+
+
+@contextlib.contextmanager
+def untied(error: BaseException) -> Iterator[None]:
+    """Inside the block, the error was raised from nothing: its own text has the whole chain, with frames."""
+    kept = Exception()
+    copy_ties(error, kept)
+    set_ties(error, None, None, False)
+    try:
+        yield
+    finally:
+        copy_ties(kept, error)
+
+
+def set_ties(
+    error: BaseException, cause: BaseException | None, context: BaseException | None, suppresses: bool
+) -> None:
+    CAUSE.__set__(error, cause)
+    CONTEXT.__set__(error, context)
+    SUPPRESSES.__set__(error, suppresses)  # last: to set a cause sets it, too
 
 
 class Packed:
@@ -68,8 +97,6 @@ class PackedByReducer(Packed):
         self._reducer = reducer
 
     def __reduce__(self) -> Any:
-        from nbaccel.exception_chain import untied  # it needs this module
-
         traceback = self.cause.__traceback__
         with untied(self.cause):
             self.cause.__traceback__ = None
@@ -94,9 +121,7 @@ def packed(cause: BaseException | None) -> Any:
     if reducer is None:
         return cause
     # One of all exceptions. Dask installs tblib's, which knows classes that pickle does not, and takes the chain along.
-    from nbaccel.exceptions import RayTaskError
-
-    return PackedItsWay(cause) if isinstance(cause, RayTaskError) else PackedByReducer(cause, reducer)
+    return PackedItsWay(cause) if getattr(kind, "_takes_its_chain", False) else PackedByReducer(cause, reducer)
 
 
 def _user_slots(cause: BaseException) -> dict[str, Any]:

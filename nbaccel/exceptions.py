@@ -53,8 +53,8 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbaccel.exception_chain import Chain, PackedChain, copy_ties
-from nbaccel.exception_state import Packed, Reduced, args_of, copy_slots, packed, set_args
+from nbaccel.exception_chain import Chain, PackedChain
+from nbaccel.exception_state import Packed, Reduced, args_of, copy_slots, copy_ties, packed, set_args
 
 
 class RayError(Exception):
@@ -89,6 +89,8 @@ class RayTaskError(RayError):
     - `function_name`, `task_id`, `pid`, `device_ids` (`{"GPU": ["0"]}`), `cell`, `actor` (its class): where.
     - `traceback_str`: the remote traceback, of all the tasks on the way.
     """
+
+    _takes_its_chain = True  # when it is pickled
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "waits": {"api", "engine", "exceptions", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "init_variables", "job_config", "leases", "views", "waits"},
-    "notebook": HELD | {"__init__", "actor", "api", "autoscaler", "exception_chain", "roots", "views", "waits"},
+    "notebook": HELD | {"__init__", "actor", "api", "autoscaler", "exception_state", "roots", "views", "waits"},
     "command": {"cli", "exceptions", "machines"},
     "cli_values": {"handles"},
     "cli": {"__init__", "accelerators", "api", "cli_values", "command", "exceptions", "machines", "views"},

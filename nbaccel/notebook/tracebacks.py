@@ -20,7 +20,7 @@ from typing import Any
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import exception_chain, roots
+from nbaccel import exception_state, roots
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.notebook import settings
 from nbaccel.notebook.cell_body import BodySyntaxError
@@ -64,7 +64,7 @@ def _lines(
 ) -> list[str]:
     headline = f"{_RED}{kind.__name__}{_PLAIN}: "
     if _mode(shell) == "Verbose":
-        with exception_chain.untied(error) if isinstance(error, RayTaskError) else nullcontext():
+        with exception_state.untied(error) if isinstance(error, RayTaskError) else nullcontext():
             return list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
     if errors := getattr(error, "errors", None):
         return _several(errors, f"{headline}{error}", shell)
