@@ -40,9 +40,7 @@ class Submission(msgspec.Struct, gc=False):
     cell: str
     submitted_at: float
     actor_id: bytes | None = None
-    inner: Any = (
-        None  # a weak reference to nbaccel's ref, stream or handle: while it lives, Ray can be asked of its end
-    )
+    inner: Any = None  # a weak reference to nbaccel's ref, stream or handle: while that lives, Ray can be asked of it
     parent: bytes = b""  # of the messages of its cell
     number: int = 0  # they are numbered in order, from 1
     error: str = ""  # the first line of the one that was raised here, known before the task's report comes
