@@ -59,6 +59,31 @@ def test_where_no_framework_tells_the_device_is_looked_at_before_and_after(place
     assert message in answer["stderr"].replace("\n", " ")
 
 
+A_FRAMEWORK = """
+def told_by_torch(held):
+    '''Be a process whose torch says that so much is in use, which it cannot give back.'''
+    import sys, types
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(
+        is_initialized=lambda: True, device_count=lambda: 1, memory_reserved=lambda index: held,
+        max_memory_reserved=lambda index: held, empty_cache=lambda: None, reset_peak_memory_stats=lambda index: None)
+    sys.modules["torch"] = torch
+    return os.getpid()
+
+told = ray.remote(num_gpus=1, max_calls=0)(told_by_torch)
+pids = [ray.get(told.remote(held << 20)) for held in (600, 200, 200)]
+"""
+
+
+def test_what_a_framework_tells_is_exact_however_large_the_card(place: Place, nvml: FakeNvml) -> None:
+    """2 GiB of torch's tensors on a card of 140 GiB went unnoticed: they were less than 2 % of it."""
+    answer = run(place, nvml, A_FRAMEWORK + ANSWER)
+    first, second, third = answer["pids"]
+    assert first != second == third
+    (message,) = answer["leaks"]
+    assert f"(pid {first}) kept 600 MiB of the memory of GPU 0: torch tensors" in message
+
+
 def test_the_threshold_is_the_users(place: Place, nvml: FakeNvml) -> None:
     program = "pids = [ray.get(fill.remote(GIB + (800 << 20))) for _ in range(2)]" + ANSWER
     assert len(set(run(place, nvml, program)["pids"])) == 1

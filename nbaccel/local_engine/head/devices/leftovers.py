@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.commands import SendTask
     from nbaccel.scheduling.scheduler import Scheduler
 
-THRESHOLD_SHARE = 0.02  # of a device's memory: drivers and libraries keep more on larger devices
+THRESHOLD_SHARE = 0.02  # of a device's memory, seen from outside: drivers and libraries keep more on larger devices
 CONTEXT_BYTES = 768 << 20  # a driver's context for a process; from outside it looks like the task's own memory
 LITTLE_SHARE = 0.25  # a whole device that was used to no more than this could have been shared
 MOST_HINTS = 1_000
@@ -99,7 +99,8 @@ class Leftovers:
         if task.kind is not TaskKind.TASK or task.terms.max_calls == 1:
             then("")
         elif done.memory >= 0:
-            then(self._verdict(task, entry, worker, devices, done.memory, done.memory_why))
+            exact = done.memory, DEFAULT_THRESHOLD_BYTES, done.memory_why
+            then(self._verdict(task, entry, worker, devices, *exact))
         elif not (real := self._nodes.assigned_real(node_id, hold.devices)):
             then("")  # simulated or only counted: it has no memory
         elif self._shared(node_id, real, record):
@@ -124,23 +125,21 @@ class Leftovers:
                 return ""  # another process has begun to use the device meanwhile
             kept += max(0, now.used_bytes - was.used_bytes - CONTEXT_BYTES)
         cause = "memory that a library in its process has not freed, as most do only when their process ends"
-        return self._verdict(task, entry, worker, devices, kept, cause)
+        total = sum(device.memory_bytes or 0 for device in devices)
+        threshold = max(DEFAULT_THRESHOLD_BYTES, int(total * THRESHOLD_SHARE))
+        return self._verdict(task, entry, worker, devices, kept, threshold, cause)
 
     def _verdict(
-        self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], kept: int, cause: str
-    ) -> str:
-        if kept <= self._threshold(devices):
+        self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], kept: int, usual: int,
+        cause: str,
+    ) -> str:  # fmt: skip
+        """The verdict on so many bytes kept; `usual` is the threshold where the user has named none."""
+        if kept <= (usual if self._threshold_bytes is None else self._threshold_bytes):
             return ""
         names = " and ".join(f"{device.resource} {device.id}" for device in devices)
         size = wording.size(kept)
         self._alert(task, entry, worker, devices, f"{size} of the memory of {names}", cause)
         return f"it kept {size} of {names} after {task.name}"
-
-    def _threshold(self, devices: list[Device]) -> int:
-        if self._threshold_bytes is not None:
-            return self._threshold_bytes
-        total = sum(device.memory_bytes or 0 for device in devices)
-        return max(DEFAULT_THRESHOLD_BYTES, int(total * THRESHOLD_SHARE))
 
     def _alert(
         self, task: Task, entry: TaskEntry, worker: WorkerProcess, devices: list[Device], what: str, cause: str
