@@ -13,6 +13,7 @@ import msgspec
 
 from nbaccel import accelerators
 from nbaccel.accelerators.metrics import Sampler
+from nbaccel.local_engine import memory
 
 SAMPLE_EVERY_S = 1.0
 
@@ -92,3 +93,4 @@ def _detect(control: socket.socket, machine: accelerators.RealMachine, order: De
             control.send(encode(Found(detection.to_json())))
     except ValueError as error:
         control.send(encode(Found("", str(error))))
+    memory.trim()  # where Python keeps no bytecode, compiling the vendor's bindings took 17 MB
