@@ -1,14 +1,18 @@
-"""Checks what may make work on devices fail: the driver, CUDA, torch, and the limits of a container.
+"""Checks what may make work on devices fail or wait: driver, CUDA, torch, a container's limits, uncompiled modules.
 
 Each fact is a line; a problem has a second line with what to do. A fact that cannot be found out is left out.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from nbaccel.accelerators.vendor import Machine
 
@@ -20,6 +24,7 @@ _TORCH = (
 _TOOL_S, _TORCH_S = 10.0, 60.0  # a driver that hangs must not hang the report
 _GIB, _MIB = 1 << 30, 1 << 20
 LITTLE_SHM_BYTES = 1 * _GIB  # Docker gives 64 MiB unless it is told otherwise
+_STARTS_WITH = ("nbaccel", "pynvml")  # the modules that take a start longest to compile
 FEW_PROCESSES = 100  # that may still be started: one task with a data loader can need as many
 
 
@@ -37,6 +42,8 @@ def look(machine: Machine, python: str | None = sys.executable) -> list[Fact]:
     facts = [*(_nvidia(machine) if has_driver else ()), *_container(machine)]
     if has_driver and python is not None:
         facts[1:1] = _torch(machine, python)
+    if python == sys.executable:
+        facts += bytecode(_STARTS_WITH if has_driver else _STARTS_WITH[:1])
     return facts
 
 
@@ -91,6 +98,26 @@ def _container(machine: Machine) -> Iterator[Fact]:
     if most is not None and now is not None:
         few = "Raise it: docker run --pids-limit=-1" if most - now < FEW_PROCESSES else ""
         yield Fact(f"{now} of at most {most} processes and threads run (cgroup)", few)
+
+
+def bytecode(modules: Sequence[str]) -> Iterator[Fact]:
+    """Whether this Python compiles these modules anew at each start. Images of containers often forbid it to keep what
+    it compiles, and some installers leave it to the first start.
+    """
+    places = []
+    for name in modules:
+        found = importlib.util.find_spec(name)
+        if found is None or found.origin is None or found.cached is None or os.path.exists(found.cached):
+            continue
+        folder = Path(found.origin).parent
+        if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
+            places.append((name, str(folder) if found.submodule_search_locations else found.origin))
+    if places:
+        names = " and ".join(name for name, _ in places)
+        yield Fact(
+            f"Python keeps no bytecode of {names}: every start compiles it anew, which can double the time of init()",
+            f"Keep it: {shlex.join([sys.executable, '-m', 'compileall', '-q', *(path for _, path in places)])}",
+        )
 
 
 def _number(machine: Machine, *paths: str) -> int | None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
 from nbaccel.accelerators.report import doctor
-from nbaccel.accelerators.surroundings import look
+from nbaccel.accelerators.surroundings import bytecode, look
 from tests.accelerators.machines import MadeMachine
 
 DRIVER = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023"
@@ -66,3 +72,28 @@ def test_the_verdict_says_first_that_something_should_be_looked_at(machine: Made
     lines = doctor(machine).splitlines()
     assert lines[0].endswith("1 thing on this machine should be looked at.")
     assert "  Start the container with more: docker run --shm-size=8g" in lines
+
+
+@pytest.fixture
+def uncompiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a package and a module that Python has not compiled yet, and must not keep where it does."""
+    (tmp_path / "some_package").mkdir()
+    (tmp_path / "some_package" / "__init__.py").write_text("")
+    (tmp_path / "some_module.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return tmp_path
+
+
+def test_modules_that_every_start_compiles_anew_are_named_with_a_command_that_helps(uncompiled: Path) -> None:
+    (fact,) = bytecode(["some_package", "some_module", "no_such_module"])
+    assert fact.text.startswith("Python keeps no bytecode of some_package and some_module: ")
+    command = fact.advice.removeprefix("Keep it: ")
+    assert command.endswith(f"compileall -q {uncompiled / 'some_package'} {uncompiled / 'some_module.py'}")
+    subprocess.run(command, shell=True, check=True)
+    assert list(bytecode(["some_package", "some_module"])) == []
+
+
+def test_where_python_may_keep_its_bytecode_nothing_is_said(uncompiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    assert list(bytecode(["some_package", "some_module"])) == []  # the next start keeps it
