@@ -171,7 +171,7 @@ class ActorTable:
             self._tasks.fail(record, Failure.PENDING_CALLS_EXCEEDED, message, now)
             return
         caller = self._caller(actor, record)
-        waits = self._tasks.await_objects(record)
+        waits = self._tasks.awaited.wait(record)
         if not waits:
             self._tasks.move(record, WAITING, now)
             if _is_out_of_reach(actor, record):
@@ -345,7 +345,7 @@ class ActorTable:
             return
         if actor.creation.state == SUBMITTED:  # its process had not come up
             self.unbind(worker)
-            self._tasks.line_up_first([actor.creation], now)
+            self._tasks.line_up_again([actor.creation], now)
             return
         actor.worker, actor.hold = None, None
         if actor.may_restart and actor.closing is None:
@@ -358,7 +358,7 @@ class ActorTable:
         actor.creation.failed_starts += 1
         self.unbind(worker)
         self._workers.forget(worker)
-        self._tasks.line_up_first([actor.creation], now)
+        self._tasks.line_up_again([actor.creation], now)
 
     def _give_back(self, worker: WorkerRecord, keep: Hold | None) -> None:
         worker.blocked = 0

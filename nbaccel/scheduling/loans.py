@@ -126,12 +126,12 @@ class Loans:
             self.retry([record], now)
 
     def retry(self, records: list[TaskRecord], now: float) -> None:
-        """Put the task back to the front of its line, with one retry less."""
+        """Put the task back into its line, with one retry less."""
         for record in records:
             if record.task.retries_left > 0:
                 record.task.retries_left -= 1
             record.attempt += 1
-        self._tasks.line_up_first(records, now)
+        self._tasks.line_up_again(records, now)
 
     def _spent(self, worker: WorkerRecord, record: TaskRecord) -> bool:
         calls = worker.calls.get(record.task.terms.function_key, 0) + 1
@@ -291,7 +291,7 @@ class Loans:
         for record in records:
             if record.cancelled and not record.over:
                 self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
-        self._tasks.line_up_first([record for record in records if not record.over], now)
+        self._tasks.line_up_again([record for record in records if not record.over], now)
 
     # --- blocking -------------------------------------------------------------------------------------------------
 
@@ -376,7 +376,7 @@ class Loans:
     def _did_not_start(self, record: TaskRecord, worker: WorkerRecord, why: str, now: float) -> None:
         record.failed_starts += 1
         if record.failed_starts < MAX_FAILED_STARTS:
-            self._tasks.line_up_first([record], now)
+            self._tasks.line_up_again([record], now)
             return
         message = f"{record.task.name} found no worker: {MAX_FAILED_STARTS} ended while starting, the last {why}."
         self._tasks.fail(record, Failure.WORKER_CRASHED, message, now)

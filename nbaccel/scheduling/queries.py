@@ -193,7 +193,7 @@ class Queries:
 
     def waiting_for(self, object_id: bytes) -> list[Task]:
         """The tasks and calls that wait for this argument object."""
-        return [record.task for record in self._tasks.awaiting(object_id)]
+        return [record.task for record in self._tasks.awaited.waiting_for(object_id)]
 
     def unfinished_tasks_of(self, worker_id: bytes) -> Iterator[TaskRecord]:
         """Plain tasks that this worker has submitted and that are not over, in the order in which they came."""

@@ -225,7 +225,7 @@ class Scheduler(Queries):
         if task.terms.job in self._ended_jobs and not record.of_detached:
             self._came_too_late(record, now)
             return
-        if not task.missing or not self._tasks.await_objects(record):
+        if not task.missing or not self._tasks.awaited.wait(record):
             self._tasks.line_up(record, now)
 
     def _tasks_submitted(self, event: ev.TasksSubmitted, now: float) -> None:
@@ -242,7 +242,7 @@ class Scheduler(Queries):
             self._tasks.fail(record, Failure.JOB_ENDED, f"{record.task.name} came after its job had ended.", now)
 
     def _objects_ready(self, event: ev.ObjectsReady, now: float) -> None:
-        for record in self._tasks.arrived(event.object_ids):
+        for record in self._tasks.awaited.arrived(event.object_ids):
             if record.over:
                 continue
             if record.task.kind is TaskKind.ACTOR_CALL:
@@ -391,7 +391,7 @@ class Scheduler(Queries):
         if record.cancelled:
             self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
         else:
-            self._tasks.line_up_first([record], now)
+            self._tasks.line_up_again([record], now)
 
     def _device(self, node_id: bytes, resource: str, index: int, event: str) -> LedgerDevice:
         node = self._cluster.nodes.get(node_id)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nbaccel.quantities import LONG_RUN_S
+from nbaccel.scheduling.awaited import AwaitedObjects
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
 from nbaccel.scheduling.ended_tasks import EndedTasks, Pack
 from nbaccel.scheduling.events import CancelAsked
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
+_by_turn = attrgetter("turn")
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
 
 
@@ -54,6 +58,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     waiting_since: float
     depth: int = 0
     state: TaskStatus = ARGS
+    turn: int = 0  # its place in its line: given when it joins the end, and kept when it comes back
     parent: TaskRecord | None = None
     children: dict[bytes, TaskRecord] | None = None
     worker: WorkerRecord | None = None
@@ -134,8 +139,7 @@ class TaskTable:
         self.shapes: dict[object, Shape] = {}
         self.order = LineOrder()
         self._changed = self.order.changed
-        self.waiting_args: dict[bytes, TaskRecord] = {}
-        self._wanted: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
+        self.awaited = AwaitedObjects()
         self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
         self._ended = EndedTasks(self.records)
         self._seq = 0
@@ -173,7 +177,7 @@ class TaskTable:
         self._seq += len(tasks)
         story = (WAITING, now)
         new = [
-            TaskRecord(task, shape, pool, seq, now, 0, WAITING, story=story, count=count)
+            TaskRecord(task, shape, pool, seq, now, 0, WAITING, seq, story=story, count=count)
             for seq, task in enumerate(tasks, first)
         ]
         by_id = {record.task.task_id: record for record in new}
@@ -212,16 +216,6 @@ class TaskTable:
         if count is self.functions.internal:
             self.internal[record.task.task_id] = record
 
-    def await_objects(self, record: TaskRecord) -> bool:
-        """Whether it must wait for arguments."""
-        if not record.task.missing:
-            return False
-        record.missing = set(record.task.missing)
-        self.waiting_args[record.task.task_id] = record
-        for object_id in record.missing:
-            self._wanted.setdefault(object_id, {})[record.task.task_id] = record
-        return True
-
     def wait_again(self, record: TaskRecord, object_ids: set[bytes], now: float) -> None:
         """Arguments that had been there are gone; they come again."""
         shape = record.shape
@@ -231,7 +225,7 @@ class TaskTable:
                 shape.line.remove(record)
         self.move(record, ARGS, now)
         record.task.missing = object_ids
-        self.await_objects(record)
+        self.awaited.wait(record)
 
     def ended(self) -> Iterator[TaskRecord]:
         """Those that are over and still known, newest first."""
@@ -240,35 +234,6 @@ class TaskTable:
     def let_go_of_ended(self, pack: Pack) -> Callable[[], None]:
         """Let the records of tasks that are over go, and return what makes them again."""
         return self._ended.let_go(pack)
-
-    def awaiting(self, object_id: bytes) -> list[TaskRecord]:
-        """The tasks that wait for this object, in order of submission."""
-        return list(self._wanted.get(object_id, {}).values())
-
-    def arrived(self, object_ids: list[bytes]) -> list[TaskRecord]:
-        """The tasks that have all their arguments now, in order of submission."""
-        ready = []
-        for object_id in object_ids:
-            for record in self._wanted.pop(object_id, {}).values():
-                missing = record.missing
-                if missing is not None:
-                    missing.discard(object_id)
-                    if not missing:
-                        record.missing = None
-                        del self.waiting_args[record.task.task_id]
-                        ready.append(record)
-        return sorted(ready, key=lambda record: record.seq)
-
-    def _stop_awaiting(self, record: TaskRecord) -> None:
-        task_id = record.task.task_id
-        self.waiting_args.pop(task_id, None)
-        for object_id in record.missing or ():
-            waiters = self._wanted.get(object_id)
-            if waiters is not None:
-                waiters.pop(task_id, None)
-                if not waiters:
-                    del self._wanted[object_id]
-        record.missing = None
 
     # --- moves ----------------------------------------------------------------------------------------------------
 
@@ -377,6 +342,9 @@ class TaskTable:
         shape = self._line_of(record)
         self.move(record, WAITING, now)
         record.waiting_since = now
+        if record.seq != self._seq:  # others have come since: it has waited for its arguments
+            self._seq += 1
+        record.turn = self._seq
         shape.line.append(record)
         shape.size += 1
         self._grew(shape, 1, record)
@@ -397,23 +365,29 @@ class TaskTable:
         return record.task.terms.cell_in_words not in shape.told and not any(ask.has_places for ask in shape.asks)
 
     def fall_back(self, record: TaskRecord, why: str, now: float) -> None:
-        """What it tried raised an error that its next choice is to answer: to the front of that choice's line."""
+        """What it tried raised an error that its next choice is to answer: to its place in that choice's line."""
         task = record.task
         task.skipped = record.choice + 1
         label = task.terms.choices[task.skipped].label or "the next choice"
         record.fell_because = f"{label} was taken, because the choice before raised {why}"
         record.attempt += 1
         record.shape = None
-        self.line_up_first([record], now)
+        self.line_up_again([record], now)
 
-    def line_up_first(self, records: list[TaskRecord], now: float) -> None:
-        """Back to the front of their lines, in the order given."""
-        for record in reversed(records):
+    def line_up_again(self, records: list[TaskRecord], now: float) -> None:
+        """Back to their lines, before those that came later. A task may wait for what earlier ones do, so what one
+        worker gives back must not overtake what another has given back.
+        """
+        for record in records:
             shape = self._line_of(record)
             self.move(record, WAITING, now)
             record.waiting_since = now
             record.worker, record.hold, record.started_at = None, None, None
-            shape.line.appendleft(record)
+            line = shape.line
+            if not line or record.turn < line[0].turn:
+                line.appendleft(record)
+            else:
+                line.insert(bisect_right(line, record.turn, key=_by_turn), record)
             shape.size += 1
             self._changed[shape] = self._cluster.woken[shape] = None
 
@@ -435,7 +409,7 @@ class TaskTable:
 
     def _leave_line(self, record: TaskRecord) -> None:
         if record.state == ARGS:
-            self._stop_awaiting(record)
+            self.awaited.forget(record)
         shape = record.shape
         if record.state != WAITING or shape is None:
             return
@@ -497,4 +471,4 @@ class TaskTable:
         for shape in self.shapes.values():
             if shape.size:
                 yield from (record for record in shape.line if record.state == WAITING)
-        yield from self.waiting_args.values()
+        yield from self.awaited.tasks.values()

@@ -210,6 +210,23 @@ def test_what_waits_behind_a_task_that_turns_out_long_is_called_back_and_runs_ne
     assert w.worker_of(behind[0]).queue[0] is behind[0]
 
 
+def test_what_several_workers_give_back_runs_in_the_order_in_which_it_came() -> None:
+    """A task given back last ran first. In a notebook, two that wait for earlier ones then held both CPUs for ever."""
+    w = world(2)
+    tasks = short_tasks(w)
+    first, second = sorted(
+        (worker for worker in w.workers.values() if worker.queue), key=lambda worker: tasks.index(worker.queue[0])
+    )
+    w.time_passes(0.02)
+    assert first.recalled and second.recalled
+    given = first.queue[1:] + second.queue[1:]
+    w.gives_back(first)
+    w.gives_back(second)
+    for task in sorted(given, key=tasks.index):
+        w.returns(first.queue[0], after_s=0.01)
+        assert first.queue == [task]
+
+
 def test_a_worker_that_gives_back_its_first_task_goes_on_with_those_that_the_head_still_holds() -> None:
     w = world(1)
     short_tasks(w)
