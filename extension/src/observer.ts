@@ -410,6 +410,7 @@ export interface PublishedRow {
   record: Record<string, unknown>;
   published_at: number;
   job?: number;
+  changes?: number;
 }
 
 /** A type of nodes that the cluster can get: what each has, how many there may be, and how many there are. */

@@ -34,10 +34,14 @@ class DrawnRun(RunSnapshot, omit_defaults=True):
 
 
 class DrawnExperiment(ExperimentSnapshot, omit_defaults=True):
-    """An experiment with what the page cannot know of it. Its trials are asked for (`ReadRows`)."""
+    """An experiment with what the page cannot know of it. Its trials are asked for (`ReadRows`).
+
+    changes  the number of the last change of its trials: the page hears that there is something to ask for
+    """
 
     hue: int = -1
     owner: str = ""
+    changes: int = 0
 
 
 class DrawnRuns(msgspec.Struct, omit_defaults=True):
@@ -55,17 +59,20 @@ def of_snapshot(snapshot: Snapshot) -> DrawnRuns | None:
     if not runs and not experiments:
         return None
     jobs = {row.id: row.job for row in snapshot.published}
+    changes = {row.id: row.changes for row in snapshot.published}
     shown = runs[:MOST_RUNS]
     curves = sum(len(run.curves) for run in shown)
     most = max(LEAST_POINTS, MOST_POINTS // max(1, curves))
     drawn = [_drawn(run, tables.owner(snapshot, jobs.get(run.id, 0)), most) for run in shown]
-    also = [_experiment(each, tables.owner(snapshot, jobs.get(each.id, 0))) for each in experiments]
+    also = [
+        _experiment(each, tables.owner(snapshot, jobs.get(each.id, 0)), changes.get(each.id, 0)) for each in experiments
+    ]
     return DrawnRuns(drawn, also, len(runs) - len(shown))
 
 
-def _experiment(experiment: ExperimentSnapshot, owner: str) -> DrawnExperiment:
+def _experiment(experiment: ExperimentSnapshot, owner: str, changes: int) -> DrawnExperiment:
     given = {name: getattr(experiment, name) for name in experiment.__struct_fields__}
-    return DrawnExperiment(**given, hue=HUES.of(experiment.name), owner=owner)
+    return DrawnExperiment(**given, hue=HUES.of(experiment.name), owner=owner, changes=changes)
 
 
 def _drawn(run: RunSnapshot, owner: str, most_points: int) -> DrawnRun:

@@ -67,9 +67,10 @@ class RecordBook(Generic[P]):
         entry = self._entries.get(id)
         if entry is not None and entry[0] != publisher:
             raise ValueError(f"The record {id} is published by another program.")
-        self._entries[id] = publisher, PublishedRow(kind, id, dict(record), time.time(), job)
         if rows:
             self._rows.setdefault(id, RowBook()).put(rows)
+        changes = self._rows.get(id, _NO_ROWS).last_change
+        self._entries[id] = publisher, PublishedRow(kind, id, dict(record), time.time(), job, changes)
         own = [each for each, (whose, _row) in self._entries.items() if whose == publisher]
         for oldest in own[:-MOST_RECORDS]:
             self._forget(oldest)

@@ -53,7 +53,7 @@ class RowBook:
 
     def __init__(self) -> None:
         self._rows: dict[str, tuple[int, Row, int]] = {}  # by key, oldest change first: its number, the row, its bytes
-        self._seq = 0
+        self.last_change = 0  # its number
 
     def put(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         """Add rows, or replace those of these keys."""
@@ -61,8 +61,8 @@ class RowBook:
             known = self._rows.pop(key, None)
             if known is None and len(self._rows) >= MOST_ROWS:
                 continue
-            self._seq += 1
-            self._rows[key] = self._seq, dict(row), len(msgspec.json.encode(row)) + len(key) + 4
+            self.last_change += 1
+            self._rows[key] = self.last_change, dict(row), len(msgspec.json.encode(row)) + len(key) + 4
 
     def answer(self, since: int) -> RowsAnswer:
         """The rows that have changed after the change of this number, as many as fit: at least one."""

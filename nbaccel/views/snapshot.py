@@ -283,6 +283,7 @@ class PublishedRow(msgspec.Struct):
     record: dict[str, Any]
     published_at: float
     job: int = 0
+    changes: int = 0  # the number of the last change of its rows, which are asked for; 0: it has none
 
 
 class Runtime(msgspec.Struct):

@@ -16,6 +16,7 @@ from nbaccel.notebook import drawn_runs, run_card
 from nbaccel.views import experiment_snapshot, run_snapshot, wording
 from nbaccel.views.experiment_snapshot import BestTrial, ExperimentSnapshot
 from nbaccel.views.palette import HUES
+from nbaccel.views.record_book import RecordBook
 from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, RunSnapshot
 from nbaccel.views.snapshot import JobRow, PublishedRow, Snapshot
 
@@ -161,6 +162,20 @@ def test_experiments_are_sent_with_their_hue_and_owner_also_without_a_run(busy_s
     (only,) = sent["experiments"]
     assert (only["id"], only["hue"], only["owner"]) == ("experiment-1", HUES.of("first"), "b.ipynb")
     assert sent["runs"] == [] and only["best"]["id"] == "a_3"
+
+
+def test_a_page_is_told_when_only_rows_of_an_experiment_have_changed(busy_snapshot: Snapshot) -> None:
+    """It asks for rows when something is told: a trial that reports better than none stood as waiting for ever."""
+    book: RecordBook[int] = RecordBook()
+    record = msgspec.to_builtins(search())
+    sent = []
+    for rows in ({"a_8": {"state": "waiting"}}, {"a_8": {"state": "running"}}, {}):
+        book.publish(1, experiment_snapshot.KIND, "experiment-1", record, 0, rows)
+        busy_snapshot.published = book.rows()
+        sent.append(drawn_runs.to_json(drawn_runs.of_snapshot(busy_snapshot)))
+    first, second, third = sent
+    assert first != second
+    assert second == third, "nothing is sent where nothing has changed"
 
 
 def test_readings_have_four_digits() -> None:
