@@ -81,7 +81,18 @@ def execute(notebook: Any, path: Path, folder: Path, *, timeout_s: int) -> None:
 
     unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
     here = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, config=unix, timeout=timeout_s, startup_timeout=180, resources=here).execute()
+    client = NotebookClient(notebook, config=unix, timeout=timeout_s, startup_timeout=180, resources=here)
+    try:
+        client.execute()
+    except Exception as error:  # of a cell: what stands under it says what it waits for
+        error.add_note("The last cells showed:\n" + "\n".join(shown_texts(notebook)[-30:]))
+        raise
+
+
+def shown_texts(notebook: Any) -> list[str]:
+    """What stands under the cells so far, as text."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return [output.get("text") or output.get("data", {}).get("text/plain") or "" for output in outputs]
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.name)
