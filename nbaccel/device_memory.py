@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-DEFAULT_THRESHOLD_BYTES = 256 << 20
+DEFAULT_THRESHOLD_BYTES = 256 << 20  # of each device: libraries keep workspaces, of 32 MiB for a stream on Hopper
 
 
 class Reading(NamedTuple):
@@ -41,7 +41,6 @@ class _Framework(NamedTuple):
     read: Callable[[Any], Reading | None]  # None: it has opened no device
     give_back: Callable[[Any], None]  # the memory that it keeps without need
     forget_peak: Callable[[Any], None]
-    total: Callable[[Any], int | None]  # of the memory of the devices that it sees
     cause: str
 
 
@@ -68,18 +67,6 @@ def measure(threshold_bytes: int = DEFAULT_THRESHOLD_BYTES) -> MemoryReport:
         except Exception:  # as above: the next reading names it
             continue
     return _report()._replace(peak_bytes=report.peak_bytes)
-
-
-def total_bytes() -> int | None:
-    """The total memory of the devices that this process has opened; None if no framework reports it."""
-    totals = []
-    for framework, module in _loaded():
-        try:
-            totals.append(framework.total(module) if framework.read(module) is not None else None)
-        except Exception:  # as above
-            continue
-    known = [total for total in totals if total]
-    return max(known) if known else None  # two frameworks open the same devices
 
 
 def _report() -> MemoryReport:
@@ -130,13 +117,6 @@ def _read_torch(torch: Any) -> Reading | None:
     return Reading(held, peak)
 
 
-def _total_torch(torch: Any) -> int | None:
-    total = 0
-    for devices in _torch_devices(torch):
-        total += sum(devices.get_device_properties(index).total_memory for index in range(devices.device_count()))
-    return total
-
-
 def _empty_torch(torch: Any) -> None:
     for devices in _torch_devices(torch):
         devices.empty_cache()
@@ -155,10 +135,6 @@ def _read_cupy(cupy: Any) -> Reading | None:
     # A pool that has given out nothing belongs to a process that may not have opened a device.
     held = cupy.get_default_memory_pool().total_bytes()
     return Reading(held, None) if held else None
-
-
-def _total_cupy(cupy: Any) -> int | None:
-    return int(cupy.cuda.runtime.memGetInfo()[1])  # of the current device
 
 
 def _empty_cupy(cupy: Any) -> None:
@@ -185,18 +161,13 @@ def _read_jax(bridge: Any) -> Reading | None:
     return Reading(held, sum(known) if len(known) == len(peaks) else None)
 
 
-def _total_jax(bridge: Any) -> int | None:
-    devices = [device for device in sys.modules["jax"].local_devices() if device.platform != "cpu"]
-    return sum(int((device.memory_stats() or {}).get("bytes_limit", 0)) for device in devices)
-
-
 _FRAMEWORKS = (
-    _Framework("torch", "torch", _read_torch, _empty_torch, _forget_torch, _total_torch,
+    _Framework("torch", "torch", _read_torch, _empty_torch, _forget_torch,
                "torch tensors that something still refers to: a global variable, a cache, a model kept in a module"),
-    _Framework("cupy", "cupy", _read_cupy, _empty_cupy, _nothing, _total_cupy,
+    _Framework("cupy", "cupy", _read_cupy, _empty_cupy, _nothing,
                "cupy arrays that something still refers to: a global variable or a cache"),
     # The bridge is private to JAX, but the only place that says whether asking for devices would open them.
-    _Framework("jax", "jax._src.xla_bridge", _read_jax, _nothing, _nothing, _total_jax,
+    _Framework("jax", "jax._src.xla_bridge", _read_jax, _nothing, _nothing,
                "the pool that JAX takes when it opens a device and keeps until its process ends "
                "(XLA_PYTHON_CLIENT_PREALLOCATE=false makes it take what it needs)"),
 )  # fmt: skip

@@ -99,7 +99,7 @@ class Leftovers:
         if task.kind is not TaskKind.TASK or task.terms.max_calls == 1:
             then("")
         elif done.memory >= 0:
-            exact = done.memory, DEFAULT_THRESHOLD_BYTES, done.memory_why
+            exact = done.memory, DEFAULT_THRESHOLD_BYTES * len(devices), done.memory_why
             then(self._verdict(task, entry, worker, devices, *exact))
         elif not (real := self._nodes.assigned_real(node_id, hold.devices)):
             then("")  # simulated or only counted: it has no memory
@@ -126,7 +126,7 @@ class Leftovers:
             kept += max(0, now.used_bytes - was.used_bytes - CONTEXT_BYTES)
         cause = "memory that a library in its process has not freed, as most do only when their process ends"
         total = sum(device.memory_bytes or 0 for device in devices)
-        threshold = max(DEFAULT_THRESHOLD_BYTES, int(total * THRESHOLD_SHARE))
+        threshold = max(DEFAULT_THRESHOLD_BYTES * len(devices), int(total * THRESHOLD_SHARE))
         return self._verdict(task, entry, worker, devices, kept, threshold, cause)
 
     def _verdict(

@@ -15,8 +15,7 @@ import ray
 from nbaccel_in_ray import device_peaks
 
 WITHOUT_END = 1 << 30  # a number of calls that no process reaches; Ray counts, so that one can be told to stop
-DEFAULT_THRESHOLD_BYTES = 256 << 20
-THRESHOLD_SHARE = 0.02  # of the devices' memory: drivers and libraries keep more on larger devices
+DEFAULT_THRESHOLD_BYTES = 256 << 20  # of each device: what frameworks tell is exact, however large it is
 DEEPEST = 3
 
 Note = dict[str, Any]
@@ -25,7 +24,7 @@ Note = dict[str, Any]
 def judge(note: Note, threshold: int | None, passed: tuple[object, ...], error: BaseException | None) -> None:
     """Judge what is held after the code has ended; `passed` are its arguments and result, which live a little longer.
 
-    `threshold`: bytes, None for 256 MiB or 2 % of the devices' memory if that is more.
+    `threshold`: bytes, None for 256 MiB of each device.
     """
     reader = device_peaks.reader()
     if reader is None:
@@ -33,7 +32,7 @@ def judge(note: Note, threshold: int | None, passed: tuple[object, ...], error: 
     if error is not None:
         traceback.clear_frames(error.__traceback__)  # the values in its frames would count as left behind
     if threshold is None:
-        threshold = max(DEFAULT_THRESHOLD_BYTES, int(THRESHOLD_SHARE * (reader.total_bytes() or 0)))
+        threshold = DEFAULT_THRESHOLD_BYTES * max(1, sum(map(len, note.get("devices", {}).values())))
     kept = reader.measure(threshold + _on_devices(passed)).held_bytes
     kept = None if kept is None else max(0, kept - _on_devices(passed))
     if kept is not None and kept > threshold:
