@@ -74,7 +74,12 @@ class NotebookPage:
         self.page.add_locator_handler(asked, self._answer, no_wait_after=True)
         if text is not None:
             server.file(self.name).write_text(text)
-        self.page.goto(server.address(self.name) if text is not None else server.write(self.name, *cells))
+        address = server.address(self.name) if text is not None else server.write(self.name, *cells)
+        try:
+            self.page.goto(address)
+        except playwright.Error as error:
+            error.add_note(server.told())
+            raise
         self._ready()
 
     def _local_only(self, route: Any) -> None:

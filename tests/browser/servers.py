@@ -97,6 +97,12 @@ class Server:
                 time.sleep(0.1)
         raise AssertionError(f"The server did not answer within {START_TIMEOUT_S} s.")
 
+    def told(self) -> str:
+        """Whether the server runs, with the end of its log, for a page that could not be had."""
+        ended = self._process.poll()
+        state = "runs" if ended is None else f"has ended with {ended}"
+        return f"The server, pid {self._process.pid}, {state}:\n{(self.folder / 'server.log').read_text()[-2000:]}"
+
     def write(self, name: str, *cells: str) -> str:
         """A notebook with these cells; returns its address."""
         import nbformat  # seconds, which the processes that run other tests need not spend
