@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
+from operator import attrgetter
 
 import msgspec
 
@@ -278,7 +280,7 @@ class ActorTable:
             if actor.state is ALIVE:
                 self._send(actor, record, now)
             else:
-                self._put_first(actor, record)
+                self._put_back(actor, record)
 
     def _take_back(self, record: TaskRecord, now: float) -> None:
         """Put a call back, to be sent once more."""
@@ -288,8 +290,9 @@ class ActorTable:
         self._tasks.move(record, WAITING, now)
         record.worker, record.started_at = None, None
 
-    def _put_first(self, actor: ActorRecord, record: TaskRecord) -> None:
-        actor.lines.setdefault(self._caller(actor, record), deque()).appendleft(record)
+    def _put_back(self, actor: ActorRecord, record: TaskRecord) -> None:
+        line = actor.lines.setdefault(self._caller(actor, record), deque())
+        line.insert(bisect_left(line, record.seq, key=attrgetter("seq")), record)  # before those that came later
         actor.waiting += 1
 
     def cancel_waiting(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
@@ -389,7 +392,7 @@ class ActorTable:
         self._dispatcher.assign(record, keep, now)
 
     def _unsend(self, actor: ActorRecord, why: str, now: float) -> None:
-        """Unfinished calls: those with retries left go back to the front of their lines, the others fail."""
+        """Unfinished calls: those with retries left go back to their lines, the others fail."""
         again: list[TaskRecord] = []
         for record in actor.sent.values():
             if record.cancelled:
@@ -403,13 +406,13 @@ class ActorTable:
         actor.sent.clear()
         actor.behind.clear()
         actor.busy = 0
-        for record in reversed(again):
+        for record in again:
             if record.state == SUBMITTED:
                 self._tasks.move(record, WAITING, now)
                 record.worker = None
             else:
                 self._take_back(record, now)
-            self._put_first(actor, record)
+            self._put_back(actor, record)
         self._fail_all_out_of_reach(actor, now)
 
     def end(self, actor: ActorRecord, why: str, now: float, failure: Failure = Failure.ACTOR_DIED) -> None:

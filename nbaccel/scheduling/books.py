@@ -128,8 +128,8 @@ def _check_order(order: PlaceOrder) -> None:
 def _check_shape(shape: Shape) -> None:
     """A line is counted right and in order, and nobody waits in it who could start."""
     waiting = [record for record in shape.line if record.state == WAITING]
-    turns = [record.turn for record in waiting]
-    assert turns == sorted(turns), f"{shape.choices}: {waiting[0]} and others wait in another order than they came"
+    turns = [record.turn for record in shape.line]  # also of those that no longer wait
+    assert turns == sorted(turns), f"{shape.choices}: {shape.line[0]} and others wait in another order than they came"
     assert len(waiting) == shape.size, f"{shape.choices}: {len(waiting)} wait, {shape.size} counted"
     assert shape.loans >= 0, f"{shape.choices}: {shape.loans} loans"
     if waiting:

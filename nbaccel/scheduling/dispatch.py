@@ -150,12 +150,12 @@ class Dispatcher:
         self._cluster.stirred = True
         if not any(ask.has_places for ask in shape.asks):
             if any(map(self._cluster.could_come, shape.asks)):
-                self._tell_arriving(shape, record, now)
+                self._tell_arriving(shape, now)
             elif (failure := self._lost(shape, record)) is not None:
                 self._give_up(shape, failure, now)
                 return
             else:
-                self._tell_infeasible(shape, record)
+                self._tell_infeasible(shape)
         if not shape.notice_armed:
             shape.notice_armed = True
             self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
@@ -190,19 +190,27 @@ class Dispatcher:
             else:
                 self.end_actor(record.actor, message, now, failure)
 
-    def _tell_infeasible(self, shape: Shape, record: TaskRecord) -> None:
-        """At once, once under each cell: the line's first task, or the one that has just joined it."""
+    def _tell_infeasible(self, shape: Shape) -> None:
+        """At once, once under each cell."""
         if self._explainer.waits_for_group(shape):
             return
-        for each in (record, shape.line[-1]):
-            if each.task.terms.cell_in_words not in shape.told and each.state == WAITING:
-                self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
+        for each in self._untold(shape):
+            self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
 
-    def _tell_arriving(self, shape: Shape, record: TaskRecord, now: float) -> None:
+    def _tell_arriving(self, shape: Shape, now: float) -> None:
         """At once, once under each cell: which type of node the cluster is to get."""
-        for each in (record, shape.line[-1]):
-            if each.task.terms.cell_in_words not in shape.told and each.state == WAITING:
-                self._tasks.say(shape, each, "waiting", self._explainer.explain(each, now).sentence)
+        for each in self._untold(shape):
+            self._tasks.say(shape, each, "waiting", self._explainer.explain(each, now).sentence)
+
+    def _untold(self, shape: Shape) -> list[TaskRecord]:
+        """Of each cell that has not been told why, its first task in the line: among the first of it, where those are
+        that have come back, and the one that has just joined its end.
+        """
+        found = self._tasks.longest_waiting(shape)
+        last = shape.line[-1]
+        if last.state == WAITING:
+            found.setdefault(last.task.terms.cell_in_words, last)
+        return [record for cell, record in found.items() if cell not in shape.told]
 
     def _could_ever(self, shape: Shape) -> bool:
         return any(ask.has_places or self._cluster.could_come(ask) for ask in shape.asks)

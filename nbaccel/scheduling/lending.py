@@ -114,7 +114,7 @@ class Lending:
         loan = self.open.get(loan_id)
         self._tasks.move(record, WAITING, now)
         self._tasks.move(record, RUNNING, now)
-        record.started_at = now
+        record.started_at, record.turn = now, record.seq  # its place in a line, should it ever wait in one
         if loan is not None:
             self._take_straight_one(loan.worker)
             if not loan.worker.queue:

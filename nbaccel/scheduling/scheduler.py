@@ -362,7 +362,7 @@ class Scheduler(Queries):
     # --- devices --------------------------------------------------------------------------------------------------
 
     def _assignment_refused(self, event: ev.AssignmentRefused, now: float) -> None:
-        """Another head holds it. The task goes back to the front of its line, its worker has not been touched."""
+        """Another head holds it. The task goes back to its line, its worker has not been touched."""
         record = self._tasks.records.get(event.task_id)
         if record is None or record.over:
             return

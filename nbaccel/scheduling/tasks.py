@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
-_by_turn = attrgetter("turn")
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
+_by_turn = attrgetter("turn")
 
 
 class TaskRecord(msgspec.Struct, eq=False):
@@ -194,7 +194,7 @@ class TaskTable:
     def again(self, old: TaskRecord, now: float) -> TaskRecord:
         """A new record for a constructor that runs once more, after the old one ended."""
         record = TaskRecord(old.task, None, old.pool, old.seq, now, old.depth)
-        record.attempt, record.actor = old.attempt + 1, old.actor
+        record.attempt, record.actor, record.turn = old.attempt + 1, old.actor, old.turn
         record.choice, record.choice_why = old.choice, old.choice_why
         record.of_detached = old.of_detached
         self.records[old.task.task_id] = record
@@ -342,7 +342,7 @@ class TaskTable:
         shape = self._line_of(record)
         self.move(record, WAITING, now)
         record.waiting_since = now
-        if record.seq != self._seq:  # others have come since: it has waited for its arguments
+        if record.seq != self._seq:  # others have come since: it has waited for arguments, or runs again
             self._seq += 1
         record.turn = self._seq
         shape.line.append(record)

@@ -156,6 +156,25 @@ def test_a_restart_keeps_the_devices_and_resends_what_may_be_retried() -> None:
     assert creation.task_id not in w.outcomes, "its arguments are needed for the next restart"
 
 
+@pytest.mark.parametrize(("at_once", "returned"), [(1, 1), (3, 2)])
+def test_calls_keep_their_order_when_some_had_returned_to_be_tried_again(at_once: int, returned: int) -> None:
+    """They came back one by one while the actor was about to restart, and the rest with the end of its process."""
+    w = World(node(CPU=2))
+    creation = w.actor(max_restarts=3, max_task_retries=-1, max_concurrency=at_once)
+    w.ready()
+    w.returns(creation)
+    calls = [w.call(name, retries_left=3) for name in "ABC"]
+    worker = w.worker_of(calls[0])
+    w.tell(ev.ActorKillAsked(b"a", False))
+    for call in calls[:returned]:
+        w.returns(call, failed=True, retry=True)
+    before = len(w.sent)
+    w.dies(worker)
+    w.ready()
+    w.returns(creation)
+    assert [command.task.name for command in w.sent[before + 1 :]] == ["A", "B", "C"]
+
+
 def test_calls_without_retries_fail_when_the_actor_restarts() -> None:
     w = world()
     alive(w, max_restarts=-1)

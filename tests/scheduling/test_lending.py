@@ -365,3 +365,16 @@ def test_two_drivers_with_unequal_loads_share_as_without_loans(cpus: int, length
     plain = served(cpus, 60, with_loans=False, length=length, load=load)
     lent = served(cpus, 60, with_loans=True, length=length, load=load)
     assert abs(plain[1] - lent[1]) <= 2 and abs(plain[2] - lent[2]) <= 2, f"{plain} without loans, {lent} with them"
+
+
+def test_a_task_that_was_lost_unbegun_on_a_loan_does_not_overtake_those_that_came_before_it() -> None:
+    w = LendingWorld(cpus=1)
+    assert w.ask()
+    first, second = w.submit("f", max_retries=3), w.submit("f", max_retries=3)
+    third = w.told()
+    w.ends(LOAN)
+    w.tell(ev.LentTaskLost(third.task_id, False))
+    w.last_word()
+    w.ready()
+    w.returns(first, after_s=0.01)
+    assert (w.is_sent(second), w.is_sent(third)) == (True, False)

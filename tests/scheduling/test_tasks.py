@@ -227,6 +227,25 @@ def test_what_several_workers_give_back_runs_in_the_order_in_which_it_came() -> 
         assert first.queue == [task]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 2, 1), (3, 2, 1, 0)])
+def test_every_cell_is_told_whose_task_comes_back_to_what_can_never_be_met(order: tuple[int, ...]) -> None:
+    w = World(node(CPU=8))
+    tasks = [w.submit("f", choice(CPU=1), choice(CPU=64), cell=f"[{number}]") for number in range(4)]
+    w.ready()
+    for number in order:
+        w.returns(tasks[number], failed=True, fall_back="MemoryError")
+    assert len([warning for warning in w.warnings if warning.message]) == 4
+
+
+def test_every_cell_is_told_whose_tasks_come_back_together() -> None:
+    w = World(node(CPU=1), node("n2", CPU=4, big=4))
+    for number in range(4):
+        w.submit("f", choice(CPU=1, big=1), cell=f"[{number}]", retries_left=3)
+    w.ready()
+    w.tell(ev.NodeRemoved(b"n2"))
+    assert len([warning for warning in w.warnings if warning.message]) == 4
+
+
 def test_a_worker_that_gives_back_its_first_task_goes_on_with_those_that_the_head_still_holds() -> None:
     w = world(1)
     short_tasks(w)
