@@ -84,6 +84,18 @@ def test_the_drawings_after_the_end_fit_the_page(loose: Callable[..., LoosePage]
     assert page.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_an_experiment_that_is_opened_asks_for_its_trials_also_where_nothing_changes(
+    loose: Callable[..., LoosePage],
+) -> None:
+    over = EXPERIMENT | {"state": "finished", "ended_at": NOW + 60}
+    page = loose(cluster(), runs={"experiments": [over, over | {"id": "experiment-2", "name": "other"}]})
+    page.root.get_by_role("tab", name="Runs").click()
+    page.page.wait_for_function("() => asked.some(each => each.record === 'experiment-1')")
+    page.recall("rows", answer(0, 4, state="done"))
+    page.root.locator("button.opens[data-function=experiment-2]").click()
+    page.page.wait_for_function("() => asked.some(each => each.record === 'experiment-2')")
+
+
 # ---- in a real notebook
 
 # Every trial reports twelve times at once and goes on until it is stopped; number 5 fails.

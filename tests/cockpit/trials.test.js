@@ -202,6 +202,50 @@ test("an open experiment asks for what has changed, and for the rest at once", (
   assert.equal(questionOf(state, snapshot, NOW), null);
 });
 
+/** The Runs view of these experiments: what it asked, its history, and how an answer comes. */
+function asking(context, ...experiments) {
+  context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
+  const [state, sent] = [newState(true), []];
+  state.tab = "runs";
+  for (const { id } of experiments.slice(1)) state.open.add(id); // the first one is open without a click
+  const snapshot = { runtime: { engine: "local" }, runs: viewOfRuns({ experiments }) };
+  const history = historian({ snapshot: () => snapshot, send: ({ record, since }) => sent.push([record, since]) }, state, () => NOW);
+  const answer = (record, seq) => history.heard({ ask: "rows", key: `rows/${record}`, answer: JSON.stringify({ seq, pause_s: 0.5, total: 1, rows: {} }) });
+  return { sent, history, answer, pass: (ms) => context.mock.timers.tick(ms) };
+}
+
+test("after one change each of two open experiments is asked, once", (context) => {
+  const { sent, history, answer, pass } = asking(context, search(), search({ id: "experiment-2", name: "other" }));
+  history.look();
+  answer("experiment-1", 4);
+  pass(300);
+  assert.deepEqual(sent, [["experiment-1", 0], ["experiment-2", 0]]);
+  answer("experiment-2", 5);
+  pass(60_000);
+  assert.equal(sent.length, 2, "nothing is asked while nothing changes");
+});
+
+test("what changes while a question is under way is asked for after the pause, and not seconds later", (context) => {
+  const { sent, history, answer, pass } = asking(context, search());
+  history.look();
+  pass(100);
+  history.look();
+  pass(100);
+  answer("experiment-1", 4);
+  pass(500);
+  assert.deepEqual(sent, [["experiment-1", 0], ["experiment-1", 4]]);
+});
+
+test("a question without an answer is asked again, and one that was answered is not", (context) => {
+  const { sent, history, answer, pass } = asking(context, search());
+  history.look();
+  pass(10_000);
+  assert.equal(sent.length, 2);
+  answer("experiment-1", 4);
+  pass(60_000);
+  assert.equal(sent.length, 2);
+});
+
 test("an experiment that has ended says how to go on, and of one that runs the compact form has a line", () => {
   assert.equal(experimentView(search({ state: "stopped" }), NOW, false).goOn, 'tune.Tuner.restore("/runs/search", trainable)');
   assert.equal(experimentView(search({ state: "finished" }), NOW, false).goOn, "");

@@ -102,6 +102,7 @@ export function actions(root, source, state, view) {
       if (!state.open.delete(subject)) state.open.add(subject);
       state.asks.delete(subject);
       state.pages.delete(subject);
+      view.look();
     },
     tile: (data) => void (state.device = state.device === data.device ? "" : (data.device ?? "")),
     copy(data) {

@@ -9,7 +9,7 @@ import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {{ask: string, key: string, start?: number, end?: number, task_id?: string, out_since?: number, err_since?: number, record?: string}} Question its key names the cluster and the window */
-/** @typedef {{key: string, due: number, start?: number, data: any}} Past due: when it may be asked for again */
+/** @typedef {{key: string, due: number, start?: number, moves?: number, data: any}} Past due: when it may be asked for again; moves: how often something had happened when it was asked */
 
 const LEAST_PAUSE_MS = 250; // between two questions, also while a wheel zooms
 const LATE_MS = 10_000; // an answer that has not come by then is asked for again
@@ -54,15 +54,18 @@ export function historian(source, state, now) {
   };
   let looks = true; // somebody does: an answer that comes after that asks for nothing
   let moved = 0; // when something happened last
+  let moves = 0; // how often
   const look = () => {
     looks = true;
     moved = Date.now();
+    moves++;
     ask();
   };
+  const wanted = (/** @type {Snapshot | null} */ snapshot) => (snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null);
   const ask = () => {
     clearTimeout(later);
     const snapshot = source.snapshot();
-    const question = snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null;
+    const question = wanted(snapshot);
     if (!question) return;
     if (!["readings", "rows"].includes(question.ask) && !snapshot?.past) return void load();
     const place = placeOf(question);
@@ -71,22 +74,27 @@ export function historian(source, state, now) {
     const wait = Math.max(same ? known.due : 0, last + LEAST_PAUSE_MS) - Date.now();
     if (wait > 0) return void (later = setTimeout(ask, wait));
     last = Date.now();
-    const data = same || question.ask === "runs" ? (known?.data ?? null) : null; // runs of another window stay until its own are here
-    state.past[place] = { key: question.key, start: question.start, due: last + LATE_MS, data };
-    source.send({ say: "history", id: state.id, ...question, since: same ? (data?.since ?? 0) : 0 });
+    const data = same || question.ask === "runs" ? known?.data : null; // runs of another window stay until its own are here
+    state.past[place] = { key: question.key, start: question.start, due: last + LATE_MS, moves, data };
+    source.send({ say: "history", id: state.id, ...question, since: (same && data?.since) || 0 });
+    later = setTimeout(ask, LATE_MS);
   };
   const heard = (/** @type {any} */ message) => {
     const past = state.past[placeOf(message)];
     if (past?.key !== message.key) return; // the person looks elsewhere by now
     const answer = JSON.parse(message.answer);
-    const told = { readings: withReadings, rows: withRows }[/** @type {string} */ (message.ask)] ?? source.snapshot()?.past?.told[message.ask];
+    const snapshot = source.snapshot();
+    const told = { readings: withReadings, rows: withRows }[/** @type {string} */ (message.ask)] ?? snapshot?.past?.told[message.ask];
     if (told) past.data = told(past.data, answer);
     past.due = Date.now() + 1000 * answer.pause_s;
     // A task prints and a device works also while nothing else changes, and a line needs two points.
     const isOpen = !state.only && (state.details ? state.tab === "devices" : state.listed);
-    const moves = isOpen && (Date.now() - moved < IDLE_MS || source.snapshot()?.devices?.some((row) => row.holders?.length));
-    const goesOn = message.ask === "task_log" || (message.ask === "rows" && !answer.pause_s) || (message.ask === "readings" && (moves || lacksLines(past.data, source.snapshot())));
-    if (goesOn && looks) ask();
+    const works = isOpen && (Date.now() - moved < IDLE_MS || snapshot?.devices?.some((row) => row.holders?.length));
+    const goesOn = !answer.pause_s || message.ask === "task_log" || (message.ask === "readings" && (works || lacksLines(past.data, snapshot)));
+    const next = wanted(snapshot);
+    clearTimeout(later);
+    // Something has happened since it was asked, or there is a further record to ask for.
+    if (looks && (goesOn || (next && state.past[placeOf(next)]?.moves !== moves))) ask();
   };
   const end = () => {
     looks = false;
