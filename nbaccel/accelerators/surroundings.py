@@ -104,19 +104,22 @@ def bytecode(modules: Sequence[str]) -> Iterator[Fact]:
     """Whether this Python compiles these modules anew at each start. Images of containers often forbid it to keep what
     it compiles, and some installers leave it to the first start.
     """
-    places = []
+    places, may_write = [], True
     for name in modules:
         found = importlib.util.find_spec(name)
         if found is None or found.origin is None or found.cached is None or os.path.exists(found.cached):
             continue
-        folder = Path(found.origin).parent
-        if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
-            places.append((name, str(folder) if found.submodule_search_locations else found.origin))
+        there = next(folder for folder in Path(found.cached).parents if folder.exists())
+        writable = os.access(there, os.W_OK)
+        if sys.dont_write_bytecode or not writable:
+            places.append((name, str(Path(found.origin).parent) if found.submodule_search_locations else found.origin))
+            may_write &= writable
     if places:
         names = " and ".join(name for name, _ in places)
+        command = shlex.join([sys.executable, "-m", "compileall", "-q", *(path for _, path in places)])
         yield Fact(
             f"Python keeps no bytecode of {names}: every start compiles it anew, which can double the time of init()",
-            f"Keep it: {shlex.join([sys.executable, '-m', 'compileall', '-q', *(path for _, path in places)])}",
+            f"Keep it: {command}" if may_write else f"Keep it, as a user who may write there: {command}",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,3 +98,12 @@ def test_modules_that_every_start_compiles_anew_are_named_with_a_command_that_he
 def test_where_python_may_keep_its_bytecode_nothing_is_said(uncompiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     assert list(bytecode(["some_package", "some_module"])) == []  # the next start keeps it
+
+
+def test_whoever_may_not_write_there_is_told_that_another_user_has_to(
+    uncompiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the tests may run as root
+    (fact,) = bytecode(["some_module"])
+    assert fact.advice.startswith("Keep it, as a user who may write there: ")
