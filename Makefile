@@ -6,7 +6,7 @@ SECONDS ?= 60
 MINUTES ?= 1
 SEED ?= 1
 PY := $(VENV)/bin/python
-REAL_FILES := $(shell grep -rl --include='test_*.py' 'mark\.real' tests)
+REAL_FILES = $(shell grep -rl --include='test_*.py' 'mark\.real' tests)
 # A test that outlasts its limit ends its process. The run ends with it: xdist would wait for the tests of its lane.
 IN_PROCESSES = $(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 COCKPIT := tests/cockpit
@@ -17,10 +17,7 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The one that takes longest comes first.
-REAL_RUNS := $(addprefix real-run/,tests/extension/test_wheel.py $(filter-out %/test_wheel.py,$(REAL_FILES)))
-
-.PHONY: $(REAL_RUNS) demo extension installed-for-tests test test-real check fuzz soak bench lab clean
+.PHONY: demo extension installed-for-tests test test-real check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -38,15 +35,12 @@ installed-for-tests: $(VENV)/.stamp-dev
 test: installed-for-tests
 	$(IN_PROCESSES) -m "not real and not ray and (axe or not browser)" $(PYTEST_ARGS)
 
-# Tests with real Ray clusters and real browsers (but axe's, which `make test` runs), then those of other real programs, two
-# files at a time, each in a process of its own: Ray keeps the token of the first cluster for the life of a process. Pytest
-# exits with 5 where PYTEST_ARGS chooses none.
+# Tests with real Ray clusters and real browsers (but axe's, which `make test` runs), then those of other real programs,
+# file by file: Ray keeps the token of the first cluster for the life of a process. Pytest exits with 5 where PYTEST_ARGS
+# chooses none.
 test-real: installed-for-tests
 	$(IN_PROCESSES) -m "(ray or browser) and not real and not axe" $(PYTEST_ARGS) || [ $$? -eq 5 ]
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(REAL_RUNS)
-
-$(REAL_RUNS): real-run/%:
-	$(PY) -m pytest -m real $* $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	set -e; for file in $(REAL_FILES); do $(PY) -m pytest -m real $$file $(PYTEST_ARGS) || [ $$? -eq 5 ]; done
 
 # Format, lint, types, and who may import whom.
 check: $(VENV)/.stamp-dev
