@@ -16,7 +16,8 @@ from tests.browser.pages import NotebookPage
 
 FRONT_ENDS = pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook7"])
 START = "%load_ext nbaccel\n%accel_init num_cpus=2 num_gpus=10"
-# Of `shard` ten tasks end and two go on, with both CPUs; so those of `grow` wait.
+# Of `shard` ten tasks end and two go on, with both CPUs; so those of `grow` wait. They are asked for once both run: two
+# that were sent to one worker are on their way back for a moment, in which the other CPU is free for whoever comes.
 WORK = """
 import os, time
 import nbaccel as ray
@@ -32,6 +33,7 @@ def hold():
 @ray.remote(max_retries=0)
 def shard(number):
     if number > 9:
+        open(f"shard.{number}.runs", "w").close()
         wait_for("never")
 
 @ray.remote
@@ -68,6 +70,8 @@ if "actor" not in globals():  # a front end that is slow to answer may be asked 
     talks, broken = talk.remote(), breaks.remote()
     shards = [shard.remote(number) for number in range(12)]
     ray.wait(shards, num_returns=10)
+    for number in (10, 11):
+        wait_for(f"shard.{number}.runs")
     grown = [grow.remote() for _ in range(10)]
     all_gpus = hold.options(name="asks_for_all", num_gpus=10).remote()
 """
