@@ -37,6 +37,13 @@ def carriers(token: str) -> dict[int, str]:
     return found
 
 
+def end_carriers(token: str) -> None:
+    """Kill the processes with the token, but this one; some may end by themselves meanwhile."""
+    for pid in carriers(token).keys() - {os.getpid()}:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def _names_a_holder(record: Path) -> bool:
     """Whether a lease record says that somebody holds the device; the last holder may remove it at any moment."""
     try:
@@ -132,7 +139,5 @@ class Place:
 
     def clear(self) -> None:
         """Remove the directories, and end what is still there: a test that failed takes no time from those after it."""
-        for pid in carriers(self.token).keys() - {os.getpid()}:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        end_carriers(self.token)
         shutil.rmtree(self.root, ignore_errors=True)

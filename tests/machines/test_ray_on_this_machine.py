@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from tests.census import PATIENCE_S, Place, carriers
+from tests.census import PATIENCE_S, Place, carriers, end_carriers
 from tests.rig import wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.ray, pytest.mark.timeout(600)]
@@ -43,8 +42,7 @@ def place() -> Iterator[Place]:
     """Without variables of Ray's, and with a home of its own."""
     place = Place()
     yield place
-    for pid in carriers(place.token):
-        os.kill(pid, signal.SIGKILL)
+    end_carriers(place.token)
     wait_until(lambda: not carriers(place.token), "the end of all processes")
 
 

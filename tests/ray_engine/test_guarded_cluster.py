@@ -20,7 +20,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.light_imports import FOLDER
-from tests.census import carriers
+from tests.census import carriers, end_carriers
 from tests.ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(700)]
@@ -175,12 +175,8 @@ class Head:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        while left := carriers(self._mark):
-            for pid in left:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
+        while carriers(self._mark):
+            end_carriers(self._mark)
             time.sleep(0.05)
         self._process.wait()
         self._sockets.cleanup()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from tests.census import TOKEN, Place, carriers
+from tests.census import TOKEN, Place, carriers, end_carriers
 from tests.machines.sources import outside
 from tests.rig import wait_until
 
@@ -72,8 +70,7 @@ print(json.dumps(told()))
 def place() -> Iterator[Place]:
     place = Place()
     yield place
-    for pid in carriers(place.token):
-        os.kill(pid, signal.SIGKILL)
+    end_carriers(place.token)
     wait_until(lambda: not carriers(place.token), "the end of all processes")
 
 
