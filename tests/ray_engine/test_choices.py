@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,9 +36,28 @@ def joined() -> Iterator[None]:
     nbaccel.init(engine="ray", num_cpus=4, num_gpus=2, resources={"blue": 1}, infeasible="raise")
     ref = Holder.remote().there.remote()
     nbaccel.get(ref)
-    nbaccel.snapshot()  # somebody watches: what ends from now on is known
-    yield
+    with watched():
+        yield
     nbaccel.shutdown()
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Somebody looks as often as a view does: what ends meanwhile is known, however long a test takes."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(5.0):
+            nbaccel.snapshot()
+
+    nbaccel.snapshot()
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join()
 
 
 @contextmanager
