@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import ray
 
 from nbaccel_in_ray import interrupting, printing
-from nbaccel_in_ray.collector_link import END_TIMEOUT_S, LOOK_EVERY_S, CollectorLink, Forgotten, value_of
+from nbaccel_in_ray.collector_link import LOOK_EVERY_S, CollectorLink, Forgotten, value_of
 from nbaccel_in_ray.short_notes import FIELDS_OF_BRIEF, Call, Description, Note, as_note, is_brief, packed
 
 SEND_EVERY_S = 0.1
@@ -33,6 +33,7 @@ FLOOD_EVERY_S = 1.5
 FLOOD_LASTS_S = 0.2  # after a task's end: Ray may end a process that has been idle for a second, with what is unsaid
 QUIET_S = 0.5
 LONGEST_SAYING_S = 0.5  # a task never waits longer for its report
+LAST_REPORT_S = 5.0  # but for that of a process that ends with it: half a second at a load average of 17 on two cores
 UNSAID_S = 30.0  # an idle process with unsent notes looks for watchers so long
 LOOK_IDLE_EVERY_S = 20.0  # and then so often, if there is a collector
 MOST_KEPT = 2_000  # ended tasks of one process that a late watcher can still learn of
@@ -393,7 +394,7 @@ class Reporter:
             if self._link.look(self._tell_anew) or (self._owed and self._link.has_collector):
                 sent = self._send(everything=True) if self._link else self._send_owed()
                 if sent is not None:
-                    value_of(sent, END_TIMEOUT_S)
+                    value_of(sent, LAST_REPORT_S)
         except Exception:  # the task's own result matters more than its report
             return
 
