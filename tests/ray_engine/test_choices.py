@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,28 +35,9 @@ def joined() -> Iterator[None]:
     nbaccel.init(engine="ray", num_cpus=4, num_gpus=2, resources={"blue": 1}, infeasible="raise")
     ref = Holder.remote().there.remote()
     nbaccel.get(ref)
-    with watched():
-        yield
+    nbaccel.engine.current().watch(lambda snapshot: None, metrics=False)  # what ends while somebody watches is known
+    yield
     nbaccel.shutdown()
-
-
-@contextmanager
-def watched() -> Iterator[None]:
-    """Somebody looks as often as a view does: what ends meanwhile is known, however long a test takes."""
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(5.0):
-            nbaccel.snapshot()
-
-    nbaccel.snapshot()
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
-        yield
-    finally:
-        over.set()
-        looking.join()
 
 
 @contextmanager
