@@ -119,15 +119,7 @@ class TaskRoom:
             around.tell,
             hide=bool(config.options.get("hide_unassigned")),
         )
-        self.straight_calls = StraightCallBooks(
-            around.records,
-            around.arguments,
-            around.unread_errors,
-            self._lent,
-            around.connections.send,
-            around.tell,
-            around.history,
-        )
+        self.straight_calls = self._straight_calls(around)
 
     def together(self) -> dict[str, dict[type, Together]]:
         """Of each role the messages that are handled together: how many of them, and by what."""
@@ -145,6 +137,17 @@ class TaskRoom:
             **self.bursts.acts(),
             **self._lent.acts(),
         }
+
+    def _straight_calls(self, around: Around) -> StraightCallBooks:
+        return StraightCallBooks(
+            around.records,
+            around.arguments,
+            around.unread_errors,
+            self._lent,
+            around.connections.send,
+            around.tell,
+            around.history,
+        )
 
     def _sending(self, around: Around) -> Sending:
         config, records, devices, send = around.config, around.records, around.devices, around.connections.send
