@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import time
 from collections.abc import Sequence
 
 import ray
@@ -164,7 +163,7 @@ class RayEngine:
         """Of a driver: let observers find it, such as the Jupyter server."""
         self._door = opened_door(self)
 
-    def _announce_nested(self, task_id: bytes, about: CallFacts, actor_id: bytes | None) -> None:
+    def _announce_nested(self, task_id: bytes, about: CallFacts, submitted_at: float, actor_id: bytes | None) -> None:
         """In a worker: the reports of the task that runs here tell views of the one that it has submitted."""
         note = {
             "task_id": task_id,
@@ -172,7 +171,7 @@ class RayEngine:
             "kind": about.kind.words,
             "demand": about.demand,
             "parent": self._parent_task(),
-            "submitted_at": time.time(),
+            "submitted_at": submitted_at,
             "submitted_actor": actor_id.hex() if actor_id else None,
         }
         self._session.reporting.reporter.submitted(note)

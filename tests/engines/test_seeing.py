@@ -242,7 +242,7 @@ def test_the_driver_is_among_the_workers(nb):
 def test_a_task_tells_what_it_has_gone_through(nb, work):
     (row,) = [row for row in state.list_tasks(detail=True, limit=10_000) if row.task_id == work[1][0].task_id().hex()]
     assert [event["state"] for event in row.events] == ["PENDING_NODE_ASSIGNMENT", "RUNNING", "FINISHED"]
-    assert vars(row)["events"] == row.events and row["events"][0]["created_at"] <= row.events[-1]["created_at"]
+    assert vars(row)["events"] == row["events"] == sorted(row.events, key=lambda event: event["created_at"])
 
 
 def test_a_result_to_come_is_an_object_that_waits(nb, late):

@@ -51,7 +51,7 @@ class Engine:
 
     def __init__(self):
         session = SimpleNamespace(head=SimpleNamespace(lost=""), through_client=False)
-        books = SimpleNamespace(returned=lambda inner, about, actor_id: (about.name, inner))
+        books = SimpleNamespace(returned=lambda inner, about, submitted_at, actor_id: (about.name, inner))
         self.call = RayTasks(session, None, None, None, books).call
 
 

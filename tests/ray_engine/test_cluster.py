@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import nbaccel
+from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.util.accelerators import GOOGLE_TPU_V4, NVIDIA_A100
@@ -156,6 +157,66 @@ def test_calls_are_seen_though_the_collector_of_reports_died_before_them(nodes, 
     (tmp_path / "go").touch()
     nbaccel.get(call)
     nbaccel.kill(waiter)
+
+
+class Mark:
+    """A path as an argument. Those that Ray was given are known in the process that gave them."""
+
+    given: list[Path] = []
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        Mark.given.append(self.path)
+        return Path, (self.path,)
+
+    @classmethod
+    def left(cls):
+        """Where a driver asks for the cell of a submission: what Ray was given has left its mark by then."""
+        while cls.given:
+            wait_until(cls.given.pop().exists)
+        return "", b""
+
+
+@nbaccel.remote(num_cpus=0)
+class Marker:
+    def __init__(self, path):
+        Path(path).touch()
+
+    def leave(self, path):
+        Path(path).touch()
+
+
+@nbaccel.remote(num_cpus=0)
+def leave(path):
+    Path(path).touch()
+
+
+@nbaccel.remote(num_cpus=0)
+def leave_inside(path):
+    engines.cell_source = Mark.left
+    try:
+        inner = leave.remote(Mark(path))
+    finally:
+        engines.cell_source = None
+    nbaccel.get(inner)
+    return inner.task_id().hex()
+
+
+def test_what_runs_before_its_submission_is_noted_was_submitted_before(nodes, tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "cell_source", Mark.left)
+    actor = Marker.remote(Mark(tmp_path / "constructor"))
+    refs = [actor.leave.remote(Mark(tmp_path / "call")), leave.remote(Mark(tmp_path / "task"))]
+    nested = nbaccel.get(leave_inside.remote(tmp_path / "nested"))
+    wanted = {nested, "ff" * 8 + actor._actor_id.hex(), *(ref.task_id().hex() for ref in refs)}
+
+    def ended():
+        rows = [row for row in nbaccel.snapshot().tasks if row.task_id in wanted and row.finished_at]
+        return rows if len(rows) == len(wanted) else None
+
+    assert [row.name for row in wait_until(ended) if row.submitted_at > row.started_at] == []
+    nbaccel.kill(actor)
 
 
 @nbaccel.remote(num_cpus=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import ray
@@ -58,9 +59,11 @@ class RayActors:
         if len(choices.left) > 1:
             return Deciding(self, self._handles.engine, actor_class, options, choices, given).start()
         running = self.class_running_as(actor_class, choices.left[0].label)
+        submitted_at = time.time()
         inner = self.actor_of(running, choices.left[0], *given)
         handle = self._handles.actor_made(inner, running)
-        self.note_actor(inner, running, choices.left[0], handle, engines.cell_source and engines.cell_source())
+        source = engines.cell_source and engines.cell_source()
+        self.note_actor(inner, running, choices.left[0], handle, submitted_at, source)
         return handle
 
     def actor_of(

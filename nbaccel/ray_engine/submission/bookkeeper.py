@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Callable, Collection
 from typing import cast
@@ -21,7 +20,8 @@ from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 
-Announce = Callable[[bytes, CallFacts, bytes | None], None]  # a task's id, its facts, its actor's id
+# a task's id, its facts, when it was submitted, its actor's id
+Announce = Callable[[bytes, CallFacts, float, bytes | None], None]
 
 
 class Bookkeeper:
@@ -47,8 +47,13 @@ class Bookkeeper:
         self._announce = announce
         self._viewers = viewers
 
-    def returned(self, inner: RaysResult, about: CallFacts, actor_id: bytes | None = None) -> Returned:
-        """The result for the user, of a call if there is an `actor_id`. This is on the way of every call."""
+    def returned(
+        self, inner: RaysResult, about: CallFacts, submitted_at: float, actor_id: bytes | None = None
+    ) -> Returned:
+        """The result for the user, of a call if there is an `actor_id`. This is on the way of every call.
+
+        The time is of a moment before Ray had the task, which may have ended by now.
+        """
         cell, parent = engines.cell_source() if engines.cell_source is not None else ("", b"")
         given: Returned
         first: ObjectRef[object] | ObjectRefGenerator
@@ -64,13 +69,13 @@ class Bookkeeper:
             first = given = stream = self._handles.stream(cast(RaysStream, inner), parent)
             self._abandoned.watch(stream)
             task_id = stream._task_id
-        noted = Submission(task_id, about, cell, time.time(), actor_id, weakref.ref(first), parent)
+        noted = Submission(task_id, about, cell, submitted_at, actor_id, weakref.ref(first), parent)
         if actor_id is not None:
             self._note_call(noted)
         else:
             self._submissions.note(noted)
         if self._viewers and not about.internal:
-            self._announce(task_id, about, actor_id)
+            self._announce(task_id, about, submitted_at, actor_id)
         return given
 
     def note_actor(
@@ -79,6 +84,7 @@ class Bookkeeper:
         running: ActorClass,
         choice: RayChoice[ActorOptions],
         handle: ActorHandle,
+        submitted_at: float,
         source: tuple[str, bytes] | None,
     ) -> None:
         """Note what Ray does not keep about the actor: its demand, its cell, its choice."""
@@ -90,9 +96,9 @@ class Bookkeeper:
         )
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")
-        self._submissions.note(Submission(creation, about, cell, time.time(), actor_id, weakref.ref(handle), parent))
+        self._submissions.note(Submission(creation, about, cell, submitted_at, actor_id, weakref.ref(handle), parent))
         if self._viewers and not about.internal:
-            self._announce(creation, about, actor_id)
+            self._announce(creation, about, submitted_at, actor_id)
 
 
 def _creation_of(actor_id: bytes) -> bytes:

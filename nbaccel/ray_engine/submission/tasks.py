@@ -47,8 +47,9 @@ class RayTasks:
         if cached is None or cached[0] is not options:
             cached = function._cache[self._session.serial] = self._prepared(function, options)
         bound, about = cached[1:]
+        submitted_at = time.time()
         inner = bound.remote(*unwrapped(args), **unwrapped_named(kwargs))
-        return self._books.returned(inner, about)
+        return self._books.returned(inner, about, submitted_at)
 
     def _prepared(self, function: RemoteFunction, options: TaskOptions) -> tuple[TaskOptions | None, Bound, CallFacts]:
         if self._session.through_client:
@@ -80,6 +81,7 @@ class RayTasks:
             if isinstance(value, ObjectRef):
                 args = unwrapped(args)
                 break
+        submitted_at = time.time()
         try:
             inner = bound.remote(*args, **(unwrapped_named(kwargs) if kwargs else kwargs))
         except ray.exceptions.RayError as error:
@@ -91,7 +93,7 @@ class RayTasks:
                 f"{handle._class_name}.{spec.name} cannot be called: Ray does not know this actor. Its cluster was "
                 "left, or it died long ago. Create it again, or find a detached one with get_actor()."
             ) from None
-        return self._books.returned(inner, about, handle._actor_id_bytes)
+        return self._books.returned(inner, about, submitted_at, handle._actor_id_bytes)
 
     def _prepared_call(self, handle: ActorHandle, spec: MethodSpec, options: MethodOptions) -> PreparedCall:
         """The handle keeps it if the call was given no options of its own."""

@@ -51,6 +51,7 @@ class ActorMaker(Protocol):
         running: ActorClass,
         choice: RayChoice[ActorOptions],
         handle: ActorHandle,
+        submitted_at: float,
         source: tuple[str, bytes] | None,
     ) -> None: ...
 
@@ -151,10 +152,11 @@ class Deciding:
             key = f"nbaccel:begins:{secrets.token_hex(14)}".encode()
             running = self._maker.class_running_as(self._actor_class, choice.label)
             because = choice._replace(why=self._why(choice, number))
+            submitted_at = time.time()
             inner = self._make(because, running, key, number)
             if (handle := self._handle()) is not None:
                 handle._trying = inner._actor_id.binary()
-                self._maker.note_actor(inner, running, because, handle, self._source)
+                self._maker.note_actor(inner, running, because, handle, submitted_at, self._source)
             last = number + 1 == len(self._choices.left)
             if last or handle is None or self._stays(inner, key, number) or self._settled.done():
                 return SettledChoice(inner, running._name, running._methods)
