@@ -131,6 +131,19 @@ def test_a_later_attempt_has_not_ended(collector):
     assert ended == {"train": {"FINISHED": 0, "FAILED": 0, "CANCELLED": 0}}  # a task ends once
 
 
+@pytest.mark.parametrize("end", [{}, {"ended_at": 4.0}], ids=["runs", "ended"])
+def test_the_end_of_an_earlier_attempt_that_is_told_late_is_not_the_tasks(collector, end):
+    async def run():
+        await collector.report({"pid": 8}, [{**_note("t", started_at=3.0, **end), "attempt": 1}])
+        failed = _note("t", started_at=1.0, ended_at=2.0, error="ValueError: no", end="FAILED")
+        await collector.report({"pid": 7}, [failed])  # its process tells of it later than the other
+        return await collector.since(0, 0)
+
+    _, (note,), ended, _ = asyncio.run(run())
+    assert (note["attempt"], note["pid"], note.get("ended_at")) == (1, 8, end.get("ended_at"))
+    assert "error" not in note and all(not states["FAILED"] for states in ended.values())
+
+
 def test_a_task_that_succeeds_at_last_has_ended_once_and_well(collector):
     short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
 
@@ -156,6 +169,18 @@ def test_only_what_is_new_is_told(collector):
     both, news = asyncio.run(run())
     assert {note["task_id"] for note in both} == {"a", "b"}
     assert [note["task_id"] for note in news] == ["a"]
+
+
+def test_what_has_not_ended_is_told_however_much_has_changed_since(collector):
+    most = __import__("nbaccel_in_ray.collector").collector.MOST_SENT
+
+    async def run():
+        await collector.report({}, [_note("old", started_at=1.0, ended_at=2.0), _note("waits", submitted_at=1.0)])
+        await collector.report({}, [_note(f"t{number}", started_at=1.0, ended_at=2.0) for number in range(most)])
+        return await collector.since(0, 0)
+
+    _, notes, *_ = asyncio.run(run())
+    assert [notes[0]["task_id"], *(note["task_id"] for note in notes[-2:])] == [f"t{most - 1}", "t0", "waits"]
 
 
 def test_who_waits_for_news_is_woken_by_them(collector):

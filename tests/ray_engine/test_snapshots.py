@@ -27,7 +27,7 @@ def test_a_report_that_comes_while_rays_tables_are_read_names_no_process_that_th
         """A new process begins, and another thread takes in what it reports."""
         new = {"worker_id": "new", "started_at": 2.0}
         notes.update({"runs": RUNS | {"ended_at": 2.0}, "waits": new, "tried again": new, "new": new})
-        return {"nodes": []}
+        return {"nodes": [], "workers": {"old": 7}}
 
     def build(known: Any, number: int) -> Snapshot:
         built.append(known.notes)
@@ -53,7 +53,7 @@ def test_a_task_that_ends_while_rays_tables_are_read_is_counted_once(
         """Another thread takes in that three tasks have ended, of which one was not known."""
         reports.notes = {"runs": RUNS | {"ended_at": 2.0}, "waits": ended, "new": ended}
         reports.ended = {"train": {"FINISHED": 3}}
-        return {"nodes": []}
+        return {"nodes": [], "workers": {"old": 7}}
 
     def build(known: Any, number: int) -> Snapshot:
         built.append((known.notes, known.ended))
@@ -65,6 +65,40 @@ def test_a_task_that_ends_while_rays_tables_are_read_is_counted_once(
     nobody: Any = None
     snapshots.Snapshots(session, nobody, reports, Submissions(), OwnRecords()).take(metrics=False)
     assert built == [(reports.notes, {"train": {"FINISHED": 3}})]
+
+
+def test_a_task_that_ends_with_its_process_while_rays_tables_are_read_has_not_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {"runs": RUNS | {"ended_at": 2.0}}  # before its process ended, and after the reports were asked for
+    asked: list[float] = []
+    reports: Any = SimpleNamespace(notes={"runs": RUNS}, ended={}, is_watched=lambda: True)
+
+    def learn(wait_s: float) -> None:
+        asked.append(wait_s)
+        reports.notes = dict(said)
+
+    reports.learn = learn
+    built: list[Any] = []
+
+    def build(known: Any, number: int) -> Snapshot:
+        built.append(known.notes)
+        return Snapshot(Runtime("ray", "0", "3"))
+
+    tables = {"nodes": [], "workers": {}}
+    session: Any = SimpleNamespace(
+        asked_inside=lambda *asked: tables, head=SimpleNamespace(check=lambda: None), joined=None
+    )
+    monkeypatch.setattr(snapshots, "RaysFacts", lambda session: None)
+    monkeypatch.setattr(snapshots, "build", build)
+    nobody: Any = None
+    taken = snapshots.Snapshots(session, nobody, reports, Submissions(), OwnRecords())
+    taken.take(metrics=False)
+    assert built == [said]
+    said["runs"] = reports.notes["runs"] = RUNS  # what says nothing more is not asked for at each look
+    for _ in range(3):
+        taken.take(metrics=False)
+    assert (asked, built[1:]) == ([0], [said] * 3)
 
 
 def test_a_device_that_is_held_for_minutes_without_being_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

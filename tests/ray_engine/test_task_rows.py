@@ -19,7 +19,9 @@ TASK = (1).to_bytes(24)
 
 
 class Ref:
-    """Whatever a weak reference can be made of."""
+    """Whatever a weak reference can be made of; Ray has no ref for it."""
+
+    _inner = None
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,28 @@ def test_an_error_that_was_raised_here_is_known_before_its_task_says_that_it_end
     here = SimpleNamespace(job_id="01000000")
     (row,) = task_rows.rows(SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, here, False), {"n"})
     assert (row.state, row.why) == (state, raised)
+
+
+@pytest.mark.parametrize(
+    ("here", "state"),
+    [
+        ({}, "RUNNING"),
+        ({TASK: ""}, "FINISHED"),
+        ({TASK: "TASK_CANCELLED"}, "CANCELLED"),
+        ({TASK: "WORKER_DIED"}, "FAILED"),
+    ],
+)
+def test_a_task_whose_value_is_here_runs_no_more_though_it_has_only_said_that_it_began(monkeypatch, here, state):
+    monkeypatch.setattr(task_rows, "_ready", lambda asked: {id: here[id] for id in here if asked})
+    submissions, ref = Submissions(), Ref()
+    about = CallFacts("train", TaskKind.TASK)
+    submissions.note(Submission(TASK, about, "[1]", 0.0, None, weakref.ref(ref), b"cell"))
+    note = {"task_id": TASK.hex(), "name": "train", "kind": "task", "attempt": 0, "started_at": 1.0}
+    note |= {"node_id": "n", "worker_id": "w", "pid": 7}
+    tables = {"actors": [], "workers": {"w": 7}}
+    known = SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, SimpleNamespace(job_id="01000000"), False)
+    (row,) = task_rows.rows(known, {"n"})
+    assert (row.state, bool(row.why)) == (state, state in ("FAILED", "CANCELLED"))
 
 
 def test_tasks_are_counted_by_function_also_where_the_collector_has_forgotten_them():

@@ -50,6 +50,7 @@ class Snapshots:
         self._unused = UnusedDevices()
         self._began_at = time.time()
         self._lost_at: dict[str, float] = {}
+        self._silent: set[str] = set()  # tasks whose process had gone at the last look without a word of their end
 
     def snapshot(self, *, internal: bool = False) -> Snapshot:
         """What is known now. The first one after tasks were submitted starts the reports: those of tasks that run
@@ -70,6 +71,7 @@ class Snapshots:
         self._number += 1
         notes = dict(self._reports.notes)
         tables = self.tables()
+        self._hear_last_words(notes, tables)
         ended = self._reports.ended  # before the notes: a task that is counted here and has no note would count twice
         known = SnapshotFacts(
             tables,
@@ -91,6 +93,15 @@ class Snapshots:
         if self._growth is not None:
             growth_rows.add(drawn, self._growth())
         return drawn
+
+    def _hear_last_words(self, notes: dict[str, Note], tables: RaysTables) -> None:
+        """A process that ends with its task has said so before Ray takes it off its table, but maybe after these notes
+        were read: the task would seem to have failed.
+        """
+        silent = {task_id for task_id, note in notes.items() if _is_silent(note, tables)}
+        is_new, self._silent = bool(silent - self._silent), silent
+        if is_new and self._reports.is_watched():
+            self._reports.learn(0)
 
     def tasks(self, wanted: TaskFilter) -> FoundTasks:
         self.snapshot()  # reads the newest reports
@@ -136,6 +147,11 @@ class Snapshots:
                 except ray.exceptions.RayError:
                     self._actors.lose_agent(node_id)  # its node has gone
         return found
+
+
+def _is_silent(note: Note, tables: RaysTables) -> bool:
+    """Whether its process has gone without a word of its end."""
+    return "started_at" in note and "ended_at" not in note and note.get("worker_id") not in tables["workers"]
 
 
 def _as_old_as_tables(before: dict[str, Note], now: dict[str, Note]) -> dict[str, Note]:

@@ -44,7 +44,7 @@ def rows(known: SnapshotFacts, nodes_alive: set[str]) -> list[TaskRow]:
     ready = _ready(waiting)
     actors = {row["ActorID"]: row["State"] for row in known.tables["actors"]}
     made = [_of_note(note, known, nodes_alive) for note in _worth_a_row(known)]
-    _set_silent_ends(made, known)
+    _set_untold_ends(made, known)
     made += [row for each in waiting if (row := _of_submission(each, ready, actors, known)) is not None]
     nested = [note for note in known.notes.values() if "started_at" not in note and not _mine(note, known)]
     made += [row for note in nested if (row := _nested(note, actors, known)) is not None]
@@ -149,17 +149,23 @@ def _set_end(row: TaskRow, note: Note, raised_here: str, known: SnapshotFacts, n
         row.state, row.why, row.error_type = "FAILED", why, "WORKER_DIED"
 
 
-def _set_silent_ends(rows: list[TaskRow], known: SnapshotFacts) -> None:
-    """Of tasks whose process ended before it could say how they did, their refs tell; so does an actor's good end."""
-    silent = [row for row in rows if row.error_type in ("NODE_DIED", "WORKER_DIED")]
-    if not silent:
+def _set_untold_ends(rows: list[TaskRow], known: SnapshotFacts) -> None:
+    """Of tasks that have not said how they did, or not yet, their refs tell; of a process that has ended, so does an
+    actor's good end.
+    """
+    untold = [row for row in rows if row.state == "RUNNING" or row.error_type in ("NODE_DIED", "WORKER_DIED")]
+    if not untold:
         return
-    asked = [each for row in silent if (each := known.submissions.get(bytes.fromhex(row.task_id))) is not None]
+    asked = [each for row in untold if (each := known.submissions.get(bytes.fromhex(row.task_id))) is not None]
     ready = _ready(asked)
     ended_well = {row["ActorID"] for row in known.tables["actors"] if row["State"] == "DEAD" and row["out_of_scope"]}
-    for row in silent:
+    for row in untold:
         state = ready.get(bytes.fromhex(row.task_id))
-        if state == "" or (state is None and row.actor_id in ended_well):
+        if row.state == "RUNNING":
+            if state is not None:  # it was told of as one that has ended before its process said that it began
+                row.state = "CANCELLED" if state == "TASK_CANCELLED" else "FAILED" if state else "FINISHED"
+                row.why, row.error_type = UNREPORTED.get(state, NO_REPORT) if state else "", state
+        elif state == "" or (state is None and row.actor_id in ended_well):
             row.state, row.why, row.error_type = "FINISHED", "", ""
         elif state == "TASK_CANCELLED":  # with force=True, which ends the process
             row.state, row.why, row.error_type = "CANCELLED", UNREPORTED[state], state

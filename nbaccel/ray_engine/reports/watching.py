@@ -18,7 +18,7 @@ from nbaccel.ray_engine.reports.reports import ASK_TIMEOUT_S, LONGEST_WAIT_S, Re
 from nbaccel.ray_engine.reports.snapshots import SMALLEST_GAP_S, Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.views import totals
-from nbaccel.views.snapshot import OnSnapshot
+from nbaccel.views.snapshot import OnSnapshot, Snapshot
 
 METRICS_EVERY_S = 1.0
 
@@ -133,11 +133,16 @@ class Watcher:
         if self._cluster_ends:
             self._callback(None)
 
+    def _tell(self, snapshot: Snapshot) -> None:
+        """Unless `stop` came while it was taken, and has waited for that in vain."""
+        if not self._ending:
+            self._callback(snapshot)
+
     def _watch(self) -> None:
         self._reports.learn(0)
         waiting = None
         while not self._ending:
-            self._callback(totals.capped(self._snapshots.take(metrics=self._metrics, rows=self._rows)))
+            self._tell(totals.capped(self._snapshots.take(metrics=self._metrics, rows=self._rows)))
             time.sleep(SMALLEST_GAP_S)
             if waiting is None:
                 waiting = self._reports.next_news()

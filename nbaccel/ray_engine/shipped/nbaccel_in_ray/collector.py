@@ -42,6 +42,11 @@ class WatchSign:
         internal_kv._internal_kv_del(self._key, namespace=NAMESPACE)
 
 
+def _is_of_earlier(note: Note, known: Note) -> bool:
+    """Whether a note is of an earlier attempt than what is known. (A supervisor that is run again counts anew.)"""
+    return bool(note["attempt"] < known["attempt"] and note["started_at"] < known["started_at"])
+
+
 class Collector:
     """The latest attempt of each task, numbered by its last change; short tasks stay packed in batches.
 
@@ -96,8 +101,11 @@ class Collector:
             self._brief_rows -= len(self._briefs.popleft()[2][1]) // BRIEF.size
 
     def _take(self, note: Note, where: Note) -> None:
+        known = self._tasks.get(note["task_id"], {})
+        if "started_at" in note and "started_at" in known and _is_of_earlier(note, known):
+            return  # it comes late: the process of a later attempt has spoken before
         self._seq += 1
-        known = self._tasks.pop(note["task_id"], {})
+        self._tasks.pop(note["task_id"], None)
         if "started_at" in note and known.get("attempt", 0) < note["attempt"]:
             if "ended_at" in known:  # the end of an earlier attempt: a task is counted once
                 self._endings_of(known)[known.get("end", "FINISHED")] -= 1
@@ -160,6 +168,10 @@ class Collector:
             if note["seq"] <= seq or len(notes) >= MOST_SENT:
                 break
             notes.append(note)
+        if len(notes) >= MOST_SENT:  # what has not ended is told all the same: nothing else may ever be said of it
+            oldest = notes[-1]["seq"]
+            older = [self._tasks[task_id] for task_id in self._open if seq < self._tasks[task_id]["seq"] < oldest]
+            notes += sorted(older, key=lambda note: -note["seq"])
         return (
             self._seq,
             notes,
