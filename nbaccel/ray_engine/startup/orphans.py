@@ -76,7 +76,8 @@ def started_at(pid: int) -> float:
 
 
 def lives(known: Known) -> bool:
-    return started_at(known[0]) == known[1]
+    """One that had ended before its start was read (0) lives no more, though nobody has its id."""
+    return known[1] > 0 and started_at(known[0]) == known[1]
 
 
 def _wait_for_end(known: Known) -> None:
