@@ -13,6 +13,7 @@ whole or not.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -280,7 +281,7 @@ class Link:
 
     def keep_sockets(self, descriptors: Iterable[int]) -> None:
         """These have come. Messages will speak of them by their inodes."""
-        for fd in descriptors:
+        for fd in map(above_standard_streams, descriptors):
             self._sockets[os.fstat(fd).st_ino] = fd
 
     def take_socket(self, inode: int) -> socket.socket | None:
@@ -400,6 +401,16 @@ class Link:
 
 
 _BUILTIN: dict[str, type[Exception]] = {"ValueError": ValueError, "TypeError": TypeError, "RuntimeError": RuntimeError}
+
+
+def above_standard_streams(fd: int) -> int:
+    """A descriptor under a number that is no standard stream's: the system gives 0 to 2 where code has closed them."""
+    if fd > 2:
+        return fd
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(fd)
 
 
 def block_signals() -> None:

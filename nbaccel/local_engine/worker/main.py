@@ -247,12 +247,19 @@ class WorkerEngine(Client):
             report_memory(done, terms, self.setup)
         self.output.end()
         done.loaded = self._modules.are_users()
+        left: list[str] | None = None
+        if terms.kind is TASK and (done.failed or time.monotonic() - began > LONG_S):
+            # Before the head hears of the end: it may lend this process at once, and the reader, which listens beside
+            # long work, would get the loan's descriptor as the stdin that the task has closed, or find no room for it.
+            left = self._restored()
         self.finish(done)
         self.execution.told(running)
         if terms.kind is TASK:
             self._last = terms
-            self._in_doubt = self._has_run = True
-            if done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
+            self._has_run, self._in_doubt = True, left is None
+            if left is not None:
+                self._leave_spoiled(left)
+            elif time.monotonic() - began > LONG_S or self._state.is_disturbed():
                 self._put_back()
 
     def prepare_to_store(self, running: Running) -> None:
@@ -270,10 +277,17 @@ class WorkerEngine(Client):
     def _put_back(self) -> None:
         """Restore what the last task changed in this process. If that fails, the process starts no further task."""
         self._in_doubt = False
+        self._leave_spoiled(self._restored())
+
+    def _restored(self) -> list[str]:
+        """Restore what the last task changed. Returns what cannot be undone, as the end of "it has …"."""
         try:
-            left = self._state.restore()
+            return self._state.restore()
         except BaseException as error:  # a signal handler that the task set may raise anything
-            left = [f"left a signal handler that raised {type(error).__name__}"]
+            return [f"left a signal handler that raised {type(error).__name__}"]
+
+    def _leave_spoiled(self, left: list[str]) -> None:
+        """End this process if something is `left` that cannot be undone."""
         if not left:
             return
         terms = self._last

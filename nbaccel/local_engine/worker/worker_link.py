@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from nbaccel.local_engine import memory, wire
-from nbaccel.local_engine.client.link import Link, block_signals
+from nbaccel.local_engine.client.link import Link, above_standard_streams, block_signals
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.worker.reading_turns import ReadingTurns
 from nbaccel.local_engine.worker.straight_inbox import LEAVE, NOTHING, StraightInbox
@@ -159,7 +159,7 @@ class WorkerLink(Link):
         """A caller's connection has come."""
         sock = self._sock_of(message)
         if self._bell < 0:
-            self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self._bell = above_standard_streams(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
         self.straight = StraightInbox(sock, message.actor_id)
         self._inbox.put(NOTHING)  # the main thread waits for both from now on
 
@@ -175,7 +175,7 @@ class WorkerLink(Link):
         """This worker is lent to its driver, whose end of a connection has come."""
         sock = self._sock_of(message)
         if self._bell < 0:
-            self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self._bell = above_standard_streams(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
         self._inbox.put(StraightInbox(sock, message.loan_id, is_loan=True))
 
     def _take_line(self, line: StraightInbox) -> None:
