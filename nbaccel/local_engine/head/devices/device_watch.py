@@ -102,6 +102,8 @@ class DeviceWatch:
             self._silence = None
             return
         self._listen_later()
+        if self._deaths >= MOST_DEATHS:
+            return  # it is left alone, and that is why nothing is known
         if self._silence.is_over(self._timers.now()):
             self._begin_to_listen()
             self._know_nothing(f"the devices have not answered for {SILENCE_S:g} s; their driver may hang.")
