@@ -147,4 +147,5 @@ def _forget(config: Config) -> None:
     from nbaccel.local_engine import process
 
     process.kill_marked(MARK, config.session)
+    sessions.withdraw(config.session)
     shutil.rmtree(config.directory, ignore_errors=True)
