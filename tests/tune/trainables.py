@@ -106,6 +106,7 @@ def until_stopped(config: dict[str, Any]) -> None:
 def silent(config: dict[str, Any]) -> None:
     """Never report; an interrupt ends it."""
     folder = Path(config["folder"])
+    train.stop_requested()  # it was answered: the experiment's mailbox knows that it runs
     try:
         (folder / f"there-{config['x']}").touch()  # from here on it may be interrupted
         while True:
@@ -154,11 +155,14 @@ def gang_steps(config: dict[str, Any]) -> None:
 
 
 def gang_until_stopped(config: dict[str, Any]) -> None:
-    """Report until somebody ends the run; each rank says that it was ended. None ends before all have begun."""
+    """Report until somebody ends the run; each rank says that it was ended. None is far ahead: one that is stopped
+    while another has not reported would have that one interrupted, and killed where it stands still.
+    """
     try:
-        train.collective.barrier()
         for number in range(100_000):
             train.report({"number": number})
+            if number == 1:  # the answer to its first report has come: the run's mailbox knows of it
+                train.collective.barrier()
             time.sleep(0.01)
     finally:
         (Path(config["folder"]) / f"ended-{train.get_context().get_world_rank()}").touch()
