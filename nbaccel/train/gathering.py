@@ -123,22 +123,26 @@ class Gathering:
         timer.start()
 
     def _look(self, gang: Gang, placed: Any) -> None:
-        if not self._is_wanted(gang) or gang.facts or nbaccel.wait([placed], timeout=0)[0]:
+        if not self._is_wanted(gang) or gang.facts or _is_ready(placed):
             return
         sentence, never = gang.why_it_waits()
+        if _is_ready(placed):  # meanwhile
+            return
         if gang.size > self._scaling.min_workers:
-            self._shrink(sentence, never=never)
+            self._shrink(placed, sentence, never=never)
         elif never:
             self._told.no_place(ControllerError(failures.never_placed(sentence)))
         else:
             self._told.gang_waits(sentence)
 
-    def _shrink(self, sentence: str, *, never: bool) -> None:
+    def _shrink(self, placed: Any, sentence: str, *, never: bool) -> None:
         """Ask for fewer workers, since an elastic gang does not wait for its largest size."""
         self._looks += 1
         if self._looks >= _PATIENCE:
             self._before = ()  # what is not free by now is somebody else's
         size = self._how_many()
+        if _is_ready(placed):  # meanwhile: what is free is what this gang has left
+            return
         if size >= self._gang.size:
             if not never and self._looks < _PATIENCE:
                 self._look_later()
@@ -253,6 +257,10 @@ class Gathering:
             self._inbox.put(lambda: self._told.worker_failed(0, failed) if self._is_wanted(gang) else None)
         else:
             self._inbox.put(lambda: self._told.gang_ready(gang) if self._is_wanted(gang) else None)
+
+
+def _is_ready(ref: Any) -> bool:
+    return bool(nbaccel.wait([ref], timeout=0)[0])
 
 
 def _overrides(kind: type[Backend], name: str) -> bool:

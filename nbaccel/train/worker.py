@@ -252,6 +252,7 @@ def _signals(session_: RankSession) -> Iterator[None]:
     Ray blocks SIGINT in its workers' main thread, where the function runs; it is unblocked meanwhile.
     """
     before = _listen(session_)
+    _ignore_late_questions()
     blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signalling.WHERE})
     path = signalling.stack_file(session_.run_folder, session_.seat.rank)
     with open(path, "w") as file:
@@ -276,6 +277,12 @@ def _listen(session_: RankSession) -> Any:
 
     is_main = threading.current_thread() is threading.main_thread()
     return signal.signal(signal.SIGINT, interrupted) if is_main else None
+
+
+def _ignore_late_questions() -> None:
+    """Let a question that comes just before or after the function do nothing: unhandled, it would end the process."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signalling.WHERE, signal.SIG_IGN)
 
 
 def _last_words(error: BaseException, next_report: int) -> LastWords:

@@ -81,6 +81,24 @@ def test_a_gang_that_waits_shrinks_to_what_fits(trainer: Callable[..., DataParal
         remove_placement_group(group)
 
 
+def test_a_gang_that_is_placed_while_somebody_counts_what_is_free_keeps_its_size(
+    trainer: Callable[..., DataParallelTrainer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "once").touch()
+    other = placement_group([{"CPU": 2}])
+    nbaccel.get(other.ready())
+    how_many, first = gathering.Gathering._how_many, [4]
+
+    def counted(gang: gathering.Gathering) -> int:
+        if first:
+            return first.pop()
+        remove_placement_group(other)
+        return how_many(gang)
+
+    monkeypatch.setattr(gathering.Gathering, "_how_many", counted)
+    assert trainer().fit().return_value == 4
+
+
 def test_a_gang_for_whose_fractions_there_are_too_few_devices_shrinks(
     trainer: Callable[..., DataParallelTrainer], tmp_path: Path
 ) -> None:

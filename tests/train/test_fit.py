@@ -96,7 +96,7 @@ class SlowForReports(Inbox):
             self.held = lambda: told(future)
             return
         told(future)
-        if is_answer and self.held is not None:
+        if is_answer and getattr(self, "held", None) is not None:
             held, self.held = self.held, None
             held()
 
@@ -231,7 +231,10 @@ def test_the_second_press_interrupts_functions_that_never_report(begun: Any, tmp
     assert {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)} == {"interrupted"}
 
 
-def test_a_function_that_never_reports_can_ask_whether_to_stop(begun: Any, tmp_path: Path) -> None:
+def test_a_function_that_never_reports_can_ask_whether_to_stop(
+    begun: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "STOPPED_S", 100.0)  # a rank that asks a second later than the other is not cut off
     run = begun(loops.until_asked)
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
     run.stop()
@@ -242,6 +245,7 @@ def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
     begun: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
     monkeypatch.setattr(controller, "HANGS_S", 0.0)
+    monkeypatch.setattr(signalling, "_PATIENCE_S", 60.0)  # it is asked once where it hangs
     run = begun(loops.hangs_in_c)
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
 

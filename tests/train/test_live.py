@@ -59,8 +59,10 @@ def test_a_run_is_in_the_snapshot_of_the_cluster_and_stops_when_a_view_asks_it_t
             api.ask(now.id, what)
 
     # As a button does it: from another thread, while this one does something else.
-    threading.Thread(target=press).start()
+    presser = threading.Thread(target=press)
+    presser.start()
     result = run.result(60)
+    presser.join()
     assert result.stopped and result.metrics is not None
     ends = {(tmp_path / f"ended-{rank}").read_text() for rank in range(2)}
     assert ends == {str(result.metrics["number"])}  # after the same report: nobody was interrupted
