@@ -54,14 +54,23 @@ class Watching:
         self._look_now = asyncio.Event()
         self._ending: set[asyncio.Task[None]] = set()
         self._listed = ""
+        self._looks = 0  # that have begun
+        self._newest = 0  # the look that the records are of
 
     # ---- runtimes
 
     async def look(self) -> None:
         """Read the files of the runtimes anew, in a thread."""
-        records, self._ignored = await asyncio.to_thread(self._find)
+        self._looks += 1
+        number = self._looks
+        records, ignored = await asyncio.to_thread(self._find)
+        if number < self._newest:
+            return  # one that began later was faster, and has seen what is there now
+        self._newest, self._ignored = number, ignored
         self._records = {record.id: record for record in records}
-        self._owners = await self._kernels.owners({record.owner_pid for record in records if record.owner_pid})
+        owners = await self._kernels.owners({record.owner_pid for record in records if record.owner_pid})
+        if number == self._newest:
+            self._owners = owners
 
     async def record(self, id: str) -> RuntimeRecord | None:
         """The runtime of this id; None if there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ pytest.importorskip("jupyter_server", reason="jupyter_server is not installed")
 from nbaccel_lab import runtimes
 from nbaccel_lab.connection import Connections, HeadUnavailable
 from nbaccel_lab.feed import LEAST_PAUSE_S, Feed
+from nbaccel_lab.kernels import Kernels
+from nbaccel_lab.watching import Watching
 
 from tests.extension.fake_head import FakeHead, until
 
@@ -80,3 +83,31 @@ def test_one_connection_serves_all_who_ask_at_once_and_ends_with_the_last(tmp_pa
         head.remove()
 
     asyncio.run(ask())
+
+
+def test_a_look_that_ends_after_a_later_one_does_not_bring_back_what_was(tmp_path: Path) -> None:
+    came, may_end = threading.Event(), threading.Event()
+
+    def find() -> Any:
+        found = runtimes.scan(tmp_path)
+        if not came.is_set():  # the first look
+            came.set()
+            may_end.wait(PATIENCE_S)
+        return found
+
+    async def look() -> list[str]:
+        watching = Watching(Kernels(None, None), find=find)
+        early = asyncio.create_task(watching.look())
+        await until(came.is_set, "the first look to have read the files")
+        head = await FakeHead(tmp_path).listen()
+        try:
+            await watching.look()
+            may_end.set()
+            await early
+            return [record.id for record in watching.records()]
+        finally:
+            may_end.set()
+            head.close()
+            head.remove()
+
+    assert asyncio.run(look()) == ["ab12"]
