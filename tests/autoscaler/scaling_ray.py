@@ -80,7 +80,7 @@ class ScalingRay:
             env={**self.environ, **self._joining, **client},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr

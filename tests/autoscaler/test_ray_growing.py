@@ -98,8 +98,9 @@ def test_two_actors_wait_for_two_nodes_which_leave_after_their_program(cluster: 
     probed = empty.ask("str(nbaccel.probe(num_gpus=1))")
     assert "the cluster's autoscaler could add a node of the kind gpu, of which it may start 2" in probed
     assert "cannot start here" in empty.ask("str(nbaccel.probe(num_gpus=4))")
-    assert "I live in a pod with GPU access." in cluster.run(ACTORS)
-    assert empty.ask("len(here())") == 2
+    with cluster.start(ACTORS) as program:  # its nodes leave some seconds after it
+        until(lambda: empty.ask("len(here())") == 2, "the nodes of both come", DEADLINE_S)
+        assert "I live in a pod with GPU access." in program.communicate(timeout=DEADLINE_S)[0]
     until(lambda: empty.ask("len(here())") == 0, "the idle nodes leave", DEADLINE_S)
 
 

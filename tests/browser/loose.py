@@ -77,8 +77,8 @@ class LoosePage:
         )
         self.root = self.page.locator(".nbaccel-cockpit")
         self.root.wait_for()
-        if clock is not None:  # what it asks when it is seen first is asked at this moment, and not after `pass_time`
-            self.page.wait_for_function("sent.some(each => each.say === 'visible')")
+        # What comes before a view knows that it is seen is not drawn. What it asks then is asked before `pass_time`.
+        self.page.wait_for_function("sent.some(each => each.say === 'visible')")
 
     def pass_time(self, milliseconds: int) -> None:
         """Let the page's clock, which stands still, go on."""

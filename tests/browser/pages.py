@@ -19,7 +19,7 @@ import playwright.sync_api as playwright
 from tests.browser.servers import ROOT, Server
 
 PATIENCE_S = 120.0  # Ray and its first workers take most of a minute to start on a busy machine
-ANSWERS = 8  # to a page's questions, in a row
+ANSWERS = 30  # to a page's questions, in a row; a page that is laid out may need several tries for one
 RELOADS = 5
 SCREENSHOTS = ROOT / "docs" / "images"
 PAGES = [
@@ -31,6 +31,15 @@ CELLS = "[...document.querySelectorAll('.jp-Notebook .jp-CodeCell')]"
 IS_LEFT = f"(cell => !/{BEGUN.pattern}/.test(cell.querySelector('.jp-InputPrompt')?.textContent))"
 ALL_HAVE_BEGUN = f"{CELLS}.length > 0 && !{CELLS}.some({IS_LEFT})"
 FIRST_LEFT_IS_SELECTED = f"() => {CELLS}.find({IS_LEFT})?.classList.contains('jp-mod-active')"
+# The panel's words go after eight seconds, in which a busy machine may not come to look at them.
+NOTE_WHAT_IS_SAID = """panel => {
+    if (panel.said) return;
+    panel.said = [];
+    const above = panel.querySelector('.nbaccel-above');
+    const note = () => panel.said.push(above.querySelector('.said')?.textContent ?? '');
+    new MutationObserver(note).observe(above, { subtree: true, childList: true, characterData: true });
+}"""
+HAS_SAID = "words => document.querySelector('.nbaccel-panel')?.said?.some(each => each.includes(words))"
 # The selected cell is the last one, and the others have begun: a page that is laid out may have moved the selection.
 ONLY_THE_LAST_IS_LEFT = f"""() => {{
     const cells = {CELLS}, last = cells.pop();
@@ -156,6 +165,7 @@ class NotebookPage:
             self.command(command)
             with suppress(playwright.TimeoutError):
                 panel.wait_for(timeout=5000)
+        panel.evaluate(NOTE_WHAT_IS_SAID)
         return panel
 
     def command(self, label: str) -> None:
@@ -291,6 +301,10 @@ class NotebookPage:
     def is_busy(self) -> bool:
         """Whether a cell runs, by its prompt."""
         return any("*" in text for text in self.page.locator(".jp-InputPrompt").all_inner_texts())
+
+    def until_said(self, words: str) -> None:
+        """Wait until the panel has said this in its status line, since `open_panel`."""
+        self.page.wait_for_function(HAS_SAID, arg=words)
 
     def until(self, condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + within_s

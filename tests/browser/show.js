@@ -15,7 +15,13 @@ model.send = message => {
     answered.add(message.ask);
   });
 };
-const FRAMES = 120; // a module that comes with the first question is loaded within some of them
+window.patienceMs = 60_000; // a module that comes with the first question is loaded within a part of it
+/** Looks in each frame whether something is so. Date.now stands still here. */
+const until = async (isSo, words) => {
+  for (const end = performance.now() + window.patienceMs; !isSo(); await nextFrame()) {
+    if (performance.now() > end) throw new Error(words);
+  }
+};
 const ASKS = { Timeline: "runs", Accounting: "accounting" };
 /** What a view asks about the past; devices that nothing is measured of have no lines. */
 const askOf = (sight, view) => ASKS[view] ?? (["Card", "Devices"].includes(view) && sight.measured ? "readings" : "");
@@ -38,16 +44,10 @@ window.show = async (sight, view) => {
     const tab = [...root().querySelectorAll("[role=tab]")].find(each => each.textContent.replace(/[^a-z]/gi, "") === view);
     if (!tab) return false;
     tab.click();
-    for (let left = FRAMES; tab.getAttribute("aria-selected") !== "true"; left -= 1) {
-      if (!left) throw new Error(`${view}, ${sight.name}: its tab does not open`);
-      await nextFrame();
-    }
+    await until(() => tab.getAttribute("aria-selected") === "true", `${view}, ${sight.name}: its tab does not open`);
   }
   const ask = askOf(sight, view);
-  for (let left = FRAMES; ask && !answered.has(ask); left -= 1) {
-    if (!left) throw new Error(`${view}, ${sight.name}: nobody has answered about ${ask}`);
-    await nextFrame();
-  }
+  await until(() => !ask || answered.has(ask), `${view}, ${sight.name}: nobody has answered about ${ask}`);
   await nextFrame();
   return true;
 };

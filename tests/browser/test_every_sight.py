@@ -101,5 +101,6 @@ def test_a_look_finds_each_kind_of_fault(page: LoosePage) -> None:
 
 def test_a_view_that_gets_no_answer_is_not_taken_for_a_sight(page: LoosePage) -> None:
     unanswered = {**sights.sight(2, "busy"), "answers": {}}
+    page.page.evaluate("() => { patienceMs = 1000; }")
     with pytest.raises(Exception, match="Accounting, 2 devices, busy: nobody has answered about accounting"):
         page.page.evaluate("given => show(...given)", [unanswered, "Accounting"])

@@ -75,7 +75,7 @@ def _wait(address: str) -> None:
     deadline = time.monotonic() + 120
     while True:
         try:
-            urllib.request.urlopen(address).close()
+            urllib.request.urlopen(address, timeout=10).close()
             return
         except OSError:
             assert time.monotonic() < deadline, "marimo did not answer"

@@ -289,7 +289,7 @@ def test_a_shared_head_is_started_and_ended_from_the_panel(opened: Callable[...,
     panel.get_by_role("button", name="Start a shared head").click()
     head = panel.locator(".nbaccel-runtime", has_text="nbaccel start --head")
     head.get_by_text("shared").first.wait_for()
-    panel.get_by_text("A shared head runs.").wait_for()
+    page.until_said("A shared head runs.")
     shut_down_with_keys(page, "nbaccel start --head")
     head.wait_for(state="detached")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.browser.test_panel import SPIN, START, assert_accessible, holders, holding
+from tests.browser.test_panel import SPIN, START, assert_accessible, holders, holding, pid_of
 from tests.rig import is_alive
 
 JOIN = '%load_ext nbaccel\nimport nbaccel\nnbaccel.init("auto")'
@@ -42,14 +42,14 @@ def test_the_end_of_a_killed_head_is_told_and_the_cell_that_starts_another_is_fo
     page.until(lambda: page.layout_has("nbaccel-timeline"))
     kill_head(page)
     runtime.wait_for(state="detached")
-    panel.get_by_role("status").get_by_text(f"nbaccel of {page.name} has ended.").wait_for()
+    page.until_said(f"nbaccel of {page.name} has ended.")
     assert not panel.locator(".attention").count(), "its file needs no warning"
     timeline.get_by_text("GPU 1").first.wait_for()  # its last picture stays
 
     page.page.locator(".lm-TabBar-tab", has_text=page.name).first.click()
     panel.get_by_text(f"{page.name} does not use nbaccel any more.").wait_for()
     panel.get_by_role("button", name="Go to %accel_init").click()
-    panel.get_by_role("status").get_by_text("Run it to start nbaccel").wait_for()
+    page.until_said("Run it to start nbaccel")
     active = page.page.locator(".jp-Notebook .jp-mod-active").first
     page.until(lambda: "%accel_init" in active.inner_text())
     assert page.page.locator(".jp-CodeCell", has_text="%accel_init").count() == 1
@@ -109,7 +109,7 @@ def test_in_notebook_7_a_busy_kernels_task_is_cancelled_its_cell_found_and_anoth
     ours.get_by_role("button", name=f"Timeline of {page.name}").click()
     assert page.page.locator(".nbaccel-page").bounding_box()["height"] > 300, "there is room for it below the notebook"
     assert panel.bounding_box()["width"] >= 320
-    pid = int(page.file("left.pid").read_text())
+    pid = pid_of(other, "left")
     theirs.get_by_role("button", name=f"Shut down {other.name}").click()
     page.page.locator(".jp-Dialog").get_by_role("button", name="Shut down").click()
     theirs.wait_for(state="detached")

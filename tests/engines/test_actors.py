@@ -202,7 +202,7 @@ def test_an_actor_is_restarted_as_often_as_it_may(nb):
     before = nb.get(counter.pid.remote())
     with pytest.raises(exceptions.RayActorError):
         nb.get(counter.die.options(max_task_retries=0).remote())
-    after = nb.get(counter.pid.remote())
+    after = nb.get(counter.pid.options(max_task_retries=-1).remote())  # on Ray, its end may be told some seconds later
     assert after != before
     assert nb.get(counter.add.remote()) == 6
 

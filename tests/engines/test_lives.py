@@ -376,7 +376,7 @@ def test_an_actor_ends_with_the_process_that_created_it(nb):
 
     owner = Owner.remote()
     child, detached = nb.get(owner.make.remote())
-    assert nb.get(child.pid.remote())
+    assert all(nb.get([child.pid.remote(), detached.pid.remote()]))  # an actor that is not made yet is its owner's
     nb.kill(owner)
     assert "owner has died" in str(death_of(child.pid.remote))
     assert nb.get(detached.pid.remote())

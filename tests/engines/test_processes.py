@@ -131,7 +131,8 @@ def test_a_stream_whose_worker_dies_goes_on_where_it_was(nb, tmp_path, ahead):
 @pytest.mark.parametrize("ahead", [-1, 2])
 @pytest.mark.parametrize("kind", ["plain", "asynchronous"])
 def test_a_method_that_streams_goes_on_where_it_was_when_its_actor_dies(nb, tmp_path, kind, ahead):
-    @nb.remote(max_restarts=1, max_task_retries=1)
+    # On Ray, each try until the actor's end is told is one, and that may take seconds.
+    @nb.remote(max_restarts=1, max_task_retries=-1)
     class Source:
         def plain(self):
             for number in range(6):

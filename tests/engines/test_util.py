@@ -85,7 +85,7 @@ def test_the_state_of_the_cluster_is_listed(nb):
     assert wait_until(lambda: "double" in str(summarize_tasks()))
 
 
-def test_what_other_tasks_have_submitted_and_can_never_begin_does_not_wait(nb):
+def test_what_other_tasks_have_submitted_and_can_never_begin_does_not_wait(nb, gate):
     """Such rows would stand before all others for ever, since lists begin with what has not ended."""
 
     @nb.remote(num_cpus=0, resources={"there is none": 1})
@@ -98,33 +98,21 @@ def test_what_other_tasks_have_submitted_and_can_never_begin_does_not_wait(nb):
 
     @nb.remote(num_cpus=0)
     class Busy:
-        def block(self, there):
-            nb.get(there.set.remote())
+        def block(self, gate):
+            nb.get(gate.open.remote())
             nb.get(child.remote())
 
         def later(self):
             pass
 
     @nb.remote(num_cpus=0)
-    class There:
-        def __init__(self):
-            self.flag = False
-
-        def set(self):
-            self.flag = True
-
-        def is_set(self):
-            return self.flag
-
-    @nb.remote(num_cpus=0)
     class Parent:
-        def submit(self, there):
+        def submit(self, gate):
             self.left = child.options(name="left by its parent").remote()
             busy = Busy.remote()
-            busy.block.options(name="in a dead actor").remote(there)
+            busy.block.options(name="in a dead actor").remote(gate)
             self.call = busy.later.options(name="of a dead actor").remote()
-            while not nb.get(there.is_set.remote()):
-                pass
+            nb.get(gate.wait.remote())  # one call: thousands of them would push what came before out of the views
             nb.kill(busy)
 
     def waiting(name):
@@ -132,7 +120,7 @@ def test_what_other_tasks_have_submitted_and_can_never_begin_does_not_wait(nb):
 
     nb.snapshot()
     parent = Parent.remote()
-    nb.get([cancels.remote(), parent.submit.remote(There.remote())])
+    nb.get([cancels.remote(), parent.submit.remote(gate)])
     assert wait_until(lambda: waiting("left by its parent"))
     nb.kill(parent)
     for name in ("left by its parent", "cancelled by its parent", "in a dead actor", "of a dead actor"):

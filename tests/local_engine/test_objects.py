@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -329,8 +330,9 @@ def test_a_killed_mover_is_replaced_and_nothing_is_lost(cluster: Place) -> None:
     for i in range(12):
         for pid, title in carriers(cluster.token).items() if i % 5 == 0 else ():
             if title == "nbaccel::mover":
-                os.kill(pid, signal.SIGKILL)
-                killed.add(pid)
+                with contextlib.suppress(ProcessLookupError):  # it had nothing to do any more, and has ended by itself
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
         assert nbaccel.get(refs[i])[-1] == i
     assert len(killed) >= 2  # the first, and what came in its place
 

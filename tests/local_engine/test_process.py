@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 from nbaccel.local_engine import process
+from tests.rig import wait_until
 
 
 def test_a_child_and_its_child_descend_from_us_and_nobody_else_does() -> None:
@@ -26,5 +28,7 @@ def test_a_child_and_its_child_descend_from_us_and_nobody_else_does() -> None:
 def test_every_process_with_the_mark_is_killed() -> None:
     mark = str(os.getpid())
     with subprocess.Popen(["sleep", "600"], env={**os.environ, "NBACCEL_TEST_MARK": mark}) as started:
+        environ = Path(f"/proc/{started.pid}/environ")
+        wait_until(lambda: b"NBACCEL_TEST_MARK" in environ.read_bytes(), "its environment")  # late in its exec
         process.kill_marked("NBACCEL_TEST_MARK", mark)
         assert started.wait() == -signal.SIGKILL

@@ -228,6 +228,9 @@ def looping() -> Any:
         nbaccel.get(loop.fail.remote("first"))
     nbaccel.get(loop.note.remote("first"))
     assert nbaccel.get(loop.read.remote()) == ["waits", "first"]
+    started: Any = engines.started()
+    way = started.straight._ways[loop._actor_id_bytes]
+    wait_until(lambda: not way._behind, "the calls through the head to have come back")  # whoever waited knows sooner
     return loop
 
 

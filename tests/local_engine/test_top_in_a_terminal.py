@@ -97,6 +97,7 @@ def test_an_actor_is_ended(cluster: Place) -> None:
     actor = Holder.remote()
     nbaccel.get(actor.ready.remote())
     with Terminal("top", "--interval", "0.2") as terminal:
+        assert terminal.shows("Holder")  # the first page may come before the first snapshot
         assert terminal.shows("q quit  ? help")
         terminal.press(b"/Holder\r")
         assert terminal.shows("/ filter: Holder")

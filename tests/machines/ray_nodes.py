@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,12 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 print("Ray runtime started.", flush=True)
 signal.pause()
 """
-ENDS_LATER = NODE.removesuffix("signal.pause()\n") + "print('Some Ray subprocesses exited unexpectedly:\\n  raylet')\n"
+# Not before `breaks`: who starts a node may look at it only after it has ended.
+ENDS_LATER = (
+    "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])"
+    + NODE.removesuffix("signal.pause()\n")
+    + "signal.sigwait([signal.SIGUSR1])\nprint('Some Ray subprocesses exited unexpectedly:\\n  raylet')\n"
+)
 DEAF = NODE.replace("lambda *_: sys.exit(1)", "signal.SIG_IGN")
 
 
@@ -29,6 +36,12 @@ def line(program: str, *arguments: str) -> list[str]:
 
 def started(program: str = NODE, *arguments: str, is_head: bool = False, **environ: str) -> NodeRecord:
     return ray_processes.start(line(program, *arguments), environ, address="10.0.0.5:6379", is_head=is_head)
+
+
+def breaks(pid: int) -> None:
+    """A node of `ENDS_LATER` ends now."""
+    os.kill(pid, signal.SIGUSR1)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
 @pytest.fixture

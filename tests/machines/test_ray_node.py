@@ -16,7 +16,7 @@ from nbaccel.light_imports import FOLDER
 from nbaccel.machines import node_records
 from nbaccel.machines.ray_line import node_environment
 from nbaccel.machines.ray_node import ended_by_signals, ray_start_line, stay
-from tests.machines.ray_nodes import ENDS_LATER, records, started
+from tests.machines.ray_nodes import ENDS_LATER, breaks, records, started
 
 __all__ = ["records"]
 
@@ -115,7 +115,7 @@ def test_a_node_that_broke_is_an_error_with_its_last_words_and_one_that_was_ende
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
     with pytest.raises(RuntimeError, match=r"A process of the Ray node of 10.0.0.5:6379 died(?s:.*)raylet"):
-        stay(started(ENDS_LATER), print, until_ended)
+        stay(started(ENDS_LATER), print, breaks)
     ended, said = started(), []
     os.kill(ended.pid, signal.SIGTERM)
     stay(ended, said.append, until_ended)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nbaccel.machines import node_records, ray_processes
-from tests.machines.ray_nodes import ENDS_LATER, NODE, line, records, started
+from tests.machines.ray_nodes import ENDS_LATER, NODE, breaks, line, records, started
 from tests.rig import is_alive, wait_until
 
 __all__ = ["records"]
@@ -45,7 +45,7 @@ def test_after_three_slow_starts_ray_s_words_are_told(records: Path) -> None:
 
 def test_a_node_whose_process_died_ended_badly_and_one_that_was_ended_did_not(records: Path) -> None:
     record = started(ENDS_LATER)
-    os.waitid(os.P_PID, record.pid, os.WEXITED | os.WNOWAIT)
+    breaks(record.pid)
     assert ray_processes.ended_badly(record)
     assert "raylet" in ray_processes.last_words(record)
     ended = started()

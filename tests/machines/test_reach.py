@@ -13,13 +13,15 @@ import pytest
 
 from nbaccel.machines import reach
 from nbaccel.machines.reach import NodeDoors
+from tests.rig import DEADLINE_S
 
 NOW = 1_700_000_000.0
 
 
 @pytest.fixture
-def dated() -> Iterator[int]:
+def dated(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The port of a server whose answers all have the same date."""
+    monkeypatch.setattr(reach, "_TIMEOUT_S", DEADLINE_S)  # the server is a thread of a busy machine
 
     class Dated(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:

@@ -111,7 +111,7 @@ def test_by_default_it_waits_because_a_node_may_join(place: Place) -> None:
         "from nbaccel.cluster_utils import Cluster\nimport nbaccel as ray\n"
         "cluster = Cluster(initialize_head=True, head_node_args={'num_cpus': 1, 'num_gpus': 0}, connect=True)\n"
         "@ray.remote(num_gpus=1)\ndef f(): return 'there it is'\nref = f.remote()\n"
-        "print(ray.explain(ref).ever)\ncluster.add_node(num_cpus=1, num_gpus=1)\nprint(ray.get(ref, timeout=30))\n"
+        "print(ray.explain(ref).ever)\ncluster.add_node(num_cpus=1, num_gpus=1)\nprint(ray.get(ref, timeout=90))\n"
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["False", "there it is"]

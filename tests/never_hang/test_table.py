@@ -87,8 +87,13 @@ def test_an_explanation_says_why_the_task_waits(row: Row) -> None:
     assert explanation.name == "_where"
     assert explanation.ever is (row.verdict is Verdict.BUSY)
     assert explanation.state == "PENDING_NODE_ASSIGNMENT"
-    assert explanation.sentence in [each.sentence for each in nbaccel.explain()]
+    assert _without_ages(explanation.sentence) in [_without_ages(each.sentence) for each in nbaccel.explain()]
     nbaccel.cancel(ref)
+
+
+def _without_ages(sentence: str) -> str:
+    """The second of two questions may come in another second of a holder's life."""
+    return re.sub(r" \(\d+ (s|min)\)", "", sentence)
 
 
 def test_the_fallback_is_taken_where_the_request_cannot_be_met(row: Row) -> None:

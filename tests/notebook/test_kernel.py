@@ -231,8 +231,9 @@ def test_a_demand_is_probed_without_starting_anything(kernel: Kernel) -> None:
 
 def test_the_timeline_draws_one_lane_for_each_device_and_idle_workers_are_recycled(kernel: Kernel) -> None:
     kernel.run(START)
-    kernel.run(
-        "import nbaccel as ray\n\n@ray.remote(num_gpus=1, max_calls=0)\ndef train():\n    return 1\n\n"
+    kernel.run(  # a worker that has loaded nothing ends by itself when it has been idle for five seconds
+        "import nbaccel as ray\n\n@ray.remote(num_gpus=1, max_calls=0)\ndef train():\n"
+        "    import sys\n    sys.modules['a_module_of_the_user'] = sys\n    return 1\n\n"
         "ray.get([train.remote() for _ in range(4)])"
     )
     drawn = kernel.run("%accel_timeline cell=2").shown[0]

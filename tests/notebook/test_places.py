@@ -83,7 +83,7 @@ def test_outputs_that_two_threads_draw_a_last_time_are_each_drawn_once(monkeypat
 
 GROWS = """
 import nbaccel
-nbaccel.init(num_cpus=1, node_types={"gpu": {"num_gpus": 1, "max": 1, "idle_s": 0.5, "arrives_after_s": 1}})
+nbaccel.init(num_cpus=1, node_types={"gpu": {"num_gpus": 1, "max": 1, "idle_s": 0.5, "arrives_after_s": 10}})
 """
 
 

@@ -82,7 +82,12 @@ def test_stop_ends_the_cell_and_cancels_what_it_waits_for(kernel: Kernel, task: 
 
 
 def test_the_stopped_tasks_worker_stays_warm(kernel: Kernel) -> None:
-    cell = kernel.submit("ref = sleeps.remote()\nnbaccel.get(ref)")
+    # A worker that has loaded nothing ends when it has been idle for five seconds, which we may need to look.
+    kernel.run(
+        "@nbaccel.remote\ndef loads():\n    import sys\n    sys.modules['a_module_of_the_user'] = sys\n"
+        "    print('begun', flush=True)\n    time.sleep(600)"
+    )
+    cell = kernel.submit("ref = loads.remote()\nnbaccel.get(ref)")
     kernel.until(lambda: "begun" in cell.text)
     kernel.interrupt()
     kernel.finish(cell)

@@ -19,5 +19,5 @@ def test_a_package_that_is_written_for_ray_works(package):
     path = os.pathsep.join([str(HERE / "ray_is_nbaccel"), str(HERE.parent.parent)])
     program = [sys.executable, str(HERE / f"with_{package}.py")]
     environ = {**os.environ, "PYTHONPATH": path, "HAMILTON_TELEMETRY_ENABLED": "false"}
-    done = subprocess.run(program, env=environ, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(program, env=environ, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0 and PROGRAMS[package] in done.stdout, done.stdout + done.stderr

@@ -36,6 +36,7 @@ def joined() -> Iterator[None]:
     ref = Holder.remote().there.remote()
     nbaccel.get(ref)
     nbaccel.engine.current().watch(lambda snapshot: None, metrics=False)  # what ends while somebody watches is known
+    nbaccel.snapshot()  # and a thread begins to watch: from here on it does
     yield
     nbaccel.shutdown()
 
@@ -164,7 +165,6 @@ def test_an_actor_takes_what_is_free_and_else_the_next_choice(joined: None, tmp_
     wait_until(lambda: nbaccel.available_resources().get("GPU") == 2)
     with held(num_gpus=2):
         model = Model.remote(str(tmp_path / "busy"))
-        assert repr(model) == "Actor(Model, not placed yet)"
         assert nbaccel.get(model.kind.remote()) == (True, [])
         row = wait_until(lambda: found if (found := choice_of(model)).choice else None)
         assert row.choice == "cpu"
@@ -189,6 +189,7 @@ def test_an_actor_that_waits_for_a_choice_is_explained_shown_and_ended_without_w
 ) -> None:
     with held(num_gpus=2):
         model = Model.options(fallback_after_s=3600, fallback_on=(MemoryError,)).remote(str(tmp_path / "marks"))
+        assert repr(model) == "Actor(Model, not placed yet)"
         explained = wait_until(lambda: found if (found := nbaccel.explain(model)).holders else None)
         assert "Model waits for" in explained.sentence
         assert {holder.name for holder in explained.holders} == {"Holder"}

@@ -37,6 +37,21 @@ def _patiently(start):
     raise late
 
 
+def _added(cluster, **node):
+    """A node that was too slow does not join beside the one that is started in its place."""
+
+    def start():
+        before = set(cluster.worker_nodes)
+        try:
+            return cluster.add_node(**node)
+        except Exception:
+            for late in set(cluster.worker_nodes) - before:
+                cluster.remove_node(late)  # it says that it leaves: nothing is sent to it any more
+            raise
+
+    return _patiently(start)
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """A head with CPUs only, a node with two A100, a node with four TPU chips."""
@@ -56,8 +71,8 @@ def _with_accelerators(cluster):
     v4 = {f"accelerator_type:{GOOGLE_TPU_V4}": 1, "TPU": 4}
     of_a100 = {"ray.io/accelerator-type": NVIDIA_A100, "zone": "a"}
     of_v4 = {"ray.io/accelerator-type": GOOGLE_TPU_V4}
-    _patiently(lambda: cluster.add_node(num_cpus=1, num_gpus=2, resources=a100, labels=of_a100))
-    _patiently(lambda: cluster.add_node(num_cpus=1, resources=v4, labels=of_v4))
+    _added(cluster, num_cpus=1, num_gpus=2, resources=a100, labels=of_a100)
+    _added(cluster, num_cpus=1, resources=v4, labels=of_v4)
     return cluster
 
 
@@ -66,7 +81,7 @@ def nodes(cluster):
     """Node ids by what they have; joined for as long as the module's tests run."""
     nbaccel.init(address=cluster.address, namespace="tests")
     ids = {}
-    for node in nbaccel.nodes():
+    for node in filter(lambda each: each["Alive"], nbaccel.nodes()):  # others were too slow at their start
         kind = "gpu" if "GPU" in node["Resources"] else "tpu" if "TPU" in node["Resources"] else "cpu"
         ids[kind] = node["NodeID"]
     yield ids
@@ -204,6 +219,16 @@ def leave_inside(path):
     return inner.task_id().hex()
 
 
+@pytest.fixture
+def watched(nodes):
+    """Somebody watches for as long as the test takes: what ends is known, whatever Ray then does with its process."""
+    engines.current().watch(lambda snapshot: None, metrics=False, reader="test")
+    nbaccel.snapshot()  # and a thread begins to watch: from here on it does
+    yield
+    engines.current().watch(None, reader="test")
+
+
+@pytest.mark.usefixtures("watched")
 def test_what_runs_before_its_submission_is_noted_was_submitted_before(nodes, tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "cell_source", Mark.left)
     actor = Marker.remote(Mark(tmp_path / "constructor"))
@@ -264,7 +289,7 @@ def lost(node_id):
 
 
 def test_a_killed_node_fails_its_task_loses_its_objects_and_is_shown(cluster, nodes, tmp_path):
-    doomed = _patiently(lambda: cluster.add_node(num_cpus=2, resources={"doomed": 1}))
+    doomed = _added(cluster, num_cpus=2, resources={"doomed": 1})
     wait_until(lambda: "doomed" in nbaccel.cluster_resources())
 
     @nbaccel.remote
@@ -283,11 +308,11 @@ def test_a_killed_node_fails_its_task_loses_its_objects_and_is_shown(cluster, no
 
     made = tmp_path / "made"
     made.mkdir()
+    ref = waits.remote(str(tmp_path / "began"))
+    wait_until((tmp_path / "began").exists)  # from here on the node that places tasks knows of the new one, too
     there = NodeAffinitySchedulingStrategy(doomed.node_id, soft=True)
     only_copy = make.options(scheduling_strategy=there).remote(str(made))
     nbaccel.wait([only_copy], timeout=DEADLINE_S, fetch_local=False)
-    ref = waits.remote(str(tmp_path / "began"))
-    wait_until((tmp_path / "began").exists)
     assert len(list(made.iterdir())) == 1
     cluster.remove_node(doomed, allow_graceful=False)
     with pytest.raises((exceptions.WorkerCrashedError, exceptions.NodeDiedError)):

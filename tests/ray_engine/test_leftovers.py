@@ -85,9 +85,8 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_process_that_leaves_little_goes_on(joined: None) -> None:
-    first = nbaccel.get(leave.remote(100 * MIB))
-    nbaccel.get(leave.remote(100 * MIB))
-    assert is_alive(first)
+    pids = [nbaccel.get(leave.remote(100 * MIB)) for _ in range(4)]
+    assert len(set(pids)) < 4  # Ray chooses which of its processes runs a task, and ends those that are idle
 
 
 def test_a_process_that_keeps_much_is_replaced_and_it_is_told(joined: None, lines: list[str]) -> None:
