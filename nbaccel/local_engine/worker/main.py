@@ -248,7 +248,7 @@ class WorkerEngine(Client):
         self.output.end()
         done.loaded = self._modules.are_users()
         left: list[str] | None = None
-        if terms.kind is TASK and (done.failed or time.monotonic() - began > LONG_S):
+        if terms.kind is TASK and time.monotonic() - began > LONG_S and self._state.is_disturbed():
             # Before the head hears of the end: it may lend this process at once, and the reader, which listens beside
             # long work, would get the loan's descriptor as the stdin that the task has closed, or find no room for it.
             left = self._restored()
@@ -259,7 +259,7 @@ class WorkerEngine(Client):
             self._has_run, self._in_doubt = True, left is None
             if left is not None:
                 self._leave_spoiled(left)
-            elif time.monotonic() - began > LONG_S or self._state.is_disturbed():
+            elif done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
                 self._put_back()
 
     def prepare_to_store(self, running: Running) -> None:
