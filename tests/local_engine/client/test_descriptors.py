@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from queue import SimpleQueue
 
@@ -97,3 +99,23 @@ def test_without_a_free_descriptor_a_connection_does_not_come_and_no_other_takes
     with ends.send(range(6, 7))[0] as later:
         assert belongs(6, ends.came.get(timeout=DEADLINE_S), later)
     assert not ends.lost
+
+
+WITHOUT_STDIN = """
+import os, socket
+from nbaccel.local_engine.client.link import Link
+link = Link(socket.socketpair()[0], on_lost=print)
+os.close(0)
+received, other = socket.socketpair()
+assert received.fileno() == 0
+inode = os.fstat(0).st_ino
+link.keep_sockets([received.detach()])
+assert not os.path.exists("/proc/self/fd/0")
+kept = link.take_socket(inode)
+print(kept.fileno() > 2 and not kept.get_inheritable() and os.fstat(kept.fileno()).st_ino == inode)
+"""
+
+
+def test_a_connection_that_comes_does_not_take_the_number_of_a_standard_stream() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_STDIN], capture_output=True, text=True, timeout=DEADLINE_S)
+    assert (done.stdout, done.stderr) == ("True\n", "")
