@@ -161,10 +161,12 @@ def _write_settings(folder: Path, dark: bool) -> None:
 
 
 def _write_extensions(folder: Path, panel: bool) -> None:
-    """Whether nbaccel-lab is in use, where it is installed."""
+    """Whether nbaccel-lab is in use, where it is installed. jupyter_server_mcp is not: it listens at a port that is the
+    same for all servers, and ends those that come second.
+    """
     configuration = folder / ".config"
     (configuration / "labconfig").mkdir(parents=True)
     disabled = {} if panel else {"@nbaccel/lab": True}
     (configuration / "labconfig" / "page_config.json").write_text(json.dumps({"disabledExtensions": disabled}))
-    enabled = {"ServerApp": {"jpserver_extensions": {"nbaccel_lab": panel}}}
+    enabled = {"ServerApp": {"jpserver_extensions": {"nbaccel_lab": panel, "jupyter_server_mcp": False}}}
     (configuration / "jupyter_server_config.json").write_text(json.dumps(enabled))
