@@ -1,9 +1,9 @@
 """What users reported, as whole programs: each file of `programs/` runs as a script and in a kernel.
 
 A program is divided into cells by lines that begin with `# %%`. It checks what it is about with `assert`, and ends when
-everything holds. Its first line is a docstring that says what was reported. A comment `# only: script`, `# only: kernel`
-or `# needs: torch, numpy` in the lines before the first cell says where it runs; `# cell raises: NAME` in a cell says that this
-cell ends with that exception.
+everything holds. Its first line is a docstring that says what was reported. In the lines before the first cell,
+`# only: script`, `# only: kernel` and `# needs: torch, numpy` say where it runs; `# cell raises: NAME` in a cell says
+that the cell ends with that exception.
 """
 
 from __future__ import annotations
