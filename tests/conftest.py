@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from nbaccel import engine
 from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
+from tests import extras
 from tests.accelerators.fake_nvml import FakeNvml, build
 from tests.census import Place
 from tests.engines.skips import SKIPS
@@ -47,6 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"Ids with an address differ from process to process; give ids=: {unstable[:3]}")
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_lane(item)))
+        extras.mark(item)
     with_ray = {_lane(item) for item in items if item.get_closest_marker("ray") is not None}
     items.sort(key=lambda item: _place(_lane(item), with_ray))
 
@@ -78,6 +80,16 @@ def _lane(item: pytest.Item) -> str:
 def _place(lane: str, with_ray: set[str]) -> int:
     first = (ENGINES_ON_RAY, BROWSER, PANEL_IN_BROWSER)
     return first.index(lane) if lane in first else len(first) + (lane not in with_ray)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Any:
+    return extras.named((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    return extras.named((yield))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -159,9 +158,8 @@ def test_whatever_can_be_called_can_be_remote(code: Callable[..., Any], args: tu
     assert nbaccel.get(nbaccel.remote(code).remote(*args)) == result
 
 
+@pytest.mark.extra("numba")
 def test_compiled_functions_can_be_remote() -> None:
-    if importlib.util.find_spec("numba") is None:
-        pytest.skip("numba is not installed")
     import numba
     import numpy
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("playwright")
+
 from tests.accelerators.fake_nvml import FakeNvml, Gpu
 from tests.browser.pages import NotebookPage
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("playwright")
+
 from tests.browser.pages import PATIENCE_S
 from tests.browser.servers import ROOT
 from tests.ports import free_port

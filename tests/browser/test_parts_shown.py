@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("playwright")
+
 from nbaccel.notebook import curves, parts, past_timeline, timeline
 from nbaccel.notebook.curves import Series
 from nbaccel.notebook.parts import Html

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
 from tests.census import Place
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
+pytest.importorskip("numba")
 
 # Example 11-1 of the book; only the launch has got its configuration, without which Numba refuses it.
 KERNEL = """\

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,8 @@ HERE = Path(__file__).parent
 PROGRAMS = {"modin": "modin agrees with pandas", "hamilton": "Hamilton's dataflow gave 7"}
 
 
-@pytest.mark.parametrize("package", PROGRAMS)
+@pytest.mark.parametrize("package", [pytest.param(name, marks=pytest.mark.extra(name)) for name in PROGRAMS])
 def test_a_package_that_is_written_for_ray_works(package):
-    if find_spec(package) is None:
-        pytest.skip(f"{package} is not installed")
     path = os.pathsep.join([str(HERE / "ray_is_nbaccel"), str(HERE.parent.parent)])
     program = [sys.executable, str(HERE / f"with_{package}.py")]
     environ = {**os.environ, "PYTHONPATH": path, "HAMILTON_TELEMETRY_ENABLED": "false"}

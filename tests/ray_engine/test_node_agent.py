@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("ray")
+
 from nbaccel.ray_engine.shipped.nbaccel_in_ray.node_agent import NodeAgent
 
 

@@ -8,7 +8,6 @@ that the cell ends with that exception.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -16,8 +15,6 @@ import pytest
 
 from tests.census import TOKEN, Place
 from tests.notebook.kernels import Kernel, gone
-
-PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 
 
 def _cells(program: str) -> list[str]:
@@ -30,13 +27,16 @@ def _header(program: str, word: str) -> list[str]:
     return found.group(1).split(", ") if found else []
 
 
+FILES = sorted((Path(__file__).parent / "programs").glob("*.py"))
+PROGRAMS = [
+    pytest.param(path, marks=[pytest.mark.extra(name) for name in _header(path.read_text(), "needs")]) for path in FILES
+]
+
+
 def _program(path: Path, where: str) -> str:
     program = path.read_text()
     if (only := _header(program, "only")) and where not in only:
         pytest.skip(f"{path.stem} is about a {only[0]}")
-    for module in _header(program, "needs"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"needs {module}")
     return program
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -98,9 +97,8 @@ def test_an_accelerator_type_finds_a_node_that_has_it(place: Place) -> None:
     assert "Tesla V100" in run(place, programs.ACCELERATOR_TYPE, NBACCEL_SIMULATE="nvidia:1xV100")
 
 
+@pytest.mark.extra("numba")
 def test_a_compiled_function_works_inside_a_remote_one(place: Place) -> None:
-    if importlib.util.find_spec("numba") is None:
-        pytest.skip("numba is not installed")
     assert run(place, programs.WRAPPED_KERNEL) == "[0.0, 2.0, 4.0, 6.0]\n"
 
 

@@ -25,11 +25,6 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 LIBRARIES = {"lightning": "lightning.pytorch", "transformers": "transformers"}
 
 
-def needs(name: str) -> pytest.MarkDecorator:
-    """Skips the test without importing the library into this process."""
-    return pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed")
-
-
 @pytest.fixture(scope="module")
 def workers() -> Iterator[None]:
     """Workers that have loaded the libraries that are installed."""
@@ -52,7 +47,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBACCEL_STORAGE", str(tmp_path))
 
 
-@needs("torch")
+@pytest.mark.extra("torch")
 def test_the_example_of_ddp_learns_and_goes_on_from_its_checkpoint(workers: None, results: None) -> None:
     main = example("ddp")
     assert main(epochs=2).checkpoint.load()["epoch"] == 1
@@ -60,7 +55,7 @@ def test_the_example_of_ddp_learns_and_goes_on_from_its_checkpoint(workers: None
     assert [each["epoch"] for each in history] == [0, 1, 2] and history[2]["loss"] < history[0]["loss"]
 
 
-@needs("lightning")
+@pytest.mark.extra("lightning")
 @pytest.mark.slow
 def test_lightning_trains_in_a_gang_and_goes_on_from_its_checkpoint(workers: None, results: None) -> None:
     main = example("lightning")
@@ -72,8 +67,8 @@ def test_lightning_trains_in_a_gang_and_goes_on_from_its_checkpoint(workers: Non
     assert [each["epoch"] for each in main(epochs=3, accelerator="cpu").history] == [0, 1, 2]
 
 
-@needs("transformers")
-@needs("accelerate")
+@pytest.mark.extra("transformers")
+@pytest.mark.extra("accelerate")
 @pytest.mark.slow
 def test_transformers_trains_in_a_gang_and_reports_what_it_logs(workers: None, results: None) -> None:
     result = example("transformers")(epochs=2, use_cpu=True)
@@ -85,7 +80,7 @@ def test_transformers_trains_in_a_gang_and_reports_what_it_logs(workers: None, r
     assert {"model.safetensors", "trainer_state.json", "rng_state_0.pth", "rng_state_1.pth"} <= set(files)
 
 
-@needs("jax")
+@pytest.mark.extra("jax")
 @pytest.mark.slow
 def test_jax_connects_the_processes_of_a_gang(workers: None, kept: Kept) -> None:
     two = ScalingConfig(num_workers=2)

@@ -16,7 +16,9 @@ from tests.census import Place
 from tests.heads import assert_idle, inside
 from tests.rig import wait_until, written_so_far
 
-torch_loops = pytest.importorskip("tests.train.torch_loops", exc_type=ImportError)
+pytest.importorskip("torch")
+
+from tests.train import torch_loops
 
 Kept = Callable[..., RunConfig]
 TWO = ScalingConfig(num_workers=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import runpy
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,6 @@ from typing import Any
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-
-
-def needs(name: str) -> pytest.MarkDecorator:
-    """Skips the test without importing the library into this process."""
-    return pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed")
 
 
 @pytest.fixture
@@ -28,7 +22,7 @@ def example(name: str) -> Any:
     return runpy.run_path(str(EXAMPLES / f"tune_{name}.py"), run_name=f"tune_{name}")["main"]
 
 
-@needs("sklearn")
+@pytest.mark.extra("sklearn")
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # the workers import the library on a busy machine
 def test_the_example_of_scikit_learn_finds_a_classifier(cluster: Any, results: None) -> None:
@@ -39,7 +33,7 @@ def test_the_example_of_scikit_learn_finds_a_classifier(cluster: Any, results: N
     assert set(best.config) == {"n_estimators", "max_depth", "min_samples_leaf"}
 
 
-@needs("torch")
+@pytest.mark.extra("torch")
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_example_of_pytorch_learns_and_keeps_a_checkpoint_of_the_best(cluster: Any, results: None) -> None:

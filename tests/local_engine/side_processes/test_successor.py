@@ -1,7 +1,6 @@
 """Modules that a program is likely to need are loaded beside its work, and workers to come have them."""
 
 import sys
-from importlib.util import find_spec
 
 import pytest
 
@@ -74,9 +73,8 @@ print("left", engine._expected_imports)
 """
 
 
+@pytest.mark.extra("torch")
 def test_importing_the_trainers_of_torch_has_torch_loaded_for_the_next_cluster_alone(place, tmp_path):
-    if find_spec("torch") is None:
-        pytest.skip("torch is not installed")
     done = place.run(PROGRAM, NBACCEL_STORAGE=str(tmp_path))
     said = ["here False", "there ['torch', 'nbaccel.train.torch.process_group']", "left []"]
     assert done.stdout.splitlines() == said, done.stderr

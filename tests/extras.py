@@ -1,0 +1,58 @@
+"""Which extra of pyproject.toml a test needs: `make test` installs the extra "test" and runs what needs no other."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXTRAS = {
+    "test": {"anywidget", "fsspec", "joblib", "jsonschema", "numpy", "optuna", "tqdm", "yaml"},
+    "ray": {"ray", "grpc"},
+    "lab": {"jupyterlab", "jupyter_server"},
+    "train": {"torch"},
+    "others": {"dask", "jupyter_server_mcp", "lightgbm", "lightning", "marimo", "modin", "sklearn", "transformers"}
+    | {"hamilton", "xgboost"},
+}
+IMPORTED = re.compile(r"""importorskip\("([\w.]+)\"""")
+NOT_INSTALLED = re.compile(r"could not import '([\w.]+)'|^(?:Skipped: )?(\w+) is not installed$")
+
+
+def extra_of(package: str) -> str:
+    """The extra that brings a package; "dev" brings those that no user needs."""
+    top = package.partition(".")[0]
+    return next((extra for extra, packages in EXTRAS.items() if top in packages), "dev")
+
+
+def mark(item: pytest.Item) -> None:
+    """Skip the test if a package that it names in `@pytest.mark.extra("torch")` is missing. Mark it as `extra` if it
+    needs more than `make test` installs, by that mark or by an `importorskip` of its own or of its module.
+    """
+    marked = {name for each in item.iter_markers("extra") for name in each.args}
+    for missing in sorted(name for name in marked if importlib.util.find_spec(name) is None):
+        item.add_marker(pytest.mark.skip(f"{missing} is not installed"))
+    function = inspect.unwrap(item.function)  # type: ignore[attr-defined]
+    imported = _imported_by_module(item.path) | set(IMPORTED.findall(inspect.getsource(function)))
+    if any(extra_of(package) != "test" for package in imported):
+        item.add_marker(pytest.mark.extra)
+
+
+@cache
+def _imported_by_module(path: Path) -> set[str]:
+    lines = path.read_text().splitlines()
+    return {name for line in lines if not line.startswith(" ") for name in IMPORTED.findall(line)}
+
+
+def named(report: Any) -> Any:
+    """The report, in which a skip for a missing package says which extra installs it."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        path, line, reason = report.longrepr
+        if found := NOT_INSTALLED.search(reason):
+            package = found.group(1) or found.group(2)
+            report.longrepr = (path, line, f"{package} is not installed: pip install -e '.[{extra_of(package)}]'")
+    return report
