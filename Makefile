@@ -7,8 +7,11 @@ MINUTES ?= 1
 SEED ?= 1
 PY := $(VENV)/bin/python
 REAL_FILES = $(shell grep -rl --include='test_*.py' 'mark\.real' tests)
-# A test that outlasts its limit ends its process. The run ends with it: xdist would wait for the tests of its lane.
-IN_PROCESSES = $(PY) -m pytest -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
+# What runs at each commit: all but other programs, and of these the tests that tests/core.py lists.
+OUTSIDE := ray or browser or real or slow
+# A test that outlasts its limit ends its process and the run, since xdist would wait for the tests of its lane. The runner
+# then runs the rest.
+RUN_TESTS = $(PY) -m tools.run_tests -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
 COCKPIT := tests/cockpit
 NODE_MODULES := $(COCKPIT)/node_modules/.package-lock.json
 EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/notebook/past nbaccel/notebook/runs -type f \
@@ -17,7 +20,7 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo extension installed-for-tests test test-real check fuzz soak bench lab clean
+.PHONY: demo extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -26,24 +29,28 @@ demo: $(VENV)/.stamp-demo
 # The panel and the Jupyter server extension, built from this checkout, in the environment of JupyterLab.
 extension: $(VENV)/.stamp-extension
 
+# What needs this machine and the packages of the extra "test" only; TEST_PROCESSES=0 is in one process.
+test: $(VENV)/.stamp-test
+	$(RUN_TESTS) -m "not ($(OUTSIDE) or extra)" $(PYTEST_ARGS)
+
+# What `make test` leaves out and each commit needs: torch, a core of the tests with a real Ray and a real browser.
+test-commit: installed-for-tests
+	$(RUN_TESTS) -m "core or extra and not ($(OUTSIDE))" $(PYTEST_ARGS)
+
+# All tests. Those of other programs are skipped, with the reason, where there are none. Each file of theirs has a process
+# of its own, since Ray keeps the token of the first cluster for the life of a process.
+test-all: installed-for-tests $(VENV)/.stamp-others
+	$(RUN_TESTS) -m "not real" $(PYTEST_ARGS)
+	set -e; for file in $(REAL_FILES); do $(PY) -m tools.run_tests -m real $$file $(PYTEST_ARGS); done
+	$(MAKE) --no-print-directory --jobs=2 --output-sync fuzz soak SECONDS=300 MINUTES=5
+
 installed-for-tests: $(VENV)/.stamp-dev
 	if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_MODULES) || \
 	    echo "npm could not install axe and TypeScript; their tests are skipped" >&2; fi
 	$(MAKE) --no-print-directory extension || echo "nbaccel-lab could not be installed; its tests are skipped" >&2
 
-# All tests but those of test-real, in as many processes as TEST_PROCESSES says; 0 is in this one.
-test: installed-for-tests
-	$(IN_PROCESSES) -m "not real and not ray and (axe or not browser)" $(PYTEST_ARGS)
-
-# Tests with real Ray clusters and real browsers (but axe's, which `make test` runs), then those of other real programs,
-# file by file: Ray keeps the token of the first cluster for the life of a process. Pytest exits with 5 where PYTEST_ARGS
-# chooses none.
-test-real: installed-for-tests
-	$(IN_PROCESSES) -m "(ray or browser) and not real and not axe" $(PYTEST_ARGS) || [ $$? -eq 5 ]
-	set -e; for file in $(REAL_FILES); do $(PY) -m pytest -m real $$file $(PYTEST_ARGS) || [ $$? -eq 5 ]; done
-
-# Format, lint, types, and who may import whom.
-check: $(VENV)/.stamp-dev
+# Format, lint, types, and generated files.
+check: $(VENV)/.stamp-test
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
@@ -52,14 +59,13 @@ check: $(VENV)/.stamp-dev
 	$(PY) -m tools.panel_types --check
 	if command -v npm >/dev/null; then \
 	    $(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix $(COCKPIT) run --silent check; fi
-	$(PY) -m pytest -q tests/test_architecture.py
 
 # Bytes at random, from every kind of connection and file that others may write.
-fuzz: $(VENV)/.stamp-dev
+fuzz: $(VENV)/.stamp-test
 	$(PY) -m tools.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 # Random work on heads whose processes are killed and stopped meanwhile; all results are checked, and what is left.
-soak: $(VENV)/.stamp-dev
+soak: $(VENV)/.stamp-test
 	$(PY) -m tools.soak --minutes $(MINUTES) --seed $(SEED)
 
 # nbaccel beside what users would pick instead, on this machine.
@@ -69,14 +75,14 @@ bench: $(VENV)/.stamp-bench
 # JupyterLab with nbaccel's panel on the tutorials.
 lab: $(VENV)/.stamp-tutorials
 	$(MAKE) --no-print-directory extension
-	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m jupyter lab notebooks
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 clean:
 	rm -rf $(VENV) extension/node_modules extension/nbaccel_lab/labextension build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What checks the cockpit's sources and looks. npm writes this file once it has installed everything.
 $(NODE_MODULES): $(COCKPIT)/package-lock.json
-	npm --prefix $(COCKPIT) ci --silent
+	npm --prefix $(COCKPIT) ci --no-audit --no-fund --loglevel=error
 	touch $@
 
 $(VENV)/.stamp-env:

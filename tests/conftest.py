@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from nbaccel import engine
 from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
-from tests import extras
+from tests import core, extras
 from tests.accelerators.fake_nvml import FakeNvml, build
 from tests.census import Place
 from tests.engines.skips import SKIPS
@@ -49,6 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_lane(item)))
         extras.mark(item)
+        core.mark(item, str(item.path.relative_to(HERE)))
     with_ray = {_lane(item) for item in items if item.get_closest_marker("ray") is not None}
     items.sort(key=lambda item: _place(_lane(item), with_ray))
 

@@ -31,15 +31,19 @@ def extra_of(package: str) -> str:
 
 def mark(item: pytest.Item) -> None:
     """Skip the test if a package that it names in `@pytest.mark.extra("torch")` is missing. Mark it as `extra` if it
-    needs more than `make test` installs, by that mark or by an `importorskip` of its own or of its module.
+    needs more than `make test` installs, by that mark or by an `importorskip` of its own or of its module. Packages of
+    others are for `make test-all`.
     """
     marked = {name for each in item.iter_markers("extra") for name in each.args}
     for missing in sorted(name for name in marked if importlib.util.find_spec(name) is None):
         item.add_marker(pytest.mark.skip(f"{missing} is not installed"))
     function = inspect.unwrap(item.function)  # type: ignore[attr-defined]
     imported = _imported_by_module(item.path) | set(IMPORTED.findall(inspect.getsource(function)))
-    if any(extra_of(package) != "test" for package in imported):
+    needed = {extra_of(package) for package in marked | imported}
+    if needed - {"test"}:
         item.add_marker(pytest.mark.extra)
+    if "others" in needed:
+        item.add_marker(pytest.mark.slow)
 
 
 @cache

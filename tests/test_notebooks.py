@@ -11,13 +11,16 @@ import pytest
 from traitlets.config import Config
 
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
-ON_RAY = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]  # Ray takes its time to start on a busy machine
+ON_RAY = [
+    pytest.mark.ray,
+    pytest.mark.extra("ray"),
+    pytest.mark.timeout(600),
+]  # Ray takes its time to start on a busy machine
 # The kernel and the zygote import it at the same time. A cell that takes too long is to be told, and not this process
 # to be ended: two runs of the notebook take more than a minute on a machine that is busy already.
-WITH_TORCH = [pytest.mark.slow, pytest.mark.timeout(900)]
-MANY_TRIALS = [pytest.mark.slow, pytest.mark.timeout(600)]  # a process for each trial that holds a device
+WITH_TORCH = [pytest.mark.extra("torch"), pytest.mark.timeout(900)]
+MANY_TRIALS = [pytest.mark.extra("torch"), pytest.mark.timeout(600)]  # a process for each trial that holds a device
 MARKS = {"04_on_a_cluster.ipynb": ON_RAY, "05_training.ipynb": WITH_TORCH, "06_tuning.ipynb": MANY_TRIALS}
-NEEDED = {"04_on_a_cluster.ipynb": ["ray"], "05_training.ipynb": ["torch"], "06_tuning.ipynb": ["torch", "optuna"]}
 RUN = [pytest.param(path, marks=MARKS.get(path.name, [])) for path in TUTORIALS]
 
 
@@ -30,8 +33,6 @@ while not any(device.holders for device in ray.snapshot().devices):
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
 def test_a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kernel(path: Path, tmp_path: Path) -> None:
     notebook = read(path)
-    for library in NEEDED.get(path.name, []):
-        pytest.importorskip(library)
     once, again = notebook.cells, copy.deepcopy(notebook.cells)  # as if somebody had pressed Run All again
     notebook.cells = once + again
     execute(notebook, path, tmp_path, timeout_s=300 if "cluster" in path.name else 200)

@@ -49,7 +49,7 @@ markers =
 
 @pytest.fixture
 def result(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[int, list[str]]:
-    """The exit status of a run of these tests in a process that may be lost, and what the runner printed after pytest."""
+    """The exit status of a run of these tests in a process that may be lost, and the lines that it printed."""
     (tmp_path / "test_here.py").write_text(BEGINS + "".join(request.param))
     (tmp_path / "pytest.ini").write_text(CONFIG)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "NBACCEL_TEST"))}

@@ -57,6 +57,7 @@ def _ancestors(pid: int) -> set[int]:
 
 
 @pytest.mark.usefixtures("store")
+@pytest.mark.slow
 def test_a_large_value_finds_memory_ready_and_unused_memory_goes() -> None:
     first = numpy.arange(100 * MIB // 8)
     held = nbaccel.put(first)

@@ -7,6 +7,8 @@ import os
 from functools import partial
 from typing import Any
 
+import pytest
+
 import nbaccel
 from nbaccel import engine as engines
 from tests.census import Place
@@ -57,6 +59,7 @@ def test_a_thousand_handles_to_a_hundred_actors_leave_no_descriptor(own_head: Pl
         wait_until(lambda pid=pid, number=number: of_process(pid) <= number, "the last descriptor to be closed")
 
 
+@pytest.mark.slow
 def test_fifty_drivers_of_one_head_leave_no_descriptor(own_head: Place) -> None:
     place = own_head
     os.environ["NBACCEL_STRAIGHT_CALLS"] = "1"
@@ -77,6 +80,7 @@ def test_fifty_drivers_of_one_head_leave_no_descriptor(own_head: Place) -> None:
         assert place.command("stop").returncode == 0
 
 
+@pytest.mark.slow
 def test_two_hundred_loans_leave_no_descriptor(own_head: Place) -> None:
     os.environ["NBACCEL_STRAIGHT_CALLS"] = os.environ["NBACCEL_LOANS"] = "1"
     nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
