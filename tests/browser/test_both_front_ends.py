@@ -20,6 +20,18 @@ FRONT_ENDS = pytest.mark.parametrize("classic", [False, True], ids=["lab", "note
 START = "%load_ext nbaccel\n%accel_init num_cpus=2 num_gpus=10"
 # Of `shard` ten tasks end and two go on, with both CPUs; so those of `grow` wait. They are asked for once both run: two
 # that were sent to one worker are on their way back for a moment, in which the other CPU is free for whoever comes.
+# The page gets the task as one that began a minute earlier than it did.
+BEGAN_A_MINUTE_AGO = """
+from nbaccel.notebook import drawn
+
+def with_a_long_task(snapshot, *others, of_snapshot=drawn.of_snapshot):
+    for row in snapshot.tasks:
+        if row.name == "takes_a_minute" and row.started_at is not None:
+            row.started_at -= 61
+    return of_snapshot(snapshot, *others)
+
+drawn.of_snapshot = with_a_long_task
+"""
 WORK = """
 import os, time
 import nbaccel as ray
@@ -53,7 +65,6 @@ def talk():
 
 @ray.remote(num_cpus=0)
 def takes_a_minute():  # of which its end is told
-    time.sleep(61)
     wait_for("minute.may_end")
 
 @ray.remote(num_cpus=0, max_retries=0)
@@ -86,7 +97,10 @@ FOCUSED = "document.activeElement.textContent.replace(/[^a-zA-Z]/g, '')"
 def page(request: pytest.FixtureRequest, browser: Any, servers: Callable[..., Any]) -> Iterator[NotebookPage]:
     server = servers(classic=request.param)
     shown = NotebookPage(
-        browser, server, [START, WORK, CELL_TO_CANCEL, "%accel_dashboard"], permissions=["notifications"]
+        browser,
+        server,
+        [START + BEGAN_A_MINUTE_AGO, WORK, CELL_TO_CANCEL, "%accel_dashboard"],
+        permissions=["notifications"],
     )
     try:
         shown.run_all()
