@@ -90,7 +90,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Any:
-    return extras.named((yield))
+    return extras.named((yield), item)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

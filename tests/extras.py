@@ -38,7 +38,11 @@ def mark(item: pytest.Item) -> None:
     for missing in sorted(name for name in marked if importlib.util.find_spec(name) is None):
         item.add_marker(pytest.mark.skip(f"{missing} is not installed"))
     function = inspect.unwrap(item.function)  # type: ignore[attr-defined]
-    imported = _imported_by_module(item.path) | set(IMPORTED.findall(inspect.getsource(function)))
+    imported = (
+        _imported_by_module(item.path)
+        | _imported_by_module(item.path.with_name("conftest.py"))
+        | set(IMPORTED.findall(inspect.getsource(function)))
+    )
     needed = {extra_of(package) for package in marked | imported}
     if needed - {"test"}:
         item.add_marker(pytest.mark.extra)
@@ -48,15 +52,21 @@ def mark(item: pytest.Item) -> None:
 
 @cache
 def _imported_by_module(path: Path) -> set[str]:
-    lines = path.read_text().splitlines()
+    lines = path.read_text().splitlines() if path.exists() else []
     return {name for line in lines if not line.startswith(" ") for name in IMPORTED.findall(line)}
 
 
-def named(report: Any) -> Any:
-    """The report, in which a skip for a missing package says which extra installs it."""
-    if report.skipped and isinstance(report.longrepr, tuple):
-        path, line, reason = report.longrepr
-        if found := NOT_INSTALLED.search(reason):
-            package = found.group(1) or found.group(2)
-            report.longrepr = (path, line, f"{package} is not installed: pip install -e '.[{extra_of(package)}]'")
+def named(report: Any, item: pytest.Item | None = None) -> Any:
+    """The report, in which a skip for a missing package says which extra installs it.
+
+    A test that is skipped without the mark fails: no run would ever have it.
+    """
+    if not report.skipped or not isinstance(report.longrepr, tuple):
+        return report
+    path, line, reason = report.longrepr
+    if found := NOT_INSTALLED.search(reason):
+        package = found.group(1) or found.group(2)
+        report.longrepr = (path, line, f"{package} is not installed: pip install -e '.[{extra_of(package)}]'")
+        if item is not None and not any(map(item.get_closest_marker, ("extra", "ray", "browser", "real"))):
+            report.outcome, report.longrepr = "failed", f'mark the test: @pytest.mark.extra("{package}")'
     return report

@@ -92,9 +92,9 @@ def machine(busy_snapshot: Snapshot) -> FakeMachine:
 
 
 def test_start_hands_over_only_what_was_given(machine: FakeMachine) -> None:
-    done = machine.run("start", "--head", "--num-gpus", "2", "--resources", '{"TPU": 4}', "--preload", "numpy,torch")
+    done = machine.run("start", "--head", "--num-gpus", "2", "--resources", '{"TPU": 4}', "--preload", "numpy,json")
     assert done.exit_code == 0
-    assert machine.started == [{"num_gpus": 2, "resources": {"TPU": 4}, "preload": ["numpy", "torch"]}]
+    assert machine.started == [{"num_gpus": 2, "resources": {"TPU": 4}, "preload": ["numpy", "json"]}]
     assert "pid 4711" in done.output
     assert "nbaccel stop" in done.output
 

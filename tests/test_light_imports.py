@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("rfc3987_syntax")  # what JupyterLab installs beside jsonschema
+
 from nbaccel.light_imports import FOLDER, lighter_imports
 
 CHECKS = {
@@ -55,12 +57,6 @@ def run(program: str, **environ: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={**os.environ, **environ}
     )
     assert done.returncode == 0, done.stderr
-
-
-@pytest.fixture(autouse=True)
-def installed() -> None:
-    pytest.importorskip("jsonschema")
-    pytest.importorskip("rfc3987_syntax")
 
 
 IN_A_PROCESS_OF_RAYS = (

@@ -11,16 +11,19 @@ import pytest
 from traitlets.config import Config
 
 TUTORIALS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
-ON_RAY = [
-    pytest.mark.ray,
-    pytest.mark.extra("ray"),
-    pytest.mark.timeout(600),
-]  # Ray takes its time to start on a busy machine
+# Ray takes its time to start on a busy machine.
+ON_RAY = [pytest.mark.ray, pytest.mark.extra("ray"), pytest.mark.timeout(600)]
 # The kernel and the zygote import it at the same time. A cell that takes too long is to be told, and not this process
 # to be ended: two runs of the notebook take more than a minute on a machine that is busy already.
 WITH_TORCH = [pytest.mark.extra("torch"), pytest.mark.timeout(900)]
 MANY_TRIALS = [pytest.mark.extra("torch"), pytest.mark.timeout(600)]  # a process for each trial that holds a device
-MARKS = {"04_on_a_cluster.ipynb": ON_RAY, "05_training.ipynb": WITH_TORCH, "06_tuning.ipynb": MANY_TRIALS}
+WITH_NUMBA = [pytest.mark.extra("numba")]
+MARKS = {
+    "02_fallback.ipynb": WITH_NUMBA,
+    "04_on_a_cluster.ipynb": ON_RAY,
+    "05_training.ipynb": WITH_TORCH,
+    "06_tuning.ipynb": MANY_TRIALS,
+}
 RUN = [pytest.param(path, marks=MARKS.get(path.name, [])) for path in TUTORIALS]
 
 

@@ -16,6 +16,9 @@ MOST_BYTES = 220_000  # of JavaScript, with both modules of the renderer
 PATIENCE_S = 280  # with a program that takes seconds on a machine that is not busy
 
 
+pytestmark = pytest.mark.extra("jupyterlab")
+
+
 @pytest.fixture
 def installed() -> Path:
     if not INSTALLED.exists():
@@ -32,7 +35,6 @@ def test_the_panel_is_small_and_contains_no_source_maps(installed: Path) -> None
 
 
 def test_jupyterlab_lists_the_panel_as_enabled_and_whole(installed: Path) -> None:
-    pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")
     command = [sys.executable, "-m", "jupyterlab.labextensions", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     said = listed.stdout + listed.stderr

@@ -86,7 +86,9 @@ def test_the_type_of_a_node_is_that_of_its_devices_or_the_one_that_is_said(node:
         (["--head", "--engine", "ray", "--simulate", "nvidia:2xA100"], 2, "--simulate"),
         (["--head", "--engine", "ray", "--node-types", "missing.toml"], 1, "cannot be read from missing.toml"),
         (["--head", "--engine", "ray", "--node-types", "m.toml", "--node-type", "a"], 2, "--node-type"),
-        (["--head", "--engine", "ray", "--port", "70000"], 1, "70000 is no port"),
+        pytest.param(
+            ["--head", "--engine", "ray", "--port", "70000"], 1, "70000 is no port", marks=pytest.mark.extra("ray")
+        ),
         (["--head", "--token-file", "t"], 2, "--token-file"),
         (["--head", "--port", "1"], 2, "--port goes with --engine=ray"),
         ([], 2, "Say --head"),

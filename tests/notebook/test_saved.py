@@ -7,6 +7,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("nbconvert")
+
 from traitlets.config import Config
 
 HOSTILE = "<img src=x onerror=alert(1)>"

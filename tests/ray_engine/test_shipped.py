@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+pytest.importorskip("ray")
+
 import nbaccel
 from nbaccel.ray_engine.startup import starting
 from nbaccel.ray_engine.submission import shipping
@@ -30,7 +32,6 @@ def test_it_has_the_version_of_the_package():
 
 
 def test_a_node_with_another_version_says_both(monkeypatch):
-    pytest.importorskip("ray")
     shipped = starting.import_shipped()
     monkeypatch.setattr(nbaccel, "__version__", "0.0.7")
     with pytest.raises(RuntimeError, match=rf"nbaccel 0\.0\.7 and the driver has {shipped.VERSION}"):
@@ -55,7 +56,6 @@ async def _async_generator():
 
 @pytest.fixture
 def wrapping():
-    pytest.importorskip("ray")
     starting.import_shipped()
     return __import__("nbaccel_in_ray.wrapping").wrapping
 

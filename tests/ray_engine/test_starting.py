@@ -8,6 +8,10 @@ from types import ModuleType
 
 import pytest
 
+pytest.importorskip("ray")
+
+import ray
+
 import nbaccel
 from nbaccel.handles.options import init_options
 from nbaccel.ray_engine.startup import starting
@@ -36,7 +40,6 @@ def test_another_version_of_ray_is_refused_in_words(monkeypatch):
 
 @pytest.mark.parametrize("option", [{"simulate": "nvidia:2xA100"}, {"shared": True}])
 def test_options_of_the_local_engine_are_not_ignored(option):
-    pytest.importorskip("ray")
     with pytest.raises(ValueError, match=next(iter(option))):
         nbaccel.init(engine="ray", **option)
 
@@ -74,7 +77,6 @@ def test_joining_ships_what_the_workers_need():
 
 
 def test_a_logging_config_becomes_rays_own():
-    ray = pytest.importorskip("ray")
     ours = nbaccel.LoggingConfig(encoding="JSON", log_level="DEBUG", additional_log_standard_attrs=["name"])
     given = starting._joining_keywords(init_options(logging_config=ours))["logging_config"]
     assert isinstance(given, ray.LoggingConfig)

@@ -60,6 +60,7 @@ def test_each_rank_knows_its_place_and_runs_in_its_main_thread(kept: Kept, tmp_p
     assert {each["variable"] for each in found} == {"ens5"}
 
 
+@pytest.mark.extra("pandas")
 def test_reports_and_checkpoints_are_kept(kept: Kept) -> None:
     config = kept(checkpoint_config=CheckpointConfig(num_to_keep=2))
     result = fit(loops.steps, config, steps=4)

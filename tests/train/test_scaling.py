@@ -51,6 +51,7 @@ def rays() -> Any:
         return pytest.importorskip("ray.train").ScalingConfig
 
 
+@pytest.mark.extra("ray")
 @pytest.mark.parametrize("how", REFUSED)
 def test_what_cannot_be_meant_is_refused_as_in_ray(how: str, rays: Any) -> None:
     with pytest.raises(ValueError):
@@ -64,6 +65,7 @@ def test_use_gpu_without_a_gpu_is_refused_also_where_ray_says_nothing() -> None:
         ScalingConfig(use_gpu=True, resources_per_worker={"GPU": 0})
 
 
+@pytest.mark.extra("ray")
 @pytest.mark.parametrize("how", ACCEPTED)
 def test_what_each_worker_and_all_of_them_hold_is_what_ray_says(how: str, rays: Any) -> None:
     ours, theirs = ScalingConfig(**ACCEPTED[how]), rays(**ACCEPTED[how])

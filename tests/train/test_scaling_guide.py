@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch")
+
 import nbaccel
 from nbaccel.train import Result
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
@@ -18,7 +20,6 @@ from tests.train.scaling_guide import BACKEND, CONFIGS, INTERFACE, ONE_GPU, TWO_
 @pytest.fixture(scope="module")
 def sixteen(patient: None) -> Iterator[Place]:
     """A machine that seems to have 16 GPUs, to torch as well."""
-    pytest.importorskip("torch")
     place = Place()
     with inside(place):
         preload = ["torch", "tests.train.cuda_stand_in"]

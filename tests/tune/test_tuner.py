@@ -47,6 +47,7 @@ def test_threads_of_a_trial_report_while_something_decides_about_each_report(kep
     assert [each["training_iteration"] for each in history] == list(range(1, 21))
 
 
+@pytest.mark.extra("pandas")
 def test_a_grid_and_its_best_trial(kept: Kept) -> None:
     results = fit(trainables.square, {"x": tune.grid_search([3, -1, 2])}, kept(), metric="loss", mode="min")
     best = results.get_best_result()
@@ -82,6 +83,7 @@ def test_a_trial_that_raises_fails_alone(kept: Kept) -> None:
     assert results.get_best_result().config == {"x": 2}
 
 
+@pytest.mark.extra("pandas")
 def test_run_raises_if_trials_failed(tmp_path: Path) -> None:
     options: dict[str, Any] = {"config": {"x": tune.grid_search([1, 2])}, "storage_path": tmp_path}
     with pytest.raises(tune.TuneError, match=r"1 of 2 .*ValueError: an odd number") as caught:
@@ -293,6 +295,7 @@ def test_one_line_runs_the_best_config_again_to_its_end(kept: Kept, tmp_path: Pa
     assert again.best_config["x"] == 1 and again.best_result["training_iteration"] == 3
 
 
+@pytest.mark.extra("pandas")
 def test_an_analysis_has_all_configs_and_its_best_result_as_a_row(tmp_path: Path) -> None:
     space = {"x": tune.grid_search([2, 1])}
     analysis = tune.run(trainables.square, config=space, metric="loss", mode="min", storage_path=tmp_path)
@@ -302,6 +305,7 @@ def test_an_analysis_has_all_configs_and_its_best_result_as_a_row(tmp_path: Path
     assert list(frame.index) == [analysis.best_trial.id] and frame["config/x"].iloc[0] == frame["loss"].iloc[0] == 1
 
 
+@pytest.mark.extra("pandas")
 def test_truth_is_a_metric(kept: Kept) -> None:
     space = {"x": tune.grid_search([False, True])}
     results = fit(lambda config: {"right": config["x"]}, space, kept(), metric="right", mode="max")
