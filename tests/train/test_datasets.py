@@ -69,6 +69,7 @@ def test_shuffled_passes_differ_and_a_seed_repeats_them() -> None:
         shard([1, 2]).iter_batches(0)
 
 
+@pytest.mark.extra("pandas")
 def test_tables_and_arrays_are_read_by_columns_and_rows() -> None:
     numpy = pytest.importorskip("numpy")
     pandas, arrow, polars = (pytest.importorskip(name) for name in ("pandas", "pyarrow", "polars"))
