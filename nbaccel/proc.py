@@ -49,6 +49,18 @@ def is_running(pid: int, start_ticks: int, boot: str) -> bool:
     return not facts.has_ended and facts.start_ticks == start_ticks
 
 
+def pid_namespace() -> int:
+    """The id of the PID namespace that this process sees; 0 if /proc does not give it.
+
+    The same number names another process, or none, in another namespace of the same boot: containers of one pod,
+    sandboxes, `unshare --pid`.
+    """
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
 def environment(pid: int) -> list[bytes]:
     """The variables that a process was started with, each `b"NAME=value"`.
 

@@ -1,16 +1,19 @@
 """Finds the runtimes of this user: the files that heads write into Jupyter's runtime directory.
 
 A file is used only if it belongs to this user, nobody else may read or write it, its process lives, and its socket
-belongs to this user too. What a killed head has left is removed, as nbaccel itself does it. Every other file that has
-the name of a runtime's is ignored, with the reason.
+belongs to this user too. What a killed head has left is removed, as nbaccel itself does it: never what another machine
+or PID namespace may still use, and never a directory in which a socket accepts. Every other file that has the name of a
+runtime's is ignored, with the reason.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import socket as sockets
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +22,9 @@ from typing import Any
 from jupyter_core.paths import jupyter_runtime_dir
 
 PROTOCOL = 1  # of the lines that observers and heads speak (docs/observers.md)
-MOST_FILES = 256
+MOST_FILES = 256  # of runtimes
+MOST_READ = 4096  # files, most of which are none: more is a flood
+ANSWERS_WITHIN_S = 1.0  # a listening socket takes a connection at once, whatever its process does
 MOST_BYTES = 65_536  # of a file: a record has less than a thousand
 MOST_CHARACTERS = 300  # of a title
 _NAME = re.compile(r"nbaccel-([A-Za-z0-9_-]{1,64})\.json")
@@ -30,7 +35,7 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
 _FURTHER: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "shared": (bool, False), "title": (str, ""), "version": (str, ""), "python": (str, ""), "engine": (str, "local"),
     "started_at": ((int, float), 0.0), "owner_pid": (int, 0), "protocol": (int, PROTOCOL), "host": (str, ""),
-    "directory": (str, ""),
+    "directory": (str, ""), "pid_namespace": (int, 0),
 }  # fmt: skip
 
 
@@ -86,21 +91,31 @@ class IgnoredFile:
 def scan(folder: Path | None = None) -> tuple[list[RuntimeRecord], list[IgnoredFile]]:
     """(the runtimes, oldest first; the files that were ignored). Reads and removes files: not for the event loop."""
     folder = Path(jupyter_runtime_dir()) if folder is None else folder
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.startswith("nbaccel-") and name.endswith(".json"))
-    except OSError:
-        return [], []  # nothing of Jupyter's has run yet
-    records, ignored = [], []
-    for name in names[:MOST_FILES]:
+    records: list[RuntimeRecord] = []
+    ignored: list[IgnoredFile] = []
+    names = _newest_first(folder)
+    for count, name in enumerate(names):
+        if len(records) == MOST_FILES or count == MOST_READ:
+            ignored.append(IgnoredFile("", f"There are {len(names)} files; only the newest {count} were read."))
+            break
         try:
             records.append(_record(folder / name))
         except Ended as end:
             _clear(folder / name, end.args[0])
         except Ignorable as why:
             ignored.append(IgnoredFile(_plain(name), str(why)))
-    if len(names) > MOST_FILES:
-        ignored.append(IgnoredFile("", f"There are {len(names)} files; only the first {MOST_FILES} were read."))
-    return sorted(records, key=lambda record: (record.started_at, record.id)), ignored
+    return sorted(records, key=lambda record: (record.started_at, record.id)), ignored[-MOST_FILES:]
+
+
+def _newest_first(folder: Path) -> list[str]:
+    """The names of the files that may be runtimes'."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:  # nothing of Jupyter's has run yet
+        for entry in entries:
+            if entry.name.startswith("nbaccel-") and entry.name.endswith(".json"):
+                with contextlib.suppress(OSError):  # it has just gone
+                    found.append((-entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+    return [name for _age, name in sorted(found)]
 
 
 def _record(path: Path) -> RuntimeRecord:
@@ -110,9 +125,14 @@ def _record(path: Path) -> RuntimeRecord:
     given = _checked(_object(_read(path)))
     if given["session"] != name[1]:
         raise Ignorable("It names another session than its own name does.")
-    if not _lives(given["pid"], given["start_time"], given["boot_id"]):
+    if _is_elsewhere(given):
+        _check_socket(given["socket"])
+        if not _accepts(given["socket"]):
+            raise Ignorable("It is of another PID namespace, and its socket does not accept.")
+    elif not _lives(given["pid"], given["start_time"], given["boot_id"]):
         raise Ended(given)
-    _check_socket(given["socket"])
+    else:
+        _check_socket(given["socket"])
     taken: dict[str, Any] = {
         key: given[key] for key in ("socket", "token", "pid", "owner_pid", "shared", "started_at", "protocol")
     }
@@ -193,11 +213,11 @@ def _clear(path: Path, given: dict[str, Any]) -> None:
     They stay while the head's kernel or script lives, which removes them itself and may still read the head's log. They
     also stay if another machine has written the file into a folder that both share: its processes are not seen here.
     """
-    if given["host"] not in ("", os.uname().nodename) or _is_there(given["owner_pid"]):
+    directory = given["directory"]
+    if given["host"] not in ("", os.uname().nodename) or _is_there(given["owner_pid"]) or _is_used(directory):
         return
     try:
         path.unlink(missing_ok=True)
-        directory = given["directory"]
         facts = os.lstat(directory)
     except (OSError, ValueError):  # ValueError: a null character
         return
@@ -205,6 +225,36 @@ def _clear(path: Path, given: dict[str, Any]) -> None:
     is_the_sockets = os.path.dirname(given["socket"]) == directory
     if is_private and is_the_sockets and _DIRECTORY.fullmatch(os.path.basename(directory)):
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_elsewhere(given: dict[str, Any]) -> bool:
+    """Whether the file was written in another PID namespace, whose processes cannot be seen from here."""
+    try:
+        return given["pid_namespace"] not in (0, os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return False
+
+
+def _is_used(directory: str) -> bool:
+    """Whether a socket in the directory accepts."""
+    try:
+        entries = [entry for entry in os.scandir(directory) if stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)]
+    except (OSError, ValueError):  # ValueError: a null character
+        return False
+    return any(_accepts(entry.path) for entry in entries)
+
+
+def _accepts(path: str) -> bool:
+    """Whether a process listens at this socket."""
+    with sockets.socket(sockets.AF_UNIX) as asking:
+        asking.settimeout(ANSWERS_WITHIN_S)
+        try:
+            asking.connect(path)
+        except (TimeoutError, BlockingIOError):
+            return True  # its queue is full
+        except (OSError, ValueError):
+            return False
+    return True
 
 
 def _is_there(pid: int) -> bool:

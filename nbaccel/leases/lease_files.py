@@ -3,6 +3,7 @@
     <lease directory, mode 1777>
         GPU-4f2c….1000.lease    0644  what user 1000 holds of the device, JSON; replaced as a whole, so never half read
         GPU-4f2c….1000.names    0600  the lock of that user's heads, and what their holders are called
+        0a1b2c3d4e5f6071.alive  0644  locked by the head of this token as long as it holds a device
 
 Other users may write into the directory, so nothing in it is trusted. It is opened once for each act, without following
 a link, checked, and everything else is opened from that descriptor. A record counts for the user who owns its file,
@@ -32,6 +33,7 @@ _MOST_BYTES = 65_536
 _MOST_FILES = 4_096  # that are looked through: more is a flood
 _MOST_NAMES_TAKEN = 4  # of our file names, by other users
 _MOST_PID = 1 << 22  # PID_MAX_LIMIT of the kernel
+_TOKEN = re.compile(r"[0-9a-f]{16}")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,99}")
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MAKE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,6 +50,7 @@ class LeaseRecord(msgspec.Struct, frozen=True):
     since: float  # seconds since 1970
     owner_pid: Annotated[int, Meta(ge=0, le=_MOST_PID)] = 0  # the notebook that people know; 0: `pid` itself
     title: str = ""  # not in the file that others read
+    pid_namespace: int = 0  # in which `pid` is an id; 0: not known
 
     def __str__(self) -> str:
         return f"{self.title}, pid {self.owner_pid or self.pid}" if self.pid else self.title
@@ -171,6 +174,43 @@ class OwnRecord:
             raise
         finally:
             os.close(file)
+
+
+def announce(directory: int, token: str) -> int:
+    """Lock a file for as long as this process lives or keeps the descriptor, which is returned.
+
+    A process of another PID namespace cannot see ours, but finds the lock.
+    """
+    file = os.open(f"{token}.alive", _MAKE, 0o644, dir_fd=directory)
+    os.fchmod(file, 0o644)  # the umask has cut the mode
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
+
+
+def withdraw(directory: int, token: str) -> None:
+    """Remove the file of a holder that holds nothing any more, or has died."""
+    if _TOKEN.fullmatch(token):
+        with contextlib.suppress(OSError):
+            os.unlink(f"{token}.alive", dir_fd=directory)
+
+
+def is_announced(directory: int, token: str, uid: int) -> bool:
+    """Whether a process of this user keeps the lock of a holder."""
+    if not _TOKEN.fullmatch(token):
+        return False
+    try:
+        file = os.open(f"{token}.alive", _READ, dir_fd=directory)
+    except OSError:
+        return False
+    try:
+        if os.fstat(file).st_uid != uid:
+            return False
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def names_in(body: bytes) -> dict[str, str]:

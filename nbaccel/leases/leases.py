@@ -58,8 +58,17 @@ class Leases:
         self._unwritten: set[str] = set()  # devices whose record is not up to date
         pid = os.getpid()
         self._self = LeaseRecord(
-            pid, _start_of(pid) or 0, proc.boot_id(), os.urandom(8).hex(), 0, 0.0, owner_pid, title
+            pid,
+            _start_of(pid) or 0,
+            proc.boot_id(),
+            os.urandom(8).hex(),
+            0,
+            0.0,
+            owner_pid,
+            title,
+            proc.pid_namespace(),
         )
+        self._announced: int | None = None  # the descriptor of our lock, while we hold something
         with self._noting_problems(), lease_files.opened(self.directory, create=True):
             pass  # it can be used, or why not is known from the beginning
 
@@ -151,15 +160,27 @@ class Leases:
     def _write(self, record: lease_files.OwnRecord, directory: int, stem: str, uuid: str, amount: int) -> None:
         """This user's record anew: other heads' holders that live, and us."""
         me, names = os.geteuid(), record.names()
-        holders = [holder for uid, holder in lease_files.holders(directory, stem) if uid == me and _lives(uid, holder)]
-        mine = [holder for holder in holders if holder.token != self._self.token]
+        mine = []
+        for uid, holder in lease_files.holders(directory, stem):
+            if uid != me or holder.token == self._self.token:
+                continue
+            if _lives(directory, uid, holder):
+                mine.append(holder)
+            else:
+                lease_files.withdraw(directory, holder.token)
         if amount:
+            if self._announced is None:
+                self._announced = lease_files.announce(directory, self._self.token)
             since = self._since.setdefault(uuid, time.time())
             mine.append(structs.replace(self._self, amount=amount, since=since))
             names[self._self.token] = self.title
         else:
             self._since.pop(uuid, None)
         record.write(mine, names)
+        if self._announced is not None and not amount and not any(self._held.values()):
+            lease_files.withdraw(directory, self._self.token)
+            os.close(self._announced)
+            self._announced = None
 
     @contextlib.contextmanager
     def _noting_problems(self) -> Iterator[None]:
@@ -187,7 +208,7 @@ def _living(directory: int, stem: str) -> list[LeaseRecord]:
             holder, title=_printable(names.get(holder.token, "")) if uid == me else f"a program of user {uid}"
         )
         for uid, holder in found
-        if _lives(uid, holder)
+        if _lives(directory, uid, holder)
     ]
 
 
@@ -198,8 +219,13 @@ def _printable(title: str) -> str:
 # --- processes ---------------------------------------------------------------------------------------------------
 
 
-def _lives(uid: int, holder: LeaseRecord) -> bool:
-    """Whether the process lives and belongs to who wrote the record; where /proc hides it, the record is believed."""
+def _lives(directory: int, uid: int, holder: LeaseRecord) -> bool:
+    """Whether the process lives and belongs to who wrote the record; where /proc hides it, the record is believed.
+
+    Of a holder in another PID namespace only its lock can be seen.
+    """
+    if holder.pid_namespace not in (0, proc.pid_namespace()):
+        return holder.boot_id == proc.boot_id() and lease_files.is_announced(directory, holder.token, uid)
     if not _is_alive(holder):
         return False
     try:

@@ -36,6 +36,7 @@ class NodeRecord(msgspec.Struct):
     node_type: str = ""
     token_file: str = ""
     started_at: float = 0.0  # Unix seconds
+    pid_namespace: int = msgspec.field(default_factory=proc.pid_namespace)  # 0: not known
 
     @property
     def title(self) -> str:
@@ -73,13 +74,18 @@ def autoscaling_file(address: str) -> Path:
 
 
 def find() -> list[NodeRecord]:
-    """The Ray nodes of this user on this machine, newest first. The records of ended ones are removed."""
+    """The Ray nodes of this user on this machine, newest first. The records of ended ones are removed.
+
+    Those of other PID namespaces are neither listed nor removed.
+    """
     found = []
     for path in sorted((sessions.directory() / "nbaccel-ray").glob("*.json")):
         try:
             record = msgspec.json.decode(plain_files.read(path, _MOST_BYTES, private=True), type=NodeRecord)
         except (OSError, ValueError):
             continue
+        if record.pid_namespace not in (0, proc.pid_namespace()):
+            continue  # its processes cannot be seen from here
         if is_alive(record) or carriers(record.session):
             found.append(record)
         else:

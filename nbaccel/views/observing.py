@@ -156,7 +156,7 @@ def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 30.0)
             raise
     if _gone(record, timeout_s):
         return True
-    if force:
+    if force and not sessions.is_elsewhere(record):
         os.kill(record.pid, signal.SIGKILL)
         gone = _gone(record, timeout_s)
         sessions.find()  # removes the files that it left
@@ -165,15 +165,19 @@ def stop(record: SessionRecord, *, force: bool = False, timeout_s: float = 30.0)
 
 
 def _gone(record: SessionRecord, timeout_s: float) -> bool:
-    """Wait for the end of the process, by its pidfd."""
+    """Wait for the end of the process, by its pidfd; in another PID namespace, until its socket accepts no more."""
     import select
 
+    deadline = time.monotonic() + timeout_s
+    if sessions.is_elsewhere(record):
+        while sessions.is_alive(record) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return not sessions.is_alive(record)
     try:
         fd = os.pidfd_open(record.pid)
     except ProcessLookupError:
         return True
     try:
-        deadline = time.monotonic() + timeout_s
         poll = select.poll()
         poll.register(fd, select.POLLIN)
         poll.poll(max(deadline - time.monotonic(), 0) * 1000)

@@ -1,11 +1,14 @@
 """The small file that each running head writes into Jupyter's runtime directory, so that other programs find the head.
 
 Only its owner can read it. It names the head's socket and the token that a connection must show. A record whose process
-has ended (pid, start time and boot tell) is stale; the next program that looks removes it. A driver of an engine that
-has no head of ours writes such a file for itself, with the name of its engine: observers may ask it as they ask a head.
+has ended (pid, start time and boot show it) is stale; the next program that looks removes it. A driver of an engine
+that has no head of ours writes such a file for itself, with the name of its engine: observers may ask it as they ask a
+head.
 
-Machines may share the directory, as those of a cluster share home directories. A head of another machine cannot be seen
-to run from here, so its file stays.
+Machines may share the directory, as those of a cluster share home directories, and so may the PID namespaces of one
+machine, as containers of a pod do. The processes of another machine or namespace cannot be seen from here: there a head
+runs if its socket accepts, and its file stays in any case. Nothing is removed while a socket in the head's directory
+accepts.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +28,7 @@ from nbaccel import plain_files, proc
 
 _PREFIX = "nbaccel-"
 _MOST_BYTES = 65_536  # of a session file: a record has less than a thousand
+_ANSWERS_WITHIN_S = 1.0  # a listening socket takes a connection at once, whatever its process does
 LONGEST_PLACE = 80  # the path of a unix socket has at most 107 bytes: nbaccel-xxxxxxxx/head.sock lies below
 
 
@@ -46,6 +52,7 @@ class SessionRecord(msgspec.Struct):
     protocol: int = 1
     engine: str = "local"  # of another engine, the process that answers is a driver and no head
     host: str = msgspec.field(default_factory=lambda: os.uname().nodename)
+    pid_namespace: int = msgspec.field(default_factory=proc.pid_namespace)  # 0: not known
 
 
 def title() -> str:
@@ -115,7 +122,7 @@ def find(engine: str = "local") -> list[SessionRecord]:
         if record is None:
             continue
         if not is_alive(record):
-            if record.host == os.uname().nodename:
+            if record.host == os.uname().nodename and not is_elsewhere(record):
                 _clear(path, record)
         elif record.engine == engine:
             records.append(record)
@@ -132,16 +139,43 @@ def _read(path: Path) -> SessionRecord | None:
 
 def is_alive(record: SessionRecord) -> bool:
     """Whether the head that wrote the record still runs."""
+    if is_elsewhere(record):
+        return record.boot_id == proc.boot_id() and _accepts(record.socket)
     return proc.is_running(record.pid, record.start_time, record.boot_id)
 
 
+def is_elsewhere(record: SessionRecord) -> bool:
+    """Whether the head ran in another PID namespace, so that its process cannot be seen from here."""
+    return record.pid_namespace not in (0, proc.pid_namespace())
+
+
+def _accepts(path: str) -> bool:
+    """Whether a process listens at this socket."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(_ANSWERS_WITHIN_S)
+        try:
+            asking.connect(path)
+        except (TimeoutError, BlockingIOError):
+            return True  # its queue is full: it listens, and has much to do
+        except (OSError, ValueError):  # ValueError: a null character
+            return False
+    return True
+
+
 def _clear(path: Path, record: SessionRecord) -> None:
-    """Remove the files of a head that was killed."""
+    """Remove the files of a head that was killed, unless a socket in its directory shows that a head uses them."""
+    try:
+        entries = list(os.scandir(record.directory)) if record.directory else []
+        facts = os.lstat(record.directory) if record.directory else None
+    except (OSError, ValueError):
+        entries, facts = [], None
+    if any(stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode) and _accepts(entry.path) for entry in entries):
+        return
     try:
         path.unlink(missing_ok=True)
     except OSError:
         return
-    name = os.path.basename(record.directory)
-    is_ours = re.fullmatch(r"nbaccel-[A-Za-z0-9_]+", name) and os.path.isdir(record.directory)
-    if is_ours and os.stat(record.directory).st_uid == os.getuid():
+    has_our_name = re.fullmatch(r"nbaccel-[A-Za-z0-9_]+", os.path.basename(record.directory))
+    is_ours = has_our_name is not None and os.path.dirname(record.socket) == record.directory
+    if is_ours and facts is not None and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid():
         shutil.rmtree(record.directory, ignore_errors=True)

@@ -186,11 +186,18 @@ def test_a_name_that_would_be_markup_or_a_control_is_plain_text(head: FakeHead, 
     json.dumps(record.title).encode()
 
 
-def test_thousands_of_files_are_not_read(tmp_path: Path) -> None:
-    for number in range(300):
-        (tmp_path / f"nbaccel-{number}.json").touch(0o600)
+def test_files_that_are_none_hide_no_runtime_and_a_flood_is_not_read(head: FakeHead, tmp_path: Path) -> None:
+    for number in range(5000):
+        junk = tmp_path / f"nbaccel-{number}.json"
+        junk.touch(0o600)
+        os.utime(junk, (1, 1))
     records, ignored = runtimes.scan(tmp_path)
-    assert not records and len(ignored) == 257 and "300 files" in ignored[-1].reason
+    assert [record.id for record in records] == [head.record["session"]]
+    assert len(ignored) == 256 and "5001 files; only the newest 4096" in ignored[-1].reason
+    for number in range(1000):
+        os.utime(tmp_path / f"nbaccel-{number}.json")
+    records, _ = runtimes.scan(tmp_path)
+    assert [record.id for record in records] == [head.record["session"]]
 
 
 def test_a_folder_that_is_not_there_has_no_runtimes(tmp_path: Path) -> None:

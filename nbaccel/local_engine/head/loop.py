@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import setproctitle
@@ -35,6 +36,7 @@ from nbaccel.views import sessions
 
 END_PATIENCE_S = 3.0  # of the end, while no worker ends and none of their output moves
 LAST_WORDS_PATIENCE_S = 6.0  # with drivers that do not read: they show what they have read before they read on
+_RECORD_CHECK_S = 30.0  # between two looks whether the session file is still there
 _LOOK_S = 0.1  # between two looks whether anything still moves
 MOST_TROUBLES = 100  # in a row: then nothing works any more
 
@@ -138,7 +140,7 @@ class Head:
             owner_pid=self.config.owner_pid,
         )
         try:
-            sessions.publish(record)
+            path = sessions.publish(record)
         except OSError as error:
             self.refuse_start(
                 f"The session file cannot be written to {sessions.directory()}: {error.strerror or error}. Free "
@@ -148,6 +150,18 @@ class Head:
             return
         self._say_ready("")
         self.parts.greetings.welcome_waiting()
+        self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
+
+    def _keep_record(self, path: Path, record: sessions.SessionRecord) -> None:
+        """Write the session file again if somebody has removed it: without it, nobody finds or stops this head."""
+        if self.stopping:
+            return
+        if not path.exists():
+            try:
+                sessions.publish(record)
+            except OSError as error:
+                self.note(f"the session file is gone and cannot be written again: {error}")
+        self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
     def _say_ready(self, problem: str) -> None:
         if self.config.ready_fd >= 0:
