@@ -381,7 +381,7 @@ def get_gpu_ids() -> list[Any]:
 def _started_engine() -> engines.Engine:
     engine = engines.started()
     if engine is None:
-        raise exceptions.RaySystemError("nbaccel has not been started yet. Call nbaccel.init() first.")
+        raise exceptions.RaySystemError(engines.why_not_started())
     return engine
 
 

@@ -9,6 +9,7 @@ Nothing above this file knows which engine runs. An engine's module is imported 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -331,6 +332,7 @@ _ENGINES: dict[str, str] = {
 }
 _current: Engine | None = None
 _has_ended = False  # a cluster of this process
+_forked_from = 0  # the pid of the process whose engine this one must not use, after a fork
 _auto_init: Callable[[], object] | None = None
 _expected_imports: list[str] = []  # for the engine that is started next
 _before_end: list[Callable[[Engine], object]] = []
@@ -341,10 +343,11 @@ cell_source: Callable[[], tuple[str, bytes]] | None = None
 
 def start(name: str, options: InitOptions) -> Engine:
     """Import the engine and start or join it. Raises ValueError for an unknown name."""
-    global _current
+    global _current, _forked_from
     if name not in _ENGINES:
         raise ValueError(f"engine={name!r} is unknown; choose one of {', '.join(map(repr, _ENGINES))}.")
     _current = importlib.import_module(_ENGINES[name]).start(options)
+    _forked_from = 0
     if _expected_imports:
         _current.expect_imports(_expected_imports)
         _expected_imports.clear()
@@ -397,6 +400,24 @@ def adopt(engine: Engine | None) -> None:
     _current = engine
 
 
+def disown(kind: type) -> None:
+    """In a forked child: an engine of this class is the parent's. Until init() is called here, each use is refused."""
+    global _current, _forked_from
+    if isinstance(_current, kind):
+        _current, _forked_from = None, os.getppid()
+
+
+def why_not_started() -> str:
+    """The sentence for who uses a cluster before init()."""
+    if not _forked_from:
+        return "nbaccel has not been started yet. Call nbaccel.init() first."
+    return (
+        f"This process ({os.getpid()}) was forked from {_forked_from}, which is connected to a cluster, and cannot use "
+        "that connection. Call nbaccel in the parent process, submit tasks instead of starting processes "
+        "(nbaccel.util.multiprocessing.Pool has the same methods), or call nbaccel.init() here to start another cluster."
+    )
+
+
 def started() -> Engine | None:
     """The engine, or None before init(). Inside a worker of Ray it is always the Ray engine."""
     return _current or _of_a_ray_worker()
@@ -415,8 +436,8 @@ def _of_a_ray_worker() -> Engine | None:
 def current() -> Engine:
     """The engine; started with init()'s defaults when there is none yet."""
     if _current is None and _of_a_ray_worker() is None:
-        if _auto_init is None:
-            raise exceptions.RaySystemError("nbaccel has not been started yet: call nbaccel.init() first.")
+        if _forked_from or _auto_init is None:
+            raise exceptions.RaySystemError(why_not_started())
         _auto_init()
         _tell_if_again(_current)
     assert _current is not None

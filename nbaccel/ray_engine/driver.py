@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import os
 from collections.abc import Sequence
 
 import ray
@@ -233,6 +234,8 @@ def _lost(sentence: str) -> None:
 
 
 _PROMISE: type[engines.Engine] = RayEngine  # mypy compares the class with the promise
+
+os.register_at_fork(after_in_child=lambda: engines.disown(RayEngine))
 
 
 def _head_of(address: str | None) -> tuple[str, int]:

@@ -409,3 +409,22 @@ def test_groups_of_an_asyncio_actor_do_not_hold_up_each_other(nb, gate, tmp_path
     assert in_loop
     open(path, "w").close()
     assert nb.get(blocked) not in (quick, plain)
+
+
+def test_a_forked_child_of_the_driver_is_refused(nb):
+    ref = nb.put(5)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        for use in (lambda: nb.put(1), lambda: nb.get(ref), lambda: nb.wait([ref])):
+            try:
+                use()
+                os.write(writing, b"used ")
+            except nb.exceptions.RaySystemError as error:
+                os.write(writing, b"refused " if "was forked from" in str(error) else b"failed ")
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        assert said.read() == "refused refused refused "
+    assert nb.get(ref) == 5

@@ -382,7 +382,7 @@ def _after_fork() -> None:
     started = engines.started()
     if isinstance(started, Driver):
         started.forget()
-        engines.adopt(None)
+        engines.disown(Driver)
 
 
 os.register_at_fork(after_in_child=_after_fork)
