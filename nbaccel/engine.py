@@ -414,7 +414,7 @@ def why_not_started() -> str:
     return (
         f"This process ({os.getpid()}) was forked from {_forked_from}, which is connected to a cluster, and cannot use "
         "that connection. Call nbaccel in the parent process, submit tasks instead of starting processes "
-        "(nbaccel.util.multiprocessing.Pool has the same methods), or call nbaccel.init() here to start another cluster."
+        "(nbaccel.util.multiprocessing.Pool has the same methods), or call nbaccel.init() here for another cluster."
     )
 
 

@@ -33,7 +33,7 @@ class Ended:
 
     test: str
     outcome: str
-    failure: str  # the last line of what it raised
+    failure: str  # the first line of what it raised
     outside: bool  # whether it has a real Ray or a real browser
 
 
@@ -52,7 +52,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         return
     test = report.nodeid.rsplit("@", 1)[0] if hasattr(report, "node") else report.nodeid  # xdist adds the lane
     lines = report.longreprtext.strip().splitlines() if report.failed else []
-    each = Ended(test, report.outcome, next(reversed(lines), ""), bool(OUTSIDE & set(report.keywords)))
+    raised = [line.removeprefix("E").strip() for line in lines if line.startswith("E  ")] or lines[-1:]
+    each = Ended(test, report.outcome, next(iter(raised), ""), bool(OUTSIDE & set(report.keywords)))
     with Path(os.environ[RECORD]).open("a") as record:
         record.write(json.dumps(asdict(each)) + "\n")
 

@@ -132,8 +132,14 @@ def _kill(pid: int) -> None:
         pass  # the process has already ended, or has changed its user
 
 
-def kill_orphans(sessions: Collection[int]) -> None:
-    """SIGKILL those of our adopted children that belong to these sessions."""
+WORKER = "NBACCEL_WORKER"  # in the environment of a worker and of all that it starts: its id
+
+
+def kill_orphans(sessions: Collection[int], dead: Collection[str], living: Collection[int]) -> None:
+    """SIGKILL those of our adopted children that belong to these sessions, or that one of these dead workers started.
+
+    A process that its worker put into a session of its own is known by the variable that it was started with.
+    """
     try:
         with open("/proc/thread-self/children") as file:
             children = file.read().split()
@@ -141,8 +147,23 @@ def kill_orphans(sessions: Collection[int]) -> None:
         return  # no such list in this kernel: their groups are killed, and all else at the head's end
     for child in children:
         facts = _stat(int(child))
-        if facts is not None and int(child) not in sessions and facts.session in sessions:
+        if facts is None or int(child) in sessions or int(child) in living:
+            continue
+        if facts.session in sessions:
             kill_group(facts.group)
+        elif not facts.has_ended and _worker_of(int(child)) in dead:
+            kill_sessions({int(child)})
+
+
+def _worker_of(pid: int) -> str:
+    """The id of the worker that started a process, "" if none did."""
+    begins = f"{WORKER}=".encode()
+    try:
+        return (
+            next((each for each in proc.environment(pid) if each.startswith(begins)), b"=").decode().partition("=")[2]
+        )
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def kill_marked(variable: str, value: str) -> None:

@@ -312,7 +312,9 @@ def value(x):
 ours = nbaccel.get(head.remote())
 child = os.fork()
 if child == 0:
-    own = not nbaccel.is_initialized() and nbaccel.get(head.remote()) != ours
+    own = not nbaccel.is_initialized()
+    nbaccel.init(num_cpus=1)
+    own = own and nbaccel.get(head.remote()) != ours
     print("child", own, nbaccel.get(value.remote(1)), flush=True)
     nbaccel.shutdown()
     os._exit(0)

@@ -214,7 +214,7 @@ def test_two_heads_live_side_by_side(place: Place) -> None:
     place.assert_nothing_left()
 
 
-def test_a_fork_of_the_driver_uses_a_head_of_its_own(place: Place) -> None:
+def test_a_fork_of_the_driver_may_start_a_head_of_its_own(place: Place) -> None:
     done = place.run(programs.FORKED)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["child True 1", "parent 2"]
@@ -263,3 +263,51 @@ def test_the_first_error_of_many_is_raised_before_the_others_are_there(cluster: 
         nbaccel.get([slow, misbehaving.raise_noted.remote(str(cluster.root / "runs"))])
     (cluster.root / "go").touch()
     assert nbaccel.get(slow) == "gone"
+
+
+@nbaccel.remote
+class Parent:
+    """Starts a process in a session of its own, and one that such a process starts in another."""
+
+    def start(self) -> tuple[int, list[int]]:
+        inner = (
+            "import subprocess as s; print(s.Popen(['sleep', '1000'], start_new_session=True).pid, flush=True); input()"
+        )
+        outer = subprocess.Popen(
+            [sys.executable, "-c", inner],
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert outer.stdout is not None
+        return os.getpid(), [outer.pid, int(outer.stdout.readline())]
+
+    def leave(self) -> None:
+        nbaccel.actor.exit_actor()
+
+
+def _signalled(number: signal.Signals) -> Any:
+    return lambda actor, pid: os.kill(pid, number)
+
+
+ENDS = {
+    "SIGKILL": _signalled(signal.SIGKILL),
+    "SIGSEGV": _signalled(signal.SIGSEGV),
+    "kill": lambda actor, pid: nbaccel.kill(actor),
+    "exit_actor": lambda actor, pid: actor.leave.remote(),
+    "no handle": lambda actor, pid: None,
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_every_end_of_a_worker_ends_what_it_started_in_sessions_of_their_own(cluster: Place, end: str) -> None:
+    actor, other = Parent.remote(), Parent.remote()
+    pid, started = nbaccel.get(actor.start.remote())
+    _, kept = nbaccel.get(other.start.remote())
+    ENDS[end](actor, pid)
+    del actor
+    wait_until(lambda: not any(map(is_alive, [pid, *started])), f"the end of {started}")
+    assert all(map(is_alive, kept))
+    nbaccel.kill(other)
+    wait_until(lambda: not any(map(is_alive, kept)))

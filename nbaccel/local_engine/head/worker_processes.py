@@ -75,7 +75,9 @@ class WorkerProcesses:
         self.by_id: dict[bytes, WorkerProcess] = {}
         self.by_pid: dict[int, WorkerProcess] = {}
         self._unclaimed: dict[int, tuple[int, float]] = {}  # pid -> (status, time) of an unknown child
-        self._sessions: deque[int] = deque(maxlen=100)  # sessions of ended workers: processes left in them are killed
+        # Sessions and ids of ended workers: processes that they have left are killed.
+        self._sessions: deque[int] = deque(maxlen=100)
+        self._dead_ids: deque[str] = deque(maxlen=100)
         self.endings: dict[bytes, Ending] = {}  # how each dead worker ended
 
     def pid_of(self, worker_id: bytes) -> int | None:
@@ -231,7 +233,10 @@ class WorkerProcesses:
                 self._unclaimed[pid] = status, self._timers.now()
         if strangers:
             self._forget_strangers()
-            process.kill_orphans(self._sessions)
+            self._kill_orphans()
+
+    def _kill_orphans(self) -> None:
+        process.kill_orphans(self._sessions, self._dead_ids, self.by_pid)
 
     def _forget_strangers(self) -> None:
         """A worker introduces itself soon, if at all; whoever else ends as our child is of no interest."""
@@ -245,8 +250,9 @@ class WorkerProcesses:
         worker.status = status
         self._timers.after(EXIT_PATIENCE_S, lambda: self._end_of_dead(worker))
         self._sessions.append(worker.pid)
+        self._dead_ids.append(worker.worker_id.hex())
         process.kill_group(worker.pid)
-        process.kill_orphans(self._sessions)
+        self._kill_orphans()
         if worker.ended:
             self._reaped_and_read(worker)
 

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from nbaccel import device_memory, exceptions
 from nbaccel import engine as engines
-from nbaccel.local_engine import wire
+from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.wire import codec
@@ -488,6 +488,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     """The life of a worker process, forked or executed."""
     sock = socket.socket(fileno=fd)
+    os.environ[process.WORKER] = worker_id.hex()
     WorkerEngine(sock, arena_fd, worker_id).main()
 
 
