@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -250,6 +251,10 @@ def get(
 
 def _stoppable(wait: Callable[[], T], waited: list[Any]) -> T:
     """Wait. The Stop button ends the wait and, in a notebook, cancels the tasks that were waited for."""
+    if engines.cell_source is not None and threading.current_thread() is not threading.main_thread():
+        from nbaccel.waits import stopping
+
+        return stopping.wait_in_thread(wait, waited)
     try:
         return wait()
     except KeyboardInterrupt:

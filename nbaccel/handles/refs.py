@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
@@ -197,7 +198,7 @@ class ObjectRefGenerator:
     def _next_sync(self, timeout_s: float | None = None) -> ObjectRef[Any]:
         """The next ref. As in Ray, the nil ref if there is none in time."""
         try:
-            ref = self._engine.next_item(self, timeout_s)
+            ref = self._next(timeout_s)
         except GetTimeoutError:
             return ObjectRef.nil()
         except KeyboardInterrupt:
@@ -209,6 +210,15 @@ class ObjectRefGenerator:
             self._finished = True
             raise StopIteration
         return ref
+
+    def _next(self, timeout_s: float | None) -> ObjectRef[Any] | None:
+        from nbaccel import engine
+
+        if engine.cell_source is None or threading.current_thread() is threading.main_thread():
+            return self._engine.next_item(self, timeout_s)
+        from nbaccel.waits import stopping
+
+        return stopping.wait_in_thread(lambda: self._engine.next_item(self, timeout_s), [self])
 
     def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
         return self

@@ -6,7 +6,8 @@ takes its place; it is put back as soon as the next cell starts or the time is o
 While a cell awaits, ipykernel's handler only queues the end of the cell, and a loop that sleeps does not see that (with
 tornado 6.6). While a cell waits for a lock, as `concurrent.futures.wait` does, CPython may note a signal and sleep on
 (waits/interruptible.py says when). So every signal is written into a pipe too, and a thread that reads it wakes the
-loop, and gets the main thread out of its system call with a signal that does nothing.
+loop, and gets the main thread out of its system call with a signal that does nothing. It also ends what the cell's
+other threads wait for: Python raises KeyboardInterrupt in the main thread alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import select
 import signal
 import threading
+import time
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -23,6 +25,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbaccel.waits import stopping
 
 ROUSE = signal.SIGURG
+_MAIN_FIRST_S = 0.1  # in which the main thread cancels what it waits for itself
 _PAUSES_S = (0.05, 0.2, 1.0)  # several tries: the main thread may fall asleep just as it is woken
 
 
@@ -32,9 +35,13 @@ class StopWatch:
     def __init__(self) -> None:
         self._replaced: Any = None
         self._pipe = -1  # the pipe's writing end, once signals are written there
+        self._cell_began_at = 0.0
+        self._pressed_at = -1e9  # of time.monotonic(): the last press that came through the pipe
 
     def cell_started(self, info: Any) -> None:
         self._put_back()
+        stopping.cell_started()
+        self._cell_began_at = time.monotonic()
         if self._pipe >= 0 and threading.current_thread() is threading.main_thread():
             _write_signals_to(self._pipe)  # a cell that removed an asyncio signal handler has undone this
 
@@ -56,10 +63,35 @@ class StopWatch:
         rouses = signal.getsignal(ROUSE) in (signal.SIG_DFL, signal.SIG_IGN)
         if rouses:
             signal.signal(ROUSE, lambda number, frame: None)
-        threading.Thread(target=_watch, args=(reader, loop, rouses), name="nbaccel-stop", daemon=True).start()
+        threading.Thread(target=self._watch, args=(reader, loop, rouses), name="nbaccel-stop", daemon=True).start()
+
+    def _watch(self, reader: int, loop: asyncio.AbstractEventLoop, rouses: bool) -> None:
+        main = threading.main_thread().ident or 0
+        pauses: tuple[float, ...] = ()
+        while True:
+            if pauses and not select.select([reader], [], [], pauses[0])[0]:
+                signal.pthread_kill(main, ROUSE)
+                pauses = pauses[1:]
+                continue
+            heard = os.read(reader, 64)
+            if signal.SIGINT in heard:
+                self._pressed_at = time.monotonic()
+            try:
+                loop.call_soon_threadsafe(lambda: None)
+            except RuntimeError:
+                return  # the kernel has ended
+            if signal.SIGINT in heard:
+                pressed_at = self._pressed_at
+                pauses = _PAUSES_S if rouses else ()
+                time.sleep(_MAIN_FIRST_S)
+                stopping.threads_were_stopped(pressed_at)
 
     def cell_ended(self, result: Any) -> None:
-        stopping.cell_ended(getattr(result, "error_in_exec", None))
+        error = getattr(result, "error_in_exec", None)
+        was_cancelled = isinstance(error, asyncio.CancelledError) and self._pressed_at > self._cell_began_at
+        if was_cancelled or isinstance(error, KeyboardInterrupt):  # before the thread that reads signals acts
+            stopping.threads_were_stopped(self._pressed_at if self._pipe >= 0 else time.monotonic())
+        stopping.cell_ended(error)
         if stopping.recently_stopped():
             self._listen_when_idle()
 
@@ -94,23 +126,6 @@ def _write_signals_to(writer: int) -> bool:
         signal.set_wakeup_fd(before)
         return False
     return True
-
-
-def _watch(reader: int, loop: asyncio.AbstractEventLoop, rouses: bool) -> None:
-    main = threading.main_thread().ident or 0
-    pauses: tuple[float, ...] = ()
-    while True:
-        if pauses and not select.select([reader], [], [], pauses[0])[0]:
-            signal.pthread_kill(main, ROUSE)
-            pauses = pauses[1:]
-            continue
-        heard = os.read(reader, 64)
-        try:
-            loop.call_soon_threadsafe(lambda: None)
-        except RuntimeError:
-            return  # the kernel has ended
-        if rouses and signal.SIGINT in heard:
-            pauses = _PAUSES_S
 
 
 def install(shell: InteractiveShell) -> StopWatch:

@@ -30,6 +30,8 @@ class _Event(threading.Event):
         self.refs: list[ObjectRef[Any]] = []
 
     def wait(self, timeout: float | None = None) -> bool:
+        if threading.current_thread() is not threading.main_thread():
+            return stopping.wait_in_thread(lambda: interruptible.until(super(_Event, self).wait, timeout), self.refs)
         try:
             return interruptible.until(super().wait, timeout)
         except KeyboardInterrupt:

@@ -3,26 +3,38 @@
 The first press cancels (KeyboardInterrupt in the task, its worker stays warm). A second press within `AGAIN_S` seconds
 forces (the worker is killed, its device becomes free). `init(on_interrupt="detach")`, the default of scripts, leaves
 tasks alone; "force" kills at the first press. Tasks that another cell submitted are never touched.
+
+Threads of the cell wait too: those that it started, and those of pools (`ThreadPoolExecutor`, `asyncio.to_thread`),
+which may be older and work for whoever submits. Their waits end by the same press, and what they waited for and this
+cell submitted is cancelled. Other threads of earlier cells go on.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.views import sinks, wording
+from nbaccel.waits import interruptible
+
+T = TypeVar("T")
 
 AGAIN_S = 3.0
+DRAIN_S = 2.0  # after a press, in which threads of the cell may take the next item of a queue: it ends at once
 
 _policy: str | None = None
 _last_stop = -1e9
 _last_cancelled: list[Any] = []
+_waited: dict[int, list[Any]] = {}  # threads beside the main one -> the refs and streams that they wait for
+_older: frozenset[int] = frozenset()  # the threads that were there before the running cell
+_draining_until = -1e9
 
 
 def set_policy(policy: str | None) -> None:
@@ -62,6 +74,62 @@ def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
     done.update(map(id, mine))
     _say(number, killed=bool(forced))
     return mine
+
+
+def wait_in_thread(wait: Callable[[], T], waited: list[Any]) -> T:
+    """Wait in another thread than the main one, until `threads_were_stopped` ends it by a KeyboardInterrupt."""
+    thread = threading.get_ident()
+    if thread in _waited or policy() == "detach":
+        return wait()
+    _waited[thread] = waited
+    try:
+        with interruptible.stoppable():
+            if time.monotonic() < _draining_until and _is_of_this_cell(threading.current_thread()):
+                threads_were_stopped(_last_stop)
+            return wait()
+    finally:
+        del _waited[thread]
+
+
+def threads_were_stopped(pressed_at: float) -> None:
+    """Stop was pressed: end the waits of the cell's threads, and cancel what they wait for and the cell submitted.
+
+    `pressed_at` is of time.monotonic(): what the main thread has cancelled since then is done.
+    """
+    global _draining_until
+    chosen = policy()
+    if chosen == "detach":
+        return
+    waiting = interruptible.waiting_threads()
+    threads = {thread.ident or 0 for thread in threading.enumerate() if _is_of_this_cell(thread)} & waiting
+    known = {id(thing) for thing in _last_cancelled}
+    again = known if _last_stop < pressed_at < _last_stop + AGAIN_S else set()
+    things = {id(thing): thing for thread in threads for thing in _waited.get(thread, [])}
+    mine = [thing for thing in _of_this_cell(things.values()) if id(thing) in again or id(thing) not in known]
+    number = _unfinished_tasks(mine)
+    forced = {id(thing) for thing in mine if chosen == "force" or id(thing) in again}
+    for thing in mine:
+        _cancel([thing], force=id(thing) in forced)
+    if mine:
+        _remember([*_last_cancelled, *mine])
+    _draining_until = time.monotonic() + DRAIN_S
+    interruptible.end_waits(threads)
+    _say(number, killed=bool(forced))
+
+
+def _is_of_this_cell(thread: threading.Thread) -> bool:
+    """Whether the running cell started the thread, or it belongs to a pool that works for any cell."""
+    if thread.ident not in _older:
+        return True
+    pools = sys.modules.get("concurrent.futures.thread")
+    return pools is not None and getattr(thread, "_target", None) is getattr(pools, "_worker", pools)
+
+
+def cell_started() -> None:
+    """A cell begins: the threads that are there now are none that it started."""
+    global _older, _draining_until
+    _older = frozenset(thread.ident or 0 for thread in threading.enumerate())
+    _draining_until = -1e9
 
 
 def _done_by_this_press() -> set[int]:
@@ -150,9 +218,12 @@ def cell_ended(error: BaseException | None) -> None:
 __all__ = [
     "await_was_cancelled",
     "cell_ended",
+    "cell_started",
     "policy",
     "pressed_again",
     "recently_stopped",
     "set_policy",
+    "threads_were_stopped",
+    "wait_in_thread",
     "waiting_was_stopped",
 ]

@@ -1,0 +1,107 @@
+"""Stop in a real kernel, while threads of the cell wait: they end, and their tasks are cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.notebook.kernels import Kernel
+
+SETUP = """
+%load_ext nbaccel
+import asyncio, os, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
+import nbaccel as ray
+ray.init(num_cpus=4, num_gpus=2)
+
+@ray.remote(num_gpus=1)
+def slow():
+    time.sleep(600)
+
+@ray.remote(num_gpus=1)
+def yields():
+    time.sleep(600)
+    yield 1
+
+def wait_for_one(i=0):
+    return ray.get(slow.remote())
+
+def joined(*targets):
+    threads = [threading.Thread(target=target) for target in targets]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+"""
+CELLS = {
+    "a pool": "with ThreadPoolExecutor(2) as p: list(p.map(wait_for_one, range(2)))",
+    "a pool with a queue": "with ThreadPoolExecutor(2) as p: [p.submit(wait_for_one) for _ in range(6)]",
+    "joined threads": "joined(wait_for_one, wait_for_one)",
+    "a pool of multiprocessing": "ThreadPool(2).map(wait_for_one, range(2))",
+    "joblib": "import joblib\njoblib.Parallel(2, backend='threading')(map(joblib.delayed(wait_for_one), range(2)))",
+    "to_thread": "await asyncio.gather(*(asyncio.to_thread(wait_for_one) for _ in range(2)))",
+    "run_in_executor": "run = asyncio.get_running_loop().run_in_executor\n"
+    "await asyncio.gather(*(run(None, wait_for_one) for _ in range(2)))",
+    "wait": "refs = [slow.remote() for _ in range(2)]\njoined(lambda: ray.wait(refs))",
+    "wait for one and its future": "joined(lambda: slow.remote().future().result(), wait_for_one)",
+    "streams": "joined(lambda: list(yields.remote()), lambda: list(yields.remote()))",
+    "optuna": "import optuna\noptuna.create_study().optimize(lambda trial: wait_for_one(), n_trials=2, n_jobs=2)",
+}
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    kernel = Kernel()
+    setup = kernel.run(SETUP)
+    assert setup.error is None, setup.error
+    yield kernel
+    kernel.close()
+
+
+def _running(kernel: Kernel, number: int) -> None:
+    """Wait until so many tasks run; asked from outside, since the kernel is busy."""
+    kernel.until(
+        lambda: (
+            len([title for title in kernel.descendants().values() if "::slow" in title or "::yields" in title])
+            == number
+        )
+    )
+
+
+@pytest.mark.parametrize("code", CELLS.values(), ids=CELLS)
+def test_one_press_ends_the_cell_and_frees_the_devices(kernel: Kernel, code: str) -> None:
+    cell = kernel.submit(code)
+    _running(kernel, 2)
+    kernel.interrupt()
+    kernel.finish(cell)
+    assert "2 tasks cancelled" in cell.text or "1 task cancelled" in cell.text, cell.text
+    _running(kernel, 0)
+    kernel.until(lambda: kernel.run("print(ray.available_resources()['GPU'])").stdout == "2.0\n")
+
+
+def test_a_thread_of_an_earlier_cell_goes_on(kernel: Kernel) -> None:
+    kernel.run("background = threading.Thread(target=wait_for_one); background.start()")
+    _running(kernel, 1)
+    cell = kernel.submit("with ThreadPoolExecutor(1) as p: list(p.map(wait_for_one, range(1)))")
+    _running(kernel, 2)
+    kernel.interrupt()
+    kernel.finish(cell)
+    _running(kernel, 1)
+    assert kernel.run("print(background.is_alive())").stdout == "True\n"
+    kernel.run("%accel_cancel --all")
+    _running(kernel, 0)
+    kernel.run("background.join()")
+
+
+def test_a_task_that_ignores_the_first_press_is_left_by_the_wait_and_killed_by_the_second(kernel: Kernel) -> None:
+    kernel.run(
+        "@ray.remote(num_gpus=1)\ndef slow():\n    while True:\n        try:\n            time.sleep(600)\n"
+        "        except KeyboardInterrupt:\n            print('ignored', flush=True)\n"
+    )
+    cell = kernel.submit("joined(lambda: ray.get(slow.remote()))")
+    _running(kernel, 1)
+    kernel.interrupt()
+    kernel.until(lambda: "ignored" in cell.stdout)
+    kernel.finish(cell)
+    kernel.run("%accel_cancel --all --force")
+    _running(kernel, 0)
