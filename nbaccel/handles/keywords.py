@@ -15,7 +15,7 @@ Size: TypeAlias = float | str  # bytes, or "10GiB"
 Errors: TypeAlias = Sequence[type[BaseException]]
 
 
-class Choice(TypedDict, total=False):
+class FallbackChoice(TypedDict, total=False):
     """One dict of `fallback=[...]`."""
 
     num_cpus: float | None
@@ -27,7 +27,7 @@ class Choice(TypedDict, total=False):
     label_selector: Mapping[str, str] | None
 
 
-class _ResourceKeywords(Choice, total=False):
+class _ResourceKeywords(FallbackChoice, total=False):
     fallback_strategy: list[dict[str, Any]] | None
     scheduling_strategy: Any  # "DEFAULT", "SPREAD" or one of the strategy classes, also Ray's own
     placement_group: PlacementGroup | Literal["default"] | None
@@ -36,7 +36,7 @@ class _ResourceKeywords(Choice, total=False):
     runtime_env: Mapping[str, Any] | None
     enable_task_events: bool
     _labels: Mapping[str, str] | None
-    fallback: Literal["cpu"] | Choice | Sequence[Choice] | None
+    fallback: Literal["cpu"] | FallbackChoice | Sequence[FallbackChoice] | None
     fallback_after_s: float | None
     fallback_on: type[BaseException] | Errors | None
     hide_unassigned: bool | None

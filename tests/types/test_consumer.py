@@ -51,15 +51,15 @@ def _mypy(_scratch: Path) -> Found:
     return found
 
 
-def _pyright(scratch: Path) -> Found:
+def _pyright(scratch: Path, program: Path = PROGRAM, mode: str = "strict") -> Found:
     if importlib.util.find_spec("basedpyright") is None:
         pytest.skip("basedpyright is missing: pip install 'nbaccel[dev]'")
-    config = {"typeCheckingMode": "strict", "include": [str(PROGRAM)], "extraPaths": [str(ROOT)]}
+    config = {"typeCheckingMode": mode, "include": [str(program)], "extraPaths": [str(ROOT)]}
     (scratch / "pyrightconfig.json").write_text(json.dumps(config))
     output = _run("basedpyright", "-p", str(scratch), "--outputjson", "--pythonpath", sys.executable, cwd=scratch)
     found = Found()
     for entry in json.loads(output)["generalDiagnostics"]:
-        assert Path(entry["file"]) == PROGRAM, entry
+        assert Path(entry["file"]) == program, entry
         line = entry["range"]["start"]["line"] + 1
         if revealed := re.fullmatch(r'Type of ".*" is "(.*)"', entry["message"]):
             found.revealed[line] = revealed[1]
@@ -80,6 +80,11 @@ def test_a_checker_finds_in_a_users_program_what_its_comments_promise(checker: o
     wrong = {number: line for number, line in lines.items() if line.endswith("  # wrong")}
     assert wrong and not {number: error for number, error in found.errors.items() if number not in wrong}
     assert not {number: line for number, line in wrong.items() if number not in found.errors}
+
+
+def test_pyright_finds_no_error_in_a_program_without_annotations(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("without_annotations.py")
+    assert _pyright(tmp_path, program, "standard").errors == {}
 
 
 def test_the_wheel_tells_checkers_that_it_has_types() -> None:

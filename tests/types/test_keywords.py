@@ -21,7 +21,7 @@ RETURNS = {"num_returns"}  # the signatures name it, because it decides what a c
 @pytest.mark.parametrize(
     ("kind", "accepted"),
     [
-        (keywords.Choice, _accepted(Where.CHOICE)),
+        (keywords.FallbackChoice, _accepted(Where.CHOICE)),
         (keywords.RemoteKeywords, _accepted(Where.TASK, Where.ACTOR)),
         (keywords.FunctionKeywords, _accepted(Where.TASK) - RETURNS),
         (keywords.TaskKeywords, _accepted(Where.TASK_OPTIONS) - RETURNS),
