@@ -23,7 +23,7 @@ from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # known to every checker; no dependency of ours
+    from typing import Unpack
 
     from nbaccel.handles.keywords import ClassKeywords, FunctionKeywords, InitKeywords, MethodKeywords, RemoteKeywords
     from nbaccel.handles.signatures import (

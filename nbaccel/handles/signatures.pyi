@@ -11,9 +11,9 @@ decision 56 why a call is written with a ParamSpec and overloads for refs.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, Concatenate, Generic, Literal, Never, Protocol, Self, overload
+from typing import Any, Concatenate, Generic, Literal, Never, Protocol, Self, Unpack, overload
 
-from typing_extensions import ParamSpec, TypeVar, Unpack  # known to every checker; no dependency of ours
+from typing_extensions import ParamSpec, TypeVar  # known to every checker; no dependency of ours
 
 from nbaccel.dag import ClassMethodNode
 from nbaccel.handles.keywords import ActorKeywords, CallKeywords, TaskKeywords

@@ -12,7 +12,7 @@ from nbaccel.waits import stopping
 from nbaccel.waits.ref_future import RefFuture
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack  # known to every checker; no dependency of ours
+    from typing import Unpack
 
     from nbaccel.handles.keywords import FunctionKeywords
 

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, reveal_type
 
 import nbaccel as ray
-from nbaccel import ObjectRef
+from nbaccel import ObjectRef, train, tune
 from nbaccel.actor import ActorClass, ActorHandle, ActorProxy
+from nbaccel.train.torch import TorchTrainer
 
 # ---- init
 
@@ -240,3 +241,35 @@ counter.add.options(num_gpus=1)  # wrong
 counter.add.options(concurrency_groups="io")  # wrong
 ray.method(concurrency="io")  # wrong
 ray.get_actor(1)  # wrong
+
+# ---- training and tuning
+
+
+def loop(config: dict[str, Any]) -> None:
+    train.report({"loss": config["rate"]}, checkpoint=train.get_checkpoint())
+    reveal_type(train.get_context().get_world_rank())  # -> int
+
+
+scaling = train.ScalingConfig(num_workers=2, use_gpu=True)
+reveal_type(TorchTrainer(loop, train_loop_config={"rate": 0.1}, scaling_config=scaling).fit())  # -> Result
+TorchTrainer(loop, scaling_configs=scaling)  # wrong
+TorchTrainer(1)  # wrong
+train.ScalingConfig(num_worker=2)  # wrong
+train.report("loss")  # wrong
+
+
+class Prints(tune.Callback): ...
+
+
+tuner = tune.Tuner(
+    tune.with_resources(loop, {"gpu": 0.5}),
+    param_space={"rate": tune.loguniform(1e-4, 1), "layers": tune.choice([1, 2])},
+    tune_config=tune.TuneConfig(metric="loss", mode="min", num_samples=4),
+    run_config=tune.RunConfig(name="n", stop={"loss": 0.1}, callbacks=[Prints()]),
+)
+reveal_type(tuner.fit().get_best_result().path)  # -> str
+tune.run(loop, config={}, resources_per_trial={"cpu": 1}, stop=lambda trial, result: result["loss"] < 1)
+tune.Tuner("PPO")  # wrong
+tune.with_resources(loop, 2)  # wrong
+tune.TuneConfig(samples=3)  # wrong
+tune.run(loop, resources_per_trial=2)  # wrong

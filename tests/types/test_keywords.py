@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
 
 import pytest
 
 from nbaccel.handles import keywords
 from nbaccel.handles.options import OPTIONS, PASSED_ON, Where
+from nbaccel.train.trainer import DataParallelTrainer, TrainerKeywords
 
 
 def _accepted(*places: Where) -> set[str]:
@@ -35,6 +37,14 @@ RETURNS = {"num_returns"}  # the signatures name it, because it decides what a c
 )
 def test_the_typed_keywords_are_the_accepted_ones(kind: type, accepted: set[str]) -> None:
     assert set(typing.get_type_hints(kind)) == accepted
+
+
+def test_the_keywords_that_trainers_hand_on_are_those_of_their_base() -> None:
+    named = {"self", "train_loop_per_worker", "backend_config"}
+    assert (
+        TrainerKeywords.__annotations__.keys()
+        == inspect.signature(DataParallelTrainer.__init__).parameters.keys() - named
+    )
 
 
 def test_the_values_that_checkers_offer_are_accepted() -> None:
