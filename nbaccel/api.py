@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, Unpack, overload
 
 from nbaccel import addresses, exceptions, init_variables
 from nbaccel import engine as engines
@@ -23,8 +23,6 @@ from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from nbaccel.handles.keywords import ClassKeywords, FunctionKeywords, InitKeywords, MethodKeywords, RemoteKeywords
     from nbaccel.handles.signatures import (
         ActorDecorator,
@@ -63,11 +61,13 @@ class ClusterContext(Mapping[str, Any]):
     """
 
     def __init__(self, facts: CodeFacts) -> None:
-        self.address_info = {name: getattr(facts, fact) for name, fact in _ADDRESS_INFO.items()} | {"webui_url": None}
-        self.dashboard_url = None
+        self.address_info: dict[str, Any] = {name: getattr(facts, fact) for name, fact in _ADDRESS_INFO.items()} | {
+            "webui_url": None
+        }
+        self.dashboard_url: str | None = None
         self.ray_version = engines.RAY_VERSION  # whose names and meanings these are
         self.ray_commit = ""
-        self.python_version = "{}.{}.{}".format(*sys.version_info)
+        self.python_version: str = "{}.{}.{}".format(*sys.version_info)
 
     def __getitem__(self, key: str) -> Any:
         return self.address_info[key]

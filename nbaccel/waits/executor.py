@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from nbaccel import api
 from nbaccel import engine as engines
@@ -12,8 +12,6 @@ from nbaccel.waits import stopping
 from nbaccel.waits.ref_future import RefFuture
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from nbaccel.handles.keywords import FunctionKeywords
 
 P = ParamSpec("P")
