@@ -1,3 +1,4 @@
+# mypy: disable-error-code="overload-overlap"
 """The functions that users call: they check their arguments once, here, and ask the engine.
 
 Names, options and meanings are those of Ray Core; a docstring names each difference.
@@ -8,8 +9,8 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, Unpack, overload
 
 from nbaccel import addresses, exceptions, init_variables
 from nbaccel import engine as engines
@@ -22,7 +23,27 @@ from nbaccel.views import notebook_room
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
+if TYPE_CHECKING:
+    from nbaccel.handles.keywords import ClassKeywords, FunctionKeywords, InitKeywords, MethodKeywords, RemoteKeywords
+    from nbaccel.handles.signatures import (
+        ActorDecorator,
+        AnyClass,
+        Dynamic,
+        MarkedMethod,
+        MethodDecorator,
+        Q,
+        Refs,
+        RemoteDecorator,
+        ReturningMethodDecorator,
+        Stream,
+        TaskDecorator,
+        X,
+        Y,
+    )
+
 T = TypeVar("T")
+Ref = TypeVar("Ref", bound=ObjectRef[Any])
+Waitable = TypeVar("Waitable", bound=ObjectRef[Any] | ObjectRefGenerator[Any])
 
 
 # What Ray calls the facts of a cluster's address, and what RuntimeContext's engine calls them.
@@ -41,11 +62,13 @@ class ClusterContext(Mapping[str, Any]):
     """
 
     def __init__(self, facts: CodeFacts) -> None:
-        self.address_info = {name: getattr(facts, fact) for name, fact in _ADDRESS_INFO.items()} | {"webui_url": None}
-        self.dashboard_url = None
+        self.address_info: dict[str, Any] = {name: getattr(facts, fact) for name, fact in _ADDRESS_INFO.items()} | {
+            "webui_url": None
+        }
+        self.dashboard_url: str | None = None
         self.ray_version = engines.RAY_VERSION  # whose names and meanings these are
         self.ray_commit = ""
-        self.python_version = "{}.{}.{}".format(*sys.version_info)
+        self.python_version: str = "{}.{}.{}".format(*sys.version_info)
 
     def __getitem__(self, key: str) -> Any:
         return self.address_info[key]
@@ -76,7 +99,7 @@ class ClusterContext(Mapping[str, Any]):
         return notebook_room.room().card(snapshot())
 
 
-def init(address: str | None = None, **given: Any) -> ClusterContext:
+def init(address: str | None = None, **given: Unpack[InitKeywords]) -> ClusterContext:
     """Start a head for this process, or join a running one. Returns a card of the cluster.
 
     Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
@@ -92,7 +115,7 @@ def init(address: str | None = None, **given: Any) -> ClusterContext:
     >>> nbaccel.init(num_gpus=2)
     """
     job = given.get("job_config")
-    keywords = job.keywords(given) if isinstance(job, JobConfig) else given
+    keywords = job.keywords(dict(given)) if isinstance(job, JobConfig) else dict(given)
     options = init_options(**init_variables.joined_with(address, keywords))
     started = engines.started()
     if started is not None and started.lost():
@@ -150,6 +173,30 @@ def is_initialized() -> bool:
 # ---- functions and classes
 
 
+@overload
+def remote(code: AnyClass, /) -> ActorClass[Any, AnyClass]: ...
+@overload
+def remote(code: Callable[Q, Never], /) -> RemoteFunction[Q, Any]: ...
+@overload
+def remote(code: Callable[Q, Iterator[Y]], /) -> RemoteFunction[Q, Iterator[Y], ObjectRefGenerator[Y]]: ...
+@overload
+def remote(code: Callable[Q, X], /) -> RemoteFunction[Q, X]: ...
+@overload
+def remote(**options: Unpack[RemoteKeywords]) -> RemoteDecorator: ...
+@overload
+def remote(*, num_returns: None = None, **options: Unpack[FunctionKeywords]) -> RemoteDecorator: ...
+@overload
+def remote(*, num_returns: Literal[0], **options: Unpack[FunctionKeywords]) -> TaskDecorator[None]: ...
+@overload
+def remote(*, num_returns: Literal[1], **options: Unpack[FunctionKeywords]) -> RemoteDecorator: ...
+@overload
+def remote(*, num_returns: Literal["streaming"], **options: Unpack[FunctionKeywords]) -> TaskDecorator[Stream]: ...
+@overload
+def remote(*, num_returns: Literal["dynamic"], **options: Unpack[FunctionKeywords]) -> TaskDecorator[Dynamic]: ...
+@overload
+def remote(*, num_returns: int, **options: Unpack[FunctionKeywords]) -> TaskDecorator[Refs]: ...
+@overload
+def remote(**options: Unpack[ClassKeywords]) -> ActorDecorator: ...
 def remote(*args: Any, **options: Any) -> Any:
     """Turn a function into a remote function, or a class into an actor class; use it bare or with options.
 
@@ -185,6 +232,38 @@ def _made_remote(code: Any, options: dict[str, Any]) -> RemoteFunction | ActorCl
     raise TypeError(f"The @remote decorator makes functions and classes remote, not {type(code).__name__} objects.")
 
 
+@overload
+def method(method: Callable[Concatenate[Any, Q], Never], /) -> MarkedMethod[Q, Any]: ...
+@overload
+def method(
+    method: Callable[Concatenate[Any, Q], Coroutine[Any, Any, X]], /
+) -> MarkedMethod[Q, Coroutine[Any, Any, X], ObjectRef[X]]: ...
+@overload
+def method(
+    method: Callable[Concatenate[Any, Q], Iterator[Y]], /
+) -> MarkedMethod[Q, Iterator[Y], ObjectRefGenerator[Y]]: ...
+@overload
+def method(
+    method: Callable[Concatenate[Any, Q], AsyncIterator[Y]], /
+) -> MarkedMethod[Q, AsyncIterator[Y], ObjectRefGenerator[Y]]: ...
+@overload
+def method(method: Callable[Concatenate[Any, Q], X], /) -> MarkedMethod[Q, X]: ...
+@overload
+def method(*, num_returns: None = None, **options: Unpack[MethodKeywords]) -> MethodDecorator: ...
+@overload
+def method(*, num_returns: Literal[0], **options: Unpack[MethodKeywords]) -> ReturningMethodDecorator[None]: ...
+@overload
+def method(*, num_returns: Literal[1], **options: Unpack[MethodKeywords]) -> MethodDecorator: ...
+@overload
+def method(
+    *, num_returns: Literal["streaming"], **options: Unpack[MethodKeywords]
+) -> ReturningMethodDecorator[Stream]: ...
+@overload
+def method(
+    *, num_returns: Literal["dynamic"], **options: Unpack[MethodKeywords]
+) -> ReturningMethodDecorator[Dynamic]: ...
+@overload
+def method(*, num_returns: int, **options: Unpack[MethodKeywords]) -> ReturningMethodDecorator[Refs]: ...
 def method(*args: Any, **options: Any) -> Any:
     """Decorator for methods of actor classes: num_returns, concurrency_group, max_task_retries, retry_exceptions.
 
@@ -211,11 +290,13 @@ def method(*args: Any, **options: Any) -> Any:
 
 
 @overload
-def get(object_refs: ObjectRef[T], *, timeout: float | None = None) -> T: ...
+def get(object_refs: ObjectRef[T], *, timeout: float | None = None, progress: bool = False) -> T: ...
 @overload
-def get(object_refs: Sequence[ObjectRef[T]], *, timeout: float | None = None) -> list[T]: ...
-
-
+def get(object_refs: list[ObjectRef[T]], *, timeout: float | None = None, progress: bool = False) -> list[T]: ...
+@overload
+def get(object_refs: list[Ref], *, timeout: float | None = None, progress: bool = False) -> list[Any]: ...
+@overload
+def get(object_refs: ObjectRefGenerator[T], *, timeout: float | None = None) -> ObjectRefGenerator[T]: ...
 def get(
     object_refs: Any, *, timeout: float | None = None, _use_object_store: bool = False, progress: bool = False
 ) -> Any:
@@ -284,7 +365,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def put(value: Any, *, _owner: Any = None, _tensor_transport: Any = None) -> ObjectRef[Any]:
+def put(value: T, *, _owner: Any = None, _tensor_transport: Any = None) -> ObjectRef[T]:
     """Put a value into the cluster's store and return its ref. Raises TypeError for a ref and for a value that cannot
     be pickled.
     """
@@ -297,13 +378,13 @@ def put(value: Any, *, _owner: Any = None, _tensor_transport: Any = None) -> Obj
 
 
 def wait(
-    ray_waitables: list[Any], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
-) -> tuple[list[Any], list[Any]]:
+    ray_waitables: list[Waitable], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
+) -> tuple[list[Waitable], list[Waitable]]:
     """Wait until `num_returns` refs are ready or `timeout` seconds have passed: (ready, not ready), in order."""
     refs = ray_waitables
     if isinstance(refs, ObjectRef):  # type: ignore[unreachable]
         raise TypeError("wait() expected a list of ObjectRefs, got a single ObjectRef")
-    if isinstance(refs, ObjectRefGenerator):
+    if isinstance(refs, ObjectRefGenerator):  # type: ignore[unreachable]
         raise TypeError("wait() expected a list of ObjectRefs or ObjectRefGenerators, got a single ObjectRefGenerator")
     if not isinstance(refs, list):
         raise TypeError(f"wait() expected a list of ObjectRefs, got {type(refs)}")
@@ -334,7 +415,9 @@ def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: boo
     return _stoppable(lambda: wait_mixed(engine, refs, num_returns, timeout), refs)
 
 
-def cancel(ray_waitable: Any, *, force: bool = False, recursive: bool = True) -> None:
+def cancel(
+    ray_waitable: ObjectRef[Any] | ObjectRefGenerator[Any], *, force: bool = False, recursive: bool = True
+) -> None:
     """Cancel the task of a ref: a waiting task never runs, a running task gets a KeyboardInterrupt, and `force` kills
     the worker.
 
@@ -346,7 +429,7 @@ def cancel(ray_waitable: Any, *, force: bool = False, recursive: bool = True) ->
     engines.current().cancel(ray_waitable, force=bool(force), recursive=bool(recursive))
 
 
-def kill(actor: ActorHandle, *, no_restart: bool = True) -> None:
+def kill(actor: ActorHandle[Any] | object, *, no_restart: bool = True) -> None:  # or an ActorProxy: any class
     """End an actor immediately; its unfinished calls fail with ActorDiedError."""
     if not isinstance(actor, ActorHandle):
         raise ValueError(f"kill() only supported for actors. Got: {type(actor)}." + _kill_hint(actor))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import nbaccel
+from nbaccel.handles.remote import RemoteFunction
 from tests.census import Place
 from tests.heads import assert_idle, inside, rows
 from tests.rig import is_alive, wait_until
@@ -228,5 +229,12 @@ def test_wrong_calls_raise_where_they_are_made() -> None:
 
 def test_handles_and_classes_can_be_annotated() -> None:
     def use(actor: nbaccel.actor.ActorHandle[int], made: nbaccel.actor.ActorClass[int]) -> nbaccel.ObjectRef[int]: ...
+    def more(
+        proxy: nbaccel.actor.ActorProxy[int],
+        function: RemoteFunction[[int, str], float],
+        method: nbaccel.actor.ActorMethod[[int], float],
+    ) -> nbaccel.ObjectRefGenerator[int]: ...
 
-    assert len(use.__annotations__) == 3
+    for annotated in (use, more):
+        for annotation in annotated.__annotations__.values():
+            assert eval(annotation)

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from nbaccel.exceptions import GetTimeoutError, OufOfBandObjectRefSerializationException
 from nbaccel.handles.ids import JobID, TaskID
@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
+    from typing_extensions import TypeVar  # known to every checker; no dependency of ours
+
     from nbaccel.engine import Engine
 
-T = TypeVar("T")
+    T = TypeVar("T", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T", covariant=True)
 
 
 class ObjectRef(ToldEnd, Generic[T]):
@@ -178,7 +184,7 @@ def check_pickled_by_hand(id: bytes) -> None:
     )
 
 
-class ObjectRefGenerator:
+class ObjectRefGenerator(Generic[T]):
     """The refs of a streaming task, one for each yielded value. Iterate it with `for` or `async for`."""
 
     def __init__(self, task_id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
@@ -189,13 +195,13 @@ class ObjectRefGenerator:
         self._taken = 0
         self._finished = False
 
-    def __iter__(self) -> Iterator[ObjectRef[Any]]:
+    def __iter__(self) -> Iterator[ObjectRef[T]]:
         return self
 
-    def __next__(self) -> ObjectRef[Any]:
+    def __next__(self) -> ObjectRef[T]:
         return self._next_sync(None)
 
-    def _next_sync(self, timeout_s: float | None = None) -> ObjectRef[Any]:
+    def _next_sync(self, timeout_s: float | None = None) -> ObjectRef[T]:
         """The next ref. As in Ray, the nil ref if there is none in time."""
         try:
             ref = self._next(timeout_s)
@@ -220,10 +226,10 @@ class ObjectRefGenerator:
 
         return stopping.wait_in_thread(lambda: self._engine.next_item(self, timeout_s), [self])
 
-    def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
+    def __aiter__(self) -> AsyncIterator[ObjectRef[T]]:
         return self
 
-    async def __anext__(self) -> ObjectRef[Any]:
+    async def __anext__(self) -> ObjectRef[T]:
         import asyncio
 
         loop = asyncio.get_running_loop()

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import GenericAlias, MethodType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 
 import msgspec
 
@@ -21,10 +21,13 @@ from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from nbaccel.handles.option_checks import streams_only_generators
 from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions, as_given, falling_back
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.signatures import AnythingElse, Code, P, R, Submitted, T
 from nbaccel.handles.told_end import ToldEnd
 
 if TYPE_CHECKING:
     from nbaccel.dag import ClassMethodNode, ClassNode, FunctionNode
+    from nbaccel.handles.signatures import ActorOptionsCall, Call, MethodOptionsCall, Q, RayCall, TaskOptionsCall, X
+
 
 __all__ = [
     "ActorClass",
@@ -44,6 +47,9 @@ __all__ = [
 ]
 
 
+Anyone = TypeVar("Anyone", bound=Callable[..., Any])
+
+
 def _dag() -> Any:
     return importlib.import_module("nbaccel.dag")  # for the few who bind
 
@@ -57,8 +63,10 @@ def yields(function: Any) -> bool:
     return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
 
 
-class RemoteFunction:
+class RemoteFunction(Generic[P, R, Submitted]):
     """A remote function, made by `@nbaccel.remote`. Call it with `.remote(...)`."""
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: RemoteFunction[[int], str]
 
     def __init__(self, function: Callable[..., Any], options: TaskOptions) -> None:
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -95,10 +103,26 @@ class RemoteFunction:
             f"try '{self._module}.{self._name}.remote()'."
         )
 
-    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Submit a call and return its ref immediately (a list of refs if num_returns > 1)."""
-        self._arity.check(args, kwargs)
-        return engines.current().submit(self, self._declared, args, kwargs)
+    if TYPE_CHECKING:
+
+        @property
+        def remote(self) -> Call[P, Submitted]:
+            """Submit a call and return its ref immediately (a list of refs if num_returns > 1)."""
+
+        @property
+        def options(self) -> TaskOptionsCall[P, R, Submitted]:
+            """The same function with other options; they apply to calls of the returned object."""
+
+    else:
+
+        def remote(self, /, *args, **kwargs):
+            """Submit a call and return its ref immediately (a list of refs if num_returns > 1)."""
+            self._arity.check(args, kwargs)
+            return engines.current().submit(self, self._declared, args, kwargs)
+
+        def options(self, **given):
+            """The same function with other options; they apply to calls of the returned object."""
+            return _BoundFunction(self, self._declared.merged(**given))
 
     def _remote(self, args: Given = None, kwargs: Named = None, **options: Any) -> Any:
         """The older spelling of `.options(**options).remote(*args, **kwargs)`."""
@@ -108,11 +132,7 @@ class RemoteFunction:
         """The call as a step of a graph, see nbaccel.dag."""
         return _dag().FunctionNode(self, args, kwargs)  # type: ignore[no-any-return]
 
-    def options(self, **given: Any) -> _BoundFunction:
-        """The same function with other options; they apply to calls of the returned object."""
-        return _BoundFunction(self, self._declared.merged(**given))
-
-    def fallback(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def fallback(self, function: Anyone) -> Anyone:
         """Decorator: run the decorated function instead when a fallback choice is taken (the CPU if none is named)."""
         if isinstance(function, (RemoteFunction, ActorClass)) or not callable(function):
             raise TypeError(
@@ -133,23 +153,32 @@ class RemoteFunction:
         return f"RemoteFunction({self._module}.{self._name})"
 
 
-class _BoundFunction:
+class _BoundFunction(Generic[P, R, Submitted]):
     """A remote function with options of its own."""
 
-    def __init__(self, function: RemoteFunction, options: TaskOptions) -> None:
+    def __init__(self, function: RemoteFunction[P, R, Any], options: TaskOptions) -> None:
         streams_only_generators(options.num_returns, function._is_generator, function._name)
         self._remote_function = function
         self._options = options
 
-    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
-        self._remote_function._arity.check(args, kwargs)
-        return engines.current().submit(self._remote_function, self._options, args, kwargs)
+    if TYPE_CHECKING:
+
+        @property
+        def remote(self) -> Call[P, Submitted]: ...
+        @property
+        def options(self) -> TaskOptionsCall[P, R, Submitted]: ...
+
+    else:
+
+        def remote(self, /, *args, **kwargs):
+            self._remote_function._arity.check(args, kwargs)
+            return engines.current().submit(self._remote_function, self._options, args, kwargs)
+
+        def options(self, **given):
+            return _BoundFunction(self._remote_function, self._options.merged(**given))
 
     def bind(self, /, *args: Any, **kwargs: Any) -> FunctionNode:
         return _dag().FunctionNode(self, args, kwargs)  # type: ignore[no-any-return]
-
-    def options(self, **given: Any) -> _BoundFunction:
-        return _BoundFunction(self._remote_function, self._options.merged(**given))
 
 
 class MethodSpec(msgspec.Struct):
@@ -195,7 +224,7 @@ class ActorClassInheritanceException(TypeError):
     """A class derives from an actor class. Derive from the plain class and decorate the result."""
 
 
-class ActorClass:
+class ActorClass(Generic[T, Code]):
     """An actor class, made by `@nbaccel.remote`. Start an actor with `.remote(...)`."""
 
     __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorClass[Counter]
@@ -252,14 +281,31 @@ class ActorClass:
             f"Actors cannot be instantiated directly. Instead of '{self._name}()', use '{self._name}.remote()'."
         )
 
-    def remote(self, /, *args: Any, **kwargs: Any) -> ActorHandle:
-        """Start an actor and return its handle immediately."""
-        self._check_call(args, kwargs)
-        return engines.current().create_actor(self, self._declared, args, kwargs)
+    if TYPE_CHECKING:
+
+        @property
+        def remote(self: ActorClass[Any, Callable[Q, X]]) -> Call[Q, ActorHandle[X]]:
+            """Start an actor and return its handle immediately."""
+
+        @property
+        def options(self) -> ActorOptionsCall[T, Code]:
+            """The same class with other options; they apply to actors that the returned object starts."""
+
+    else:
+
+        def remote(self, /, *args, **kwargs):
+            """Start an actor and return its handle immediately."""
+            self._check_call(args, kwargs)
+            return engines.current().create_actor(self, self._declared, args, kwargs)
+
+        def options(self, **given):
+            """The same class with other options; they apply to actors that the returned object starts."""
+            return _BoundActorClass(self, self._declared.merged(**given))
 
     def _remote(self, args: Given = None, kwargs: Named = None, **options: Any) -> ActorHandle:
         """The older spelling of `.options(**options).remote(*args, **kwargs)`."""
-        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
+        made: Any = self.options(**options) if options else self
+        return made.remote(*(args or ()), **(kwargs or {}))  # type: ignore[no-any-return]
 
     def _check_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise the TypeError that a direct call of the class would raise."""
@@ -272,10 +318,7 @@ class ActorClass:
         """The actor as a step of a graph, see nbaccel.dag."""
         return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
 
-    def options(self, **given: Any) -> _BoundActorClass:
-        return _BoundActorClass(self, self._declared.merged(**given))
-
-    def fallback(self, cls: type) -> type:
+    def fallback(self, cls: Anyone) -> Anyone:
         """Decorator: use the decorated class instead when a fallback choice is taken, as for functions."""
         if not isinstance(cls, type):
             raise TypeError(
@@ -314,28 +357,42 @@ def _empty_actor_class() -> ActorClass:
     return object.__new__(ActorClass)
 
 
-class _BoundActorClass:
+class _BoundActorClass(Generic[T, Code]):
     """An actor class with options of its own."""
 
     def __init__(self, actor_class: ActorClass, options: ActorOptions) -> None:
         self._actor_class = actor_class
         self._options = options
 
-    def remote(self, /, *args: Any, **kwargs: Any) -> ActorHandle:
-        self._actor_class._check_call(args, kwargs)
-        return engines.current().create_actor(self._actor_class, self._options, args, kwargs)
+    if TYPE_CHECKING:
+
+        @property
+        def remote(self: _BoundActorClass[Any, Callable[Q, X]]) -> Call[Q, ActorHandle[X]]: ...
+        @property
+        def options(self) -> ActorOptionsCall[T, Code]: ...
+
+    else:
+
+        def remote(self, /, *args, **kwargs):
+            self._actor_class._check_call(args, kwargs)
+            return engines.current().create_actor(self._actor_class, self._options, args, kwargs)
+
+        def options(self, **given):
+            return _BoundActorClass(self._actor_class, self._options.merged(**given))
 
     def bind(self, /, *args: Any, **kwargs: Any) -> ClassNode:
         return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
 
-    def options(self, **given: Any) -> _BoundActorClass:
-        return _BoundActorClass(self._actor_class, self._options.merged(**given))
 
-
-class ActorHandle(ToldEnd):
+class ActorHandle(ToldEnd, Generic[T], AnythingElse):  # type: ignore[misc]
     """A handle of an actor: `handle.method.remote(...)`. The actor ends when its last handle is gone."""
 
     __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorHandle[Counter]
+
+    if TYPE_CHECKING:
+
+        @property
+        def __ray_call__(self) -> RayCall[T]: ...
 
     def __init__(
         self,
@@ -378,7 +435,7 @@ class ActorHandle(ToldEnd):
             for name, spec in self._method_specs.items()
         }
 
-    def __getattr__(self, name: str) -> ActorMethod:
+    def __getattr__(self, name: str) -> ActorMethod[..., Any, Any]:
         try:
             spec = self.__dict__["_method_specs"][name]
         except KeyError:  # of either: a handle that is being unpickled has no methods yet
@@ -405,8 +462,10 @@ class ActorHandle(ToldEnd):
         return self._engine.reduce_actor(self)
 
 
-class ActorMethod(msgspec.Struct, eq=False):  # a Struct, because each call makes one
+class ActorMethod(msgspec.Struct, Generic[P, R, Submitted], eq=False):  # a Struct, because each call makes one
     """One method of one actor."""
+
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
     handle: ActorHandle
     _spec: MethodSpec
@@ -427,12 +486,28 @@ class ActorMethod(msgspec.Struct, eq=False):  # a Struct, because each call make
             f"'object.{name}.remote()'."
         )
 
-    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Submit a call. Calls from one process run in the order in which they were made."""
-        arity = self._spec.arity
-        if kwargs or not arity.least <= len(args) <= arity.most:
-            arity.check(args, kwargs)
-        return self.handle._engine.call(self, self._options, args, kwargs)
+    if TYPE_CHECKING:
+
+        @property
+        def remote(self) -> Call[P, Submitted]:
+            """Submit a call. Calls from one process run in the order in which they were made."""
+
+        @property
+        def options(self) -> MethodOptionsCall[P, R, Submitted]: ...
+
+    else:
+
+        def remote(self, /, *args, **kwargs):
+            """Submit a call. Calls from one process run in the order in which they were made."""
+            arity = self._spec.arity
+            if kwargs or not arity.least <= len(args) <= arity.most:
+                arity.check(args, kwargs)
+            return self.handle._engine.call(self, self._options, args, kwargs)
+
+        def options(self, **given):
+            options = self._options.merged(**given)
+            streams_only_generators(options.num_returns, self._spec.is_generator, self._short_name)
+            return ActorMethod(self.handle, self._spec, options)
 
     def _remote(
         self, args: Given = None, kwargs: Named = None, name: str = "", num_returns: Any = None, **options: Any
@@ -445,11 +520,6 @@ class ActorMethod(msgspec.Struct, eq=False):  # a Struct, because each call make
     def bind(self, /, *args: Any, **kwargs: Any) -> ClassMethodNode:
         """The call as a step of a graph, see nbaccel.dag."""
         return _dag().ClassMethodNode(self, args, kwargs)  # type: ignore[no-any-return]
-
-    def options(self, **given: Any) -> ActorMethod:
-        options = self._options.merged(**given)
-        streams_only_generators(options.num_returns, self._spec.is_generator, self._short_name)
-        return ActorMethod(self.handle, self._spec, options)
 
     def __repr__(self) -> str:
         return f"ActorMethod({self.handle._class_name}.{self._spec.name})"

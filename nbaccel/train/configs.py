@@ -128,7 +128,7 @@ class RunConfig(_OnlyWhatWasGiven):
     storage_filesystem: Any = None
     failure_config: FailureConfig = field(default_factory=FailureConfig)
     checkpoint_config: CheckpointConfig = field(default_factory=CheckpointConfig)
-    callbacks: list[UserCallback] = field(default_factory=list)
+    callbacks: Sequence[Any] = field(default_factory=list)  # of nbaccel.tune.Callback in its own RunConfig
     worker_runtime_env: Any = field(default_factory=dict)
     logging_config: LoggingConfig = field(default_factory=LoggingConfig)
     resume: bool | None = None

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias, TypedDict
 
 import nbaccel
 from nbaccel import hints
@@ -29,6 +29,22 @@ _RESTORE = (
     "DataParallelTrainer.{name} is gone, in Ray Train as well: run with the same RunConfig(name=..., storage_path=...) "
     "and the run goes on from its latest checkpoint."
 )
+
+
+TrainLoop: TypeAlias = Callable[[], Any] | Callable[[dict[str, Any]], Any]
+
+
+class TrainerKeywords(TypedDict, total=False):
+    """The keywords of DataParallelTrainer that its subclasses hand on."""
+
+    train_loop_config: dict[str, Any] | None
+    scaling_config: ScalingConfig | None
+    run_config: RunConfig | None
+    datasets: Mapping[str, Any] | None
+    dataset_config: DataConfig | None
+    validation_config: Any
+    metadata: Any
+    resume_from_checkpoint: Any
 
 
 class DataParallelTrainer:
@@ -56,7 +72,7 @@ class DataParallelTrainer:
 
     def __init__(
         self,
-        train_loop_per_worker: Callable[[], Any] | Callable[[dict[str, Any]], Any],
+        train_loop_per_worker: TrainLoop,
         *,
         train_loop_config: dict[str, Any] | None = None,
         backend_config: BackendConfig | None = None,

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train.configs import CheckpointConfig, FailureConfig
+from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.configs import TuneConfig, TuneRunConfig
 from nbaccel.tune.errors import TuneError
-from nbaccel.tune.resources import asked_by, with_resources
+from nbaccel.tune.resources import PlacementGroupFactory, asked_by, with_resources
 from nbaccel.tune.result_grid import ResultGrid
+from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
+from nbaccel.tune.stopper import Stopper
 from nbaccel.tune.tuner import Tuner
 
 # Arguments of Ray's that change nothing here.
@@ -36,19 +39,19 @@ _INSTEAD = {
 
 
 def run(
-    run_or_experiment: Any,
+    run_or_experiment: Callable[..., Any] | DataParallelTrainer,
     *,
     name: str | None = None,
     metric: str | None = None,
     mode: str | None = None,
-    stop: Any = None,
+    stop: Mapping[str, float] | Callable[[str, Mapping[str, Any]], bool] | Stopper | None = None,
     time_budget_s: float | timedelta | None = None,
     config: Mapping[str, Any] | None = None,
-    resources_per_trial: Any = None,
+    resources_per_trial: Mapping[str, Any] | PlacementGroupFactory | None = None,
     num_samples: int = 1,
     storage_path: str | os.PathLike[str] | None = None,
     search_alg: Any = None,
-    scheduler: Any = None,
+    scheduler: TrialScheduler | str | None = None,
     checkpoint_config: CheckpointConfig | None = None,
     max_failures: int = 0,
     fail_fast: bool | str = False,
@@ -74,7 +77,7 @@ def run(
             raise ValueError(
                 "resources_per_trial and tune.with_resources both say what a trial holds: use one of them."
             )
-        run_or_experiment = with_resources(run_or_experiment, resources_per_trial)
+        run_or_experiment = with_resources(run_or_experiment, resources_per_trial)  # type: ignore[arg-type]  # it checks
     tune = TuneConfig(
         mode, metric, search_alg, scheduler, num_samples, max_concurrent_trials, time_budget_s=time_budget_s
     )
@@ -83,7 +86,7 @@ def run(
         os.fspath(storage_path) if storage_path is not None else None,
         failure_config=FailureConfig(max_failures, fail_fast),
         checkpoint_config=checkpoint_config or CheckpointConfig(),
-        callbacks=list(callbacks or []),  # type: ignore[arg-type]  # of nbaccel.tune; its class checks them
+        callbacks=list(callbacks or []),
         stop=stop,
     )
     results = _tuner(run_or_experiment, config, tune, run_config, resume).fit()

@@ -198,7 +198,10 @@ def _amount(name: str, value: Any) -> float:
 # ---- trainables with more than a config
 
 
-def with_resources(trainable: Any, resources: Any) -> Any:
+def with_resources(
+    trainable: Callable[..., Any],
+    resources: Mapping[str, Any] | PlacementGroupFactory | Callable[[Any], Mapping[str, Any] | PlacementGroupFactory],
+) -> BoundTrainable:
     """The trainable, with what each of its trials holds: a dict, a PlacementGroupFactory, or a function of the config.
 
     >>> tune.with_resources(train_model, {"cpu": 2, "gpu": 0.5})       # two trials share a GPU
@@ -210,7 +213,7 @@ def with_resources(trainable: Any, resources: Any) -> Any:
     return bound(trainable, resources, {})
 
 
-def with_parameters(trainable: Any, **parameters: Any) -> Any:
+def with_parameters(trainable: Callable[..., Any], **parameters: Any) -> BoundTrainable:
     """The trainable, with large parameters that are put into the object store once and passed to every trial.
 
     >>> tune.with_parameters(train_model, data=frame)                  # def train_model(config, data): ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbaccel.train.configs import RunConfig
@@ -40,7 +40,7 @@ class Tuner:
 
     def __init__(
         self,
-        trainable: Any = None,
+        trainable: Callable[..., Any] | DataParallelTrainer | None = None,
         *,
         param_space: Mapping[str, Any] | None = None,
         tune_config: TuneConfig | None = None,
@@ -107,7 +107,7 @@ class Tuner:
     def restore(
         cls,
         path: str | os.PathLike[str],
-        trainable: Any,
+        trainable: Callable[..., Any] | DataParallelTrainer,
         resume_unfinished: bool = True,
         resume_errored: bool = False,
         restart_errored: bool = False,

@@ -70,7 +70,7 @@ class Queue:
 
     def __init__(self, maxsize: int = 0, actor_options: dict[str, Any] | None = None) -> None:
         self.maxsize = maxsize
-        self.actor = nbaccel.remote(QueueActor).options(**(actor_options or {})).remote(maxsize)
+        self.actor: Any = nbaccel.remote(QueueActor).options(**(actor_options or {})).remote(maxsize)
 
     def __len__(self) -> int:
         return self.size()

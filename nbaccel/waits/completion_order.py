@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from nbaccel import api
 from nbaccel import engine as engines
@@ -12,8 +12,10 @@ from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.waits import stopping
 
+T = TypeVar("T")
 
-class as_completed:
+
+class as_completed(Generic[T]):
     """Iterate over refs as they become ready; a duplicate comes once.
 
     >>> for ref in nbaccel.as_completed(refs):
@@ -22,14 +24,14 @@ class as_completed:
     ...     print(await ref)
     """
 
-    def __init__(self, refs: Iterable[ObjectRef[Any]], *, timeout: float | None = None) -> None:
+    def __init__(self, refs: Iterable[ObjectRef[T]], *, timeout: float | None = None) -> None:
         self._refs = list(dict.fromkeys(refs))
         self._timeout_s = timeout
         for ref in self._refs:
             if not isinstance(ref, ObjectRef):
                 raise TypeError(f"as_completed() takes ObjectRefs, got {with_article(type(ref).__name__)}.")
 
-    def __iter__(self) -> Iterator[ObjectRef[Any]]:
+    def __iter__(self) -> Iterator[ObjectRef[T]]:
         left = self._refs
         while left:
             ready, left = api.wait(left, num_returns=1, timeout=self._timeout_s)
@@ -37,11 +39,11 @@ class as_completed:
                 raise TimeoutError(f"{len(left)} of {len(self._refs)} refs were not ready within {self._timeout_s} s.")
             yield from ready
 
-    async def __aiter__(self) -> AsyncIterator[ObjectRef[Any]]:
+    async def __aiter__(self) -> AsyncIterator[ObjectRef[T]]:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        arrived: asyncio.Queue[ObjectRef[Any]] = asyncio.Queue()
+        arrived: asyncio.Queue[ObjectRef[T]] = asyncio.Queue()
         engine = engines.current()
         for ref in self._refs:
             engine.call_when_ready(ref, partial(_hand_over, loop, arrived, ref))

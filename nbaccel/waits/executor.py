@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from nbaccel import api
 from nbaccel import engine as engines
 from nbaccel.waits import stopping
 from nbaccel.waits.ref_future import RefFuture
 
+if TYPE_CHECKING:
+    from nbaccel.handles.keywords import FunctionKeywords
 
-class _TaskFuture(RefFuture[Any]):
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _TaskFuture(RefFuture[R]):
     """A future whose cancel() cancels the task."""
 
     def cancel(self) -> bool:
@@ -32,20 +38,20 @@ class Executor(futures.Executor):
     ...     losses = list(pool.map(train, batches))
     """
 
-    def __init__(self, **options: Any) -> None:
-        self._options = options
+    def __init__(self, **options: Unpack[FunctionKeywords]) -> None:
+        self._options: Any = options
         self._functions: dict[Any, Any] = {}
-        self._pending: set[_TaskFuture] = set()
+        self._pending: set[_TaskFuture[Any]] = set()
         self._closed = False
         if options:
             api.remote(**options)(_check)  # a wrong option raises here, not at the first submit
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> futures.Future[R]:
         """Run `function(*args, **kwargs)` as a task and return its future. Raises RuntimeError after shutdown()."""
         if self._closed:
             raise RuntimeError("cannot schedule new futures after shutdown")
         ref = self._remote(function).remote(*args, **kwargs)
-        future = _TaskFuture(ref)
+        future: _TaskFuture[R] = _TaskFuture(ref)
         engines.current().fill(future, ref)
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
@@ -65,8 +71,8 @@ class Executor(futures.Executor):
         return api.remote(**self._options)(called) if self._options else api.remote(called)
 
     def map(
-        self, fn: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
-    ) -> Iterator[Any]:
+        self, fn: Callable[..., R], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
+    ) -> Iterator[R]:
         """Like the built-in map, in tasks, with results in order. `chunksize` is accepted and has no effect."""
         return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
 

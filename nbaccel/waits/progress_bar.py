@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from nbaccel import engine
 from nbaccel.views import sinks
+
+T = TypeVar("T")
 
 
 class TqdmBar(Protocol):
@@ -17,7 +19,7 @@ class TqdmBar(Protocol):
     def close(self) -> Any: ...
 
 
-def progress(refs: Iterable[Any], description: str = "") -> list[Any]:
+def progress(refs: Iterable[T], description: str = "") -> list[T]:
     """Show how many of the refs are ready, until all are. Returns the refs.
 
     Example::

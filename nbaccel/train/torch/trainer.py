@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.torch import process_group
-from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.train.trainer import DataParallelTrainer, TrainerKeywords, TrainLoop
 
 
 class TorchBackend(Backend):
@@ -61,7 +61,13 @@ class TorchTrainer(DataParallelTrainer):
     >>> TorchTrainer(train_func, scaling_config=ScalingConfig(num_workers=2, use_gpu=True)).fit()
     """
 
-    def __init__(self, train_loop_per_worker: Any, *, torch_config: TorchConfig | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        train_loop_per_worker: TrainLoop,
+        *,
+        torch_config: TorchConfig | None = None,
+        **options: Unpack[TrainerKeywords],
+    ) -> None:
         if torch_config is not None and not isinstance(torch_config, TorchConfig):
             raise ValueError(
                 f"torch_config takes nbaccel.train.torch.TorchConfig, not {type(torch_config).__module__}."

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from nbaccel.host_address import LOOPBACK
 from nbaccel.train import session
 from nbaccel.train.backend import BackendConfig
-from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.train.trainer import DataParallelTrainer, TrainerKeywords, TrainLoop
 
 __all__ = ["JaxConfig", "JaxTrainer"]
 
@@ -39,7 +39,13 @@ class JaxTrainer(DataParallelTrainer):
     >>> JaxTrainer(train_func, scaling_config=ScalingConfig(num_workers=2, use_gpu=True)).fit()
     """
 
-    def __init__(self, train_loop_per_worker: Any, *, jax_config: JaxConfig | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        train_loop_per_worker: TrainLoop,
+        *,
+        jax_config: JaxConfig | None = None,
+        **options: Unpack[TrainerKeywords],
+    ) -> None:
         if jax_config is not None and not isinstance(jax_config, JaxConfig):
             raise ValueError(f"jax_config takes nbaccel.train.v2.jax.JaxConfig, not {type(jax_config).__name__}.")
         scaling = options.get("scaling_config")
