@@ -63,7 +63,7 @@ def changed(frame: pandas.DataFrame, batch: Batch, arrays: dict, array: numpy.nd
 
 stored = ray.put(other_frame)
 for _ in range(2):  # the second task finds what was sent, and not what the first has written
-    found = ray.get(changed.remote(stored, Batch(numpy.zeros(ROWS)), {"one": numpy.zeros(3)}, numpy.zeros(3)))
+    found = ray.get(changed.remote(stored, Batch(numpy.zeros(ROWS)), {"one": numpy.zeros(3)}, numpy.zeros(ROWS)))
     assert found == (7, 7, 7, "assignment destination is read-only"), found
 
 
