@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-CELL = '''
+CELL = """
 import functools, inspect, pickle, traceback
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ def show():
 
 def given(x):
     return x
-'''
+"""
 
 
 @pytest.fixture(scope="module")

@@ -240,15 +240,14 @@ def test_where_an_object_lies_is_told(nb):
     assert {"node_ids", "object_size", "did_spill"} <= set(found[large]) and found[large]["object_size"] >= 1_000_000
 
 
-def test_arrays_inside_other_objects_may_be_written_to_and_an_array_itself_says_why_not(nb: ModuleType) -> None:
+def test_arrays_inside_other_objects_may_be_written_to_and_an_array_itself_says_why_not(nb):
     numpy = pytest.importorskip("numpy")
     array = numpy.zeros(50_000)
 
     @nb.remote
-    def write(inside: Any, itself: Any) -> float:
+    def write(inside, itself):
         inside["weights"][0] = 1
         itself[0] = 1
-        return 0
 
     with pytest.raises(ValueError, match=r"read-only\n.*array = array\.copy\(\)"):
         nb.get(write.remote({"weights": array}, array))

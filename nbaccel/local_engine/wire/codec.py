@@ -6,9 +6,9 @@
           = 2 | the same; a size's highest bit says that its buffer is to be writable
 ```
 The same bytes lie inline in a frame or in the arena; buffers are read in place, without a copy. An array that is itself
-the value, or an argument, is read-only, as in Ray. Tensors, and arrays inside other objects, are writable, so each reader of
-kind 2 has memory of its own: a copy of what is inline, and a private mapping of what is in the arena, whose pages are
-copied as they are written.
+the value, or an argument, is read-only, as in Ray. Tensors, and arrays inside other objects, are writable, so each
+reader of kind 2 has memory of its own: a copy of what is inline, and a private mapping of what is in the arena, whose
+pages are copied as they are written.
 """
 
 from __future__ import annotations

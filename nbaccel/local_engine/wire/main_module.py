@@ -4,8 +4,9 @@
   code of a cell ──► its bytes, its file's name, the cell's source (once in each pickle) ──► linecache of the reader
   class, function ─► cloudpickle's own steps ─► and in a worker: an attribute of its `__main__`
 ```
-With the name, plain pickle works in a worker as it does in the notebook: torch.save, joblib.dump, a forked Pool. With the
-source, so do inspect.getsource and torch.jit.script, and tracebacks show lines. A driver's own `__main__` is never changed.
+With the name, plain pickle works in a worker as it does in the notebook: torch.save, joblib.dump, a forked Pool. With
+the source, so do inspect.getsource and torch.jit.script, and tracebacks show lines. A driver's own `__main__` is never
+changed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import cloudpickle.cloudpickle as theirs
 
 _MAIN = "__main__"
 _of_driver: list[ModuleType] = []  # in a worker: the module that stands for the driver's `__main__`
+_by_name = [False]
 _replaced: list[ModuleType] = []  # the process's own one, whose functions still run
 
 
@@ -30,13 +32,21 @@ def stand_in_for_main() -> None:
     _of_driver.append(sys.modules[_MAIN])
 
 
+def stays_here(wanted: bool) -> None:
+    """In the debug engine's process, which reads what it writes: functions of `__main__` are pickled by their names."""
+    _by_name[0] = wanted
+
+
 # ---- where it is pickled
 
 
 def reduced(made: Any, thing: Any) -> Any:
     """What cloudpickle has made of a function or class, so that a worker will find the thing by its name."""
-    if not isinstance(made, tuple) or len(made) != 6 or getattr(thing, "__module__", None) != _MAIN:
+    if thing is None or not isinstance(made, tuple) or len(made) != 6 or getattr(thing, "__module__", "") != _MAIN:
         return made
+    name: str = thing.__qualname__
+    if _by_name[0] and getattr(sys.modules[_MAIN], name, None) is thing:
+        return name
     build, arguments, *between, restore = made
     if build is theirs._make_skeleton_class:
         arguments = _with_slots(arguments, thing)
@@ -112,7 +122,7 @@ _RESTORES = {theirs._function_setstate: received_function, theirs._class_setstat
 
 
 def found_by_name(thing: Any) -> None:
-    """In a worker: have `__main__` give this function or class for its name, unless a decorator's result has the name."""
+    """In a worker: `__main__` gives this function or class for its name, unless a decorator's result has the name."""
     if not _of_driver:
         return
     names = vars(_of_driver[0])

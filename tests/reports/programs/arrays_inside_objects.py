@@ -1,4 +1,4 @@
-"""A figure, a fetched estimator that is trained further, a frame that is written to: "assignment destination is read-only"."""
+"""A fetched figure, estimator or frame could not be changed: "assignment destination is read-only"."""
 
 # needs: numpy, pandas, scipy, sklearn
 # %%

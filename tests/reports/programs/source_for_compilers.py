@@ -1,4 +1,4 @@
-"""torch.save, torch.jit.script, joblib, numba's cache in a task: "attribute lookup failed", "could not get source code"."""
+"""torch.save, joblib, torch.jit.script and numba's cache in a task: no class by name, no source."""
 
 # needs: torch, numba, joblib
 # %%
