@@ -94,7 +94,7 @@ class Sources:
 
 def received_source(filename: str, source: str) -> None:
     """Keep the source of a cell for inspect, tracebacks, warnings and debuggers."""
-    if source and filename not in linecache.cache:
+    if source and linecache.cache.get(filename, (0,))[0] != len(source):
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
 
 

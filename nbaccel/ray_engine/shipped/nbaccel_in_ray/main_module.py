@@ -89,7 +89,7 @@ def _reduced_cache(wrapper: Any) -> Any:
 
 def received_code(parts: tuple[Any, ...], filename: str, source: str) -> CodeType:
     """Unpickle a function's code, and keep the source of its cell for inspect, tracebacks and debuggers."""
-    if filename not in linecache.cache:
+    if linecache.cache.get(filename, (0,))[0] != len(source):
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     return CodeType(*parts)
 
