@@ -17,6 +17,15 @@ from dataclasses import dataclass
 class Conf:
     x: int
 
+def local_class():
+    class Local:
+        __slots__ = ("__hidden", "__weakref__", "seen")
+        def __init__(self, value):
+            self.__hidden = self.seen = value
+        def hidden(self):
+            return self.__hidden
+    return Local
+
 class Net:
     pass
 
@@ -71,6 +80,14 @@ def test_a_task_finds_classes_and_functions_by_name_and_returns_slotted_objects(
         assert found == [True] * 4
         assert (number, conf) == (55, main.Conf(2))
         assert nb.get(other.remote())
+
+
+def test_an_object_of_a_local_class_with_slots_comes_back(nb: ModuleType, main: Any) -> None:
+    made = main.local_class()
+    made.__module__ = "a module of its own"  # by value also where it is not in `__main__`
+    back = nb.get(nb.remote(lambda: made(3)).remote())
+    assert (type(back), back.seen, back.hidden()) == (made, 3, 3)
+    assert not hasattr(back, "__dict__")
 
 
 def test_a_task_has_the_source_of_its_cell(nb: ModuleType, main: Any) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import linecache
 import sys
 from functools import _lru_cache_wrapper, lru_cache
-from types import FunctionType, MemberDescriptorType, ModuleType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import cloudpickle.cloudpickle as theirs
@@ -42,14 +42,15 @@ def stays_here(wanted: bool) -> None:
 
 def reduced(made: Any, thing: Any) -> Any:
     """What cloudpickle has made of a function or class, so that a worker will find the thing by its name."""
-    if thing is None or not isinstance(made, tuple) or len(made) != 6 or getattr(thing, "__module__", "") != _MAIN:
+    if not isinstance(made, tuple) or len(made) != 6:
         return made
-    name: str = thing.__qualname__
-    if _by_name[0] and getattr(sys.modules[_MAIN], name, None) is thing:
-        return name
     build, arguments, *between, restore = made
     if build is theirs._make_skeleton_class:
         arguments = _with_slots(arguments, thing)
+    if thing.__module__ != _MAIN:
+        return build, arguments, *between, restore
+    if _by_name[0] and getattr(sys.modules[_MAIN], thing.__qualname__, None) is thing:
+        return thing.__qualname__
     return build, arguments, *between, _RESTORES.get(restore, restore)
 
 
@@ -63,7 +64,8 @@ def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
 
 
 def _is_slot(name: str, member: Any) -> bool:
-    return isinstance(member, MemberDescriptorType) or name in ("__dict__", "__weakref__")
+    is_made_by_slots = name in ("__dict__", "__weakref__") and isinstance(member, GetSetDescriptorType)
+    return isinstance(member, MemberDescriptorType) or is_made_by_slots
 
 
 def reduced_cache(wrapper: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 import sys
 from functools import _lru_cache_wrapper, lru_cache
-from types import CodeType, MemberDescriptorType, ModuleType
+from types import CodeType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import ray
@@ -40,12 +40,13 @@ def send(wanted: bool) -> None:
 
 def _override(pickler: Any, thing: Any) -> Any:
     made = _rays_override(pickler, thing)
-    if not isinstance(made, tuple) or len(made) != 6 or getattr(thing, "__module__", None) != _MAIN:
+    if not isinstance(made, tuple) or len(made) != 6:
         return made
     build, arguments, *between, restore = made
     if build is theirs._make_skeleton_class:
         arguments = _with_slots(arguments, thing)
-    return build, arguments, *between, _RESTORES.get(restore, restore)
+    restore = _RESTORES.get(restore, restore) if thing.__module__ == _MAIN else restore
+    return build, arguments, *between, restore
 
 
 def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
@@ -57,7 +58,8 @@ def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
 
 
 def _is_slot(name: str, member: Any) -> bool:
-    return isinstance(member, MemberDescriptorType) or name in ("__dict__", "__weakref__")
+    is_made_by_slots = name in ("__dict__", "__weakref__") and isinstance(member, GetSetDescriptorType)
+    return isinstance(member, MemberDescriptorType) or is_made_by_slots
 
 
 def _reduced_code(code: CodeType) -> Any:
