@@ -49,7 +49,7 @@ def reduced(made: Any, thing: Any) -> Any:
         arguments = _with_slots(arguments, thing)
     if thing.__module__ != _MAIN:
         return build, arguments, *between, restore
-    if _by_name[0] and getattr(sys.modules[_MAIN], thing.__qualname__, None) is thing:
+    if _by_name[0] and vars(sys.modules[_MAIN]).get(thing.__qualname__, made) is thing:
         return thing.__qualname__
     return build, arguments, *between, _RESTORES.get(restore, restore)
 
