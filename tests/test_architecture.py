@@ -26,6 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "elsewhere": set(),
     "leases": {"proc", "quantities"},
     "exception_state": set(),
+    "read_only_arrays": set(),
     "init_variables": set(),
     "host_address": set(),
     "light_imports": set(),
@@ -45,7 +46,8 @@ ARROWS: dict[str, set[str]] = {
     "waits": {"api", "engine", "exceptions", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
     "api": HELD | {"addresses", "init_variables", "job_config", "leases", "views", "waits"},
-    "notebook": HELD | {"__init__", "actor", "api", "autoscaler", "exception_state", "roots", "views", "waits"},
+    "notebook": HELD
+    | {"__init__", "actor", "api", "autoscaler", "exception_state", "read_only_arrays", "roots", "views", "waits"},
     "command": {"cli", "exceptions", "machines"},
     "cli_values": {"handles"},
     "cli": {"__init__", "accelerators", "api", "cli_values", "command", "exceptions", "machines", "views"},
@@ -90,7 +92,8 @@ ARROWS: dict[str, set[str]] = {
     | {"local_engine.client", "local_engine.head", "roots", "views"},  # of the head only how it is started
     "local_engine.worker": HELD
     | SHARED
-    | {"accelerators", "device_memory", "local_engine.client", "logging_config", "roots", "scheduling", "views"},
+    | {"accelerators", "device_memory", "local_engine.client", "logging_config", "read_only_arrays", "roots"}
+    | {"scheduling", "views"},
     "local_engine.side_processes": SHARED
     | {"accelerators", "local_engine.worker", "package_environments", "proc", "roots"},
     "local_engine.head": SHARED

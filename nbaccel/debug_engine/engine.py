@@ -26,7 +26,7 @@ from nbaccel.local_engine.client.exports import Exports
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import Waiter
 from nbaccel.local_engine.client.submitter import DriverCode
-from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire import codec, failures, main_module
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.local_engine.worker.execution import Running, current_run
 from nbaccel.local_engine.worker.worker_view import WorkerView
@@ -57,6 +57,7 @@ class DebugEngine(Client):
         self.actor_devices, self.report_progress = inside.actor_devices, inside.report_progress
         self.current_actor, self.exit_actor = inside.current_actor, inside.exit_actor
         self.ended = False
+        main_module.stays_here(True)
         self._head.begin()
 
     def _speaker(self) -> Any:
@@ -156,6 +157,7 @@ class DebugEngine(Client):
 
     def shutdown(self) -> None:
         self.ended = True
+        main_module.stays_here(False)
         self.link.leave()
         self._head.tell(ev.JobEnded(JOB))
         engines.adopt(None)

@@ -13,14 +13,15 @@ import linecache
 import os
 import re
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import TracebackType
 from typing import Any
 
 import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel import exception_state, roots
+from nbaccel import engine as engines
+from nbaccel import exception_state, read_only_arrays, roots
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.notebook import settings
 from nbaccel.notebook.cell_body import BodySyntaxError
@@ -33,8 +34,8 @@ _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
 def install(shell: InteractiveShell) -> None:
-    """Installs this form for nbaccel's errors; all other errors stay as they are."""
-    ours = (RayError, KeyboardInterrupt, asyncio.CancelledError, BodySyntaxError)
+    """Installs this form for nbaccel's errors; others stay as they are, and one about a read-only array gets a note."""
+    ours = (RayError, KeyboardInterrupt, asyncio.CancelledError, BodySyntaxError, ValueError)
     shell.set_custom_exc(ours, _show)  # type: ignore[no-untyped-call]
 
 
@@ -46,6 +47,8 @@ def _show(
     tb_offset: int | None = None,
 ) -> list[str]:
     """IPython's handler for our errors: shows it and gives the lines that the kernel's reply carries."""
+    if isinstance(error, ValueError) and not isinstance(error, RayError):
+        return _show_with_hint(shell, kind, error, traceback, tb_offset)
     if isinstance(error, BodySyntaxError):
         kind = SyntaxError
         lines = list(shell.SyntaxTB.structured_traceback(kind, error, None))
@@ -57,6 +60,18 @@ def _show(
     _remember(shell, kind, error, traceback, lines)
     shell._showtraceback(kind, error, lines)
     return lines
+
+
+def _show_with_hint(
+    shell: InteractiveShell, kind: type, error: ValueError, traceback: TracebackType, tb_offset: int | None
+) -> list[str]:
+    """IPython shows it as any other error, with the note that belongs to it."""
+    hint = read_only_arrays.hint(error)
+    if hint and engines.started() is not None:
+        with suppress(Exception):  # the class may refuse notes
+            error.add_note(hint)
+    shell.showtraceback((kind, error, traceback), tb_offset=tb_offset, running_compiled_code=True)
+    return []
 
 
 def _lines(

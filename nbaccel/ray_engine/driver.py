@@ -48,6 +48,11 @@ from nbaccel.views.record_book import OwnRecords
 _serials = itertools.count(1)
 
 
+def _adapt_rays_pickling(wanted: bool) -> None:
+    importlib.import_module("nbaccel_in_ray.main_module").send(wanted)
+    importlib.import_module("nbaccel_in_ray.own_arrays").copy_small(wanted)
+
+
 class RayEngine:
     """Ray behind nbaccel's promise: a separate object keeps each part of it."""
 
@@ -77,6 +82,8 @@ class RayEngine:
             by_task=not ours and not in_worker,
             one_machine=own_environments.is_worker_of_one() if in_worker else ours and address is None,
         )
+        if ours and not in_worker:
+            _adapt_rays_pickling(True)
         self._watch_cluster(session, shipping)
         self._keep_submissions(session, freshening, shipping)
         if not in_worker:
@@ -188,6 +195,7 @@ class RayEngine:
         if self._session.in_worker:
             return
         head = self._session.head
+        _adapt_rays_pickling(False)
         if self._door is not None:
             self._door.close()
         unread_error_logs.stop()

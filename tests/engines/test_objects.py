@@ -238,3 +238,20 @@ def test_where_an_object_lies_is_told(nb):
     found = nb.experimental.get_object_locations([large, small])
     assert set(found) == {large, small} and found[small]["node_ids"] == []
     assert {"node_ids", "object_size", "did_spill"} <= set(found[large]) and found[large]["object_size"] >= 1_000_000
+
+
+def test_arrays_inside_other_objects_may_be_written_to_and_an_array_itself_says_why_not(nb):
+    numpy = pytest.importorskip("numpy")
+    array = numpy.zeros(50_000)
+
+    @nb.remote
+    def write(inside, itself):
+        inside["weights"][0] = 1
+        itself[0] = 1
+
+    with pytest.raises(ValueError, match=r"read-only\n.*array = array\.copy\(\)"):
+        nb.get(write.remote({"weights": array}, array))
+    ref = nb.put({"weights": array})
+    one, two = nb.get(ref), nb.get(ref)
+    one["weights"][0] = 1
+    assert two["weights"].sum() == array.sum() == 0

@@ -29,6 +29,18 @@ def _error(filename: str) -> RayTaskError:
     return RayTaskError("train", text, ValueError("bad batch"), **facts)  # type: ignore[arg-type]
 
 
+def test_an_error_about_a_read_only_array_says_what_to_do_and_others_stay_as_they_are(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nbaccel.engine._current", object())
+    shell.run_cell("raise ValueError('assignment destination is read-only')")
+    assert capsys.readouterr().out.count("array = array.copy()") == 1
+    result = shell.run_cell("raise ValueError('something else')")
+    assert isinstance(result.error_in_exec, ValueError)
+    shown = capsys.readouterr().out
+    assert "something else" in shown and "array.copy()" not in shown
+
+
 def _cell_file(shell: InteractiveShell) -> str:
     shell.run_cell("def train():\n    raise ValueError('bad batch')", store_history=True)
     return str(shell.user_ns["train"].__code__.co_filename)

@@ -286,7 +286,7 @@ class Client(ObjectClient):
         self, plain: list[Any], named: dict[str, Any], refs: list[bytes], code: Any
     ) -> bytes | codec.PayloadPieces:
         try:
-            return codec.dump((plain, named), refs)
+            return codec.dump_arguments(plain, named, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
             places = [(f"argument {index}", value) for index, value in enumerate(plain)]
             places += [(f"argument {key!r}", value) for key, value in named.items()]

@@ -5,9 +5,10 @@
           = 1 | n (u32) | sizes (n+1 × u64) | pickle | pad to 64 | buffer | pad to 64 | …
           = 2 | the same; a size's highest bit says that its buffer is to be writable
 ```
-The same bytes lie inline in a frame or in the arena; buffers are read in place, without a copy. Arrays are read-only,
-as in Ray. A tensor is writable, so each reader of kind 2 has memory of its own: a copy of what is inline, and a private
-mapping of what is in the arena, whose pages are copied as they are written.
+The same bytes lie inline in a frame or in the arena; buffers are read in place, without a copy. An array that is itself
+the value, or an argument, is read-only, as in Ray. Tensors, and arrays inside other objects, are writable, so each
+reader of kind 2 has memory of its own: a copy of what is inline, and a private mapping of what is in the arena, whose
+pages are copied as they are written.
 """
 
 from __future__ import annotations
@@ -119,12 +120,42 @@ def dump(value: Any, refs: list[bytes]) -> bytes | PayloadPieces:
     if _is_simple(value):  # so there are no refs in it
         return _without_buffers([pickle.dumps(value, PROTOCOL)])
     with collecting(refs):
-        if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and _lies_in_one_piece(value):
+        if _is_array(value) and _lies_in_one_piece(value):
             buffers: list[pickle.PickleBuffer] = []
             array = pickle.dumps(value, PROTOCOL, buffer_callback=buffers.append)
             return _with_buffers([array], [(buffer.raw(), False) for buffer in buffers])
         parts = pickled(value)
     return _with_buffers(parts.chunks, parts.pieces) if parts.pieces else _without_buffers(parts.chunks)
+
+
+class _ReadOnly:
+    """An array that is itself an argument."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return read_only, (self._array,)
+
+
+def read_only(array: Any) -> Any:
+    """Unpickle an array that is itself an argument."""
+    array.flags.writeable = False
+    return array
+
+
+def dump_arguments(plain: Sequence[Any], named: dict[str, Any], refs: list[bytes]) -> bytes | PayloadPieces:
+    """Serialise the arguments of a call."""
+    return dump(([_marked(value) for value in plain], {name: _marked(value) for name, value in named.items()}), refs)
+
+
+def _marked(value: Any) -> Any:
+    return _ReadOnly(value) if _is_array(value) and _lies_in_one_piece(value) else value
+
+
+def _is_array(value: Any) -> bool:
+    kind = type(value)
+    return kind.__name__ == "ndarray" and kind.__module__ == "numpy"
 
 
 def dump_call(args: Sequence[Any]) -> bytes | None:

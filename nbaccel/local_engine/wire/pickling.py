@@ -14,6 +14,7 @@ import copyreg
 import ctypes
 import pickle
 import sys
+from functools import partial
 from struct import Struct
 from types import CodeType, SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ import cloudpickle
 
 from nbaccel.exceptions import RayTaskError
 from nbaccel.local_engine.memory import view_of
+from nbaccel.local_engine.wire import main_module
 
 PROTOCOL = 5
 LARGE_BYTES = 1 << 16  # pickle passes bytes of this size on without a copy
@@ -46,8 +48,12 @@ def pickled(value: Any) -> Pickled:
     tensors = _outgoing_tensors()
     _Pickler(chunks.append, buffers.append, _reducers(tensors)).dump(value)
     spans = tensors.by_buffer if tensors is not None else {}
-    pieces = [(spans[id(buffer)].piece(), True) if id(buffer) in spans else (buffer.raw(), False) for buffer in buffers]
+    pieces = [(spans[id(buffer)].piece(), True) if id(buffer) in spans else _piece(buffer.raw()) for buffer in buffers]
     return Pickled(chunks, pieces)
+
+
+def _piece(view: memoryview) -> tuple[Any, bool]:
+    return view, not view.readonly
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -56,6 +62,11 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def __init__(self, write: Any, keep: Any, reducers: dict[type, Any]) -> None:
         self.dispatch_table = reducers  # before the base class starts: pickle reads the table once
         super().__init__(SimpleNamespace(write=write), PROTOCOL, buffer_callback=keep)
+
+    def reducer_override(self, thing: Any) -> Any:
+        """Called for nearly every object; only functions and classes are not left to their own reducers."""
+        made = super().reducer_override(thing)
+        return made if made is NotImplemented else main_module.reduced(made, thing)
 
 
 def _outgoing_tensors() -> Any:
@@ -69,14 +80,17 @@ def _outgoing_tensors() -> Any:
 
 def _reducers(tensors: Any) -> dict[type, Any]:
     ours: dict[type, Any] = tensors.reducers() if tensors is not None else {}
+    numpy: Any = sys.modules.get("numpy")
+    if hasattr(numpy, "ndarray"):  # else it is not loaded, or only in part: no array exists
+        ours[numpy.ndarray] = _reduced_array
     if "pyarrow" in sys.modules or "polars" in sys.modules:
         from nbaccel.local_engine.wire import columns
 
         ours.update(columns.reducers())
     users = copyreg.dispatch_table
-    table = {**ours, **users, **cloudpickle.Pickler._dispatch_table}
+    table = {**ours, **main_module.REDUCERS, **users, **cloudpickle.Pickler._dispatch_table}
     table[memoryview] = users.get(memoryview, _reduced_view)  # cloudpickle would copy it into bytes
-    table[CodeType] = _reduced_code  # cloudpickle 3.1.3 would leave out the file
+    table[CodeType] = partial(_reduced_code, main_module.Sources())  # cloudpickle 3.1.3 would leave out the file
     _leave_to_themselves(table)
     return table
 
@@ -94,14 +108,27 @@ def _leave_to_themselves(table: dict[type, Any]) -> None:
 # ---- code
 
 
-def _reduced_code(code: CodeType) -> tuple[Any, ...]:
+def _reduced_code(sources: main_module.Sources, code: CodeType) -> tuple[Any, ...]:
     _, parts = cloudpickle.Pickler._dispatch_table[CodeType](code)
-    return received_code, (parts, "".join(code.co_filename))  # a text of its own, so that equal code has equal bytes
+    filename = "".join(code.co_filename)  # a text of its own, so that equal code has equal bytes
+    return received_code, (parts, filename, sources.of(code.co_filename))
 
 
-def received_code(parts: tuple[Any, ...], filename: str) -> CodeType:
+def received_code(parts: tuple[Any, ...], filename: str, source: str) -> CodeType:
     """Unpickle a function's code with the file or cell that it is from: tracebacks show its lines by this name."""
+    main_module.received_source(filename, source)
     return CodeType(*parts).replace(co_filename=filename)
+
+
+# ---- arrays inside other objects
+
+
+def _reduced_array(array: Any) -> Any:
+    """Writable where it arrives, also if it is read-only here because it came from the store."""
+    function, arguments, *rest = array.__reduce_ex__(PROTOCOL)
+    if arguments and type(arguments[0]) is pickle.PickleBuffer and not array.flags.writeable:
+        arguments = pickle.PickleBuffer(view_of(array.ctypes.data, array.nbytes, array)), *arguments[1:]
+    return function, arguments, *rest
 
 
 # ---- bytes of another object

@@ -27,13 +27,13 @@ from typing import Any
 import cloudpickle
 import msgspec
 
-from nbaccel import exceptions, roots
+from nbaccel import exceptions, read_only_arrays, roots
 from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import DynamicObjectRefGenerator
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.arena_ranges import ArenaRange
-from nbaccel.local_engine.wire import codec, failures
+from nbaccel.local_engine.wire import codec, failures, main_module
 from nbaccel.local_engine.worker.impatience import TooLate
 from nbaccel.local_engine.worker.saying import add_note, saying
 from nbaccel.scheduling.terms import ACTOR_CALL, TASK, Terms
@@ -102,6 +102,7 @@ class Execution:
         self.functions: dict[bytes, tuple[bytes, str]] = {}
         self.templates: dict[int, Terms] = {}
         self._loaded: dict[bytes, Any] = {}
+        self._last_key = b""  # of the code that ran last
         self.answer = self.failure  # the worker replaces it with its own, which limits the time it takes
         self._threads = 0
         self._may_set_threads = "OMP_NUM_THREADS" not in os.environ
@@ -115,6 +116,9 @@ class Execution:
         if code is None:
             with saying(f"This was raised while {terms.name} itself was unpickled in the worker."):
                 code = self._loaded[key] = codec.load_code(self.functions[key][0])
+        elif key != self._last_key:
+            main_module.name_again(code)
+        self._last_key = key
         return code
 
     def function_name(self, running: Running, actor: Running | None) -> str:
@@ -340,8 +344,7 @@ class Execution:
     def _raised(self, running: Running, error: BaseException) -> wire.ReturnValue:
         """Turn an error into a result. It is never put into the arena: other objects may come to be the same error."""
         terms = running.terms
-        if type(error) is KeyError and error.args:
-            _add_hint(error)
+        _add_hint(error)
         text = user_traceback(error)
         running.traceback = shortened(text)
         where = self._where(running)
@@ -472,13 +475,15 @@ def _chain(error: BaseException) -> list[BaseException]:
     return links
 
 
-def _add_hint(error: KeyError) -> None:
-    """A program for another make of GPUs reads that make's variable: say what sets it."""
-    from nbaccel.accelerators import missing_variable
+def _add_hint(error: BaseException) -> None:
+    """Say what to do about errors of other libraries that have to do with us."""
+    hint = read_only_arrays.hint(error)
+    if type(error) is KeyError and error.args and error.args[0] not in os.environ:
+        from nbaccel.accelerators import missing_variable  # a program for another make of GPUs reads its variable
 
-    hint = missing_variable.hint(error.args[0], os.environ)
-    if hint and error.args[0] not in os.environ:
-        error.add_note(hint)
+        hint = missing_variable.hint(error.args[0], os.environ)
+    if hint and isinstance(error, Exception):
+        add_note(error, hint)
 
 
 def release_frames(error: BaseException) -> None:

@@ -101,9 +101,17 @@ def test_what_a_user_registered_for_a_class_comes_before_our_own() -> None:
     assert type(there_and_back(memoryview(b"own"))) is memoryview
 
 
-def test_arrays_are_read_only_and_those_that_code_captured_are_its_own() -> None:
+def test_an_array_is_read_only_and_those_inside_other_objects_or_captured_by_code_are_the_readers_own() -> None:
     array = numpy.zeros(10)
-    assert not there_and_back([array])[0].flags.writeable
+    assert not there_and_back(array).flags.writeable
+    sent = codec.dump({"weights": [array]}, [])
+    assert not isinstance(sent, bytes)
+    one, two = (codec.load(sent.joined())["weights"][0] for _ in range(2))
+    one += 1
+    assert two.sum() == array.sum() == 0
+    array.flags.writeable = False  # as one that came from the store
+    assert there_and_back([array])[0].flags.writeable
+    array.flags.writeable = True
 
     def captured() -> Any:
         return array

@@ -128,10 +128,11 @@ def test_each_reading_has_memory_of_its_own() -> None:
     assert second.sum() == 0
 
 
-def test_arrays_beside_a_tensor_stay_read_only() -> None:
+def test_arrays_beside_a_tensor_are_writable_too() -> None:
     array, tensor = there_and_back([numpy.zeros(5), torch.zeros(5)])
     tensor += 1
-    assert not array.flags.writeable
+    array += 1
+    assert tensor.sum() == array.sum() == 5
 
 
 # ---- in the store

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import ray
 from ray.exceptions import ActorUnschedulableError
 
-from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received, setup_hooks
+from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received, main_module, own_arrays, setup_hooks
 from nbaccel_in_ray import internal as internal_classes
 from nbaccel_in_ray.reporting import devices_here, reporter
 from nbaccel_in_ray.short_notes import Note
@@ -24,6 +24,7 @@ _WHERE = "_nbaccel_where"
 Code = Callable[..., Any]  # the user's code, or its wrapper
 
 let_refs_be_received()
+own_arrays.copy_small(True)
 
 
 class AttemptClaim(Protocol):
@@ -57,6 +58,7 @@ def noted_call(code: Code, about: CodeDescription, args: tuple[object, ...], kwa
     if setup_hooks.wanted:
         with noted(about):
             return code(*args, **kwargs)
+    main_module.name_again(code)
     call = reporter.call_began(about)
     if call is None:
         return code(*args, **kwargs)
@@ -119,6 +121,7 @@ def _mark(error: BaseException, about: CodeDescription, note: Note) -> None:
     The driver removes this again.
     """
     _let_travel(error)
+    own_arrays.add_hint(error)
     if hasattr(error, "__dict__"):
         devices = note.get("devices")
         if devices is None and about.kind == "actor call" and about.families:
