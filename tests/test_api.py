@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import pickle
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,6 +221,44 @@ def test_an_unpicklable_result_is_the_tasks_error() -> None:
 
     with pytest.raises(TypeError, match=r"Could not serialize the return value of .*give: it\['deep'\].*lock"):
         nbaccel.get(give.remote())
+
+
+def test_what_refuses_with_another_error_than_a_type_error_is_named_in_its_message(tmp_path: Path) -> None:
+    @nbaccel.remote
+    class Keeper:
+        def __init__(self, value: Any = None) -> None: ...
+
+        def take(self, value: Any) -> None: ...
+
+    @nbaccel.remote
+    def give() -> Any:
+        return [1, {"k": open(os.devnull, "w")}]
+
+    keeper = Keeper.remote()
+    with open(tmp_path / "x", "w") as file:
+        value = [1, {"k": file}]
+        culprit = r"it\[1\]\['k'\] \(_io\.TextIOWrapper\) cannot be pickled .*not opened for reading"
+        for what, call in {
+            "argument 0 of echo": lambda: echo.remote(value),
+            "argument 'key' of echo": lambda: echo.remote(key=value),
+            "argument 0 of .*Keeper": lambda: Keeper.remote(value),
+            "argument 0 of .*Keeper.take": lambda: keeper.take.remote(value),
+            "the value": lambda: nbaccel.put(value),
+            "the return value of .*give": lambda: nbaccel.get(give.remote()),
+        }.items():
+            with pytest.raises(pickle.PicklingError, match=f"Could not serialize {what}: {culprit}"):
+                call()
+
+
+def test_an_error_of_python_with_other_parts_than_a_message_keeps_them_and_gets_a_note() -> None:
+    class Refuses:
+        def __reduce__(self) -> Any:
+            raise OSError(28, "No space left")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        nbaccel.put([Refuses()])
+    assert caught.value.errno == 28
+    assert "Could not serialize the value: it[0]" in caught.value.__notes__[0]
 
 
 # ---- get, put, wait

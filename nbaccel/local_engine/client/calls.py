@@ -27,7 +27,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.borrowing import LoanWay
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient, refuse_to_serialize
+from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient
 from nbaccel.local_engine.client.straight_calls import StraightCalls, may_go_straight
 from nbaccel.local_engine.client.straight_line import ActorWay
 from nbaccel.local_engine.client.submitter import Submitter
@@ -291,7 +291,7 @@ class Client(ObjectClient):
             places = [(f"argument {index}", value) for index, value in enumerate(plain)]
             places += [(f"argument {key!r}", value) for key, value in named.items()]
             what, value = next(((what, value) for what, value in places if not codec.can_pickle(value)), places[0])
-            refuse_to_serialize(f"{what} of {code._short_name}", value, error)
+            codec.refuse_to_serialize(f"{what} of {code._short_name}", value, error)
 
     def create_actor(
         self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]

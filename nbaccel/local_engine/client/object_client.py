@@ -9,8 +9,8 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
@@ -334,18 +334,7 @@ class ObjectClient:
         try:
             return codec.dump(value, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
-            refuse_to_serialize(what, value, error)
-
-
-def refuse_to_serialize(what: str, value: Any, error: Exception) -> NoReturn:
-    """Raise a TypeError that names the part to blame. Any other error is from the user's `__reduce__`."""
-    culprit = codec.find_unpicklable(value, "it")
-    words = f"Could not serialize {what}: {culprit} cannot be pickled"
-    if isinstance(error, TypeError):
-        raise TypeError(f"{words} ({type(error).__name__}: {error}).") from error
-    with suppress(Exception):  # the user's class may take no notes
-        error.add_note(f"{words}.")
-    raise error
+            codec.refuse_to_serialize(what, value, error)
 
 
 def codec_queue() -> Any:

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from struct import Struct
-from typing import Any
+from typing import Any, NoReturn
 
 from nbaccel.handles.option_checks import with_article
 from nbaccel.local_engine.memory import Range
@@ -256,6 +256,19 @@ def code_bytes(code: Any) -> bytes:
 def load_code(blob: bytes) -> Any:
     """What dump_code has written. Arrays that a function captured are its own, and so writable."""
     return _loaded_inline(blob, all_writable=True)
+
+
+def refuse_to_serialize(what: str, value: Any, error: Exception, advice: str = "") -> NoReturn:
+    """Raise the error again, naming the part of `value` to blame: in the message of one of Python's own exceptions, in
+    a note of any other, which only its class knows how to make."""
+    words = f"Could not serialize {what}: {find_unpicklable(value)} cannot be pickled"
+    kind = TypeError if isinstance(error, TypeError) else type(error)
+    is_pythons = kind.__module__ in ("builtins", "_pickle")
+    if is_pythons and (kind is TypeError or [type(each) for each in error.args] == [str]):
+        raise kind(f"{words} ({type(error).__name__}: {error}). {advice}".rstrip()) from error
+    with suppress(Exception):  # the user's class may take no notes
+        error.add_note(f"{words}. {advice}".rstrip())
+    raise error
 
 
 def find_unpicklable(value: Any, name: str = "it") -> str:

@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import islice
 from types import GeneratorType, TracebackType
@@ -256,14 +256,8 @@ class Execution:
         try:
             payload = codec.dump(value, refs)
         except Exception as error:  # a user's __reduce__ may raise anything
-            culprit = codec.find_unpicklable(value, "it")
-            words = f"Could not serialize the return value of {running.terms.name}: {culprit} cannot be pickled"
             advice = "Return plain data, or keep the object in an actor."
-            if isinstance(error, TypeError):
-                raise TypeError(f"{words} ({type(error).__name__}: {error}). {advice}") from error
-            with suppress(Exception):  # the user's class may refuse notes
-                error.add_note(f"{words}. {advice}")
-            raise
+            codec.refuse_to_serialize(f"the return value of {running.terms.name}", value, error, advice)
         self._keep(running, refs)
         if is_over and not isinstance(payload, bytes):
             self._client.prepare_to_store(running)
