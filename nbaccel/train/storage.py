@@ -12,6 +12,7 @@ its file again in place would change the checkpoint.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -25,7 +26,7 @@ from nbaccel.train.retention import Kept
 LOCK = ".lock"
 SAVED = ".saved-"  # begins the names of temporary folders in a run's folder
 _FOLDER = re.compile(r"checkpoint_(\d{6,})")
-_PART = re.compile(r"\.checkpoint_\d{6,}\.part|\.saved-.*")
+_PART = re.compile(r"\.checkpoint_\d{6,}\.(part|deleted)|\.saved-.*")
 _TRACE = re.compile(r"\.(where|probe)-.*")
 
 
@@ -96,8 +97,15 @@ def commit(run_folder: str, report: int) -> str:
 
 
 def delete(run_folder: str, folder: str) -> None:
-    """Remove a checkpoint; files that cannot be removed stay for the next start."""
-    shutil.rmtree(Path(run_folder) / folder, ignore_errors=True)
+    """Remove a checkpoint; files that cannot be removed stay for the next start.
+
+    It loses its name first, so that a process that is killed meanwhile leaves no half of a checkpoint under that name.
+    """
+    going = Path(run_folder) / f".{folder}.deleted"
+    shutil.rmtree(going, ignore_errors=True)  # of an earlier try
+    with contextlib.suppress(OSError):  # the checkpoint has gone already
+        os.rename(Path(run_folder) / folder, going)
+    shutil.rmtree(going, ignore_errors=True)
 
 
 def clear_parts(run_folder: str) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from nbaccel.train import storage
 from nbaccel.tune.trial import Trial
 
-_REST = re.compile(r"\.attempt_\d+|\.saved-.*")
+_REST = re.compile(r"\.checkpoint_\d{6,}\.deleted|\.attempt_\d+|\.saved-.*")
 _CHECKPOINT = re.compile(r"checkpoint_\d{6,}")
 
 

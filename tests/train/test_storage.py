@@ -75,3 +75,16 @@ def test_a_process_that_was_forked_during_a_run_does_not_keep_its_folder(tmp_pat
     lock.release()  # of a run that fell while it ended
     storage.RunLock(str(tmp_path)).release()
     os.close(inherited)
+
+
+def test_a_checkpoint_that_is_being_deleted_has_lost_its_name_and_the_next_start_removes_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "checkpoint_000001").mkdir()
+    (tmp_path / "checkpoint_000001" / "weights").write_text("w")
+    with monkeypatch.context() as killed:
+        killed.setattr(storage.shutil, "rmtree", lambda *_, **__: None)  # the process dies before a file is removed
+        storage.delete(str(tmp_path), "checkpoint_000001")
+    assert not (tmp_path / "checkpoint_000001").exists()
+    storage.clear_parts(str(tmp_path))
+    assert os.listdir(tmp_path) == []
