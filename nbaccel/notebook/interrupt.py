@@ -81,10 +81,11 @@ class StopWatch:
             except RuntimeError:
                 return  # the kernel has ended
             if signal.SIGINT in heard:
-                pressed_at = self._pressed_at
+                pressed_at, cell = self._pressed_at, self._cell_began_at
                 pauses = _PAUSES_S if rouses else ()
                 time.sleep(_MAIN_FIRST_S)
-                stopping.threads_were_stopped(pressed_at)
+                if cell == self._cell_began_at:  # else it has ended, and another one runs
+                    stopping.threads_were_stopped(pressed_at)
 
     def cell_ended(self, result: Any) -> None:
         error = getattr(result, "error_in_exec", None)

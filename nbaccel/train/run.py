@@ -387,7 +387,9 @@ class Run:
     def _interrupt(self, ranks: tuple[int, ...]) -> None:
         if self._gang is not None and self._gang.seats:
             chosen = [self._gang.seats[rank] for rank in ranks]
-            threading.Thread(target=signalling.interrupt, args=(chosen,), daemon=True).start()
+            threading.Thread(
+                target=signalling.interrupt, args=(chosen,), name="nbaccel-train-interrupt", daemon=True
+            ).start()
 
     def _kill(self, rank: int) -> None:
         if self._gang is not None:
@@ -419,7 +421,7 @@ class Run:
             self._said.add(order.what)
             say("train", failures.about_ranks(self.name, order, standing))
 
-        threading.Thread(target=look, daemon=True).start()
+        threading.Thread(target=look, name="nbaccel-train-look", daemon=True).start()
 
     def _take_down(self) -> None:
         if self._gang is not None:

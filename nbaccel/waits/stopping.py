@@ -35,6 +35,7 @@ _last_cancelled: list[Any] = []
 _waited: dict[int, list[Any]] = {}  # threads beside the main one -> the refs and streams that they wait for
 _older: frozenset[int] = frozenset()  # the threads that were there before the running cell
 _draining_until = -1e9
+_one_at_a_time = threading.RLock()
 
 
 def set_policy(policy: str | None) -> None:
@@ -94,12 +95,17 @@ def wait_in_thread(wait: Callable[[], T], waited: list[Any]) -> T:
 def threads_were_stopped(pressed_at: float) -> None:
     """Stop was pressed: end the waits of the cell's threads, and cancel what they wait for and the cell submitted.
 
-    `pressed_at` is of time.monotonic(): what the main thread has cancelled since then is done.
+    `pressed_at` is of time.monotonic(): what has been cancelled since then is done. Several threads may call this for
+    one press.
     """
+    if policy() != "detach":
+        with _one_at_a_time:
+            _stop_threads(pressed_at)
+
+
+def _stop_threads(pressed_at: float) -> None:
     global _draining_until
     chosen = policy()
-    if chosen == "detach":
-        return
     waiting = interruptible.waiting_threads()
     threads = {thread.ident or 0 for thread in threading.enumerate() if _is_of_this_cell(thread)} & waiting
     known = {id(thing) for thing in _last_cancelled}
@@ -118,7 +124,11 @@ def threads_were_stopped(pressed_at: float) -> None:
 
 
 def _is_of_this_cell(thread: threading.Thread) -> bool:
-    """Whether the running cell started the thread, or it belongs to a pool that works for any cell."""
+    """Whether the running cell started the thread, or it belongs to a pool that works for any cell. Threads of nbaccel
+    are no cell's: a training run has one.
+    """
+    if thread.name.startswith("nbaccel"):
+        return False
     if thread.ident not in _older:
         return True
     pools = sys.modules.get("concurrent.futures.thread")

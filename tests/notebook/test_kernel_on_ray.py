@@ -230,6 +230,18 @@ def test_stop_during_an_await_cancels_the_awaited_task(kernel: Kernel) -> None:
     assert kernel.run("print(outcome(ref))").stdout == "RayTaskError(TaskCancelledError)\n"
 
 
+def test_stop_reaches_what_a_pool_of_threads_waits_for(kernel: Kernel) -> None:
+    cell = kernel.submit(
+        "from concurrent.futures import ThreadPoolExecutor\nref = sleeps.remote()\n"
+        "with ThreadPoolExecutor(1) as pool: list(pool.map(nbaccel.get, [ref]))"
+    )
+    kernel.until(lambda: "begun" in cell.stdout)
+    kernel.interrupt()
+    kernel.finish(cell)
+    assert "1 task cancelled" in cell.text
+    assert kernel.run("print(outcome(ref))").stdout == "RayTaskError(TaskCancelledError)\n"
+
+
 def test_stop_leaves_the_task_of_another_cell_alone(kernel: Kernel) -> None:
     first = kernel.run("other = sleeps.remote()")
     kernel.until(lambda: "begun" in first.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,38 @@ def test_one_press_ends_the_cell_and_frees_the_devices(kernel: Kernel, code: str
     assert "2 tasks cancelled" in cell.text or "1 task cancelled" in cell.text, cell.text
     _running(kernel, 0)
     kernel.until(lambda: kernel.run("print(ray.available_resources()['GPU'])").stdout == "2.0\n")
+
+
+FITS = """
+from nbaccel import train, tune
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+
+def reports(config=None):
+    print("begun", flush=True)
+    while True:
+        train.report({"loss": 1.0})
+        time.sleep(0.05)
+
+def tries(config):
+    print("begun", flush=True)
+    while True:
+        tune.report({"loss": 1.0})
+        time.sleep(0.05)
+"""
+RUNS = {
+    "fit": "DataParallelTrainer(reports, scaling_config=train.ScalingConfig(num_workers=1)).fit()",
+    "a tuner": "tune.Tuner(tries).fit()",
+}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_run_in_a_thread_stops_after_its_next_report(kernel: Kernel, run: str, tmp_path: Path) -> None:
+    kernel.run(f"os.environ['NBACCEL_STORAGE'] = {str(tmp_path)!r}\n{FITS}")
+    cell = kernel.submit(f"joined(lambda: {run})")
+    kernel.until(lambda: "begun" in cell.text)
+    kernel.interrupt()
+    kernel.finish(cell)
+    kernel.until(lambda: kernel.run("print(ray.available_resources()['CPU'])").stdout == "4.0\n")
 
 
 def test_a_thread_of_an_earlier_cell_goes_on(kernel: Kernel) -> None:
