@@ -159,6 +159,10 @@ class Warn(msgspec.Struct):
     message: str
 
 
+class CollectGarbage(msgspec.Struct):
+    """Work waits for what actors hold: let drivers and workers collect cycles, which may have the last handles."""
+
+
 class AskNode(msgspec.Struct):
     """Get one more node of this type. Answer with NodeAdded, whose spec has type and launch, or with NodeFailed."""
 
@@ -182,5 +186,5 @@ class WakeAt(msgspec.Struct):
 Command = (
     StartWorker | SendTask | SendTasks | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices
     | FailTask | FinishTask | FinishTasks | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
-    | Lend | RecallLoan
+    | Lend | RecallLoan | CollectGarbage
 )  # fmt: skip

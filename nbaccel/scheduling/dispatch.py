@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from nbaccel.scheduling.commands import Command, Failure, ReleaseDevices, SendTask
+from nbaccel.scheduling.commands import CollectGarbage, Command, Failure, ReleaseDevices, SendTask
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED, WAITING
 from nbaccel.scheduling.placement import PlacementBook
@@ -14,6 +14,8 @@ from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
+
+GARBAGE_AFTER_S = 0.5  # of waiting for what actors hold: a look at a large program's objects takes a second
 
 if TYPE_CHECKING:
     from nbaccel.scheduling.actors import ActorRecord
@@ -159,6 +161,20 @@ class Dispatcher:
         if not shape.notice_armed:
             shape.notice_armed = True
             self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
+        if not shape.garbage_armed:
+            shape.garbage_armed = True
+            self._timers.at(record.waiting_since + GARBAGE_AFTER_S, self._look_for_handles, shape)
+
+    def _look_for_handles(self, shape: Shape, now: float) -> None:
+        """Ask for a collection of garbage if actors hold what the line waits for: again later, and more rarely."""
+        record = shape.first()
+        shape.garbage_armed = record is not None
+        if record is None:
+            return
+        waited = now - record.waiting_since
+        if waited >= GARBAGE_AFTER_S and self._explainer.actors_hold(shape):
+            self._out.append(CollectGarbage())
+        self._timers.at(now + max(GARBAGE_AFTER_S, waited), self._look_for_handles, shape)
 
     def _lost(self, shape: Shape, record: TaskRecord) -> Failure | None:
         """A hard wish for one node is refused in words, as in Ray: no node that joins could meet it.

@@ -224,6 +224,13 @@ class Explainer:
             return True, False
         return False, all(fact.for_life or (fact.blocked and nobody_runs) for fact in holders)
 
+    def actors_hold(self, shape: Shape) -> bool:
+        """Whether a line waits for what actors hold that end with their last handle."""
+        verdict = judge(self._cluster, shape.choices[0])
+        if verdict.fits_now or not verdict.ever:
+            return False
+        return any(fact.actor_id is not None and not fact.detached for fact in self._holders(verdict))
+
     def stuck(self, shape: Shape, record: TaskRecord, now: float) -> tuple[str, str]:
         """("deadlock" or "kept", a sentence) when none of the holders gives back by itself, ("", "") when some may."""
         verdict = judge(self._cluster, shape.choices[0])

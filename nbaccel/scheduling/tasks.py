@@ -113,6 +113,7 @@ class Shape(msgspec.Struct, eq=False):
     size: int = 0  # of the line, less those that were cancelled in it
     loans: int = 0  # workers that run tasks of this shape
     notice_armed: bool = False
+    garbage_armed: bool = False
     told: dict[str, SaidLine] = {}  # cell -> the notice under it
     fallback_armed: float = -1.0
     position: Position | None = None  # among the lines of its job

@@ -78,7 +78,8 @@ class HeadWorld:
         os.environ["NBACCEL_LEASE_DIR"] = os.path.join(self.folder, "leases")
         self._now = 1000.0  # it stands still but for jumps: what is due does not depend on how fast the machine is
         process.kill_sessions = self._kill
-        process.kill_group = process.kill_orphans = lambda which: None  # type: ignore[assignment]
+        process.kill_group = lambda group: None  # type: ignore[assignment]
+        process.kill_orphans = lambda sessions, dead, living: None  # type: ignore[assignment]
         process.descends_from = lambda pid, parent: pid in self.workers
         zygote, self._zygote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._arena = os.memfd_create("nbaccel-test-arena")

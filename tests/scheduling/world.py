@@ -77,6 +77,7 @@ class World:
         self._nodes_came = count(1)
         self.trimmed: list[bytes] = []
         self.warnings: list[do.Warn] = []
+        self.collections = 0  # of garbage, that were asked for
         self.sent: list[do.SendTask] = []
         self.commands: list[do.Command] = []  # of the last event
         self.wake_at: float | None = None
@@ -362,6 +363,9 @@ class World:
 
     def _Warn(self, command: do.Warn) -> None:
         self.warnings.append(command)
+
+    def _CollectGarbage(self, command: do.CollectGarbage) -> None:
+        self.collections += 1
 
     def _AskNode(self, command: do.AskNode) -> None:
         self.asked.append(command)

@@ -3,6 +3,7 @@
 ```
   store more than FILLED full ──► CollectGarbage to all drivers and workers, at most every PAUSE_S
   a store that cannot give room ──► the same at once; who asked waits until all have answered ──► spill, refuse
+  work that waits for what actors hold ──► the same, for at most SHARE of the time
 ```
 Python itself looks when many objects were made, and a notebook that holds three large ones has made few.
 """
@@ -21,6 +22,7 @@ from nbaccel.views.question import Row
 
 FILLED = 0.7  # of the store; as in Ray
 PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second
+SHARE = 0.05
 PATIENCE_S = 2.0  # for the answers; a process that is busy in native code cannot look
 
 
@@ -35,10 +37,16 @@ class GarbageRounds:
         self._waiting: set[int] = set()  # clients that have not answered
         self._round = 0
         self._begun_at = -PAUSE_S
+        self._took_s = 0.0  # the last round
 
     def filled(self, used: int, capacity: int) -> None:
         """So much of the store is taken, or asked for."""
         if used > FILLED * capacity and self._timers.now() - self._begun_at >= PAUSE_S:
+            self._begin()
+
+    def work_waits(self) -> None:
+        """Work waits for what actors hold, whose last handles may be in cycles."""
+        if not self._waiting and self._timers.now() - self._begun_at >= self._took_s / SHARE:
             self._begin()
 
     def is_awaited(self, asked_at: float) -> bool:
@@ -87,6 +95,7 @@ class GarbageRounds:
     def _over(self, number: int) -> None:
         if number == self._round:
             self._waiting.clear()
+            self._took_s = self._timers.now() - self._begun_at
             self.on_over()
 
 
