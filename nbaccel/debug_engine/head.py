@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import sys
@@ -55,10 +54,6 @@ MOST_ROWS = 100
 PRINTED = "The debug engine runs tasks in the notebook's own process: what they print stands under their cells."
 
 
-def _collect_garbage(command: do.CollectGarbage) -> None:
-    gc.collect()
-
-
 class DebugHead:
     """Hears the driver's side through `hear`, and speaks to it through `send`."""
 
@@ -86,7 +81,6 @@ class DebugHead:
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
             do.Warn: lambda command: self._audience.note(command.message),
-            do.CollectGarbage: _collect_garbage,
         }  # the stage adds its own
         self._make_views()
 

@@ -15,7 +15,8 @@ from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
-GARBAGE_AFTER_S = 0.5  # of waiting for what actors hold: a look at a large program's objects takes a second
+MOST_NOTICE_S = 3600.0
+GARBAGE_AFTER = 0.1  # of the time after which a wait is reported: collecting a large program's cycles takes a second
 
 if TYPE_CHECKING:
     from nbaccel.scheduling.actors import ActorRecord
@@ -45,6 +46,8 @@ class Dispatcher:
         self._workers = workers
         self._explainer = explainer
         self._notice_s = waiting_notice_s
+        # An engine that reports no waits has no need of it either.
+        self._garbage_s = waiting_notice_s * (GARBAGE_AFTER if waiting_notice_s < MOST_NOTICE_S else 1)
         self._order = tasks.order
         self._walk: Iterator[Shape] | None = None  # over the lines; it ends when a task starts
         self.end_actor: EndActor  # set by the scheduler: actors are built on top of this
@@ -163,7 +166,7 @@ class Dispatcher:
             self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
         if not shape.garbage_armed:
             shape.garbage_armed = True
-            self._timers.at(record.waiting_since + GARBAGE_AFTER_S, self._look_for_handles, shape)
+            self._timers.at(record.waiting_since + self._garbage_s, self._look_for_handles, shape)
 
     def _look_for_handles(self, shape: Shape, now: float) -> None:
         """Ask for a collection of garbage if actors hold what the line waits for: again later, and more rarely."""
@@ -172,9 +175,9 @@ class Dispatcher:
         if record is None:
             return
         waited = now - record.waiting_since
-        if waited >= GARBAGE_AFTER_S and self._explainer.actors_hold(shape):
+        if waited >= self._garbage_s and self._explainer.actors_hold(shape):
             self._out.append(CollectGarbage())
-        self._timers.at(now + max(GARBAGE_AFTER_S, waited), self._look_for_handles, shape)
+        self._timers.at(now + max(self._garbage_s, waited), self._look_for_handles, shape)
 
     def _lost(self, shape: Shape, record: TaskRecord) -> Failure | None:
         """A hard wish for one node is refused in words, as in Ray: no node that joins could meet it.

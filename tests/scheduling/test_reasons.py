@@ -490,3 +490,25 @@ def test_work_that_goes_on_is_no_deadlock() -> None:
     assert not explanation.deadlock
     w.time_passes(6)
     assert {warning.kind for warning in w.warnings} == {"waiting"}
+
+
+def test_a_collection_of_garbage_is_asked_for_while_actors_hold_what_is_waited_for() -> None:
+    world = World(node("head", gpus=1, CPU=4))
+    world.actor("Holder", choice(GPU=1))
+    world.ready()
+    world.gpu_task()
+    world.time_passes(0.4)
+    assert world.collections == 0
+    world.time_passes(0.2)
+    assert world.collections == 1
+    world.time_passes(10.0)
+    assert world.collections == 5  # after 0.5, 1, 2, 4 and 8 s
+
+
+def test_tasks_that_hold_what_is_waited_for_end_by_themselves() -> None:
+    world = World(node("head", gpus=1, CPU=4))
+    world.gpu_task()
+    world.ready()
+    world.gpu_task()
+    world.time_passes(10.0)
+    assert world.collections == 0
