@@ -53,7 +53,6 @@ if TYPE_CHECKING:
         WorkerID,
     )
     from nbaccel.logging_config import LoggingConfig
-    from nbaccel.notebook.dashboards import dashboard
     from nbaccel.runtime_context import get_runtime_context
     from nbaccel.views.answers import explain, probe, recycle, ref_of
     from nbaccel.views.snapshot import Snapshot
@@ -145,7 +144,6 @@ _MODULES = {
     "handles.refs": "DynamicObjectRefGenerator",
     "handles.remote": "ActorID JobID NodeID ObjectRef ObjectRefGenerator PlacementGroupID TaskID WorkerID",
     "logging_config": "LoggingConfig",
-    "notebook.dashboards": "dashboard",
     "runtime_context": "get_runtime_context",
     "views.answers": "explain probe recycle ref_of",
     "waits.completion_order": "as_completed",
@@ -172,6 +170,19 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """What is there, and what is imported on its first use."""
     return sorted({*globals(), *__all__, *_ROOMS})
+
+
+def dashboard() -> Any:
+    """The live view of every device and its cell; as the last line of a cell it is shown.
+
+    Needs `pip install nbaccel[lab]`. Without anywidget, or without a front end, this is the card of now. Raises
+    ImportError where IPython is not installed.
+    """
+    try:
+        from nbaccel.notebook.dashboards import dashboard as shown
+    except ModuleNotFoundError as error:
+        raise ImportError(f"dashboard() needs {error.name}: pip install 'nbaccel[lab]'", name=error.name) from None
+    return shown()
 
 
 def report_progress(done: float, total: float) -> None:

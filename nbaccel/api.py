@@ -377,6 +377,11 @@ def put(value: T, *, _owner: Any = None, _tensor_transport: Any = None) -> Objec
     return engines.current().put(value)
 
 
+def ensure_started() -> None:
+    """Start a cluster with init()'s defaults if there is none yet, as `f.remote()` does."""
+    engines.current()
+
+
 def wait(
     ray_waitables: list[Waitable], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
 ) -> tuple[list[Waitable], list[Waitable]]:

@@ -21,12 +21,16 @@ class Arity(msgspec.Struct, frozen=True):
     most: int
     parameters: Parameters | None = None
 
-    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise the TypeError that a direct call would raise."""
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> None:
+        """Raise the TypeError that a direct call would raise, with the function's name and signature."""
         if not kwargs and self.least <= len(args) <= self.most:
             return
         if self.parameters is not None:
-            signature_of(self.parameters).bind(*args, **kwargs)
+            signature = signature_of(self.parameters)
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{name}{str(signature).replace('=None', '=…')}: {error}") from None
 
 
 @functools.lru_cache(1024)

@@ -117,7 +117,7 @@ class RemoteFunction(Generic[P, R, Submitted]):
 
         def remote(self, /, *args, **kwargs):
             """Submit a call and return its ref immediately (a list of refs if num_returns > 1)."""
-            self._arity.check(args, kwargs)
+            self._arity.check(args, kwargs, self._short_name)
             return engines.current().submit(self, self._declared, args, kwargs)
 
         def options(self, **given):
@@ -171,7 +171,7 @@ class _BoundFunction(Generic[P, R, Submitted]):
     else:
 
         def remote(self, /, *args, **kwargs):
-            self._remote_function._arity.check(args, kwargs)
+            self._remote_function._arity.check(args, kwargs, self._remote_function._short_name)
             return engines.current().submit(self._remote_function, self._options, args, kwargs)
 
         def options(self, **given):
@@ -312,7 +312,7 @@ class ActorClass(Generic[T, Code]):
         if inspect.isabstract(self._class):
             missing = ", ".join(sorted(getattr(self._class, "__abstractmethods__", ())))
             raise TypeError(f"Can't instantiate abstract class {self._name}: it does not define {missing}.")
-        self._arity.check(args, kwargs)
+        self._arity.check(args, kwargs, self._name)
 
     def bind(self, /, *args: Any, **kwargs: Any) -> ClassNode:
         """The actor as a step of a graph, see nbaccel.dag."""
@@ -501,7 +501,7 @@ class ActorMethod(msgspec.Struct, Generic[P, R, Submitted], eq=False):  # a Stru
             """Submit a call. Calls from one process run in the order in which they were made."""
             arity = self._spec.arity
             if kwargs or not arity.least <= len(args) <= arity.most:
-                arity.check(args, kwargs)
+                arity.check(args, kwargs, self._short_name)
             return self.handle._engine.call(self, self._options, args, kwargs)
 
         def options(self, **given):

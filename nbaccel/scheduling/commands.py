@@ -159,7 +159,7 @@ class Warn(msgspec.Struct):
     message: str
 
 
-class CollectGarbage(msgspec.Struct):
+class CollectCycles(msgspec.Struct):
     """Work waits for what actors hold: let drivers and workers collect cycles, which may have the last handles."""
 
 
@@ -186,5 +186,5 @@ class WakeAt(msgspec.Struct):
 Command = (
     StartWorker | SendTask | SendTasks | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices
     | FailTask | FinishTask | FinishTasks | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
-    | Lend | RecallLoan | CollectGarbage
+    | Lend | RecallLoan | CollectCycles
 )  # fmt: skip

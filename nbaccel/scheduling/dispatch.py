@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from nbaccel.scheduling.commands import CollectGarbage, Command, Failure, ReleaseDevices, SendTask
+from nbaccel.scheduling.commands import CollectCycles, Command, Failure, ReleaseDevices, SendTask
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED, WAITING
 from nbaccel.scheduling.placement import PlacementBook
@@ -176,7 +176,7 @@ class Dispatcher:
             return
         waited = now - record.waiting_since
         if waited >= self._garbage_s and self._explainer.actors_hold(shape):
-            self._out.append(CollectGarbage())
+            self._out.append(CollectCycles())
         self._timers.at(now + max(self._garbage_s, waited), self._look_for_handles, shape)
 
     def _lost(self, shape: Shape, record: TaskRecord) -> Failure | None:

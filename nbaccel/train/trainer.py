@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias, TypedDict
 
 import nbaccel
-from nbaccel import hints
+from nbaccel import api, hints
 from nbaccel.train import forwarding, loops
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
@@ -170,6 +170,7 @@ class DataParallelTrainer:
         return f"{loops.name_of(self.train_loop_per_worker)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
 
     def _refuse_the_debug_engine(self) -> None:
+        api.ensure_started()
         if nbaccel.snapshot().runtime.engine == "debug":
             raise ValueError(
                 "engine='debug' has one process and cannot run a gang. Debug a training function with "

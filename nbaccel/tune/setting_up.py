@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import nbaccel
+from nbaccel import api
 from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.tune import opening, searching, stopper, stored_space
 from nbaccel.tune import schedulers as scheduler_names
@@ -304,6 +305,7 @@ def known(stored: Any, what: str, instead: str) -> Any:
 
 
 def _refuse_the_debug_engine() -> None:
+    api.ensure_started()
     if nbaccel.snapshot().runtime.engine == "debug":
         raise ValueError(
             "engine='debug' has one process and cannot run trials beside their experiment. Call the part of the "

@@ -364,7 +364,7 @@ class World:
     def _Warn(self, command: do.Warn) -> None:
         self.warnings.append(command)
 
-    def _CollectGarbage(self, command: do.CollectGarbage) -> None:
+    def _CollectCycles(self, command: do.CollectCycles) -> None:
         self.collections += 1
 
     def _AskNode(self, command: do.AskNode) -> None:

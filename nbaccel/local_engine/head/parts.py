@@ -332,7 +332,7 @@ class Parts:
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
             do.Warn: self.watchers.warned,
-            do.CollectGarbage: lambda command: self.garbage.work_waits(),
+            do.CollectCycles: lambda command: self.garbage.work_waits(),
             do.WakeAt: self.decisions.wake_at,
             do.AskNode: self.growth.source.ask,
             do.ReleaseNode: self.growth.source.release,

@@ -28,6 +28,7 @@ import cloudpickle
 import msgspec
 
 from nbaccel import exceptions, read_only_arrays, roots
+from nbaccel.accelerators import counted_devices
 from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import DynamicObjectRefGenerator
@@ -338,10 +339,10 @@ class Execution:
     def _raised(self, running: Running, error: BaseException) -> wire.ReturnValue:
         """Turn an error into a result. It is never put into the arena: other objects may come to be the same error."""
         terms = running.terms
-        _add_hint(error)
+        where = self._where(running)
+        _add_hint(error, holds_gpu="GPU" in where["device_ids"])
         text = user_traceback(error)
         running.traceback = shortened(text)
-        where = self._where(running)
         cause = error if isinstance(error, BaseException) else None
         name = terms.method or terms.name.removeprefix(f"{terms.class_name}.")
         failed = exceptions.RayTaskError(name, text, cause, **where)
@@ -469,9 +470,9 @@ def _chain(error: BaseException) -> list[BaseException]:
     return links
 
 
-def _add_hint(error: BaseException) -> None:
+def _add_hint(error: BaseException, *, holds_gpu: bool) -> None:
     """Say what to do about errors of other libraries that have to do with us."""
-    hint = read_only_arrays.hint(error)
+    hint = read_only_arrays.hint(error) or (counted_devices.hint(error) if holds_gpu else "")
     if type(error) is KeyError and error.args and error.args[0] not in os.environ:
         from nbaccel.accelerators import missing_variable  # a program for another make of GPUs reads its variable
 
