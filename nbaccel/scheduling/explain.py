@@ -67,7 +67,7 @@ class Explainer:
             answer.missing = sorted(record.missing or ())
             answer.sentence = f"{_subject(record)} waits for {len(answer.missing)} argument(s) that are not ready yet."
         elif record.state == WAITING and record.actor is not None and record.shape is None:
-            answer.sentence = self._call_waits(record, record.actor)
+            answer.sentence = self._call_waits(record, record.actor, now)
         elif record.state == WAITING:
             self._resources(record, answer, now)
         else:
@@ -75,10 +75,11 @@ class Explainer:
             answer.sentence = _moving(record)
         return answer
 
-    def _call_waits(self, record: TaskRecord, actor: ActorRecord) -> str:
+    def _call_waits(self, record: TaskRecord, actor: ActorRecord, now: float | None) -> str:
         if actor.state.name != "ALIVE":
-            name = actor.task.name.removesuffix(CONSTRUCTOR)
-            return f"{_subject(record)} waits for its actor {name}, which {self._not_there(actor.creation)}."
+            name, creation = actor.task.name.removesuffix(CONSTRUCTOR), actor.creation
+            why = f" {self.explain(creation, now).sentence}" if creation.state in (ARGS, WAITING) else ""
+            return f"{_subject(record)} waits for its actor {name}, which {self._not_there(creation)}.{why}"
         return f"{_subject(record)} waits for an earlier call of the same caller, whose arguments are not ready yet."
 
     def _not_there(self, creation: TaskRecord) -> str:
@@ -353,6 +354,8 @@ def until_when(for_life: bool, is_actor: bool, *, detached: bool = False) -> str
 
 
 def ways_out(resources: list[str]) -> str:
+    if set(resources) == {"CPU"}:  # the devices would do
+        return "End one of these, add CPUs, or ask for num_cpus=0 where the work is done by a device or only waits."
     return f"End one of these, ask for less, or add {listed(resources)}."
 
 

@@ -114,11 +114,22 @@ def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
     most = max(place.totals.get(resource, 0) for place in places)
     if resource.startswith(TYPE_PREFIX):
         types = sorted({d.spec.type for p in places for ds in p.devices.values() for d in ds if d.spec.type})
-        have = f" (there is {listed(types)})" if types else ""
+        near = _near(resource.removeprefix(TYPE_PREFIX), types)
+        have = f" (there is {listed(types)}{near})" if types else ""
         return f"there is no {amount_of(resource, amount).removeprefix('an ')} on {_where(places)}{have}"
     if not most:
         return f"there is no {resource} on {_where(places)}"
     return f"{_where(places)} has {amount_of(resource, most)} in all, not {amount_of(resource, amount)}"
+
+
+def _near(wanted: str, types: list[str]) -> str:
+    """`: did you mean A100?` for a type whose letters look like those of one that is there; an H100 is no A100."""
+    near = [each for each in types if each != wanted and _as_it_looks(each) == _as_it_looks(wanted)]
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def _as_it_looks(name: str) -> str:
+    return name.upper().translate(str.maketrans("OIL_ ", "011--"))
 
 
 def _devices_too_few(places: list[Place], asked: SplitDemand, resource: str, amount: int) -> str:
@@ -132,7 +143,7 @@ def _devices_too_few(places: list[Place], asked: SplitDemand, resource: str, amo
     if not fitting:
         types = sorted({device.spec.type or "unknown type" for device in devices})
         wanted = asked.device_type or asked.type_label
-        return f"no {resource} of type {wanted} is on {where} (there is {listed(types)})"
+        return f"no {resource} of type {wanted} is on {where} (there is {listed(types)}{_near(wanted or '', types)})"
     if asked.memory_bytes and all((device.need(amount, asked.memory_bytes) or UNIT + 1) > UNIT for device in fitting):
         return _memory_too_small(fitting, asked, resource, where)
     if amount > UNIT and any(device.spec.is_partition for device in fitting):

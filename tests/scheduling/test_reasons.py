@@ -262,7 +262,8 @@ def test_a_call_says_that_its_actor_waits_and_why() -> None:
     w.gpu_task("train")
     w.ready()
     w.actor("Model", choice(GPU=1))
-    assert why(w, w.call("predict")).endswith("waits for its actor Model, which has no GPU yet.")
+    sentence = why(w, w.call("predict"))
+    assert "waits for its actor Model, which has no GPU yet. Model waits for 1 GPU. The GPU is busy: train" in sentence
 
 
 @settings(max_examples=60, deadline=None)
@@ -442,7 +443,8 @@ def test_what_an_actor_with_a_handle_holds_is_no_deadlock_since_the_handle_can_b
     assert explanation.kept and not explanation.deadlock
     assert explanation.sentence.endswith(
         "The CPU is busy: actor Holder with 1 CPU (cell [2] line 1). An actor keeps it until its last handle is "
-        "dropped (del) or nbaccel.kill() ends it. End one of these, ask for less, or add CPU."
+        "dropped (del) or nbaccel.kill() ends it. End one of these, add CPUs, or ask for num_cpus=0 "
+        "where the work is done by a device or only waits."
     )
     w.time_passes(20)
     assert {warning.kind for warning in w.warnings} == {"kept"}
@@ -512,3 +514,9 @@ def test_tasks_that_hold_what_is_waited_for_end_by_themselves() -> None:
     world.gpu_task()
     world.time_passes(10.0)
     assert world.collections == 0
+
+
+def test_a_misspelt_type_names_the_one_that_is_here() -> None:
+    w = World(node(gpus=[DeviceSpec("GPU", 0, type="A100")], CPU=4))
+    w.submit("f", choice(GPU=1, **{"accelerator_type:A10O": 0.001}))
+    assert "(there is A100: did you mean A100?)" in w.warnings[0].message
