@@ -16,7 +16,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from tests.census import Place
+from tests.census import Place, carriers
 from tests.local_engine import misbehaving, programs
 from tests.rig import DEADLINE_S, Gate, is_alive, wait_until
 
@@ -263,6 +263,33 @@ def test_the_first_error_of_many_is_raised_before_the_others_are_there(cluster: 
         nbaccel.get([slow, misbehaving.raise_noted.remote(str(cluster.root / "runs"))])
     (cluster.root / "go").touch()
     assert nbaccel.get(slow) == "gone"
+
+
+SPILLED = """
+import os, signal
+import numpy, nbaccel
+nbaccel.init(num_cpus=1, object_store_memory=8 << 20)
+refs = [nbaccel.put(numpy.zeros(5 << 17)) for _ in range(4)]
+(record,) = nbaccel.views.sessions.find()
+print(record.directory, os.listdir(record.directory), flush=True)
+os.kill(record.pid, signal.SIGSTOP)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_a_start_removes_what_a_head_left_that_was_killed_with_its_driver(place: Place) -> None:
+    program = place.start("import nbaccel.views.sessions\n" + SPILLED)
+    assert program.stdout is not None
+    folder = Path(program.stdout.readline().split()[0])
+    wait_until(lambda: "T" in Path(f"/proc/{program.pid}/stat").read_text().split()[2], "the program to stand still")
+    for pid in carriers(place.token):
+        os.kill(pid, signal.SIGKILL)
+    program.communicate()
+    assert folder.is_dir()
+    other = place.start("import nbaccel, sys\nnbaccel.init(num_cpus=1)\nsys.stdin.readline()")
+    wait_until(lambda: not folder.exists(), "the end of the killed head's directory")
+    other.communicate("\n")
+    place.assert_nothing_left()
 
 
 @nbaccel.remote

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,8 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
         if words and isinstance(error, exceptions.RaySystemError):
             raise exceptions.RaySystemError(f"{error} The last lines of its log: {words}") from error
         raise
+    # Heads that were killed together with their drivers have left directories, with all that they had spilled.
+    threading.Thread(target=sessions.find, name="nbaccel-sweep", daemon=True).start()
     return driver
 
 
