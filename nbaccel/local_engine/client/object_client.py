@@ -103,6 +103,8 @@ class ObjectClient:
         return self._put_value(value, None, refs)
 
     def _put_value(self, value: wire.Value, arena_range: ArenaRange | None, refs: list[bytes]) -> ObjectRef[Any]:
+        if self.link.lost is not None:
+            raise self.link.far_end.error(self.link.lost)
         id = self.ids.put_id()
         ref: ObjectRef[Any] = ObjectRef(id, self.engine)
         self.holdings.created(id)
