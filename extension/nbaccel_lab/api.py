@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from jupyter_server.utils import url_path_join
@@ -91,7 +92,9 @@ class TimelineHandler(NbaccelHandler):
             try:
                 question[name] = float(given) if given else None
             except ValueError:
-                raise HTTPError(400, f"{name} takes Unix seconds.") from None
+                question[name] = math.nan
+            if question[name] is not None and not math.isfinite(question[name]):
+                raise HTTPError(400, f"{name} takes Unix seconds.")
         said = await self.ask(record, question)
         return {"runs": said.get("runs")}
 

@@ -12,6 +12,7 @@ from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
+from nbaccel.local_engine.head.refusal import id_of
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.commands import ActorChanged
@@ -58,7 +59,7 @@ class Actors:
             *self.names.answers(),
             asks.IsActorTask.answered_by(self._is_actor_task),
             asks.ActorLeaves.answered_by(self._leaves),
-            EndActor.answered_by(lambda peer, asked: self._tell(ActorKillAsked(bytes.fromhex(asked.actor_id)))),
+            EndActor.answered_by(lambda peer, asked: self._tell(ActorKillAsked(id_of(asked.actor_id, "an actor")))),
         ]
 
     def _is_actor_task(self, peer: Peer, asked: asks.IsActorTask) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.records import entry_of
+from nbaccel.local_engine.head.refusal import id_of
 from nbaccel.local_engine.head.rows import PidOf
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import TaskExplanation
@@ -63,7 +64,7 @@ class Reasons:
         self._foreign.look()
         if what is None:
             return self._all()
-        id = bytes.fromhex(what)
+        id = id_of(what, "a task, an actor or a placement group")
         if id in self._actors:
             return [self._actor(id)]
         if len(id) == GROUP_ID_BYTES:

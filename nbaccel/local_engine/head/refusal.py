@@ -11,6 +11,14 @@ class Refusal(Exception):
         self.kind = kind
 
 
+def id_of(text: str, what: str) -> bytes:
+    """The id that a hex text names. Raises Refusal, with `what` it is not the id of ("a task"), for any other text."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise Refusal("ValueError", f"{text!r} is not the hex id of {what}.") from None
+
+
 class Later(Exception):
     """A question about a named actor that does not exist yet: ask again when the actor exists or never will."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel.local_engine.head.records import entry_of
-from nbaccel.local_engine.head.refusal import Refusal
+from nbaccel.local_engine.head.refusal import Refusal, id_of
 from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
 from nbaccel.views.history.task_log import fitted, printed, shares
 from nbaccel.views.observer_lines import ReadTaskLog
@@ -63,7 +63,7 @@ class TaskLogs:
 
     def answer(self, asked: ReadTaskLog) -> TaskLogAnswer:
         """What a task has printed since the asked offsets. Raises Refusal."""
-        record = self._record_of(_id_of(asked.task_id))
+        record = self._record_of(id_of(asked.task_id, "a task")[:24])
         if record is None:
             raise Refusal(
                 "ValueError", f"The head does not know task {asked.task_id}: it ended long ago or never existed."
@@ -84,13 +84,6 @@ class TaskLogs:
         counts = shares(max(sizes[0] - since[0], 0), max(sizes[1] - since[1], 0), most)
         out, err = (_part(*given) for given in zip(paths, sizes, since, counts, strict=True))
         return out, err
-
-
-def _id_of(task_id: str) -> bytes:
-    try:
-        return bytes.fromhex(task_id)[:24]
-    except ValueError:
-        raise Refusal("ValueError", f"{task_id!r} is not the hex id of a task.") from None
 
 
 def _size(path: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from nbaccel.local_engine.head.refusal import Refusal
+from nbaccel.local_engine.head.refusal import Refusal, id_of
 from nbaccel.views import sinks
 
 _TAIL_BYTES = 1 << 20
@@ -22,7 +22,7 @@ class WorkerLogs:
         """The last lines that a task's worker (or any worker) has printed. Raises Refusal."""
         worker_id = ""
         if task_id:
-            worker = self._worker_of(bytes.fromhex(task_id))
+            worker = self._worker_of(id_of(task_id, "a task"))
             if worker is None:
                 raise Refusal(
                     "ValueError", f"The head does not know task {task_id}: it ended long ago or never existed."

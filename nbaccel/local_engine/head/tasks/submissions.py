@@ -17,7 +17,7 @@ from nbaccel.local_engine.head.objects.delivery import Fill
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, Job, TaskEntry, entry_of
-from nbaccel.local_engine.head.refusal import Refusal
+from nbaccel.local_engine.head.refusal import Refusal, id_of
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.functions import Functions
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -87,12 +87,12 @@ class SubmissionIntake:
         ]
 
     def _cancel(self, peer: Peer, asked: CancelTask) -> None:
-        self._tell(CancelAsked(bytes.fromhex(asked.task_id), asked.force))
+        self._tell(CancelAsked(id_of(asked.task_id, "a task"), asked.force))
 
     def _retry(self, peer: Peer, asked: RetryTask) -> str:
         """Submit a failed task's call once more, for the driver of its job: nobody holds its results yet."""
         calls = self._arguments.failed_calls
-        failed = calls.take(_id(asked.task_id)) if calls is not None else None
+        failed = calls.take(id_of(asked.task_id, "a task")) if calls is not None else None
         if failed is None:
             raise Refusal(
                 "ValueError",
@@ -111,7 +111,7 @@ class SubmissionIntake:
         return task_id.hex()
 
     def _results(self, peer: Peer, asked: asks.FindResults) -> list[bytes]:
-        task_id, ids = _id(asked.task_id), list[bytes]()
+        task_id, ids = id_of(asked.task_id, "a task"), list[bytes]()
         while (id := return_id(task_id, len(ids))) in self._objects.records:
             ids.append(id)
         if not ids:
@@ -198,11 +198,3 @@ class SubmissionIntake:
             id = return_id(message.task_id, index)
             self._objects.promise(id, peer.client_id)
             self._fill(id, value, [], peer.client_id)
-
-
-def _id(text: str) -> bytes:
-    """A task's id. Raises Refusal for what is no hex id."""
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise Refusal("ValueError", f"{text!r} is not the hex id of a task.") from None
