@@ -14,6 +14,8 @@ _WORDS = (
     "cudaErrorNoDevice",
     "cudaErrorInsufficientDriver",
     "CUDA driver library cannot be found",
+    "Attempting to deserialize object on a CUDA device",
+    "Unknown backend: 'gpu' requested",  # JAX
 )
 _NODES = ("/dev/nvidiactl", "/dev/dxg")
 

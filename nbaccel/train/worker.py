@@ -23,6 +23,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import device_memory
+from nbaccel.accelerators import counted_devices
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.host_address import host_address
 from nbaccel.train import session, signalling, storage, travelling
@@ -225,6 +226,8 @@ class TrainWorker:
                 session_.in_function = False
                 if session_.interrupted:
                     return "stopped", None
+                if (hint := counted_devices.hint(error)) and nbaccel.get_gpu_ids():
+                    error.add_note(hint)
                 session_.send_last("failed", _last_words(error, session_.next_report))
                 raise
             finally:
@@ -286,7 +289,7 @@ def _ignore_late_questions() -> None:
 
 
 def _last_words(error: BaseException, next_report: int) -> LastWords:
-    message = str(error).strip()
+    message = "\n".join((str(error).strip(), *getattr(error, "__notes__", ())))
     return LastWords(
         time.time(),
         next_report,

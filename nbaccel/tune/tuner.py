@@ -11,6 +11,7 @@ from nbaccel.train.saying import say
 from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune import opening, trial_folder
 from nbaccel.tune.configs import TuneConfig, of_tune
+from nbaccel.tune.errors import TuneError
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
@@ -65,8 +66,9 @@ class Tuner:
         Ctrl-C or the Stop button ends the experiment in steps, and the results so far are returned: no new trials, and
         those that run end at their next report; then they are interrupted; then their processes end.
 
-        Raises TuneError if no trial can ever start or the folder cannot be written, ValueError for a metric that trials
-        do not report, and a trial's own error with fail_fast="raise".
+        Raises TuneError if no trial can ever start or the folder cannot be written, or if all trials (three or more)
+        failed for one reason before any of them reported; ValueError for a metric that trials do not report, and a
+        trial's own error with fail_fast="raise".
         """
         runner = self._start()
         try:
@@ -74,6 +76,7 @@ class Tuner:
         finally:
             self._results = self._grid(runner)
             self._restored_from = runner.path  # another fit() goes on with it
+        _raise_the_only_reason(self._results)
         return self._results
 
     def _start(self) -> Runner:
@@ -148,3 +151,26 @@ class Tuner:
 
     def __repr__(self) -> str:
         return f"Tuner({getattr(self._wanted.trainable, '__name__', self._wanted.trainable)})"
+
+
+def _raise_the_only_reason(results: ResultGrid) -> None:
+    """Raise what all trials raised before any of them reported: a mistake in the function, and no result of a trial."""
+    errors = results.errors
+    if (
+        len(results) < 3
+        or len(errors) < len(results)
+        or any("training_iteration" in (result.metrics or {}) for result in results)
+    ):
+        return
+    reasons = {f"{type(error).__name__}: {_last_line(error)}" for error in errors}
+    if len(reasons) == 1:
+        raise TuneError(
+            f"All {len(errors)} trials failed for one reason, before any of them reported: {reasons.pop()} The results "
+            "are in Tuner.get_results()."
+        ) from errors[0]
+
+
+def _last_line(error: BaseException) -> str:
+    """What the trainable raised; an error of a task has its traceback before it."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else ""

@@ -22,6 +22,20 @@ ray.shutdown()
 # %% so does a trainer
 assert DataParallelTrainer(reports).fit().metrics["loss"] == 1.0
 ray.shutdown()
+
+
+# %% trials that all fail for one reason are one sentence
+def fails(config):
+    raise ValueError(f"no such file: {tempfile.gettempdir()}")
+
+
+try:
+    tune.Tuner(fails, param_space={"x": tune.grid_search([1, 2, 3])}).fit()
+except tune.TuneError as error:
+    assert "All 3 trials failed for one reason" in str(error) and "ValueError: no such file" in str(error), error
+else:
+    raise AssertionError("three trials failed in silence")
+ray.shutdown()
 # %% a call that does not fit names the function and what it takes
 ray.init(num_cpus=2, num_gpus=1)
 
@@ -65,3 +79,12 @@ def no_gpu():
 if not os.path.exists("/dev/nvidiactl"):
     assert "only counted" in "".join(raised(lambda: ray.get(cuda.remote())))
 assert "only counted" not in "".join(raised(lambda: ray.get(no_gpu.remote())))
+
+
+def train_func():
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+one_gpu = train.ScalingConfig(num_workers=1, use_gpu=True)
+if not os.path.exists("/dev/nvidiactl"):
+    assert "only counted" in raised(lambda: DataParallelTrainer(train_func, scaling_config=one_gpu).fit())[0]
