@@ -150,7 +150,11 @@ def start(control: Control, /, head: bool, block: bool, preload: list[str] | Non
         node_commands.start(given, head=head, engine=engine, block=block, wait=control.wait)
         return
     if not head:
-        raise click.UsageError("Say --head. A head here serves one machine; for several, say --head --engine=ray.")
+        typed = " ".join(["nbaccel start --head", *(f"--{name.replace('_', '-')}={given[name]}" for name in given)])
+        raise click.UsageError(
+            f"Say --head to start a head on this machine: {typed}. For several machines add --engine=ray, and to join "
+            "this one to a Ray cluster say --address=HOST:PORT instead."
+        )
     for name in ("port", "token_file", "node_type"):
         if name in given:
             raise click.UsageError(f"--{name.replace('_', '-')} goes with --engine=ray or --address=HOST:6379.")

@@ -259,9 +259,12 @@ def choose_gpu_vendor(detection: Detection, environ: Mapping[str, str], wanted: 
 
 
 def _gpu_vendor_named(name: str) -> str:
-    vendor = vendor_of(name)
+    known = ", ".join(one.name for one in GPU_VENDORS)
+    try:
+        vendor = vendor_of(name)
+    except ValueError:
+        raise ValueError(f"gpu_vendor={name!r} is no maker of GPUs that is known. Give one of {known}.") from None
     if vendor not in GPU_VENDORS:
-        known = ", ".join(one.name for one in GPU_VENDORS)
         raise ValueError(
             f"gpu_vendor={name!r} does not make GPUs: {vendor.family} devices are the resource {vendor.resource!r}. "
             f"Give one of {known}, and ask for the others with resources={{{vendor.resource!r}: 1}}."

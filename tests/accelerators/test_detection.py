@@ -222,7 +222,10 @@ def test_gpu_comes_from_the_next_vendor_when_a_variable_hides_the_first(machine:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("tpu", "gpu_vendor='tpu' does not make GPUs"), ("apple", "No accelerator vendor is called 'apple'")],
+    [
+        ("tpu", "gpu_vendor='tpu' does not make GPUs"),
+        ("apple", "'apple' is no maker of GPUs that is known. Give one of nvidia, amd, intel"),
+    ],
 )
 def test_a_gpu_vendor_that_is_none_is_refused(machine: MadeMachine, name: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):

@@ -37,12 +37,14 @@ from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker
+from nbaccel.views.observer_lines import Explain
 from nbaccel.waits import interruptible
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 # Larger values go through the arena; below, a copy through the socket is quicker than asking for a range.
+_EXPLAINED_AFTER_S = 1.0
 INLINE_BYTES = 100_000
 
 
@@ -175,11 +177,25 @@ class ObjectClient:
             in_time = self._wait_for(missing, left)
             found = [payload or self.values.payload(id) for id, payload in zip(ids, found, strict=True)]
             if not in_time and None in found:
+                why = self._why_waits(ids, found, timeout_s)
                 raise exceptions.GetTimeoutError(
                     f"Get timed out: {found.count(None)} of {len(ids)} objects were not ready within {timeout_s} s. "
-                    "Their tasks go on; nbaccel.explain(ref) says why one waits."
+                    f"Their tasks go on; nbaccel.explain(ref) says why one waits.{why}"
                 )
         return found  # type: ignore[return-value]
+
+    def _why_waits(self, ids: list[bytes], found: list[Any], timeout_s: float | None) -> str:
+        """Why the first of those that are not there waits, with a space before it; "" where that is not known.
+
+        Whoever asks with a short timeout asks often, and is not told.
+        """
+        if not timeout_s or timeout_s < _EXPLAINED_AFTER_S:
+            return ""
+        try:
+            rows = self.link.ask(Explain(ids[found.index(None)].hex()))
+        except (exceptions.RayError, OSError):
+            return ""
+        return f" {rows[0].sentence}" if rows and rows[0].sentence else ""
 
     def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
         """Wait until each value has come, or one that is an error; False after the timeout."""

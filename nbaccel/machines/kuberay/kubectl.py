@@ -75,9 +75,10 @@ def find_kubectl(namespace: str, context: str) -> Kubectl:
 
 
 def refusal_of(stderr: str, what: str, namespace: str) -> KubectlRefusal:
-    """kubectl's last words as a sentence that says what to do."""
-    said = " ".join(stderr.split())[-600:] or "it gave no reason"
-    low = said.lower()
+    """kubectl's last line as a sentence that says what to do."""
+    lines = [" ".join(line.split()) for line in stderr.splitlines() if line.strip()]
+    said = lines[-1][-600:] if lines else "it gave no reason"
+    low = " ".join(stderr.split()).lower()
     if "(forbidden)" in low or "is forbidden" in low:
         return KubectlRefusal(
             f"Your login may not do this with {what}: {said}. Ask the administrator of the namespace for the right, or "
