@@ -51,8 +51,9 @@ class Starter:
         else:
             self._cluster.init(**asked)
         self._asked = asked | ({"shared": True} if shared else {})
-        self._session = self._cluster.snapshot().runtime.session
-        return said
+        snapshot = self._cluster.snapshot()
+        self._session = snapshot.runtime.session
+        return said + _fewer_cpus(asked.get("num_gpus"), snapshot)
 
     def stop(self) -> str:
         """Ends the cluster, or leaves a shared one; returns a sentence that says which."""
@@ -118,3 +119,14 @@ def _value(options: dict[str, Any], name: str) -> str:
 
 def _words(options: dict[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in options.items())
+
+
+def _fewer_cpus(gpus: float | None, snapshot: Snapshot) -> list[str]:
+    """A sentence where tasks that hold a CPU each, as tasks do by default, cannot use all GPUs at the same time."""
+    cpus = sum(node.totals.get("CPU", 0) for node in snapshot.nodes)
+    if not gpus or cpus >= gpus:
+        return []
+    return [
+        f"There are {gpus:g} GPUs and {wording.count(int(cpus), 'CPU')}. A task holds one CPU unless it says "
+        f"otherwise: use @remote(num_gpus=1, num_cpus=0), or start with num_cpus={gpus:g}."
+    ]

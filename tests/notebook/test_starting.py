@@ -53,6 +53,7 @@ class FakeCluster:
 
 @pytest.fixture
 def cluster(busy_snapshot: Snapshot) -> FakeCluster:
+    busy_snapshot.nodes[0].totals["CPU"] = 8.0
     return FakeCluster(busy_snapshot)
 
 
@@ -144,3 +145,10 @@ def test_a_cluster_whose_head_was_killed_can_be_left(cluster: FakeCluster, start
     cluster.lost = LOST
     assert starter.stop() == "The old cluster has gone. The head has ended unexpectedly: it is gone."
     assert starter.stop() == "nbaccel was not running here."
+
+
+def test_fewer_cpus_than_devices_are_told_once(starter: Starter, cluster: FakeCluster) -> None:
+    cluster.snapshot().nodes[0].totals = {"CPU": 2.0, "GPU": 3.0}
+    (said,) = starter.start({"num_gpus": 3})
+    assert "3 GPUs and 2 CPUs" in said and "num_cpus=0" in said
+    assert starter.start({"num_gpus": 3}) == []

@@ -258,7 +258,10 @@ def load_code(blob: bytes) -> Any:
     return _loaded_inline(blob, all_writable=True)
 
 
-def refuse_to_serialize(what: str, value: Any, error: Exception, advice: str = "") -> NoReturn:
+_ADVICE = "Make it inside the task, or pass what is needed to make it: a path instead of an open file."
+
+
+def refuse_to_serialize(what: str, value: Any, error: Exception, advice: str = _ADVICE) -> NoReturn:
     """Raise the error again, naming the part of `value` to blame: in the message of one of Python's own exceptions, in
     a note of any other, which only its class knows how to make."""
     words = f"Could not serialize {what}: {find_unpicklable(value)} cannot be pickled"
