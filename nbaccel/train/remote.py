@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from nbaccel.train import storage
 from nbaccel.train.configs import DEFAULT_STORAGE, STORAGE_VARIABLE, is_remote
 from nbaccel.train.journal import FILE
 from nbaccel.train.retention import Kept
@@ -93,8 +94,9 @@ class RemoteRun:
             return
         if not remote.startswith(local):  # both have gone on, and the copy is what everybody sees
             for name in os.listdir(folder):
-                if name.startswith(("checkpoint_", ".checkpoint_")):
-                    shutil.rmtree(folder / name, ignore_errors=True)
+                if name.startswith("checkpoint_"):
+                    storage.delete(str(folder), name)
+            storage.clear_parts(str(folder))
         if remote != local:
             (folder / FILE).write_bytes(remote)
         for name in sorted({each.folder for each in kept(remote)} & self._complete()):
