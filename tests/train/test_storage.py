@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from nbaccel.train import storage
+from tests.rig import wait_until
 
 
 def files(folder: Path, *names: str) -> str:
@@ -88,3 +91,18 @@ def test_a_checkpoint_that_is_being_deleted_has_lost_its_name_and_the_next_start
     assert not (tmp_path / "checkpoint_000001").exists()
     storage.clear_parts(str(tmp_path))
     assert os.listdir(tmp_path) == []
+
+
+def test_a_process_that_is_killed_while_it_deletes_a_checkpoint_leaves_no_half_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint_000001"
+    for _ in range(3):
+        folder.mkdir()
+        for number in range(1000):
+            (folder / str(number)).touch()
+        code = f"from nbaccel.train import storage; storage.delete({str(tmp_path)!r}, {folder.name!r})"
+        with subprocess.Popen([sys.executable, "-c", code]) as deleting:
+            wait_until(lambda: not folder.exists() or len(os.listdir(folder)) < 1000, "files go")
+            deleting.kill()
+        assert not folder.exists()
+        storage.clear_parts(str(tmp_path))
+        assert os.listdir(tmp_path) == []
