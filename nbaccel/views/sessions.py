@@ -171,11 +171,11 @@ def _clear(path: Path, record: SessionRecord) -> None:
         entries, facts = [], None
     if any(stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode) and _accepts(entry.path) for entry in entries):
         return
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return
     has_our_name = re.fullmatch(r"nbaccel-[A-Za-z0-9_]+", os.path.basename(record.directory))
     is_ours = has_our_name is not None and os.path.dirname(record.socket) == record.directory
     if is_ours and facts is not None and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid():
         shutil.rmtree(record.directory, ignore_errors=True)
+    try:
+        path.unlink(missing_ok=True)  # last: if this process ends before, the next that looks goes on
+    except OSError:
+        pass  # a read-only disk
