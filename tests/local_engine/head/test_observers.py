@@ -74,7 +74,7 @@ def last_word(sock: socket.socket, reader: FrameReader) -> Any:
         ({"ask": "watch", "rows": "abc"}, "takes a whole number of rows: 'abc'"),
         ({"ask": "watch", "rows": [1]}, "takes a whole number of rows"),
         ({"ask": "cancel", "task_id": 5}, "takes text for task_id: 5"),
-        ({"ask": "cancel", "task_id": "no hex"}, "non-hexadecimal"),
+        ({"ask": "cancel", "task_id": "no hex"}, "'no hex' is not the hex id of a task"),
         ({"ask": "cancel"}, "needs the field 'task_id'"),
         ({"ask": "kill", "actor_id": None}, "takes text for actor_id: None"),
         ({"ask": "explain", "task_id": ["a"]}, "has a wrong value for task_id"),

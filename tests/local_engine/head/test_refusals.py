@@ -14,8 +14,9 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire.driver_questions import CreateGroup
 from nbaccel.views import sessions
-from nbaccel.views.observer_lines import Explain, ReadNotes
+from nbaccel.views.observer_lines import ReadNotes
 from tests.census import Place
 from tests.disks import tiny_disk
 from tests.local_engine import misbehaving, programs
@@ -78,8 +79,8 @@ def test_garbage_on_the_socket_harms_nobody(cluster: Place, garbage: bytes) -> N
 
 def test_a_question_that_the_head_fails_at_is_answered_all_the_same(cluster: Place) -> None:
     engine: Any = engines.started()
-    with pytest.raises(exceptions.RaySystemError, match="could not answer the question 'explain': ValueError"):
-        engine.link.ask(Explain("no hex"))
+    with pytest.raises(exceptions.RaySystemError, match="could not answer the question 'create_group': ValueError"):
+        engine.link.ask(CreateGroup(b"group", [{"CPU": 1}], "PACK", soft_node="no hex"))
     assert nbaccel.get(misbehaving.echo.remote(7)) == 7
 
 
