@@ -162,6 +162,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("save", read.text_value, "write it as a trace of Chrome's", "save=trace.json", ("trace.json",)),
     ),
     "accel_recycle": (),
+    "accel_release": (),
     "accel_shutdown": (),
     "accel_config": (
         Option("lines_per_cell", read.whole, "lines of output under one cell", "lines_per_cell=1000"),

@@ -20,7 +20,7 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbaccel.notebook import experiment_card, run_card, start_card
@@ -84,8 +84,10 @@ class CellOutput:
         parent_now: Callable[[], bytes] = bytes,
         cell_of: Callable[[str], str] = lambda file: "",
         place_now: Callable[[], str] = str,
+        hidden_handles: Callable[[], list[str]] = list,
     ) -> None:
         self._send = send
+        self._hidden_handles = hidden_handles  # those that earlier outputs and the last traceback hold
         self._limits = limits
         self._clock = clock
         self._later = later or _after_a_moment
@@ -222,6 +224,9 @@ class CellOutput:
         A notice about waiting work names its task: it is a line of the cell's note, and leaves it in the end.
         A notice without a cell goes under the running cell: front ends drop a message without a parent.
         """
+        if message.kind == "kept" and message.message and (hidden := self._hidden_handles()):
+            words = f"{message.message} Held where it is easily forgotten: {'; '.join(hidden)}. %accel_release lets go."
+            message = replace(message, message=words)
         with self._lock:
             cell = message.parent or self._parent_now()
             parent = self._cell(cell).parent

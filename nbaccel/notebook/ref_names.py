@@ -30,16 +30,17 @@ def _refs(namespace: Mapping[str, Any]) -> Iterator[tuple[str, ObjectRef[Any]]]:
         if isinstance(value, ObjectRef):
             yield name, value
             continue
-        for index, item in _items(value):
+        for index, item in items_of(value):
             if isinstance(item, ObjectRef):
                 yield f"{name}[{index!r}]", item
             elif name == "Out":  # a cell whose value is a list of refs
                 yield from (
-                    (f"Out[{index}][{key!r}]", each) for key, each in _items(item) if isinstance(each, ObjectRef)
+                    (f"Out[{index}][{key!r}]", each) for key, each in items_of(item) if isinstance(each, ObjectRef)
                 )
 
 
-def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
+    """The items of a list, a tuple or a dict with their indexes or keys; nothing of anything else."""
     if type(value) in (list, tuple):
         return enumerate(islice(value, MOST_ITEMS))
     if type(value) is dict:
