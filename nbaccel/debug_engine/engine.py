@@ -50,6 +50,7 @@ class DebugEngine(Client):
         super().__init__(self, link, inside, JOB, -1, self._head.job.namespace)
         self.execution = DebugExecution(self)
         self.exports = OwnCode(link, self.execution.learn)
+        self._head.tasks.functions.on_forgotten = self.execution.forget
         self.stage = Stage(self._head, self.execution)
         link.receivers[wire.Consumed] = self.stage.consumed
         here = os.getcwd()
@@ -173,8 +174,8 @@ class OwnCode(Exports):
         super().__init__(link)
         self._learn = learn
 
-    def _send(self, code: Any, name: str) -> bytes:
-        super()._send(code, name)  # what could not travel to a worker is refused here too
+    def _pickled(self, code: Any, name: str) -> tuple[bytes, bytes, list[bytes]]:
+        super()._pickled(code, name)  # what could not travel to a worker is refused here too
         key = os.urandom(16)
         self._learn(key, code)
-        return key
+        return key, b"", []  # the code itself has what it captured

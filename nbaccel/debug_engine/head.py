@@ -174,6 +174,7 @@ class DebugHead:
 
     def collect(self) -> None:
         """Let go of what nobody holds any more, and of what hung on it."""
+        self.tasks.functions.look_soon()
         while (freed := self.objects.take_freed()) is not None:
             for actor_id in freed.actors:
                 self.actors.out_of_scope(actor_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import msgspec
@@ -20,7 +20,7 @@ from nbaccel.scheduling.moves import FINISHED, STOPPING, WAITING, ActorStatus, T
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
-from nbaccel.scheduling.terms import Choice, Task, TaskKind
+from nbaccel.scheduling.terms import Choice, Task, TaskKind, Terms
 from nbaccel.scheduling.unseen_calls import UnseenCalls
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
@@ -200,6 +200,11 @@ class Queries:
         for record in self._tasks.records.values():
             if record.task.owner_worker == worker_id and not record.over and record.task.kind is TaskKind.TASK:
                 yield record
+
+    def unfinished_terms(self) -> Iterable[Terms]:
+        """The terms of all tasks that are not over."""
+        records = self._all_tasks.records.values()  # calls that have no record run no function of their own
+        return {id(record.task.terms): record.task.terms for record in records if not record.over}.values()
 
     def ended(self) -> Iterator[TaskRecord]:
         """The last thousand tasks of users that are over, newest first."""

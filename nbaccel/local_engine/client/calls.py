@@ -85,12 +85,18 @@ class Client(ObjectClient):
     ) -> tuple[Any, ...]:
         name = function._short_name
         key = self.exports.key_of(function._function, name, function._cache, cell[1])
-        fallback = self.exports.key_of(function._fallback, name, {}, cell[1]) if function._fallback else b""
+        fallback = self._fallback_key(function, cell[1])
         placed = inheriting(options, self.submitter.base_environment(), group)
         terms = task_terms(function, placed, key, fallback, cell=cell[0], parent=cell[1])
         number = self._define(terms)
         borrower = self.straight.borrower(number, terms) if self.straight is not None else None
         return options, cell, number, terms.num_returns, group, borrower
+
+    def _fallback_key(self, code: RemoteFunction | ActorClass, cell: bytes) -> bytes:
+        if code._fallback is None:
+            return b""
+        cache = code._cache.setdefault((self, "fallback"), {})
+        return self.exports.key_of(code._fallback, code._short_name, cache, cell)
 
     def _define(self, terms: Terms) -> int:
         """The number of the template with these terms. Equal terms are sent to the head once."""
@@ -335,7 +341,7 @@ class Client(ObjectClient):
         cell, parent = self.submitter.cell()
         name = actor_class._name
         key = self.exports.key_of(actor_class._class, name, actor_class._cache, parent)
-        fallback = self.exports.key_of(actor_class._fallback, name, {}, parent) if actor_class._fallback else b""
+        fallback = self._fallback_key(actor_class, parent)
         options = inheriting(options, self.submitter.base_environment(), self.submitter.captured_group())
         terms = actor_terms(actor_class, options, namespace, key, fallback, cell=cell, parent=parent)
         return self._define(terms), terms

@@ -1,11 +1,19 @@
-"""Sends functions and classes to the head: each once, and again when its code has changed."""
+"""Sends functions and classes to the head: each once, and again when its code has changed.
+
+The head keeps a function, and what it has captured, while a process has exported it or a task may still run it.
+Here each remote function and actor class has an `Exported` for its code; when the last one of a key ends, the head is
+sent `ReleasesCode`. As for refs, a finaliser only puts the key into the link's queue.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import threading
+from functools import partial
 from typing import Any
 
 from nbaccel import freshness
+from nbaccel.handles.told_end import ToldEnd
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.wire import codec
@@ -13,12 +21,28 @@ from nbaccel.local_engine.wire import codec
 LARGEST_CODE_BYTES = 95 << 20  # as Ray: beyond it something large was captured by mistake
 
 
+class CodeKey(bytes):
+    """The key of some code, as the link's queue of ends tells it from the id of an object."""
+
+
+class Exported(ToldEnd):
+    """Keeps the code of one remote function or actor class in the head while it lives."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: bytes, link: Link) -> None:
+        self.key = key
+        self.__del__ = partial(link.ended.put, CodeKey(key))
+
+
 class Exports:
     """The functions and classes that one client has sent, and the cell for which it last checked for changes."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._sent: set[bytes] = set()
+        self._counts: dict[bytes, int] = {}  # of the code that the head has from here, by key
+        self._lock = threading.Lock()
+        link.when_ended[CodeKey] = self._ended
         self._modules = freshness.LocalModules()
         self._looked_for = b""
         self.generation = 0  # counts changes of local modules: workers that loaded the old ones are not used again
@@ -31,18 +55,42 @@ class Exports:
         self._look_at_modules(cell)
         known = cache.get((self, "key"))
         if known is not None and (known[2] == cell or not cell):
-            return bytes(known[0])
+            return known[0].key  # type: ignore[no-any-return]
         digest = freshness.fingerprint(code) if cell else b""
         if known is not None and known[1] == digest:
             cache[(self, "key")] = (known[0], digest, cell)
-            return bytes(known[0])
-        key = self._send(code, name)
-        cache[(self, "key")] = (key, digest, cell)
-        return key
+            return known[0].key  # type: ignore[no-any-return]
+        exported = self._export(code, name)
+        cache[(self, "key")] = (exported, digest, cell)
+        return exported.key
 
-    def _send(self, code: Any, name: str) -> bytes:
+    def _export(self, code: Any, name: str) -> Exported:
+        """Have the head know this code, as long as what is returned lives."""
+        key, blob, refs = self._pickled(code, name)
+        with self._lock:
+            if key not in self._counts:
+                self._link.say(wire.DefineFunction(key, blob, name, refs))
+            self._counts[key] = self._counts.get(key, 0) + 1
+        return Exported(key, self._link)
+
+    def _ended(self, keys: list[bytes]) -> None:
+        """Functions have ended; the link's writer calls this before it writes."""
+        released: list[bytes] = []
+        with self._lock:
+            for key in map(bytes, keys):
+                self._counts[key] -= 1
+                if not self._counts[key]:
+                    del self._counts[key]
+                    released.append(key)
+            if released:
+                self._link._outbox.append(wire.ReleasesCode(released))
+
+    def _pickled(self, code: Any, name: str) -> tuple[bytes, bytes, list[bytes]]:
+        """The key of some code, its bytes, and the refs and actor handles in it."""
+        refs: list[bytes] = []
         try:
-            dumped = codec.dump_code(code)
+            with codec.collecting(refs):
+                dumped = codec.dump_code(code)
         except Exception as error:  # whatever a captured object's pickling raises
             raise TypeError(
                 f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). "
@@ -57,10 +105,7 @@ class Exports:
             )
         blob = dumped if isinstance(dumped, bytes) else dumped.joined()
         key = hashlib.blake2b(blob, digest_size=16).digest()
-        if key not in self._sent:
-            self._link.say(wire.DefineFunction(key, blob, name))
-            self._sent.add(key)
-        return key
+        return key, blob, refs
 
     def _look_at_modules(self, cell: bytes) -> None:
         """Check, once for each cell, whether the user has edited one of their modules."""

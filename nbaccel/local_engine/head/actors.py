@@ -18,7 +18,7 @@ from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.commands import ActorChanged
 from nbaccel.scheduling.events import ActorKillAsked
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.terms import Task, TaskKind
+from nbaccel.scheduling.terms import Task, TaskKind, Terms
 from nbaccel.views.observer_lines import EndActor
 from nbaccel.views.question import Row
 
@@ -131,6 +131,10 @@ class Actors:
             self._lives(actor)
         if command.state == "DEAD":
             self._died(actor)
+
+    def terms(self) -> list[Terms]:
+        """Those of the constructors of all that are not dead: they may be started again."""
+        return [actor.terms for actor in self.by_id.values() if actor.state != "DEAD"]
 
     def _died(self, actor: ActorEntry) -> None:
         self._unpin(entry_of(actor.creation), actor.creation)

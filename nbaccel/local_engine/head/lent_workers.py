@@ -36,6 +36,7 @@ class LoanEntry(msgspec.Struct):
     client_id: int
     worker_id: bytes
     node_id: bytes
+    terms: Terms
     device_ids: None = None  # as an actor's entry has them
     told_by_driver: bool = False
     told_by_worker: bool = False
@@ -79,7 +80,9 @@ class LentWorkers:
             return  # a worker that is dying is told of later
         self._acquaint(worker, command.terms)
         ends = socket.socketpair()
-        self.entries[command.loan_id] = LoanEntry(command.loan_id, driver.client_id, worker.worker_id, worker.node_id)
+        self.entries[command.loan_id] = LoanEntry(
+            command.loan_id, driver.client_id, worker.worker_id, worker.node_id, command.terms
+        )
         worker.used = True
         with ends[0], ends[1]:  # what has been passed on is not closed
             self._send(worker.peer, wire.Lent(command.loan_id, worker.peer.passes(ends[0])))
@@ -107,6 +110,10 @@ class LentWorkers:
         for entry in [entry for entry in self.entries.values() if entry.told_by_driver]:
             if entry.worker_id not in self._workers:
                 del self.entries[entry.loan_id]
+
+    def terms(self) -> list[Terms]:
+        """Those of the loans of which their drivers may have more to tell."""
+        return [entry.terms for entry in self.entries.values()]
 
     def client_gone(self, client_id: int) -> None:
         """A driver has ended."""

@@ -332,7 +332,7 @@ class Parts:
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
             do.Warn: self.watchers.warned,
-            do.CollectCycles: lambda command: self.garbage.work_waits(),
+            do.CollectCycles: lambda command: self._work_waits(),
             do.WakeAt: self.decisions.wake_at,
             do.AskNode: self.growth.source.ask,
             do.ReleaseNode: self.growth.source.release,
@@ -468,10 +468,13 @@ class Parts:
         self.actors.names.job_ended(job.number)
         if self.arguments.failed_calls is not None:
             self.arguments.failed_calls.job_ended(job.number)
-        # An actor that outlives its job may be started again.
-        self.tasks.flow.functions.job_ended(job.number, [actor.terms for actor in self.actors.by_id.values()])
         if self._config.driver_fd >= 0 and not self.jobs.has_driver():
             self._life.stop(why)
+
+    def _work_waits(self) -> None:
+        """Work waits for what actors hold: functions that are gone, and cycles, may have their last handles."""
+        self.tasks.flow.functions.look()
+        self.garbage.work_waits()
 
     def _client_gone(self, client_id: int) -> None:
         self.garbage.has_ended(client_id)
@@ -481,6 +484,7 @@ class Parts:
         self.published.client_gone(client_id)
         self.growth.requests.client_gone(client_id)
         self.tasks.straight_calls.client_gone(client_id)
+        self.tasks.flow.functions.client_gone(client_id)
 
     def _worker_gone(self, worker: WorkerProcess) -> None:
         if worker.peer is not None:

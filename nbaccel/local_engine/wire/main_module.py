@@ -134,13 +134,26 @@ def found_by_name(thing: Any) -> None:
         names[name] = thing  # a cached function that calls itself is made twice, and the first one is kept
 
 
+def forget(code: Any) -> None:
+    """In a worker: `__main__` has no longer what only came with this function or class."""
+    if not _of_driver:
+        return
+    names, reached = vars(_of_driver[0]), _globals_of(code)
+    for name, thing in list(names.items()):
+        if thing is code or (reached is not None and _globals_of(thing) is reached):
+            names.pop(name, None)
+
+
+def _globals_of(code: Any) -> dict[str, Any] | None:
+    """The dict of globals of a function or of a class's methods: cloudpickle makes one for all of a pickle."""
+    code = getattr(code, "__wrapped__", code) if isinstance(code, _lru_cache_wrapper) else code
+    members = [code] if isinstance(code, FunctionType) else list(vars(code).values()) if isinstance(code, type) else []
+    return next((each.__globals__ for each in members if isinstance(each, FunctionType)), None)
+
+
 def name_again(code: Any) -> None:
     """In a worker: have `__main__` give what this function or class reaches, since other code has the same names."""
-    members = [code] if isinstance(code, FunctionType) else vars(code).values() if isinstance(code, type) else ()
-    reached = next(
-        (each.__globals__ for each in members if isinstance(each, FunctionType)), {}
-    )  # one for all of a pickle
-    for thing in [*reached.values(), code]:
+    for thing in [*(_globals_of(code) or {}).values(), code]:
         if isinstance(thing, (FunctionType, type, _lru_cache_wrapper)) and thing.__module__ == _MAIN:
             found_by_name(thing)
 

@@ -69,6 +69,13 @@ class DefineFunction(Message):
     key: bytes
     blob: bytes
     name: str
+    refs: list[bytes] = []  # objects and actors that it refers to, for the head
+
+
+class ReleasesCode(Message):
+    """This process has no remote function or actor class with this code any more."""
+
+    keys: list[bytes]
 
 
 class DefineTemplate(Message):
@@ -354,6 +361,12 @@ class Exit(Message):
     pass
 
 
+class ForgetFunctions(Message):
+    """No task will run these functions any more; templates that name them are defined again before they are used."""
+
+    keys: list[bytes]
+
+
 class CollectGarbage(Message):
     """The store is filling up: collect cycles that keep refs alive. The answer names the number."""
 
@@ -371,13 +384,13 @@ ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     Holds | Releases | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
-    | Watch | StraightNews | CallTold | LoanOver
+    | Watch | StraightNews | CallTold | LoanOver | ReleasesCode
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectValues | ObjectReady | Allocated | Answer | StreamItem | StreamItems
     | StreamEnd | Setup | RunTask | RunTasks | PagesReady | Interrupt | Recall | Trim | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
-    | Consumed | Connected | Lent | EndLoan
+    | Consumed | Connected | Lent | EndLoan | ForgetFunctions
 )  # fmt: skip
 # On a connection between a driver and a worker: calls of an actor, or tasks on loan, that do not go through the head.
 ToCallee = DefineFunction | DefineTemplate | RunTask | Submit | StraightSubmit | Interrupt | Consumed | Refused

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import inspect
 import os
 import sys
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import islice
-from types import GeneratorType, TracebackType
+from types import FunctionType, GeneratorType, TracebackType
 from typing import Any
 
 import cloudpickle
@@ -91,6 +93,15 @@ class Running(msgspec.Struct):
         return done
 
 
+def let_go(code: list[Any]) -> None:
+    """Let functions and classes end, with what they have captured; a recursive one is a cycle."""
+    ended = [weakref.ref(each) for each in code if isinstance(each, (FunctionType, type))]
+    while code:
+        main_module.forget(code.pop())
+    if any(each() is not None for each in ended):
+        gc.collect()
+
+
 class ActorExit(BaseException):
     """Raised by exit_actor; passes through the user's `except Exception`."""
 
@@ -121,6 +132,13 @@ class Execution:
             main_module.name_again(code)
         self._last_key = key
         return code
+
+    def forget(self, keys: list[bytes]) -> list[Any]:
+        """No task will run these any more. Returns what was loaded of them."""
+        for key in keys:
+            self.functions.pop(key, None)
+        self._last_key = b""  # whatever runs next gets its names in `__main__` again
+        return [self._loaded.pop(key) for key in keys if key in self._loaded]
 
     def function_name(self, running: Running, actor: Running | None) -> str:
         """The name of the running code with its module: "train.fit", or "train.Model.step" if `actor` made it."""

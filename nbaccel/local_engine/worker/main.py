@@ -31,7 +31,7 @@ from nbaccel.local_engine.wire import codec, main_module
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
-from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, set_variables
+from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, let_go, set_variables
 from nbaccel.local_engine.worker.kept_memory import report_memory
 from nbaccel.local_engine.worker.loaded_modules import LoadedModules, is_importing
 from nbaccel.local_engine.worker.process_state import ProcessState
@@ -87,6 +87,7 @@ class WorkerEngine(Client):
         receivers[wire.Setup] = self._queue.put
         receivers[wire.DefineFunction] = self._function_came
         receivers[wire.DefineTemplate] = self._template_came
+        receivers[wire.ForgetFunctions] = self._functions_went
         receivers[wire.Interrupt] = self._interrupt_came
         receivers[wire.Recall] = self._recall_came
         receivers[wire.Consumed] = self._consumed_came
@@ -98,6 +99,11 @@ class WorkerEngine(Client):
 
     def _function_came(self, message: wire.DefineFunction) -> None:
         self.execution.functions[message.key] = (message.blob, message.name)
+
+    def _functions_went(self, message: wire.ForgetFunctions) -> None:
+        code = self.execution.forget(message.keys)
+        if code:  # it ends in a thread of its own: finalisers are user code
+            threading.Thread(target=let_go, args=(code,), name="nbaccel-functions", daemon=True).start()
 
     def _template_came(self, message: wire.DefineTemplate) -> None:
         self.execution.templates[message.number] = message.terms

@@ -106,6 +106,10 @@ class Lineage:
                     continue
                 self._unpin(entry_of(maker.task), maker.task)
 
+    def terms(self) -> list[Terms]:
+        """Those of the tasks that may run again to make what is lost."""
+        return [maker.task.terms for maker in self._makers.values() if not maker.why_not]
+
     # ---- a loss
 
     def lose(self, node_id: bytes) -> list[bytes]:

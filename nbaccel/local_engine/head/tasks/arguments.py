@@ -52,6 +52,10 @@ class Arguments:
             return
         self.unpin(entry, task)
 
+    def terms(self) -> list[Terms]:
+        """Those of the failed calls that are kept."""
+        return self.failed_calls.terms() if self.failed_calls is not None else []
+
     def unpin(self, entry: TaskEntry, task: Task) -> None:
         """Unpin the arguments of a task that will not run again."""
         if not entry.pinned:

@@ -1,7 +1,7 @@
 """The calls of failed tasks, kept for a while with their arguments, so that a person can have them run again.
 
 A call is kept for ten minutes after its task has failed, as long as all kept calls together are small. A call whose
-arguments are missing or would keep an actor alive is not kept.
+arguments are missing, or that would keep an actor alive, is not kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, entry_of
-from nbaccel.scheduling.terms import Task, TaskKind
+from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
 KEPT_S = 600.0
 MOST_BYTES = 100_000_000  # of the arguments of all kept calls
@@ -41,6 +41,7 @@ class FailedCalls:
         self._most_bytes = min(MOST_BYTES, most_bytes)
         self._kept: dict[bytes, KeptCall] = {}  # by task, the oldest first
         self._ended_jobs: set[int] = set()
+        self.captured: Callable[[Terms], list[bytes]] = lambda terms: []  # what functions refer to
         self._is_timed = False
 
     def keep(self, task: Task, entry: TaskEntry) -> bool:
@@ -72,6 +73,10 @@ class FailedCalls:
         for task_id in [id for id, call in self._kept.items() if call.task.job == job]:
             self._let_go(task_id)
 
+    def terms(self) -> list[Terms]:
+        """Those of the kept calls."""
+        return [call.task.terms for call in self._kept.values()]
+
     def _can_run_again(self, task: Task, entry: TaskEntry) -> bool:
         terms = entry.terms
         return (
@@ -82,7 +87,7 @@ class FailedCalls:
             and entry.error_type != CANCELLED
             and task.job not in self._ended_jobs
             and all(self._is_here(id) for id in _objects_in(entry.submit))
-            and not self._holds_an_actor(_objects_in(entry.submit))
+            and not self._holds_an_actor(_objects_in(entry.submit) + self.captured(terms))
         )
 
     def _is_here(self, id: bytes) -> bool:

@@ -13,6 +13,7 @@ from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.requests import Granting
 from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.outcomes import Ending
+from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.conclusions import Conclusions, ErrorNews
 from nbaccel.local_engine.head.tasks.functions import Functions
@@ -44,11 +45,15 @@ class TaskFlow:
         changed: Callable[[], None],
         ended: Callable[[Task], None],
         is_shared: bool,
+        timers: LoopTimers | None = None,
     ) -> None:
         scheduler, objects, environments = records.scheduler, records.objects, records.environments
         delivery, lineage = room.delivery, room.lineage
         fill, placed, filled = delivery.fill, lineage.placed, store.filled
-        self.functions = Functions()
+        self.functions = Functions(objects, records.peers, send, timers)
+        self.functions.named_by = [scheduler.unfinished_terms, lineage.terms, arguments.terms, actors.terms]
+        if arguments.failed_calls is not None:
+            arguments.failed_calls.captured = self.functions.captured
         self.streams = StreamRelay(
             scheduler, objects, records.peers, records.workers, send, tell, fill=fill, filled=filled, placed=placed
         )

@@ -86,6 +86,7 @@ class TaskRoom:
             changed=audience.changed,
             ended=around.history.ended,
             is_shared=config.shared,
+            timers=around.timers,
         )
         self.unmet = UnmetOrders(
             around.workers,
@@ -119,6 +120,7 @@ class TaskRoom:
             around.tell,
             hide=bool(config.options.get("hide_unassigned")),
         )
+        self.flow.functions.named_by.append(self._lent.terms)
         self.straight_calls = self._straight_calls(around)
 
     def together(self) -> dict[str, dict[type, Together]]:

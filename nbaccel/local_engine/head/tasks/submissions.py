@@ -73,6 +73,7 @@ class SubmissionIntake:
         """The messages that drivers and workers may send, with their handlers."""
         return {
             wire.DefineFunction: self._functions.define,
+            wire.ReleasesCode: self._functions.released,
             wire.DefineTemplate: self._define_template,
             wire.Submit: self._submit,
             wire.Cancel: lambda peer, m: self._tell(CancelAsked(m.task_id, m.force, m.recursive)),

@@ -31,7 +31,8 @@ class Room:
 
     def __init__(self, out: Outbox) -> None:
         self.out = out
-        self.objects, self.environments, self.functions = Objects(), Environments(), Functions()
+        self.objects, self.environments = Objects(), Environments()
+        self.functions = Functions(self.objects, out.peers, out.send)
         self.events: list[Any] = []
         self.records: dict[bytes, Any] = {}
         self.scheduler: Any = SimpleNamespace(task_record=self.records.get)

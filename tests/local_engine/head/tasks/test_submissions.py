@@ -91,21 +91,3 @@ def test_a_task_that_the_head_could_not_take_gets_an_error_for_each_result(room:
 
 def test_a_cancellation_is_passed_on(room: Room) -> None:
     assert room.hear(room.driver, wire.Cancel(b"t", True, False)) == [CancelAsked(b"t", True, False)]
-
-
-def test_code_is_taught_once_and_forgotten_when_its_last_job_has_ended(room: Room) -> None:
-    code = wire.DefineFunction(b"f", b"code", "f")
-    room.hear(room.driver, code)
-    terms = room.submit("task").terms
-    room.functions.teach(room.peer, terms)
-    room.functions.teach(room.peer, terms)
-    assert room.peer.out == [code, wire.DefineTemplate(terms.number, terms)]
-    room.functions.job_ended(JOB, [terms])  # a detached actor still needs it
-    room.peer.defined.clear()
-    room.functions.teach(room.peer, terms)
-    room.hear(room.driver, code)
-    room.functions.job_ended(JOB, [])
-    room.peer.defined.clear()
-    room.peer.functions.clear()
-    with pytest.raises(KeyError):
-        room.functions.teach(room.peer, terms)
