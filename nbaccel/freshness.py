@@ -118,17 +118,21 @@ def _is_of_main(thing: Any) -> bool:
 
 
 class LocalModules:
-    """The user's own modules that this process has loaded, and the times of their files."""
+    """The user's own modules that this process has loaded, with the times of their files, and that of the packages."""
 
     def __init__(self) -> None:
         self._times: dict[str, float] = {}
         paths = sysconfig.get_paths()
         installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
         self._foreign = tuple({*installed, roots.PACKAGE, sys.prefix})
+        self._packages = paths["purelib"]  # its time changes when a package is installed or removed
+        self._times[self._packages] = _time(self._packages)
 
     def changed(self) -> bool:
-        """Whether a file has changed since this process first saw it."""
-        changed = False
+        """Whether a file has changed since this process first saw it, or packages were installed or removed."""
+        time = _time(self._packages)
+        changed = time != self._times[self._packages]
+        self._times[self._packages] = time
         for module in list(sys.modules.values()):
             path = self._file(module)
             if path is None:
@@ -146,3 +150,11 @@ class LocalModules:
         if not isinstance(path, str) or not path.endswith(".py") or path.startswith(self._foreign):
             return None
         return path
+
+
+def _time(path: str) -> float:
+    """When a file or folder was changed; 0 if it is not there."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0

@@ -37,6 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "quantities": set(),
     "roots": set(),
     "submodules": {"elsewhere"},
+    "surroundings": {"accelerators"},
     "exception_chain": {"exception_state"},
     "exceptions": {"exception_chain", "exception_state"},
     # what users hold and see
@@ -89,7 +90,13 @@ ARROWS: dict[str, set[str]] = {
     | {"accelerators", "freshness", "package_environments", "scheduling", "views", "waits"},
     "local_engine.driver": HELD
     | SHARED
-    | {"local_engine.client", "local_engine.head", "roots", "views"},  # of the head only how it is started
+    | {
+        "local_engine.client",
+        "local_engine.head",
+        "roots",
+        "surroundings",
+        "views",
+    },  # of the head only how it is started
     "local_engine.worker": HELD
     | SHARED
     | {"accelerators", "device_memory", "local_engine.client", "logging_config", "read_only_arrays", "roots"}
@@ -101,7 +108,7 @@ ARROWS: dict[str, set[str]] = {
     | {"local_engine.worker", "proc", "quantities", "roots", "scheduling", "views"},
     "ray_engine": {"engine", "handles", "views"} | RAYS,
     "ray_engine.border": HELD | {"ray_engine.startup"},
-    "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "views"},
+    "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "surroundings", "views"},
     "ray_engine.startup": HELD
     | RAYS
     | {"addresses", "light_imports", "package_environments", "plain_files"}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sysconfig
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbaccel.freshness import fingerprint
+from nbaccel.freshness import LocalModules, fingerprint
 
 
 def with_default(value: Any) -> Callable[..., Any]:
@@ -36,3 +39,13 @@ def test_a_default_that_holds_itself_is_looked_at_so_far_and_no_further() -> Non
 def test_data_that_is_no_plain_value_counts_by_its_class_only() -> None:
     first, second = object(), object()
     assert fingerprint(with_default(first)) == fingerprint(with_default(second))
+
+
+def test_an_installed_package_is_one_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    paths = {**sysconfig.get_paths(), "purelib": str(tmp_path)}
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: paths)
+    modules = LocalModules()
+    modules.changed()
+    assert not modules.changed()
+    os.utime(tmp_path, (0, 0))  # as every installer does
+    assert modules.changed() and not modules.changed()

@@ -19,9 +19,11 @@ MOST_RAISED = 50  # their frames hold arguments, and the refs of the code that h
 class DebugExecution(Execution):
     """The local engine's `Execution`, with whole tracebacks."""
 
+    is_worker = False
+
     def __init__(self, client: Any) -> None:
         super().__init__(client)
-        self._may_set_threads = False  # this process is the user's own
+        self.may_set_threads = False  # this process is the user's own
         self.raised: dict[bytes, BaseException] = {}  # task -> what it raised
 
     def learn(self, key: bytes, code: Any) -> None:

@@ -41,12 +41,13 @@ ACTOR_CALL = TaskKind.ACTOR_CALL
 
 
 class WorkerPool(msgspec.Struct, frozen=True, array_like=True):
-    """Which workers are interchangeable: same job, same runtime environment, same way to start."""
+    """Which workers are interchangeable: same job, same runtime environment, same surroundings, same way to start."""
 
     job: int
     environment: str = ""  # hash of the runtime environment; "" is the job's own
     zygote: str = ""  # which interpreter prefix forks it; "" is the head's own
     how: str = "fork"  # "fork" from the zygote, or "exec" of a new interpreter
+    surroundings: int = 0  # which of the notebook's environments, import paths and directories
 
 
 class Placement(msgspec.Struct, frozen=True, array_like=True):
@@ -123,6 +124,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     environment: str = ""  # hash of runtime_env, "" for the job's own
     runtime_env: bytes = b"{}"  # JSON
     how: str = "fork"
+    surroundings: int = 0  # the job's number for its environment variables, import path and directory at submission
     cell: str = ""  # "[7] line 3"
     parent: bytes = b""  # the notebook message that ran the cell (opaque to the head)
     threads: int = 1  # OMP_NUM_THREADS
@@ -204,7 +206,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
             self,
             number=number,
             job=job,
-            pool=WorkerPool(job, self.environment, zygote, self.how),
+            pool=WorkerPool(job, self.environment, zygote, self.how, self.surroundings),
             cell_in_words=self.cell if cell_in_words is None else cell_in_words,
             refuse_infeasible=refuse_infeasible,
         )

@@ -100,8 +100,11 @@ class Client(ObjectClient):
 
     def _define(self, terms: Terms) -> int:
         """The number of the template with these terms. Equal terms are sent to the head once."""
-        if self.exports.generation and terms.kind is not TaskKind.ACTOR_CALL:
-            terms = replace(terms, environment=f"{terms.environment}+{self.exports.generation}")
+        exports = self.exports
+        if exports.generation and terms.kind is not TaskKind.ACTOR_CALL:
+            terms = replace(terms, environment=f"{terms.environment}+{exports.generation}")
+        if exports.surroundings and terms.kind is not TaskKind.ACTOR_CALL:
+            terms = replace(terms, surroundings=exports.surroundings)
         body = wire.encode_body(terms)
         number = self._templates.get(body)
         if number is None:

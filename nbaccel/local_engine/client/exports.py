@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -45,6 +46,9 @@ class Exports:
         link.when_ended[CodeKey] = self._ended
         self._modules = freshness.LocalModules()
         self._looked_for = b""
+        self._looking = threading.Lock()  # whoever submits in this cell waits for the look
+        self.look_around: Callable[[bytes], int] | None = None  # of a notebook: the number of its surroundings
+        self.surroundings = 0  # those of this process, for the workers of what it submits
         self.generation = 0  # counts changes of local modules: workers that loaded the old ones are not used again
 
     def key_of(self, code: Any, name: str, cache: dict[Any, Any], cell: bytes) -> bytes:
@@ -52,7 +56,8 @@ class Exports:
 
         Raises TypeError, naming the part, for what cannot be pickled.
         """
-        self._look_at_modules(cell)
+        if cell and cell != self._looked_for:
+            self._look(cell)
         known = cache.get((self, "key"))
         if known is not None and (known[2] == cell or not cell):
             return known[0].key  # type: ignore[no-any-return]
@@ -107,8 +112,12 @@ class Exports:
         key = hashlib.blake2b(blob, digest_size=16).digest()
         return key, blob, refs
 
-    def _look_at_modules(self, cell: bytes) -> None:
-        """Check, once for each cell, whether the user has edited one of their modules."""
-        if cell and cell != self._looked_for:
-            self._looked_for = cell
+    def _look(self, cell: bytes) -> None:
+        """Check, once for each cell, what the user has changed: own modules, environment, import path, directory."""
+        with self._looking:
+            if cell == self._looked_for:
+                return
             self.generation += self._modules.changed()
+            if self.look_around is not None:
+                self.surroundings = self.look_around(cell)
+            self._looked_for = cell

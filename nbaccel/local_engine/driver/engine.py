@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from nbaccel import engine as engines
-from nbaccel import exceptions
+from nbaccel import exceptions, surroundings
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine import process, wire
@@ -35,6 +35,7 @@ from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
+from nbaccel.local_engine.driver.surroundings_sender import SurroundingsSender, import_path
 from nbaccel.local_engine.head.boot import MARK
 from nbaccel.local_engine.wire import failures, framing
 from nbaccel.views import sessions
@@ -68,6 +69,7 @@ class Driver(Client):
         if os.environ.get("NBACCEL_STRAIGHT_CALLS", STRAIGHT_CALLS) == "1":
             borrows = os.environ.get("NBACCEL_LOANS", LOANS) == "1"
             self.straight = StraightCalls(link, self.holdings, self.values, borrows=borrows)
+        self.exports.look_around = SurroundingsSender(link, options.code_search_path).look
         link.start("driver")
         atexit.register(self._at_exit)
 
@@ -326,26 +328,14 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         "{}.{}".format(*sys.version_info),
         sys.prefix,
         sessions.title(),
-        [_absolute(entry) for entry in (*(options.code_search_path if options else ()), *sys.path)],
-        _cwd(),
+        import_path(options.code_search_path if options else []),
+        surroundings.working_directory(),
         (options.namespace if options else None) or "",
         msgspec.json.encode({"env_vars": variables} if variables else {}),
         job,
-        _absolute(getattr(main, "__file__", "") or ""),
+        surroundings.absolute(getattr(main, "__file__", "") or ""),
         options.infeasible if options else "",
     )
-
-
-def _absolute(path: str) -> str:
-    return os.path.normpath(os.path.join(_cwd(), path))
-
-
-def _cwd() -> str:
-    """The working directory, or the root where it has been deleted under us."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return "/"
 
 
 def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, wire.Welcome]:

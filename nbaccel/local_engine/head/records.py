@@ -24,6 +24,7 @@ class Job(msgspec.Struct):
     name: str = ""  # the notebook's or script's, with the pid where another job has the same
     ended: bool = False
     leaving: bool = False
+    surroundings: dict[int, wire.Surroundings] = {}  # by number; the first are those of its Hello
 
 
 CANCELLED = "TASK_CANCELLED"  # Ray's word for the error of a task that was asked to stop
@@ -122,6 +123,7 @@ class WorkerProcess(msgspec.Struct):
     zygote: str = ""
     generation: int = 0  # of the zygote that was told to fork it
     setup_job: int = 0
+    surroundings: int = 0  # of this job, as it was set up
     status: int | None = None  # wait status, once reaped
     ended: bool = False  # its connection is closed
     stopping: str = ""

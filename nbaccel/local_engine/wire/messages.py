@@ -33,7 +33,7 @@ from nbaccel.local_engine.wire.straight_messages import (
 )
 from nbaccel.scheduling.terms import Terms
 
-VERSION = 8
+VERSION = 9
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
 
@@ -76,6 +76,15 @@ class ReleasesCode(Message):
     """This process has no remote function or actor class with this code any more."""
 
     keys: list[bytes]
+
+
+class Surroundings(Message):
+    """What the driver has changed in its own process: the templates that name this number want workers like that."""
+
+    number: int  # 0: as its Hello says
+    sys_path: list[str]
+    cwd: str
+    variables: dict[str, str | None]  # that differ from those at init(); None: unset
 
 
 class DefineTemplate(Message):
@@ -320,6 +329,8 @@ class Setup(Message):
     main_path: str = ""
     runtime_env: bytes = b"{}"
     working_dir: str = ""
+    surroundings: int = 0
+    followed: dict[str, str | None] = {}  # the variables that the notebook has changed since init()
     leak_threshold: int | None = None  # bytes of device memory that a process may keep after a task; None: the default
 
 
@@ -384,7 +395,7 @@ ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     Holds | Releases | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
-    | Watch | StraightNews | CallTold | LoanOver | ReleasesCode
+    | Watch | StraightNews | CallTold | LoanOver | ReleasesCode | Surroundings
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectValues | ObjectReady | Allocated | Answer | StreamItem | StreamItems

@@ -109,6 +109,8 @@ class ActorExit(BaseException):
 class Execution:
     """Runs tasks: turns each RunTask into a Done. One for each worker."""
 
+    is_worker = True  # this process is nobody's notebook or script
+
     def __init__(self, client: Any) -> None:
         self._client = client
         self.functions: dict[bytes, tuple[bytes, str]] = {}
@@ -117,7 +119,7 @@ class Execution:
         self._last_key = b""  # of the code that ran last
         self.answer = self.failure  # the worker replaces it with its own, which limits the time it takes
         self._threads = 0
-        self._may_set_threads = "OMP_NUM_THREADS" not in os.environ
+        self.may_set_threads = "OMP_NUM_THREADS" not in os.environ
 
     # ---- arguments and surroundings
 
@@ -189,7 +191,7 @@ class Execution:
         """
         terms, environ = running.terms, running.run.environ
         if (
-            self._may_set_threads and terms.kind is not ACTOR_CALL and terms.threads != self._threads
+            self.may_set_threads and terms.kind is not ACTOR_CALL and terms.threads != self._threads
         ):  # a call of an actor keeps the actor's limit
             self._limit_threads(terms.threads)
         if not environ:
@@ -358,7 +360,7 @@ class Execution:
         """Turn an error into a result. It is never put into the arena: other objects may come to be the same error."""
         terms = running.terms
         where = self._where(running)
-        _add_hint(error, holds_gpu="GPU" in where["device_ids"])
+        _add_hint(error, holds_gpu="GPU" in where["device_ids"], is_worker=self.is_worker)
         text = user_traceback(error)
         running.traceback = shortened(text)
         cause = error if isinstance(error, BaseException) else None
@@ -488,15 +490,29 @@ def _chain(error: BaseException) -> list[BaseException]:
     return links
 
 
-def _add_hint(error: BaseException, *, holds_gpu: bool) -> None:
+def _add_hint(error: BaseException, *, holds_gpu: bool, is_worker: bool) -> None:
     """Say what to do about errors of other libraries that have to do with us."""
     hint = read_only_arrays.hint(error) or (counted_devices.hint(error) if holds_gpu else "")
     if type(error) is KeyError and error.args and error.args[0] not in os.environ:
         from nbaccel.accelerators import missing_variable  # a program for another make of GPUs reads its variable
 
         hint = missing_variable.hint(error.args[0], os.environ)
+        if not hint and is_worker and _was_raised_by_environ(error):
+            hint = (
+                f"{error.args[0]} is not set in this worker. A task, or an actor when it is created, has what the "
+                "notebook has set before the cell that submits it, and in a script what was set before init(). "
+                f'Or pass it: runtime_env={{"env_vars": {{"{error.args[0]}": ...}}}}.'
+            )
     if hint and isinstance(error, Exception):
         add_note(error, hint)
+
+
+def _was_raised_by_environ(error: BaseException) -> bool:
+    """Whether this KeyError comes from `os.environ["NAME"]`."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and last.tb_frame.f_code is type(os.environ).__getitem__.__code__
 
 
 def release_frames(error: BaseException) -> None:

@@ -223,7 +223,12 @@ class WorkerEngine(Client):
         self.job = setup.job
         self.namespace = setup.namespace
         self.ids = type(self.ids)(setup.job)
+        if self.actor is not None:
+            return  # another job calls this actor, which stays in the surroundings of its own
+        self.exports.surroundings = setup.surroundings
         apply_setup(setup)
+        if "OMP_NUM_THREADS" in setup.followed:
+            self.execution.may_set_threads = False
         self._state.accept(setup.directory)
 
     def _run(self, running: Running) -> None:

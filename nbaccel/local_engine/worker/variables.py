@@ -14,6 +14,7 @@ from collections.abc import Mapping
 TAKEN_ON = "NBACCEL_TAKEN_ON"
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _taken_on: dict[str, str] = {}
+_before: dict[str, str | None] = {}  # what `follow` has replaced
 
 
 def expanded(value: str, environ: Mapping[str, str]) -> str:
@@ -29,6 +30,25 @@ def take_on(variables: Mapping[str, str]) -> None:
         if _taken_on.get(name) != value or "${" not in value:
             os.environ[name] = expanded(value, os.environ)
             _taken_on[name] = value
+
+
+def follow(changed: Mapping[str, str | None]) -> None:
+    """Have the variables that the notebook has changed, and no longer those that it had changed before.
+
+    What a runtime_env has set stays.
+    """
+    if not _taken_on:
+        _taken_on.update(json.loads(os.environ.pop(TAKEN_ON, "{}")))
+    wanted = {**_before, **changed}
+    for name in changed:
+        _before.setdefault(name, os.environ.get(name))
+    for name, value in wanted.items():
+        if name in _taken_on:
+            continue
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def for_exec(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

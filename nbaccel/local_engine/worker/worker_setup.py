@@ -25,6 +25,7 @@ MOST_ERROR = 16_000
 
 def apply_setup(setup: wire.Setup) -> None:
     """What holds for every task of the job."""
+    variables.follow(setup.followed)
     variables.take_on(setup.env_vars)
     logging_config.apply_from_environment()
     known = set(sys.path)

@@ -8,9 +8,11 @@ import signal
 import pytest
 
 import nbaccel
+from nbaccel import engine as engines
 from tests.census import Place
 from tests.heads import rows
 from tests.local_engine import misbehaving, programs, sharing
+from tests.local_engine import test_surroundings as surrounded
 from tests.rig import DEADLINE_S, is_alive, wait_until
 
 
@@ -99,5 +101,39 @@ def test_a_stopped_driver_does_not_keep_the_cpus_of_tasks_that_wait_in_print(own
     finally:
         other.kill()
         other.communicate()
+        nbaccel.shutdown()
+        assert place.command("stop").returncode == 0
+
+
+LOOKS = """
+import os
+import nbaccel
+from tests.local_engine.test_surroundings import seen
+
+nbaccel.init(address="auto", namespace="shared")
+assert nbaccel.get(seen.remote("NB_LATER"))[0] is None
+os.chdir("/")
+value, directory = nbaccel.get(nbaccel.get_actor("named").seen.remote("NB_LATER"))
+assert value == "1" and directory != "/", (value, directory)
+"""
+
+
+def test_a_notebook_that_changes_its_process_changes_no_other_and_no_caller_changes_an_actor(
+    own_head: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = own_head
+    assert place.command("start", "--head", "--num-cpus=2").returncode == 0
+    try:
+        nbaccel.init(address="auto", namespace="shared")
+        monkeypatch.setenv("NB_LATER", "1")
+        monkeypatch.setattr(engines, "cell_source", lambda: ("[1] line 1", b"cell 1"))
+        assert nbaccel.get(surrounded.seen.remote("NB_LATER"))[0] == "1"
+        named = surrounded.Named.options(name="named").remote()
+        here = nbaccel.get(named.seen.remote("NB_LATER"))
+        monkeypatch.delenv("NB_LATER")
+        done = place.run(LOOKS)
+        assert done.returncode == 0, done.stderr
+        assert here[0] == "1" and nbaccel.get(named.seen.remote("NB_LATER")) == here
+    finally:
         nbaccel.shutdown()
         assert place.command("stop").returncode == 0

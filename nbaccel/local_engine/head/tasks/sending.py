@@ -45,26 +45,29 @@ class WorkerSetup:
         self._send = send
         self._of_node = of_node  # the variables of the processes of a virtual node
 
-    def of(self, peer: Peer, worker: WorkerProcess, job_number: int) -> None:
-        """Make a worker serve this job from now on."""
-        job = self._jobs[job_number]
-        worker.setup_job = peer.job = job_number
-        hello = job.hello
+    def of(self, peer: Peer, worker: WorkerProcess, terms: Terms) -> None:
+        """Make a worker serve the job of these terms, in their surroundings, from now on."""
+        job = self._jobs[terms.job]
+        worker.setup_job = peer.job = terms.job
+        worker.surroundings = terms.surroundings
+        hello, around = job.hello, job.surroundings[terms.surroundings]
         variables = {**self._of_node.get(worker.node_id, {}), **self._environments.variables(hello.runtime_env)}
         self._send(
             peer,
             wire.Setup(
-                job_number,
+                terms.job,
                 peer.client_id,
                 job.namespace,
-                hello.sys_path,
-                hello.cwd,
+                around.sys_path,
+                around.cwd,
                 variables,
                 self._config.session,
                 worker.node_id,
                 self._config.directory,
                 hello.main_path,
                 hello.runtime_env,
+                surroundings=around.number,
+                followed=around.variables,
                 leak_threshold=self._config.leak_threshold,
             ),
         )
@@ -143,8 +146,8 @@ class Sending:
 
     def acquaint(self, worker: WorkerProcess, terms: Terms) -> None:
         """Tell a worker its job and the code of these terms, unless it knows them."""
-        if worker.setup_job != terms.job:
-            self._setup.of(worker.peer, worker, terms.job)
+        if worker.setup_job != terms.job or worker.surroundings != terms.surroundings:
+            self._setup.of(worker.peer, worker, terms)
         self._functions.teach(worker.peer, terms)
 
     def may_send_at_once(self, worker: WorkerProcess, node_id: bytes) -> bool:
@@ -177,8 +180,10 @@ class Sending:
 
     def _transmit(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
         task, terms, peer, submit = command.task, entry.terms, worker.peer, entry.submit
-        if worker.setup_job != terms.job:
-            self._setup.of(peer, worker, terms.job)
+        if worker.setup_job != terms.job or (
+            worker.surroundings != terms.surroundings and terms.kind is not ACTOR_CALL
+        ):  # an actor keeps the surroundings that it was made in
+            self._setup.of(peer, worker, terms)
         if terms.number not in peer.defined:  # checked here too: this saves a call for every other task
             self._functions.teach(peer, terms)
         slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in submit.slots]

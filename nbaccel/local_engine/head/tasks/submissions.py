@@ -74,6 +74,7 @@ class SubmissionIntake:
         return {
             wire.DefineFunction: self._functions.define,
             wire.ReleasesCode: self._functions.released,
+            wire.Surroundings: self._surroundings,
             wire.DefineTemplate: self._define_template,
             wire.Submit: self._submit,
             wire.Cancel: lambda peer, m: self._tell(CancelAsked(m.task_id, m.force, m.recursive)),
@@ -119,6 +120,11 @@ class SubmissionIntake:
             raise Refusal("ValueError", f"Task {asked.task_id} has no result here, or nobody holds it any more.")
         return ids
 
+    def _surroundings(self, peer: Peer, message: wire.Surroundings) -> None:
+        if peer.role != "driver":
+            raise ValueError("surroundings of a job from somebody else than its driver")
+        self._jobs[peer.job].surroundings[message.number] = message
+
     def _define_template(self, peer: Peer, message: wire.DefineTemplate) -> None:
         self._template_count += 1
         terms = message.terms
@@ -126,6 +132,8 @@ class SubmissionIntake:
             raise ValueError(f"a template with {terms.returns} return values")
         job = self._jobs.get(peer.job)
         hello = job.hello if job else None
+        if job is not None and terms.surroundings not in job.surroundings:
+            raise ValueError(f"a template with unknown surroundings {terms.surroundings}")
         peer.templates[message.number] = terms.of_job(
             peer.job,
             self._template_count,
