@@ -1,6 +1,6 @@
 """What a notebook has changed in its own process since init(): environment variables, import path, working directory.
 
-The comparison takes some 20 µs and is made once for each executed cell. Values of variables are never shown.
+The comparison takes some 50 µs and is made once for each executed cell. Values of variables are never shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ProcessSurroundings(NamedTuple):
     """Where code of this process runs."""
 
     variables: dict[str, str]
-    path: list[str]
+    path: list[str]  # as it is written
     directory: str
 
     def changed_variables(self, before: ProcessSurroundings) -> dict[str, str | None]:
@@ -34,7 +34,7 @@ class ProcessSurroundings(NamedTuple):
 
 def present() -> ProcessSurroundings:
     """The surroundings as they are now."""
-    return ProcessSurroundings({**os.environ}, import_path(), working_directory())
+    return ProcessSurroundings({**os.environ}, list(sys.path), working_directory())
 
 
 def working_directory() -> str:
@@ -89,8 +89,8 @@ class ChangesSinceInit:
         """The names of what has changed and has not been named before; "" for nothing."""
         now, first = self._now, self._first
         names = [name if value is not None else f"{name} (unset)" for name, value in self.variables.items()]
-        known = {*first.path, now.directory}  # an empty entry stands for the directory
-        names += [f"{entry} (sys.path)" for entry in now.path if entry not in known]
+        entries = [entry for entry in now.path if entry and entry not in first.path and isinstance(entry, str)]
+        names += [f"{absolute(entry)} (sys.path)" for entry in entries]
         if now.directory != first.directory:
             names.append(f"{now.directory} (working directory)")
         new = [name for name in dict.fromkeys(names) if name not in self._named]

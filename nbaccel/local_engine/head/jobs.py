@@ -23,7 +23,6 @@ class Jobs:
         number = len(self.by_number) + 1
         namespace = hello.namespace or os.urandom(16).hex()
         job = Job(number, peer.client_id, hello, namespace, started_at=time.time(), name=self._name(hello))
-        job.surroundings[0] = wire.Surroundings(0, hello.sys_path, hello.cwd, {})
         self.by_number[number] = job
         peer.job = number
         self._began(job)
