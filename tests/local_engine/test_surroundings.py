@@ -22,6 +22,9 @@ class Named:
     def seen(self, name: str) -> tuple[str | None, str]:
         return os.environ.get(name), os.getcwd()
 
+    def seen_by_a_task_of_its_own(self, name: str) -> str | None:
+        return nbaccel.get(seen.options(num_cpus=0).remote(name))[0]
+
 
 @pytest.fixture
 def next_cell(monkeypatch: pytest.MonkeyPatch):

@@ -59,6 +59,7 @@ class WorkerEngine(Client):
         super().__init__(self, link, view, 0, arena_fd, "")
         self.worker_id = worker_id
         self.setup: wire.Setup | None = None
+        self._surroundings: dict[int, int] = {}  # job -> the number of those that this process took on for it
         self.execution = Execution(self)
         self.execution.answer = self.failure
         self.output = WorkerOutput()
@@ -223,9 +224,10 @@ class WorkerEngine(Client):
         self.job = setup.job
         self.namespace = setup.namespace
         self.ids = type(self.ids)(setup.job)
-        if self.actor is not None:
-            return  # another job calls this actor, which stays in the surroundings of its own
-        self.exports.surroundings = setup.surroundings
+        if self.actor is not None:  # another job calls this actor, which stays in the surroundings of its own
+            self.exports.surroundings = self._surroundings.get(setup.job, 0)
+            return
+        self.exports.surroundings = self._surroundings[setup.job] = setup.surroundings
         apply_setup(setup)
         if "OMP_NUM_THREADS" in setup.followed:
             self.execution.may_set_threads = False

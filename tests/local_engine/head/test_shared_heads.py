@@ -113,8 +113,10 @@ from tests.local_engine.test_surroundings import seen
 nbaccel.init(address="auto", namespace="shared")
 assert nbaccel.get(seen.remote("NB_LATER"))[0] is None
 os.chdir("/")
-value, directory = nbaccel.get(nbaccel.get_actor("named").seen.remote("NB_LATER"))
+named = nbaccel.get_actor("named")
+value, directory = nbaccel.get(named.seen.remote("NB_LATER"))
 assert value == "1" and directory != "/", (value, directory)
+assert nbaccel.get(named.seen_by_a_task_of_its_own.remote("NB_LATER")) in (None, "1")
 """
 
 
@@ -134,6 +136,7 @@ def test_a_notebook_that_changes_its_process_changes_no_other_and_no_caller_chan
         done = place.run(LOOKS)
         assert done.returncode == 0, done.stderr
         assert here[0] == "1" and nbaccel.get(named.seen.remote("NB_LATER")) == here
+        assert nbaccel.get(named.seen_by_a_task_of_its_own.remote("NB_LATER")) == "1"
     finally:
         nbaccel.shutdown()
         assert place.command("stop").returncode == 0
