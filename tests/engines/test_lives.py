@@ -209,6 +209,19 @@ def test_a_handle_that_was_looked_up_does_not_keep_the_actor_alive(nb, how):
         death_of(found.pid.remote)
 
 
+def test_work_that_waits_gets_what_only_a_cycle_of_handles_holds(nb):
+    gc.disable()
+    try:
+        pool = [Notes.options(num_gpus=1).remote() for _ in range(2)]
+        nb.get([notes.read.remote() for notes in pool])
+        pool.append(pool)
+        del pool
+        waits = Notes.options(num_gpus=2).remote()
+        assert nb.get(waits.write.remote("mine"), timeout=60) == 1
+    finally:
+        gc.enable()
+
+
 def test_dropping_a_handle_that_was_looked_up_leaves_the_actor(nb):
     actor = Known.options(name="left alone").remote()
     nb.get_actor("left alone")
