@@ -66,7 +66,7 @@ class Run:
         self.name = open_run.name
         self.path = open_run.folder
         self._open = open_run
-        self._payload = payload
+        self._payload: Payload | None = payload
         self._scaling = scaling
         self._config = run_config
         self._backend = backend
@@ -456,6 +456,7 @@ class Run:
             except exceptions.RayError:
                 pass  # it has ended with its cluster
         self._mailbox = self._payload_ref = self._mail = None
+        self._payload = None  # with it goes what the function has captured, such as handles of actors
         self._result = self._records.close(how, error, self._return_value)
         if error is not None:
             error.result = self._result

@@ -104,6 +104,25 @@ def test_a_run_that_has_ended_is_seen_and_not_kept(kept: Kept, tmp_path: Path, h
     assert [each.state for each in run_snapshot.of_snapshot(nbaccel.snapshot()) if each.id == seen.id] == [how]
 
 
+class Captured:
+    """What a training function has captured; it stands for the handle of an actor."""
+
+
+def test_what_the_function_has_captured_goes_when_the_run_ends(kept: Kept) -> None:
+    captured = Captured()
+    gone = weakref.ref(captured)
+
+    def train_func(config: dict[str, object], captured: Captured = captured) -> None:
+        assert captured is not None
+
+    made = trainer(train_func, kept())
+    run = made.start()
+    del captured, train_func, made
+    run.result(60)
+    wait_until(lambda: gone() is None, "the end of what was captured")  # although the run is still here
+    assert run.name
+
+
 def test_a_result_is_drawn_from_what_the_folder_holds(kept: Kept) -> None:
     result = trainer(loops.steps, kept(), steps=3).fit()
     snapshot = result.snapshot()

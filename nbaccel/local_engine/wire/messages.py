@@ -379,7 +379,10 @@ class ForgetFunctions(Message):
 
 
 class CollectGarbage(Message):
-    """The store is filling up: collect cycles that keep refs alive. The answer names the number."""
+    """The store is filling up, or work waits for what actors hold: collect cycles that keep refs or handles alive.
+
+    The answer names the number.
+    """
 
     number: int = 0
 

@@ -22,13 +22,14 @@ from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.scheduling.terms import Terms
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0  # between two looks at who names what was released
-SHARE = 0.05  # of the time that looking may take: a million waiting tasks are a walk of 0.2 s
+SHARE = 0.05  # of the time that looking may take: a walk over a million waiting tasks takes 0.36 s
 
 
 class FunctionRecord(msgspec.Struct):
     """One function or class. `holders`: the clients that have a remote function or actor class with this code."""
 
     message: wire.DefineFunction
+    pinned: list[bytes]  # the objects and actors to which it refers, as far as they were there
     holders: set[int]
 
 
@@ -54,8 +55,9 @@ class Functions:
     def define(self, peer: Peer, message: wire.DefineFunction) -> None:
         record = self._by_key.get(message.key)
         if record is None:
-            self._objects.pin(message.refs)
-            record = self._by_key[message.key] = FunctionRecord(message, set())
+            pinned = [id for id in message.refs if id in self._objects.records]
+            self._objects.pin(pinned)
+            record = self._by_key[message.key] = FunctionRecord(message, pinned, set())
         record.holders.add(peer.client_id)
         self._of_client.setdefault(peer.client_id, set()).add(message.key)
         self._released.discard(message.key)
@@ -73,7 +75,7 @@ class Functions:
 
     def captured(self, terms: Terms) -> list[bytes]:
         """The objects and actors to which the functions of these terms refer."""
-        return [id for key in terms.functions if key in self._by_key for id in self._by_key[key].message.refs]
+        return [id for key in terms.functions if key in self._by_key for id in self._by_key[key].pinned]
 
     # ---- the end of a function
 
@@ -129,7 +131,7 @@ class Functions:
         self._released.difference_update(keys)
         self.on_forgotten(keys)
         for key in keys:
-            self._objects.unpin_later(self._by_key.pop(key).message.refs)
+            self._objects.unpin_later(self._by_key.pop(key).pinned)
 
     def _forget_in_workers(self, keys: list[bytes]) -> None:
         for peer in self._peers.values():
