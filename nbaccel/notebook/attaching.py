@@ -7,7 +7,7 @@ from functools import partial
 from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.notebook import cells, dashboards, hidden_handles, history, interrupt, reprs, settings, tracebacks
+from nbaccel.notebook import cells, dashboards, held_handles, history, interrupt, reprs, settings, tracebacks
 from nbaccel.notebook.output import CellOutput, sender
 from nbaccel.views import sinks
 
@@ -32,6 +32,6 @@ def attach(shell: InteractiveShell | None = None) -> None:
             parent_now=lambda: watch.source()[1],
             cell_of=cell_of,
             place_now=dashboards.place_now,
-            hidden_handles=partial(hidden_handles.found, shell),
+            explained=lambda sentence: held_handles.added_to(sentence, shell),
         )
         sinks.install(output)

@@ -12,17 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api
-from nbaccel.notebook import (
-    arguments,
-    completion,
-    dashboards,
-    hidden_handles,
-    mistyped_magics,
-    options,
-    settings,
-    view,
-    views,
-)
+from nbaccel.notebook import arguments, completion, dashboards, mistyped_magics, options, settings, view, views
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
 from nbaccel.notebook.dashboard_magics import DashboardMagics
@@ -97,15 +87,6 @@ class ClusterMagics(Magics):
     def accel_shutdown(self, line: str) -> None:
         self._parse("accel_shutdown", line)
         view.show(view.of_message(self._starter.stop()))
-
-    @line_magic
-    @no_var_expand
-    @said_in_one_line
-    @documented("Let go of actor handles and refs that earlier outputs and the last error's traceback hold.")
-    def accel_release(self, line: str) -> None:
-        self._parse("accel_release", line)
-        released = hidden_handles.release(self.shell)
-        view.show(view.of_message(f"Released: {'; '.join(released)}." if released else "There was nothing to release."))
 
     @line_magic
     @no_var_expand

@@ -84,13 +84,13 @@ class CellOutput:
         parent_now: Callable[[], bytes] = bytes,
         cell_of: Callable[[str], str] = lambda file: "",
         place_now: Callable[[], str] = str,
-        hidden_handles: Callable[[], list[str]] = list,
+        explained: Callable[[str], str] = str,
     ) -> None:
         self._send = send
-        self._hidden_handles = hidden_handles  # those that earlier outputs and the last traceback hold
         self._limits = limits
         self._clock = clock
         self._later = later or _after_a_moment
+        self._explained = explained  # adds what still holds the actors that a sentence names
         self._parent_now = parent_now  # the parent of the running cell
         self._cell_of = cell_of  # the cell of a code's file name
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
@@ -224,9 +224,8 @@ class CellOutput:
         A notice about waiting work names its task: it is a line of the cell's note, and leaves it in the end.
         A notice without a cell goes under the running cell: front ends drop a message without a parent.
         """
-        if message.kind == "kept" and message.message and (hidden := self._hidden_handles()):
-            words = f"{message.message} Held where it is easily forgotten: {'; '.join(hidden)}. %accel_release lets go."
-            message = replace(message, message=words)
+        if message.task_id and message.message:
+            message = replace(message, message=self._explained(message.message))
         with self._lock:
             cell = message.parent or self._parent_now()
             parent = self._cell(cell).parent

@@ -10,7 +10,7 @@ from typing import Any
 from nbaccel.handles.refs import ObjectRef
 
 MOST_ITEMS = 1_000  # of one list or dict
-_OF_HISTORY = re.compile(r"_\d*|__|___|_i+\d*|_oh|_dh|_ih|In")  # IPython's second names of outputs
+OF_HISTORY = re.compile(r"_\d*|__|___|_i+\d*|_oh|_dh|_ih|In")  # IPython's second names of outputs
 
 
 def names_of(ids: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, str]:
@@ -25,22 +25,21 @@ def names_of(ids: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, str]
 
 def _refs(namespace: Mapping[str, Any]) -> Iterator[tuple[str, ObjectRef[Any]]]:
     for name, value in list(namespace.items()):
-        if _OF_HISTORY.fullmatch(name):
+        if OF_HISTORY.fullmatch(name):
             continue
         if isinstance(value, ObjectRef):
             yield name, value
             continue
-        for index, item in items_of(value):
+        for index, item in _items(value):
             if isinstance(item, ObjectRef):
                 yield f"{name}[{index!r}]", item
             elif name == "Out":  # a cell whose value is a list of refs
                 yield from (
-                    (f"Out[{index}][{key!r}]", each) for key, each in items_of(item) if isinstance(each, ObjectRef)
+                    (f"Out[{index}][{key!r}]", each) for key, each in _items(item) if isinstance(each, ObjectRef)
                 )
 
 
-def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
-    """The items of a list, a tuple or a dict with their indexes or keys; nothing of anything else."""
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
     if type(value) in (list, tuple):
         return enumerate(islice(value, MOST_ITEMS))
     if type(value) is dict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
@@ -15,6 +16,7 @@ from nbaccel.notebook import (
     answers_html,
     arguments,
     cells,
+    held_handles,
     options,
     parts,
     past_timeline,
@@ -72,6 +74,10 @@ class TaskMagics(Magics):
         snapshot = views.seen()
         ids = [task_names.explained_id(word, snapshot, self.shell.user_ns, _having) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
+        answers = [
+            msgspec.structs.replace(answer, sentence=held_handles.added_to(answer.sentence, self.shell))
+            for answer in answers
+        ]
         more = "" if words else answers_html.left_out(snapshot, answers)
         text = "\n".join(filter(None, (*answers_html.sentences(answers), more)))
         drawn = parts.join((answers_html.explanations(answers), parts.note(more)), "\n")
@@ -165,6 +171,16 @@ class TaskMagics(Magics):
             view.show(view.of_message(views.NOT_RUNNING))
             return
         view.show(view.of_message(f"{wording.count(nbaccel.recycle(), 'idle worker')} ended."))
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Let go of actors and values that only outputs, the last error or functions sent before still hold.")
+    def accel_release(self, line: str) -> None:
+        self._parse("accel_release", line)
+        names = held_handles.release(self.shell)
+        words = f"Let go of what {', '.join(names)} held." if names else "Nothing is held beside your variables."
+        view.show(view.of_message(words))
 
 
 def _having(word: str) -> list[TaskRow]:

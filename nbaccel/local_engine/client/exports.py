@@ -29,10 +29,11 @@ class CodeKey(bytes):
 class Exported(ToldEnd):
     """Keeps the code of one remote function or actor class in the head while it lives."""
 
-    __slots__ = ("key",)
+    __slots__ = ("key", "refs")
 
-    def __init__(self, key: bytes, link: Link) -> None:
+    def __init__(self, key: bytes, refs: list[bytes], link: Link) -> None:
         self.key = key
+        self.refs = refs  # the objects and actors to which the code refers
         self.__del__ = partial(link.ended.put, CodeKey(key))
 
 
@@ -76,7 +77,7 @@ class Exports:
             if key not in self._counts:
                 self._link.say(wire.DefineFunction(key, blob, name, refs))
             self._counts[key] = self._counts.get(key, 0) + 1
-        return Exported(key, self._link)
+        return Exported(key, refs, self._link)
 
     def _ended(self, keys: list[bytes]) -> None:
         """Functions have ended; the link's writer calls this before it writes."""

@@ -1,0 +1,216 @@
+"""Handles and refs that the user has forgotten, and what still holds them: an output, the last error, a sent function.
+
+```
+  Out[7], _, __, ___ ──────────┐
+  frames of the last error ────┼──► a handle that no variable of the user's reaches ──► named where work waits for it
+  a function, as it was sent ──┘                                                   └──► %accel_release
+```
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import traceback
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbaccel.actor import ActorHandle
+from nbaccel.handles.refs import ObjectRef
+from nbaccel.handles.remote import ActorClass, RemoteFunction
+from nbaccel.notebook.ref_names import OF_HISTORY
+
+MOST_OBJECTS = 10_000  # that are looked at from one name
+THE_ERROR = "the last error"
+_SHORT_NAMES = ("_", "__", "___")
+_ABSENT = object()
+_ERRORS = ("last_type", "last_value", "last_traceback", "last_exc")
+_LEAVES = (
+    InteractiveShell,
+    str,
+    bytes,
+    int,
+    float,
+    type,
+    ModuleType,
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    TracebackType,
+)
+
+Found = dict[str, list[Any]]  # a name, and the handles and refs that it reaches
+
+
+def forgotten(shell: InteractiveShell) -> Found:
+    """What only outputs and the last error hold."""
+    reached = _reached(shell)
+    held = {f"Out[{number}]": list(_handles_in(value)) for number, value in _outputs(shell).items()}
+    held |= {name: list(_handles_in(shell.user_ns[name])) for name in _SHORT_NAMES if name in shell.user_ns}
+    held[THE_ERROR] = [each for value in _values_of_the_error(shell) for each in _handles_in(value)]
+    held = {name: [each for each in handles if _id(each) not in reached] for name, handles in held.items()}
+    return {name: handles for name, handles in held.items() if handles}
+
+
+def functions_with_forgotten(shell: InteractiveShell) -> dict[str, Any]:
+    """The user's remote functions and actor classes whose code has such handles in it as it was sent."""
+    reached = _reached(shell)
+    return {
+        name: value
+        for name, value in _variables(shell.user_ns).items()
+        if type(value) in (RemoteFunction, ActorClass) and not reached.issuperset(_sent_with(value))
+    }
+
+
+def added_to(sentence: str, shell: InteractiveShell) -> str:
+    """A sentence about work that waits; if it names an actor that the user has forgotten, also what holds that."""
+    if "actor " not in sentence:
+        return sentence
+    held = {
+        name: {each._class_name for each in handles if isinstance(each, ActorHandle)}
+        for name, handles in forgotten(shell).items()
+    }
+    added = ""
+    for kind in sorted(set().union(*held.values())):
+        if f"actor {kind} " in sentence:
+            names = ", ".join(name for name, kinds in held.items() if kind in kinds)
+            added += f" An actor {kind} that no variable names is still held by {names}: %accel_release lets go of it."
+    for name in functions_with_forgotten(shell):
+        added += f" {name} was sent with a handle that no variable names, and holds it: %accel_release lets go of it."
+    return sentence + added
+
+
+def release(shell: InteractiveShell) -> list[str]:
+    """Let go of all that holds handles or refs besides the user's variables. Returns what that was."""
+    outputs, functions = list(forgotten(shell)), functions_with_forgotten(shell)
+    for name in outputs:
+        if name == THE_ERROR:
+            _forget_error(shell)
+        else:
+            _forget_output(shell, name)
+    for code in functions.values():
+        code._cache.clear()  # the next call sends it again, as it is then
+    gc.collect()
+    return [*outputs, *functions]
+
+
+# ---- looking
+
+
+def _id(handle: Any) -> bytes:
+    return bytes(handle._actor_id_bytes if isinstance(handle, ActorHandle) else handle._id)
+
+
+def _variables(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's own variables."""
+    return {
+        name: value
+        for name, value in list(namespace.items())
+        if not OF_HISTORY.fullmatch(name) and name != "Out" and not name.startswith("__")
+    }
+
+
+def _reached(shell: InteractiveShell) -> set[bytes]:
+    """The ids of the handles and refs that the user's variables reach."""
+    return {_id(each) for value in _variables(shell.user_ns).values() for each in _handles_in(value)}
+
+
+def _outputs(shell: InteractiveShell) -> dict[int, Any]:
+    return dict(shell.user_ns.get("Out") or {})
+
+
+def _handles_in(value: Any) -> Iterator[Any]:
+    """The handles and refs that an object reaches through containers, attributes and closures."""
+    seen, waiting = {id(value)}, deque([value])
+    while waiting and len(seen) < MOST_OBJECTS:
+        thing = waiting.popleft()
+        if type(thing) is ActorHandle or type(thing) is ObjectRef:
+            yield thing
+            continue
+        for part in _parts(thing):
+            if id(part) not in seen:
+                seen.add(id(part))
+                waiting.append(part)
+
+
+def _parts(thing: Any) -> list[Any]:
+    kind = type(thing)
+    if kind is FunctionType:  # its globals are the user's variables
+        return [*(thing.__closure__ or ()), *(thing.__defaults__ or ())]
+    if kind is RemoteFunction:
+        return [thing._function]
+    if kind is ActorClass or issubclass(kind, _LEAVES):
+        return []
+    if kind is dict:
+        return list(islice(thing.values(), MOST_OBJECTS))
+    if kind in (list, tuple, set):
+        return list(islice(thing, MOST_OBJECTS))
+    return gc.get_referents(thing)
+
+
+def _values_of_the_error(shell: InteractiveShell) -> list[Any]:
+    """The local variables of all functions that the last error has passed."""
+    return [
+        value
+        for last in _tracebacks(shell)
+        for frame, _line in traceback.walk_tb(last)
+        if frame.f_globals is not frame.f_locals
+        for value in frame.f_locals.values()
+    ]
+
+
+def _tracebacks(shell: InteractiveShell) -> list[TracebackType]:
+    """Those of the last error and of what it came from."""
+    found = [getattr(sys, "last_traceback", None), getattr(shell.InteractiveTB, "tb", None)]
+    result = getattr(shell, "last_execution_result", None)
+    errors = [getattr(sys, "last_value", None), getattr(result, "error_in_exec", None)]
+    seen = set[int]()
+    while errors:
+        error = errors.pop()
+        if isinstance(error, BaseException) and id(error) not in seen:
+            seen.add(id(error))
+            found.append(error.__traceback__)
+            errors += [error.__cause__, error.__context__]
+    return [each for each in found if each is not None]
+
+
+def _sent_with(code: Any) -> list[bytes]:
+    """The ids of the objects and actors in the code of a remote function or actor class, as it was sent."""
+    sent = [entry[0] for key, entry in code._cache.items() if isinstance(key, tuple) and key[1] == "key"]
+    return [id for each in sent for id in getattr(each, "refs", ())]  # on Ray nothing of this is known
+
+
+# ---- letting go
+
+
+def _forget_output(shell: InteractiveShell, name: str) -> None:
+    hook, number = shell.displayhook, name.removeprefix("Out[").removesuffix("]")
+    value = _outputs(shell).get(int(number)) if number.isdigit() else shell.user_ns.get(name)
+    for place in (shell.user_ns, shell.user_ns_hidden):
+        for each in [f"_{number}", *_SHORT_NAMES]:
+            if place.get(each, _ABSENT) is value:
+                place[each] = ""
+    for each in _SHORT_NAMES:
+        if getattr(hook, each, _ABSENT) is value:
+            setattr(hook, each, "")
+    if number.isdigit():
+        shell.user_ns["Out"].pop(int(number), None)
+
+
+def _forget_error(shell: InteractiveShell) -> None:
+    for last in _tracebacks(shell):
+        traceback.clear_frames(last)
+    for name in _ERRORS:
+        if hasattr(sys, name):
+            delattr(sys, name)
+    for name in ("etype", "evalue", "tb"):
+        if hasattr(shell.InteractiveTB, name):
+            setattr(shell.InteractiveTB, name, None)
+    result = getattr(shell, "last_execution_result", None)
+    if result is not None:
+        result.error_in_exec = None
