@@ -333,9 +333,14 @@ _ENGINES: dict[str, str] = {
 _current: Engine | None = None
 _has_ended = False  # a cluster of this process
 _forked_from = 0  # the pid of the process whose engine this one must not use, after a fork
+_has_foreign = False  # a ref or handle of a cluster that this process was not connected to when it came
 _auto_init: Callable[[], object] | None = None
 _expected_imports: list[str] = []  # for the engine that is started next
 _before_end: list[Callable[[Engine], object]] = []
+_INSTEAD = (
+    "Call nbaccel in the process that has started the cluster, or submit tasks instead of starting processes "
+    "(nbaccel.util.multiprocessing.Pool has the same methods)"
+)
 
 # Which notebook cell runs now: (words such as "[7]", its messages' opaque parent). The notebook room sets it.
 cell_source: Callable[[], tuple[str, bytes]] | None = None
@@ -343,11 +348,11 @@ cell_source: Callable[[], tuple[str, bytes]] | None = None
 
 def start(name: str, options: InitOptions) -> Engine:
     """Import the engine and start or join it. Raises ValueError for an unknown name."""
-    global _current, _forked_from
+    global _current, _forked_from, _has_foreign
     if name not in _ENGINES:
         raise ValueError(f"engine={name!r} is unknown; choose one of {', '.join(map(repr, _ENGINES))}.")
     _current = importlib.import_module(_ENGINES[name]).start(options)
-    _forked_from = 0
+    _forked_from, _has_foreign = 0, False
     if _expected_imports:
         _current.expect_imports(_expected_imports)
         _expected_imports.clear()
@@ -400,22 +405,73 @@ def adopt(engine: Engine | None) -> None:
     _current = engine
 
 
-def disown(kind: type) -> None:
-    """In a forked child: an engine of this class is the parent's. Until init() is called here, each use is refused."""
+class OutOfReach:
+    """In place of an engine that this process cannot use: refs and handles stay what they are, each use is refused."""
+
+    def __init__(self, **kept: Callable[[Any], Any]) -> None:
+        self.__dict__.update(kept)  # parts of the promise that need no connection
+
+    def ref_gone(self, id: bytes) -> None:
+        """Do nothing: the process that can use the engine counts its own refs."""
+
+    def was_awaited(self, ref: ObjectRef[Any]) -> None:
+        """Do nothing, as above."""
+
+    def close_stream(self, stream: ObjectRefGenerator) -> None:
+        """Do nothing, as above."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise exceptions.RaySystemError(why_not_started())
+
+
+def disown(kind: type, **kept: Callable[[Any], Any]) -> None:
+    """In a forked child: an engine of this class is the parent's. Until init() is called here, each use is refused.
+
+    What refs and handles do without a connection is `kept`. What the engine holds stays in memory, since its end
+    would be reported on the parent's connections.
+    """
     global _current, _forked_from
-    if isinstance(_current, kind):
+    engine: Any = _current
+    if isinstance(engine, kind):
         _current, _forked_from = None, os.getppid()
+        of_the_parent = dict(engine.__dict__)
+        engine.__dict__.clear()
+        engine.__class__ = OutOfReach
+        engine.__dict__.update(kept, _of_the_parent=of_the_parent)
+
+
+def out_of_reach(**kept: Callable[[Any], Any]) -> Any:
+    """The engine of a ref or handle that has come to a process without an engine, which starts none by itself then."""
+    global _has_foreign
+    _has_foreign = True
+    return OutOfReach(**kept)
+
+
+def why_forked(parent: int) -> str:
+    """Why a process that was forked from a driver or worker cannot use the cluster, and what to do."""
+    return (
+        f"This process ({os.getpid()}) was forked from {parent}, which is connected to a cluster, and cannot use "
+        f"that connection. {_INSTEAD}."
+    )
+
+
+def is_forked() -> bool:
+    """Whether this process was forked from one that is connected to a cluster, and has started none of its own."""
+    return _forked_from != 0
 
 
 def why_not_started() -> str:
     """The sentence for who uses a cluster before init()."""
-    if not _forked_from:
-        return "nbaccel has not been started yet. Call nbaccel.init() first."
-    return (
-        f"This process ({os.getpid()}) was forked from {_forked_from}, which is connected to a cluster, and cannot use "
-        "that connection. Call nbaccel in the parent process, submit tasks instead of starting processes "
-        "(nbaccel.util.multiprocessing.Pool has the same methods), or call nbaccel.init() here for another cluster."
-    )
+    if _forked_from:
+        return f"{why_forked(_forked_from)} nbaccel.init() here starts another cluster."
+    if _has_foreign:
+        return (
+            f"This process ({os.getpid()}) has received a ref or an actor of a cluster that it is not connected to. "
+            f"{_INSTEAD}. nbaccel.init() here starts another cluster."
+        )
+    return "nbaccel has not been started yet. Call nbaccel.init() first."
 
 
 def started() -> Engine | None:
@@ -424,21 +480,37 @@ def started() -> Engine | None:
 
 
 def _of_a_ray_worker() -> Engine | None:
-    """Code that Ray runs on a cluster uses the Ray engine without an init: Ray's module and its mode tell."""
-    ray = sys.modules.get("ray")
-    worker = sys.modules.get("ray._private.worker")
-    if ray is None or worker is None or worker.global_worker.mode != getattr(ray, "WORKER_MODE", None):
+    """Code that Ray runs on a cluster uses the Ray engine without an init."""
+    if _forked_from or not _is_ray_worker():
         return None
     engine: Engine = importlib.import_module(_ENGINES["ray"]).of_this_worker()
     return engine
 
 
-def current() -> Engine:
-    """The engine; started with init()'s defaults when there is none yet."""
+def _is_ray_worker() -> bool:
+    """Whether Ray has started this process, or the one from which it was forked: Ray's module and its mode tell."""
+    ray = sys.modules.get("ray")
+    worker = sys.modules.get("ray._private.worker")
+    return ray is not None and worker is not None and worker.global_worker.mode == getattr(ray, "WORKER_MODE", None)
+
+
+def _after_fork() -> None:
+    """In a child of a worker of Ray, also of one that has no engine yet."""
+    global _forked_from
+    if _is_ray_worker():
+        _forked_from = os.getppid()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def current(start: Callable[[], object] | None = None) -> Engine:
+    """The engine; started with `start` or init()'s defaults when there is none yet, but not in a forked child."""
     if _current is None and _of_a_ray_worker() is None:
-        if _forked_from or _auto_init is None:
+        initialise = start or _auto_init
+        if _forked_from or _has_foreign or initialise is None:
             raise exceptions.RaySystemError(why_not_started())
-        _auto_init()
+        initialise()
         _tell_if_again(_current)
     assert _current is not None
     return _current

@@ -89,4 +89,6 @@ def _here() -> RayEngine:
     started = engines.started()
     if isinstance(started, RayEngine):
         return started
+    if engines.is_forked():
+        return engines.out_of_reach()  # type: ignore[no-any-return]
     return of_this_worker()  # also in Ray Client's server, which unpickles arguments

@@ -23,9 +23,11 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.far_end import HEAD, FarEnd
@@ -334,8 +336,7 @@ class Link:
 
     def _wait_for(self, request: int, reply: SimpleQueue[Any], timeout_s: float | None) -> Any:
         try:
-            if self.lost is not None:
-                raise self.far_end.error(self.lost)
+            self.raise_if_lost()
             answer = reply.get(timeout=timeout_s)
         except Empty:
             raise exceptions.GetTimeoutError(f"{self.far_end.name} has not answered within {timeout_s} s") from None
@@ -387,10 +388,17 @@ class Link:
         self._sock.close()
         self._close_sockets()
 
+    def raise_if_lost(self) -> None:
+        """Raise the far end's error if no message can be sent any more."""
+        if self.lost is not None:
+            raise self.far_end.error(self.lost)
+
     def forget(self) -> None:
-        """In a forked child: close our copy without a word."""
+        """In a forked child: close our copy without a word, and refuse all that is to be sent."""
         self.life = LinkLife.LOST
-        self.lost = f"this process ({os.getpid()}) was forked from one that is connected to a head, and is not itself"
+        self.far_end = replace(self.far_end, error=exceptions.RaySystemError)
+        self.say = lambda message: self.raise_if_lost()  # type: ignore[method-assign]
+        self.lost = engines.why_forked(os.getppid())
         self._sock.close()
         self._close_sockets()
 

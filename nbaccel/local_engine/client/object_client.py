@@ -77,6 +77,11 @@ class ObjectClient:
         self._template_numbers = itertools.count(1)
         self.ref_gone: Callable[[bytes], None] = self.holdings.gone
 
+    def forget_in_child(self) -> None:
+        """In a child that a task has forked: the connection and its threads are the parent's."""
+        self.link.forget()
+        self.__dict__.pop("_finisher_queue", None)
+
     # What a worker answers differently.
 
     def lends_cpu(self) -> bool:
@@ -105,8 +110,7 @@ class ObjectClient:
         return self._put_value(value, None, refs)
 
     def _put_value(self, value: wire.Value, arena_range: ArenaRange | None, refs: list[bytes]) -> ObjectRef[Any]:
-        if self.link.lost is not None:
-            raise self.link.far_end.error(self.link.lost)
+        self.link.raise_if_lost()
         id = self.ids.put_id()
         ref: ObjectRef[Any] = ObjectRef(id, self.engine)
         self.holdings.created(id)
@@ -199,8 +203,7 @@ class ObjectClient:
 
     def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
         """Wait until each value has come, or one that is an error; False after the timeout."""
-        if self.link.lost is not None:
-            raise exceptions.HeadDiedError(self.link.lost)
+        self.link.raise_if_lost()
         if self.straight is not None and len(ids) == 1:
             is_here, timeout_s = self.straight.read_here(ids[0], timeout_s)
             if is_here:
@@ -321,15 +324,15 @@ class ObjectClient:
 
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
         self.hand_over([ref])
-        if not codec.note_ref(ref._id):
+        if not codec.note_ref(ref._id) and self.link.lost is None:
             check_pickled_by_hand(ref._id)
             self.link.say(asks.told(asks.Pin(ref._id)))  # pickled by hand: it may come back at any time
         return received_ref, (ref._id,)
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
-        if actor._counted and not codec.note_ref(actor._actor_id_bytes):
+        if actor._counted and not codec.note_ref(actor._actor_id_bytes) and self.link.lost is None:
             self.link.say(asks.told(asks.Pin(actor._actor_id_bytes)))
-        return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
+        return _reduced_actor(actor)
 
     # ---- streams
 
@@ -362,15 +365,30 @@ def codec_queue() -> Any:
 
 
 def received_ref(id: bytes) -> ObjectRef[Any]:
-    """Unpickle a ref; it counts for this process from now on."""
-    client: Any = engines.current()
+    """Unpickle a ref; it counts for this process from now on. Where there is no engine, each use of it is refused."""
+    client: Any = engines.started()
+    if client is None:
+        return ObjectRef(id, engines.out_of_reach(**REDUCERS))
     client.holdings.received(id)
     return ObjectRef(id, client)
 
 
 def received_actor(actor_id: bytes, class_name: str, methods: dict[str, MethodSpec], counted: bool) -> ActorHandle:
-    client: Any = engines.current()
+    client: Any = engines.started()
+    if client is None:
+        return ActorHandle(actor_id, class_name, methods, engines.out_of_reach(**REDUCERS), counted=counted)
     return client.actor_handle(actor_id, class_name, methods, counted=counted)  # type: ignore[no-any-return]
+
+
+def _reduced_actor(actor: ActorHandle) -> tuple[Any, ...]:
+    return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
+
+
+# How refs and handles are pickled in a process that cannot use their cluster: the way back may lead where it can be used.
+REDUCERS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "reduce_ref": lambda ref: (received_ref, (ref._id,)),
+    "reduce_actor": _reduced_actor,
+}
 
 
 class Waiter:

@@ -59,7 +59,9 @@ class StreamReaders:
         end = return_id(task_id, 0)
         self._client.holdings.created(end)
         self._client.values.expect((end,))
-        self._open[task_id] = _ReadStream()
+        self._open[task_id] = stream = _ReadStream()
+        if self._client.link.lost is not None:  # set before `lose_all` looks at what is open
+            stream.ended = True
         handle = ObjectRefGenerator(task_id, self._client.engine, None, cell)
         mark = _ReaderEnd(handle, self._client.link.ended.put)
         mark.task_id = task_id
@@ -117,7 +119,7 @@ class StreamReaders:
         if not stream.items and not stream.ended and not self._wait(stream, timeout_s):
             raise exceptions.GetTimeoutError(f"The stream had no next item within {timeout_s} s.")
         if not stream.items:
-            self._check_head()
+            self._client.link.raise_if_lost()
             return None
         id = stream.items.popleft()
         stream.taken += 1
@@ -129,11 +131,6 @@ class StreamReaders:
         """Say how far each stream is read, once for all items that were taken since the last write."""
         while self._taken:
             self._client.link._outbox.append(wire.Consumed(*self._taken.popitem()))
-
-    def _check_head(self) -> None:
-        """Raise if the head has died: the stream then did not end properly."""
-        if self._client.link.lost is not None:
-            raise exceptions.HeadDiedError(self._client.link.lost)
 
     def _wait(self, stream: _ReadStream, timeout_s: float | None) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -153,7 +150,7 @@ class StreamReaders:
     def when_next_item(self, handle: ObjectRefGenerator, callback: Callable[[], None]) -> None:
         stream = self._open.get(handle._task_id)
         with self._changed:
-            if stream is not None and not stream.items and not stream.ended:
+            if stream is not None and not stream.items and not stream.ended and self._client.link.lost is None:
                 stream.callbacks.append(callback)
                 return
         callback()
@@ -188,7 +185,12 @@ class StreamReaders:
 
     def lose_all(self) -> None:
         """End every stream, because the head is gone."""
+        callbacks: list[Callable[[], None]] = []
         with self._changed:
             for stream in list(self._open.values()):  # others open and close streams meanwhile
                 stream.ended = True
+                callbacks += stream.callbacks
+                stream.callbacks = []
             self._changed.notify_all()
+        for callback in callbacks:
+            callback()

@@ -31,6 +31,7 @@ from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.object_client import REDUCERS
 from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.driver import launch
@@ -186,6 +187,7 @@ class Driver(Client):
     def forget(self) -> None:
         """Forget the engine in a forked child: it belongs to the parent."""
         self._ended = True
+        atexit.unregister(self._at_exit)
         self.link.forget()
         if self.straight is not None:
             self.straight.forget()
@@ -375,7 +377,7 @@ def _after_fork() -> None:
     started = engines.started()
     if isinstance(started, Driver):
         started.forget()
-        engines.disown(Driver)
+        engines.disown(Driver, **REDUCERS)
 
 
 os.register_at_fork(after_in_child=_after_fork)

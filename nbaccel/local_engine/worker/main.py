@@ -492,7 +492,7 @@ def _after_fork() -> None:
     """A process that a task forked must not speak on our connection, nor keep it open when we die."""
     started: Any = engines.started()
     if isinstance(started, WorkerEngine):
-        started.link.forget()
+        started.forget_in_child()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -297,7 +297,7 @@ def _log_texts(
 def _engine() -> engines.Engine:
     engine = engines.started()
     if engine is None:
-        raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
+        raise ServerUnavailable(engines.why_not_started())
     return engine
 
 

@@ -59,7 +59,7 @@ def every(kind: type[engines.ListedRow]) -> list[engines.ListedRow]:
 def _state(kind: type[engines.ListedRow], limit: int) -> list[engines.ListedRow]:
     engine = engines.started()
     if engine is None:
-        raise ServerUnavailable("There is no cluster to ask: call nbaccel.init() first.")
+        raise ServerUnavailable(engines.why_not_started())
     return engine.state(kind, limit)
 
 
