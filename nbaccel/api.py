@@ -377,9 +377,9 @@ def put(value: T, *, _owner: Any = None, _tensor_transport: Any = None) -> Objec
     return engines.current().put(value)
 
 
-def ensure_started(**options: Unpack[InitKeywords]) -> None:
-    """Start a cluster with these options of init() if there is none yet; in a forked child refused, as `f.remote()`."""
-    engines.current(lambda: init(**options))
+def ensure_started() -> None:
+    """Start a cluster with init()'s defaults if there is none yet, as `f.remote()` does."""
+    engines.current()
 
 
 def wait(

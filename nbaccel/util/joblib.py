@@ -16,7 +16,7 @@ except ImportError as error:
     raise ImportError("nbaccel.util.joblib needs joblib, which is not installed: pip install joblib.") from error
 
 import nbaccel
-from nbaccel import api
+from nbaccel import engine
 from nbaccel.exceptions import RayTaskError
 
 
@@ -52,7 +52,7 @@ class NbaccelBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
             raise ValueError("n_jobs == 0 in Parallel has no meaning")
         if n_jobs is None or n_jobs > 0:
             return n_jobs or 1
-        api.ensure_started()
+        engine.current()
         return max(1, int(nbaccel.cluster_resources().get("CPU", 1)) + 1 + n_jobs)
 
     def submit(self, func: Callable[[], Any], callback: Callable[[Future[Any]], object] | None = None) -> Future[Any]:

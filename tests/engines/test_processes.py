@@ -6,6 +6,7 @@ The debug engine runs a call inside of `.remote()`, in the process of the tests:
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import threading
@@ -14,7 +15,8 @@ import time
 import pytest
 
 import nbaccel
-from nbaccel import exceptions
+from nbaccel import exceptions, tune
+from nbaccel.util.multiprocessing import Pool
 from tests.engines.conftest import ON_RAY
 from tests.rig import is_alive, wait_until
 
@@ -411,20 +413,91 @@ def test_groups_of_an_asyncio_actor_do_not_hold_up_each_other(nb, gate, tmp_path
     assert nb.get(blocked) not in (quick, plain)
 
 
-def test_a_forked_child_of_the_driver_is_refused(nb):
-    ref = nb.put(5)
+def _uses(nb, ref, stream, function):
+    """What a program does with what it has from before a fork, and with a cluster that it has not started itself."""
+    return [
+        lambda: nb.put(1),
+        lambda: nb.get(ref),
+        lambda: nb.wait([ref]),
+        lambda: ref.future().result(60),
+        lambda: next(stream),
+        lambda: function.remote(),
+        lambda: nb.cluster_resources(),
+        lambda: Pool(1),
+        lambda: tune.Tuner(print).fit(),
+    ]
+
+
+def _refused(uses):
+    """How each use ended."""
+    endings = []
+    for use in uses:
+        try:
+            use()
+            endings.append("used")
+        except exceptions.RaySystemError as error:
+            endings.append("refused" if "was forked from" in str(error) else str(error))
+    return endings
+
+
+def _in_child(act):
+    """What this returns in a forked child."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        for use in (lambda: nb.put(1), lambda: nb.get(ref), lambda: nb.wait([ref])):
-            try:
-                use()
-                os.write(writing, b"used ")
-            except nb.exceptions.RaySystemError as error:
-                os.write(writing, b"refused " if "was forked from" in str(error) else b"failed ")
-        os._exit(0)
+        try:
+            os.write(writing, repr(act()).encode())
+        finally:
+            os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
-    with os.fdopen(reading) as said:
-        assert said.read() == "refused refused refused "
+    with os.fdopen(reading) as pipe:
+        return pipe.read()
+
+
+def test_a_forked_child_of_the_driver_is_refused(nb):
+    @nb.remote(num_returns="streaming")
+    def items():
+        yield 1
+
+    @nb.remote
+    def one():
+        return 1
+
+    ref, stream = nb.put(5), items.remote()
+    uses = _uses(nb, ref, stream, one)
+    assert _in_child(lambda: _refused(uses)) == repr(["refused"] * len(uses))
+    assert nb.get([ref, next(stream), one.remote()]) == [5, 1, 1]
+
+
+def test_a_forked_child_of_a_task_is_refused(nb):
+    @nb.remote
+    def one():
+        return 1
+
+    @nb.remote(num_cpus=0)
+    def forks():
+        waits = one.remote()
+        uses = [lambda: nb.put(1), lambda: one.remote(), lambda: nb.cluster_resources(), lambda: nb.kill(actor)]
+        return _in_child(lambda: _refused(uses)), nb.get(waits)
+
+    actor = nb.remote(Sleeper).remote()
+    assert nb.get(forks.remote()) == (repr(["refused"] * 4), 1)
+    nb.kill(actor)
+
+
+class Sleeper:
+    pass
+
+
+def _get(ref):
+    return nbaccel.get(ref)
+
+
+def test_a_forked_pool_is_refused_with_the_refs_that_it_gets_and_its_end_ends_nothing_else(nb):
+    ref = nb.put(5)
+    with multiprocessing.get_context("fork").Pool(1) as pool:  # its end is a SIGTERM, for which Ray has a handler
+        with pytest.raises(exceptions.RaySystemError, match="was forked from"):
+            pool.map_async(_get, [ref]).get(60)
     assert nb.get(ref) == 5
+    assert nb.get(nb.remote(abs).remote(-1)) == 1

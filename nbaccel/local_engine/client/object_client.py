@@ -384,7 +384,7 @@ def _reduced_actor(actor: ActorHandle) -> tuple[Any, ...]:
     return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
 
 
-# How refs and handles are pickled in a process that cannot use their cluster: the way back may lead where it can be used.
+# How refs and handles are pickled in a process that cannot use their cluster: they may go back to one that can.
 REDUCERS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "reduce_ref": lambda ref: (received_ref, (ref._id,)),
     "reduce_actor": _reduced_actor,

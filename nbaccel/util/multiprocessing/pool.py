@@ -6,7 +6,7 @@ from multiprocessing import TimeoutError
 from typing import Any
 
 import nbaccel
-from nbaccel import api
+from nbaccel import engine
 from nbaccel.handles.told_end import ToldEnd
 from nbaccel.util.multiprocessing.dispatcher import CallChunk, PoolActor, PoolDispatcher
 from nbaccel.util.multiprocessing.results import AsyncResult, PoolTaskError, StreamedResult
@@ -38,7 +38,7 @@ class Pool(ToldEnd):
     ) -> None:
         if initializer is not None and not callable(initializer):
             raise TypeError(f"initializer must be callable, but is {initializer!r}.")
-        api.ensure_started(**({"address": ray_address} if ray_address else {"num_cpus": processes}))
+        engine.current(lambda: nbaccel.init(address=ray_address) if ray_address else nbaccel.init(num_cpus=processes))
         self._size = _checked_size(processes)
         self._closed = False
         # As in multiprocessing, a worker shares the CPUs with other work: it holds none unless ray_remote_args say so.

@@ -68,3 +68,10 @@ def own_cluster(number):
 with fork.Pool(1) as pool:
     assert pool.map(own_cluster, [0]) == [1]
 assert ray.get([ref, one.remote(), counter.pid.remote()])[:2] == [5, 1]
+
+
+# %%
+# A ref goes to a child and back.
+with fork.Pool(1) as pool:
+    (back,) = pool.map(list, [[ref]])
+assert ray.get(back) == [5]
