@@ -9,12 +9,13 @@ from operator import attrgetter
 
 import msgspec
 
-from nbaccel.scheduling.commands import ActorChanged, Command, Failure, FinishTask, ReleaseDevices, SendTask
+from nbaccel.scheduling.commands import ActorChanged, Command, Failure, FinishTask, ReleaseDevices, SendTask, Warn
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import TaskReturned
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ACTOR_MOVES,
+    ARGS,
     IN_GET,
     RUNNING,
     STARTING,
@@ -29,10 +30,14 @@ from nbaccel.scheduling.moves import (
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import UNLIMITED, ActorTerms, Task
+from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 PENDING, ALIVE, RESTARTING, DEAD = ActorStatus
 MAX_FAILED_STARTS = 3
+BRIEF_S = 5.0  # an actor that ends by itself so soon after its start will probably do so again
+BRIEF_LIVES = 5  # in a row, before it pauses between its restarts
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0  # twice as long each time
 KEEP_DEAD = 10_000  # dead actors whose calls can still be answered with why they died
 Line = deque[TaskRecord]
 
@@ -52,6 +57,8 @@ class ActorRecord(msgspec.Struct, eq=False):
     waiting: int = 0
     busy: int = 0  # calls that the worker runs at once
     restarts: int = 0
+    brief_lives: int = 0  # in a row: it ended by itself soon after its start
+    pauses: bool = False  # its next restart waits for a time
     created: bool = False  # the constructor has returned at least once
     settled: bool = False  # FinishTask or FailTask of the constructor has been said
     closing: str | None = None  # ends, for this reason, when its last call has returned
@@ -89,9 +96,16 @@ class ActorTable:
     """Owns actor records; every move of an actor goes through `_move`."""
 
     def __init__(
-        self, out: list[Command], cluster: PlacementBook, tasks: TaskTable, workers: WorkerTable, dispatcher: Dispatcher
+        self,
+        out: list[Command],
+        timers: Timers,
+        cluster: PlacementBook,
+        tasks: TaskTable,
+        workers: WorkerTable,
+        dispatcher: Dispatcher,
     ) -> None:
         self._out = out
+        self._timers = timers
         self._cluster = cluster
         self._tasks = tasks
         self._workers = workers
@@ -329,7 +343,9 @@ class ActorTable:
             self._start_again(actor, worker, now)
             return
         again = mine and actor.may_restart and actor.closing is None and (stopped or not intended)
-        keep = actor.hold if again else None
+        if again:
+            actor.brief_lives = 0 if stopped else _brief_lives(actor, now)
+        keep = actor.hold if again and actor.brief_lives <= BRIEF_LIVES else None  # one that pauses holds nothing
         self._give_back(worker, keep)
         self._workers.forget(worker)
         if not mine:
@@ -385,11 +401,35 @@ class ActorTable:
         if not old.over:
             self._tasks.drop(old, now)
         record = actor.creation = self._tasks.again(old, now)
+        if actor.brief_lives > BRIEF_LIVES:
+            self._pause(actor, record, why, now)
+            return
         if keep is None or not keep.place.alive:
             self._tasks.line_up(record, now)
             return
         self._tasks.move(record, WAITING, now)
         self._dispatcher.assign(record, keep, now)
+
+    def _pause(self, actor: ActorRecord, record: TaskRecord, why: str, now: float) -> None:
+        """Wait before the next restart, longer each time: what ends the actor is probably there still."""
+        number = actor.brief_lives - BRIEF_LIVES
+        actor.pauses = True
+        pause_s = min(FIRST_PAUSE_S * 2 ** min(number - 1, 10), LONGEST_PAUSE_S)
+        self._timers.at(now + pause_s, self._pause_over, record)
+        if number == 1:
+            message = (
+                f"{actor.name} has restarted {actor.restarts} times, and the last {BRIEF_LIVES + 1} times it ended "
+                f"within {BRIEF_S:g} s of its start, the last time because {why.rstrip('.')}. It goes on to restart, "
+                f"with pauses of up to {LONGEST_PAUSE_S:g} s. Look at what it printed, give a smaller max_restarts, or "
+                "end it with nbaccel.kill()."
+            )
+            self._out.append(Warn(record.task.terms.job, "restarts", record.task.task_id, message))
+
+    def _pause_over(self, record: TaskRecord, now: float) -> None:
+        actor = record.actor
+        if actor is not None and actor.creation is record and actor.pauses and record.state is ARGS:
+            actor.pauses = False
+            self._tasks.line_up(record, now)
 
     def _unsend(self, actor: ActorRecord, why: str, now: float) -> None:
         """Unfinished calls: those with retries left go back to their lines, the others fail."""
@@ -420,6 +460,7 @@ class ActorTable:
         if actor.state is DEAD:
             return
         self._move(actor, DEAD, now, why)
+        actor.pauses = False
         message = f"The actor {actor.name} is dead, because {why.rstrip('.')}."
         for record in list(actor.calls()):
             cancelled = record.cancelled
@@ -488,6 +529,12 @@ class ActorTable:
             running = actor.creation.state in (RUNNING, IN_GET)
             if not running:
                 self.kill(actor, actor.closing, now, force=False)
+
+
+def _brief_lives(actor: ActorRecord, now: float) -> int:
+    """How many lives in a row have been brief, with the one that ends now."""
+    began = actor.since if actor.state is ALIVE else actor.creation.started_at
+    return actor.brief_lives + 1 if began is None or now - began < BRIEF_S else 0
 
 
 def _is_out_of_reach(actor: ActorRecord, record: TaskRecord) -> bool:

@@ -161,7 +161,9 @@ def _check_tasks(tasks: TaskTable, live: list[TaskRecord]) -> None:
 def _check_task(record: TaskRecord) -> None:
     at_worker = record.state in (SUBMITTED, RUNNING, IN_GET)
     assert (record.worker is not None) == at_worker, f"{record} is {record.state.name}, its worker is {record.worker}"
-    assert (record.state == ARGS) == bool(record.missing), f"{record} is {record.state.name}, missing {record.missing}"
+    pauses = record.actor is not None and record.actor.creation is record and record.actor.pauses
+    waits = bool(record.missing) or pauses
+    assert (record.state == ARGS) == waits, f"{record} is {record.state.name}, missing {record.missing}"
     if record.task.kind is TaskKind.ACTOR_CALL:
         assert record.actor is not None, f"{record} has no actor"
         in_line = any(record in line for line in record.actor.lines.values())

@@ -148,13 +148,14 @@ class GroupChanged(msgspec.Struct):
 
 
 class Warn(msgspec.Struct):
-    """Tell the job's driver one line about work that waits; said again, it takes the place of the line before.
+    """Tell the job's driver one line about work that waits, or restarts for ever.
 
-    An empty message takes the line away: nothing of it waits any more.
+    Said again, it takes the place of the line before. An empty message takes the line away: nothing of it waits any
+    more.
     """
 
     job: int
-    kind: str  # "infeasible", "deadlock", "kept" (until a person ends a holder) or "waiting"
+    kind: str  # "infeasible", "deadlock", "kept" (until a person ends a holder), "waiting" or "restarts"
     task_id: bytes | None  # names the line: the first task that it was about
     message: str
 

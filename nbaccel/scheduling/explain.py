@@ -63,7 +63,9 @@ class Explainer:
 
     def explain(self, record: TaskRecord, now: float | None = None) -> TaskExplanation:
         answer = TaskExplanation(record.task.task_id, record.task.name, record.state.name, "")
-        if record.state == ARGS:
+        if record.state == ARGS and (pause := _pause(record)):
+            answer.sentence = pause
+        elif record.state == ARGS:
             answer.missing = sorted(record.missing or ())
             answer.sentence = f"{_subject(record)} waits for {len(answer.missing)} argument(s) that are not ready yet."
         elif record.state == WAITING and record.actor is not None and record.shape is None:
@@ -85,7 +87,7 @@ class Explainer:
     def _not_there(self, creation: TaskRecord) -> str:
         """What an actor lacks that is not alive; its own reason says who holds it."""
         if creation.state == ARGS:
-            return "waits for its arguments"
+            return "pauses" if _pause(creation) else "waits for its arguments"
         lacks = self.explain(creation).resources if creation.state == WAITING else []
         return f"has no {listed(lacks)} yet" if lacks else "is starting"
 
@@ -373,6 +375,17 @@ def _falls_back(record: TaskRecord) -> str:
         return ""
     choice = later[0]
     return f" It falls back to {choice.label or choice_text(choice)} when it has waited {after:g} s."
+
+
+def _pause(record: TaskRecord) -> str:
+    """Why a constructor that has ended by itself again and again is not run at once; "" for others."""
+    actor = record.actor
+    if actor is None or actor.creation is not record or not actor.pauses:
+        return ""
+    return (
+        f"{_subject(record)} pauses before it restarts: it has ended {actor.brief_lives} times in a row soon after its "
+        f"start, the last time because {actor.why.rstrip('.')}."
+    )
 
 
 def _subject(record: TaskRecord) -> str:

@@ -88,7 +88,7 @@ class Scheduler(Queries):
         loans = self._loans = Loans(out, timers, cluster, tasks, workers, dispatcher)
         self._lending = loans.lending = Lending(out, cluster, tasks, workers, dispatcher, loans)
         self._bursts = Bursts(out, tasks, workers, loans)
-        actors = self._all_actors = ActorTable(out, cluster, tasks, workers, dispatcher)
+        actors = self._all_actors = ActorTable(out, timers, cluster, tasks, workers, dispatcher)
         dispatcher.end_actor = actors.end
         self.unseen = UnseenCalls(tasks, self._admit)
         self._endings = Endings(

@@ -8,7 +8,7 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.terms import Choice, Task, TaskKind
-from tests.scheduling.world import World, choice, node
+from tests.scheduling.world import FakeWorker, World, choice, node
 
 
 def world(cpus: int = 2, gpus: int = 2) -> World:
@@ -224,6 +224,87 @@ def test_restarts_end_after_so_many() -> None:
         if state == "RESTARTING":
             w.returns(creation)
     assert w.outcomes[creation.task_id] == "finished"
+
+
+def process_of_actor(w: World) -> FakeWorker | None:
+    """The process that runs the actor; one that starts is ready now."""
+    w.ready()
+    return next((worker for worker in w.workers.values() if worker.actor == b"a"), None)
+
+
+def ends_soon(w: World, creation: Task, times: int) -> None:
+    """Its process dies so often, each time as soon as it is alive."""
+    for _ in range(times):
+        worker = process_of_actor(w)
+        assert worker is not None
+        w.returns(creation)
+        w.dies(worker)
+
+
+def restarting_for_ever(w: World) -> Task:
+    creation = w.actor("Counter", choice(CPU=1, GPU=1), lasting=None, max_restarts=-1)
+    ends_soon(w, creation, 6)
+    return creation
+
+
+def test_an_actor_that_ends_again_and_again_pauses_before_its_restarts_longer_each_time() -> None:
+    w = world()
+    creation = restarting_for_ever(w)
+    for pause_s in (0.1, 0.2, 0.4):
+        assert w.actors[b"a"] == "RESTARTING" and process_of_actor(w) is None
+        w.time_passes(pause_s * 0.9)
+        assert process_of_actor(w) is None
+        w.time_passes(pause_s * 0.2)
+        assert process_of_actor(w) is not None
+        ends_soon(w, creation, 1)
+    (warning,) = w.warnings
+    assert warning.task_id == creation.task_id
+    assert warning.message.startswith("Counter has restarted 6 times")
+    assert "was killed by SIGKILL" in warning.message and "nbaccel.kill()" in warning.message
+
+
+def test_an_actor_that_pauses_holds_nothing_and_says_why_its_calls_wait() -> None:
+    w = world(2, 1)
+    creation = restarting_for_ever(w)
+    call = w.call(retries_left=-1)
+    assert "Counter, which pauses" in w.scheduler.explain(call.task_id, w.now).sentence
+    assert "ended 6 times in a row" in w.scheduler.explain(creation.task_id, w.now).sentence
+    task = w.gpu_task()
+    w.ready()
+    assert w.is_sent(task)
+    w.time_passes(1.0)
+    assert process_of_actor(w) is None
+    worker = w.worker_of(task)
+    w.returns(task)
+    w.dies(worker)
+    assert process_of_actor(w) is not None
+    w.returns(creation)
+    assert w.is_sent(call)
+
+
+def test_an_actor_that_was_killed_while_it_pauses_stays_dead() -> None:
+    w = world()
+    creation = restarting_for_ever(w)
+    w.tell(ev.ActorKillAsked(b"a", no_restart=True))
+    w.time_passes(1.0)
+    assert w.actors[b"a"] == "DEAD" and process_of_actor(w) is None
+    assert creation.task_id in w.outcomes
+
+
+@pytest.mark.parametrize("how", ["a long life", "kill"])
+def test_a_restart_after_a_long_life_or_by_kill_does_not_pause(how: str) -> None:
+    w = world()
+    creation = w.actor(max_restarts=-1)
+    ends_soon(w, creation, 5)
+    worker = process_of_actor(w)
+    assert worker is not None
+    w.returns(creation)
+    if how == "kill":
+        w.tell(ev.ActorKillAsked(b"a", no_restart=False))
+    else:
+        w.time_passes(6.0)
+    w.dies(worker)
+    assert process_of_actor(w) is not None and not w.warnings
 
 
 def test_kill_with_restart_starts_it_anew() -> None:
