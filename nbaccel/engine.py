@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -333,6 +334,7 @@ _ENGINES: dict[str, str] = {
 _current: Engine | None = None
 _has_ended = False  # a cluster of this process
 _forked_from = 0  # the pid of the process whose engine this one must not use, after a fork
+_process_ends = False  # Python's atexit has begun: only daemon threads run beside it
 _has_foreign = False  # a ref or handle of a cluster that this process was not connected to when it came
 _auto_init: Callable[[], object] | None = None
 _expected_imports: list[str] = []  # for the engine that is started next
@@ -403,6 +405,21 @@ def adopt(engine: Engine | None) -> None:
     global _current, _has_ended
     _has_ended = _has_ended or (_current is not None and engine is None)
     _current = engine
+
+
+def process_ends() -> None:
+    """Python's atexit has come to the engine: from now on `end_daemon_thread` ends daemon threads."""
+    global _process_ends
+    _process_ends = True
+
+
+def end_daemon_thread() -> None:
+    """Before an error is raised: if the process ends, end this daemon thread without a word, as `sys.exit()` does.
+
+    Its work is ended with the process, and its traceback would look like a fault of the program.
+    """
+    if _process_ends and threading.current_thread().daemon:
+        raise SystemExit
 
 
 class OutOfReach:
@@ -506,6 +523,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def current(start: Callable[[], object] | None = None) -> Engine:
     """The engine; started with `start` or init()'s defaults when there is none yet, but not in a forked child."""
+    if _process_ends:
+        end_daemon_thread()
     if _current is None and _of_a_ray_worker() is None:
         initialise = start or _auto_init
         if _forked_from or _has_foreign or initialise is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import itertools
 import os
@@ -89,6 +90,8 @@ class RayEngine:
         if not in_worker:
             unread_error_logs.shorten()
             session.head.start()
+            atexit.unregister(engines.process_ends)
+            atexit.register(engines.process_ends)  # it runs before what Ray has registered when it was imported
 
     def _watch_cluster(self, session: RaySession, shipping: Shipping) -> None:
         """What is known of the cluster."""

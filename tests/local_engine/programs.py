@@ -420,3 +420,46 @@ def flood():
         print("x" * 1000)
 nbaccel.get(flood.remote())
 """
+
+DAEMON_THREADS = """
+import asyncio, threading, nbaccel
+nbaccel.init(num_cpus=8)
+
+@nbaccel.remote(num_cpus=0)
+def hang():
+    import time
+    time.sleep(1000)
+
+@nbaccel.remote(num_cpus=0, num_returns="streaming")
+def hang_in_a_stream():
+    import time
+    yield time.sleep(1000)
+
+@nbaccel.remote(num_cpus=0)
+class Actor:
+    async def hang(self):
+        await asyncio.sleep(1000)
+
+async def awaited():
+    await hang.remote()
+
+def submits():
+    while True:
+        nbaccel.get(nbaccel.put(1))
+        nbaccel.nodes()
+
+actor = Actor.remote()
+begun = threading.Semaphore(0)
+for use in (
+    lambda: nbaccel.get(hang.remote()),
+    lambda: nbaccel.wait([hang.remote()]),
+    lambda: nbaccel.get(actor.hang.remote()),
+    lambda: hang.remote().future().result(),
+    lambda: next(hang_in_a_stream.remote()),
+    lambda: asyncio.run(awaited()),
+    submits,
+):
+    threading.Thread(target=lambda use=use: (begun.release(), use()), daemon=True).start()
+    begun.acquire()
+print(nbaccel.get(nbaccel.put("the end")))
+"""

@@ -214,6 +214,12 @@ def test_two_heads_live_side_by_side(place: Place) -> None:
     place.assert_nothing_left()
 
 
+def test_daemon_threads_that_wait_when_a_script_ends_end_without_a_word(place: Place) -> None:
+    done = place.run(programs.DAEMON_THREADS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the end\n", "")
+    place.assert_nothing_left()
+
+
 def test_a_fork_of_the_driver_may_start_a_head_of_its_own(place: Place) -> None:
     done = place.run(programs.FORKED)
     assert done.returncode == 0, done.stderr

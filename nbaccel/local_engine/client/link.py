@@ -344,6 +344,7 @@ class Link:
             with self._question_lock:
                 self._questions.pop(request, None)
         if answer is None:
+            engines.end_daemon_thread()
             raise self.far_end.error(self.lost or "the connection is closed")
         return answer
 
@@ -391,6 +392,7 @@ class Link:
     def raise_if_lost(self) -> None:
         """Raise the far end's error if no message can be sent any more."""
         if self.lost is not None:
+            engines.end_daemon_thread()
             raise self.far_end.error(self.lost)
 
     def forget(self) -> None:

@@ -147,6 +147,8 @@ class ObjectClient:
 
     def _loaded(self, id: bytes, status: int, data: Any) -> Any:
         """Return the value, or raise it if it is an error."""
+        if status != wire.OK:
+            engines.end_daemon_thread()
         try:
             value = codec.load(data) if status == wire.OK else failures.error_of(status, data)
         except exceptions.RaySystemError:

@@ -180,6 +180,7 @@ class Driver(Client):
 
     def _at_exit(self) -> None:
         if self._pid == os.getpid():
+            engines.process_ends()
             self.shutdown()
             if engines.started() is self:
                 engines.adopt(None)

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import ray
 
+from nbaccel import engine as engines
 from nbaccel import exceptions
 
 KNOCK_EVERY_S = 5.0
@@ -52,6 +53,7 @@ class HeadWatch:
 
     def check(self) -> None:
         """Raise HeadDiedError if the head is known to be gone."""
+        engines.end_daemon_thread()  # Ray has left its cluster by then, and would start another one
         if self.lost:
             raise exceptions.HeadDiedError(self.lost)
 
