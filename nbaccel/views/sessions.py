@@ -13,6 +13,7 @@ accepts.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -87,6 +88,12 @@ def directory() -> Path:
         return Path(data) / "runtime"
     share = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return Path(share) / "jupyter" / "runtime"
+
+
+def advice(error: OSError, variable: str) -> str:
+    """What to do about a directory that the variable can name, and in which nothing can be written."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return f"{'Free some space there, or set' if full else 'Set'} {variable} to a directory that you can write"
 
 
 def publish(record: SessionRecord) -> Path:

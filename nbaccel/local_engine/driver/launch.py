@@ -87,8 +87,8 @@ def _make_directory() -> str:
         return sessions.make_directory()
     except OSError as error:
         raise exceptions.RaySystemError(
-            f"The head has no directory for its socket and logs: {error}. Free some space in the temporary directory, "
-            f"or set TMPDIR to a directory that you can write, with a path of at most {sessions.LONGEST_PLACE} bytes."
+            f"The head has no directory for its socket and logs: {error}. {sessions.advice(error, 'TMPDIR')}, with a "
+            f"path of at most {sessions.LONGEST_PLACE} bytes."
         ) from error
 
 

@@ -143,9 +143,8 @@ class Head:
             path = sessions.publish(record)
         except OSError as error:
             self.refuse_start(
-                f"The session file cannot be written to {sessions.directory()}: {error.strerror or error}. Free "
-                "some space there, "
-                "or set JUPYTER_RUNTIME_DIR to a directory that you can write."
+                f"The session file cannot be written to {sessions.directory()}: {error.strerror or error}. "
+                f"{sessions.advice(error, 'JUPYTER_RUNTIME_DIR')}."
             )
             return
         self._say_ready("")

@@ -24,8 +24,7 @@ def opened_door(engine: Engine) -> DriverDoor | None:
     except OSError as error:
         warnings.warn(
             f"The Jupyter server cannot list this cluster: its socket or its file in {sessions.directory()} cannot be "
-            f"written ({error.strerror or error}). Free some space, or set JUPYTER_RUNTIME_DIR to a directory that you "
-            "can write.",
+            f"written ({error.strerror or error}). {sessions.advice(error, 'JUPYTER_RUNTIME_DIR')}.",
             RuntimeWarning,
             stacklevel=2,
         )

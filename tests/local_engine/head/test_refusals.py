@@ -177,7 +177,14 @@ def test_a_read_only_runtime_directory_is_refused_with_what_to_do(place: Place) 
     last = done.stderr.strip().splitlines()[-1]
     assert "locked" in last
     assert "Read-only file system" in last
-    assert "set JUPYTER_RUNTIME_DIR to a directory that you can write" in last
+    assert "Set JUPYTER_RUNTIME_DIR to a directory that you can write" in last
+    assert "space" not in last
+
+
+def test_a_home_that_cannot_be_written_is_not_called_full(place: Place) -> None:
+    done = place.run(f"import os; del os.environ['JUPYTER_RUNTIME_DIR']; os.environ['HOME'] = '/proc'\n{START}")
+    last = done.stderr.strip().splitlines()[-1]
+    assert "/proc/.local/share/jupyter/runtime" in last and "Set JUPYTER_RUNTIME_DIR" in last and "space" not in last
 
 
 def test_a_full_runtime_directory_is_refused_with_what_to_do(place: Place) -> None:
