@@ -7,6 +7,14 @@ import os
 from typing import Any
 
 
+def id_of(text: str, what: str) -> bytes:
+    """The id that a hex text names. Raises ValueError for other text; `what` is whose id was wanted ("a task")."""
+    try:
+        return bytes.fromhex(text)
+    except (TypeError, ValueError):
+        raise ValueError(f"{text!r} is not the hex id of {what}.") from None
+
+
 class _Id:
     """An id as an object, with Ray's methods."""
 
@@ -33,7 +41,7 @@ class _Id:
 
     @classmethod
     def from_hex(cls, text: str) -> Any:
-        return cls(bytes.fromhex(text))
+        return cls(id_of(text, f"any {cls.__name__.removesuffix('ID')}"))
 
     @classmethod
     def from_random(cls) -> Any:

@@ -343,7 +343,15 @@ QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
         ReadTaskLog, RetryTask,
     )
 }  # fmt: skip
-_IN_WORDS = {str: "text for {}", int: "a whole number of {}", bool: "true or false for {}"}
+_IN_WORDS: dict[Any, str] = {
+    str: "text for {}",
+    int: "a whole number of {}",
+    bool: "true or false for {}",
+    str | None: "text or null for {}",
+    float | None: "a number or null for {}",
+    dict[str, Any]: "an object for {}",
+    TaskFilter: "an object for {}",
+}
 
 
 def question_of(request: dict[str, Any]) -> ObserverQuestion[Any]:
@@ -366,6 +374,6 @@ def _converted(what: str, field: msgspec.structs.FieldInfo, value: Any) -> Any:
         return msgspec.convert(value, field.type, strict=False)
     except msgspec.ValidationError as error:
         words = _IN_WORDS.get(field.type)
-        if words is not None:
+        if words is not None and not (field.type is TaskFilter and isinstance(value, dict)):
             raise ValueError(f"The question {what!r} takes {words.format(field.name)}: {value!r}.") from None
         raise ValueError(f"The question {what!r} has a wrong value for {field.name}: {error}.") from None

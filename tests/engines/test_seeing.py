@@ -12,6 +12,7 @@ import pytest
 
 import nbaccel
 from nbaccel import engine as engines
+from nbaccel.handles.ids import ActorID
 from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
@@ -615,3 +616,21 @@ def test_a_failed_task_is_run_again_where_its_call_is_kept(nb, engine, tmp_path)
     assert nb.ref_of(f"#{wording.short_id(again)}") == result
     with pytest.raises(ValueError, match="No task has the id"):
         nb.ref_of("7f3a-999999")
+
+
+def test_text_that_is_no_id_is_refused_in_words(nb):
+    engine = engines.current()
+    uses = [
+        lambda: nb.explain("no id"),
+        lambda: engine.cancel_by_id("no id"),
+        lambda: engine.kill_by_id("no id"),
+        lambda: engine.retry("no id"),
+        lambda: engine.ref_of("no id"),
+        lambda: ActorID.from_hex("no id"),
+    ]
+    if engine.name != "debug":  # which prints where it is, and keeps no logs
+        uses.append(lambda: list(state.get_log(task_id="no id")))
+    for use in uses:
+        with pytest.raises((ValueError, nbaccel.exceptions.RayError)) as caught:
+            use()
+        assert "no id" in str(caught.value) and "fromhex" not in str(caught.value)

@@ -50,7 +50,7 @@ class Engine:
 
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
         if not task_id:
-            raise ValueError("non-hexadecimal number found")
+            raise ValueError("the text is no id")
         self.told.append(("cancel", task_id))
 
     def kill_by_id(self, actor_id: str) -> None:
@@ -204,7 +204,7 @@ def test_all_of_a_function_are_cancelled_but_for_those_of_other_notebooks(
 
 def test_what_cannot_be_ended_is_said(cockpit: Cockpit) -> None:
     cockpit._heard(cockpit, {"say": "cancel"}, [])
-    assert cockpit.sent == [{"say": "taken", "id": "", "words": "non-hexadecimal number found"}]
+    assert cockpit.sent == [{"say": "taken", "id": "", "words": "the text is no id"}]
     engines.adopt(None)
     cockpit._heard(cockpit, {"say": "cancel", "id": "t1"}, [])
     assert "shut down" in cockpit.sent[-1]["words"]

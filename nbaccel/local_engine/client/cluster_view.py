@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from nbaccel.engine import Engine, ListedRow
+from nbaccel.handles.ids import id_of
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
@@ -116,7 +117,7 @@ class ClusterView:
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
         if self._asker.straight is not None:
             self._asker.straight.tell()
-        self._link.say(wire.Cancel(bytes.fromhex(task_id), force))
+        self._link.say(wire.Cancel(id_of(task_id, "a task"), force))
 
     def retry(self, task_id: str) -> str:
         return self._link.ask(RetryTask(task_id))
@@ -129,9 +130,10 @@ class ClusterView:
         return refs
 
     def kill_by_id(self, actor_id: str) -> None:
+        id = id_of(actor_id, "an actor")
         if self._asker.straight is not None:
-            self._asker.straight.stop(bytes.fromhex(actor_id))
-        self._link.say(wire.KillActor(bytes.fromhex(actor_id)))
+            self._asker.straight.stop(id)
+        self._link.say(wire.KillActor(id))
 
     def publish(
         self,

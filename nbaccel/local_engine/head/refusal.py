@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from nbaccel.handles import ids
+
 
 class Refusal(Exception):
     """A question is answered with an error: the class to raise at the client, and the message."""
@@ -12,11 +14,11 @@ class Refusal(Exception):
 
 
 def id_of(text: str, what: str) -> bytes:
-    """The id that a hex text names. Raises Refusal, with `what` it is not the id of ("a task"), for any other text."""
+    """The id that a hex text names. Raises Refusal for other text; `what` is whose id was wanted ("a task")."""
     try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise Refusal("ValueError", f"{text!r} is not the hex id of {what}.") from None
+        return ids.id_of(text, what)
+    except ValueError as error:
+        raise Refusal("ValueError", str(error)) from None
 
 
 class Later(Exception):

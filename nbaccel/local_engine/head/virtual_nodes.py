@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from nbaccel import accelerators
 from nbaccel.accelerators import NodeDevices
+from nbaccel.handles.ids import id_of
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import device_specs
 from nbaccel.local_engine.head.devices.nodes import Nodes
@@ -64,7 +65,7 @@ class HeadVirtualNodes:
 
     def remove(self, node_id: str, why: str = "it was removed") -> None:
         """Lose a node. Raises ValueError for one that cannot be removed."""
-        id = bytes.fromhex(node_id)
+        id = id_of(node_id, "a node")
         if id not in self._nodes.specs or id in self._nodes.gone:
             raise ValueError(f"Node {node_id} is not in this cluster.")
         if self._nodes.specs[id].is_head:

@@ -9,6 +9,7 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.engine import ListedRow
+from nbaccel.handles.ids import id_of
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
@@ -85,7 +86,7 @@ class RayAnswers:
         )
 
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
-        found = self._submissions.get(bytes.fromhex(task_id))
+        found = self._submissions.get(id_of(task_id, "a task"))
         ref = found.inner() if found is not None else None
         if ref is None:
             raise ValueError(
@@ -103,8 +104,9 @@ class RayAnswers:
         raise ValueError(f"Ray gives no ref to task {task_id} by its id: keep the ref that the call returned.")
 
     def kill_by_id(self, actor_id: str) -> None:
+        id = id_of(actor_id, "an actor")
         for each in self._submissions.all():
-            if each.about.kind is TaskKind.ACTOR_CREATION and each.actor_id == bytes.fromhex(actor_id):
+            if each.about.kind is TaskKind.ACTOR_CREATION and each.actor_id == id:
                 handle = each.inner()
                 if handle is not None:
                     self._kill(handle, no_restart=True)

@@ -179,6 +179,8 @@ async def test_a_request_that_makes_no_sense_is_answered_with_a_sentence(
         (get("tasks"), 400),
         (get("tasks", runtime=id, limit="many"), 400),
         (get("timeline", runtime=id, start="noon"), 400),
+        (get("timeline", runtime=id, start="nan"), 400),
+        (get("timeline", runtime=id, end="-inf"), 400),
         (get("tasks", runtime="../../etc/passwd"), 404),
         (get("logs", runtime=head.record["socket"]), 404),
         (post("cancel", runtime=id), 400),

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy
 import pytest
 
@@ -27,7 +28,7 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from nbaccel.scheduling.terms import TaskKind, Terms
 from nbaccel.views import observing, sessions
-from nbaccel.views.observer_lines import SnapshotLine
+from nbaccel.views.observer_lines import QUESTIONS, SnapshotLine
 from nbaccel.views.snapshot import Runtime, Snapshot
 from tests.census import Place
 from tests.local_engine import misbehaving
@@ -77,7 +78,7 @@ def last_word(sock: socket.socket, reader: FrameReader) -> Any:
         ({"ask": "cancel", "task_id": "no hex"}, "'no hex' is not the hex id of a task"),
         ({"ask": "cancel"}, "needs the field 'task_id'"),
         ({"ask": "kill", "actor_id": None}, "takes text for actor_id: None"),
-        ({"ask": "explain", "task_id": ["a"]}, "has a wrong value for task_id"),
+        ({"ask": "explain", "task_id": ["a"]}, "takes text or null for task_id"),
         ({"ask": "logs", "task_id": "00" * 24}, "The head does not know task"),
         ({"ask": "logs", "tail": "many"}, "takes a whole number of tail: 'many'"),
         ({"ask": {"a": 1}}, "does not know the question"),
@@ -89,6 +90,20 @@ def test_an_observers_mistake_is_answered_and_it_goes_on(
     answer = observer.ask(request_)
     assert answer["kind"] == "error" and words in answer["message"]
     assert observer.ask({"ask": "notes"})["kind"] == "notes"
+
+
+NONSENSE = ["no id", "", "é", -1, 10**30, 1.5, None, True, [], {"x": 1}, "nan", "0x10"]
+OF_PYTHON = ("fromhex", "Expected", "null`", "object at", "NoneType", "must be", "Traceback", "KeyError")
+
+
+@pytest.mark.parametrize("ask", sorted(QUESTIONS.keys() - {"stop"}))
+def test_nonsense_in_a_field_is_answered_without_words_of_python(observer: observing.Observer, ask: str) -> None:
+    fields = msgspec.structs.fields(QUESTIONS[ask])
+    given: dict[str, Any] = {each.name: {} if each.name == "options" else "no id" for each in fields if each.required}
+    for field in fields:
+        for value in NONSENSE:
+            answer = observer.ask({"ask": ask, **given, field.name: value})
+            assert not any(word in answer.get("message", "") for word in OF_PYTHON), (field.name, value, answer)
 
 
 def test_a_line_that_is_no_json_is_answered_and_the_observer_goes_on(observer: observing.Observer) -> None:
