@@ -43,6 +43,7 @@ def readers_of(holdings: Holdings) -> tuple[StreamReaders, list[Any]]:
     known: dict[bytes, wire.Value] = {}
     client: Any = SimpleNamespace(
         link=SimpleNamespace(
+            lost=None,
             receivers={},
             before_write=[],
             ended=SimpleQueue(),
