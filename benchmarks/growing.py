@@ -25,8 +25,7 @@ import nbaccel
 from nbaccel import autoscaler, ray_tokens
 from nbaccel.machines import joining, node_records, ray_head
 from nbaccel.machines.kuberay.check import check_documents
-from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest
-from nbaccel.machines.kuberay.worker_groups import read_group
+from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest, read_group
 from nbaccel.machines.kuberay.yaml_files import read_documents, write_document
 from nbaccel.machines.ray_head import HeadPlan
 from nbaccel.quantities import UNIT

@@ -17,7 +17,7 @@ from typing import Any
 
 from nbaccel import plain_files, ray_preflight, ray_tokens
 from nbaccel.host_address import host_address
-from nbaccel.machines import ray_line, ray_processes
+from nbaccel.machines import ray_processes
 from nbaccel.machines.node_records import NodeRecord
 
 USUAL_PORT = 6379
@@ -57,11 +57,15 @@ def start_head(plan: HeadPlan, *, with_us: bool = False) -> NodeRecord:
     if not is_installed("ray"):
         raise RuntimeError("Ray is not installed here. Type: pip install 'nbaccel[ray]'")
     port = chosen_port(plan.port)
-    node = ray_line.found_here(plan.offered)
-    environ = ray_line.node_environment(os.environ, node, plan.node_type)
+    node = ray_processes.found_here(plan.offered)
+    environ = ray_processes.node_environment(os.environ, node, plan.node_type)
     _show_token(plan.token_file, environ)
     environ |= {**_autoscaler_variables(plan), **plan.variables}
-    line = [*ray_line.RAY_START, *_head_options(port, plan.autoscaling_config), *ray_line.offer(node, plan.offered)]
+    line = [
+        *ray_processes.RAY_START,
+        *_head_options(port, plan.autoscaling_config),
+        *ray_processes.offer(node, plan.offered),
+    ]
     types = {} if plan.autoscaling_config is None else _node_types(plan.autoscaling_config, plan.node_type)
     record = ray_processes.start(line, environ, address=address_at(port), is_head=True, with_us=with_us)
     if types:

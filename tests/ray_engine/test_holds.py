@@ -15,7 +15,7 @@ pytest.importorskip("ray")
 from ray.core.generated import autoscaler_pb2
 
 from nbaccel.exceptions import HeadDiedError
-from nbaccel.machines.sources import arrivals
+from nbaccel.machines.sources import growing_machines
 from nbaccel.ray_engine.reports import growth_rows, planning
 from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.startup.starting import import_shipped
@@ -336,7 +336,7 @@ def test_an_idle_node_that_a_notebook_holds_says_who_and_not_when_it_leaves() ->
 
 
 def test_the_provider_writes_where_the_views_read() -> None:
-    assert (growth.MACHINES, growth.MACHINES_NAMESPACE) == (arrivals.KEY, arrivals.NAMESPACE)
+    assert (growth.MACHINES, growth.MACHINES_NAMESPACE) == (growing_machines.KEY, growing_machines.NAMESPACE)
 
 
 def test_a_block_whose_cluster_was_lost_ends_at_once_and_nothing_more_can_be_held() -> None:

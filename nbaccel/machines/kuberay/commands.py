@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from nbaccel.machines.kuberay import manifest
+from nbaccel.machines.kuberay.manifest import WorkerPods, read_group, read_toleration
 from nbaccel.machines.kuberay.rehearsal.command import rehearse
-from nbaccel.machines.kuberay.worker_groups import WorkerPods, read_group, read_toleration
 
 _GROUP_HELP = (
     "name=…,cpu=3,memory=50Gi,min=0,max=5,replicas=…,image=…,idle=…,select=KEY=VALUE,tolerate=KEY:EFFECT,env=K=V"
@@ -129,17 +129,11 @@ def _planned(
         given["head_tolerations"] = tolerations
     if "head_select" in given:
         given["head_node_selector"] = given.pop("head_select")
-    given.setdefault("ray_version", _installed_ray() if "image" not in given and from_values is None else "")
+    given.setdefault("ray_version", manifest.installed_ray() if "image" not in given and from_values is None else "")
     given["python_tag"] = f"py{sys.version_info.major}{sys.version_info.minor}"
     if from_values is None:
         return manifest.ClusterPlan(name=name, groups=groups, **given)
     return _from_values(name, groups, from_values, given)
-
-
-def _installed_ray() -> str:
-    from nbaccel.machines.kuberay.installed_ray import installed_ray
-
-    return installed_ray()
 
 
 def _from_values(name: str, groups: tuple[WorkerPods, ...], file: Path, given: dict[str, Any]) -> manifest.ClusterPlan:
@@ -205,8 +199,8 @@ def check(file: Any, strict: bool) -> None:
 def connect(name: str, namespace: str, context: str, local_port: int, token_file: Path | None) -> None:
     """Open a tunnel to the RayCluster NAME for a notebook on this machine, and mend it until Ctrl-C."""
     from nbaccel.machines.kuberay import connecting
+    from nbaccel.machines.kuberay.connecting import Tunnel
     from nbaccel.machines.kuberay.kubectl import find_kubectl
-    from nbaccel.machines.kuberay.tunnel import Tunnel
 
     kubectl = find_kubectl(namespace, context)
     tunnel = Tunnel(kubectl, f"{name}-head-svc", connecting.CLIENT_PORT, local_port, say=click.echo)

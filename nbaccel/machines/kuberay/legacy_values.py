@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbaccel.machines.kuberay.manifest import ClusterPlan
-from nbaccel.machines.kuberay.worker_groups import Toleration, WorkerPods
+from nbaccel.machines.kuberay.manifest import ClusterPlan, Toleration, WorkerPods
 
 # What the chart had for its own operator and objects; a user installs KubeRay's operator instead.
 _GONE = {

@@ -6,13 +6,181 @@ autoscaler read differently is written out, so that both see the same cluster.
 
 from __future__ import annotations
 
+import difflib
 import json
+import math
+import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
-from nbaccel.machines.kuberay.worker_groups import Toleration, WorkerPods
+from nbaccel.machines.kuberay.faults import fields_of, items_of, joined
+
+# ---- worker groups: what a user says about one, in a line such as `name=gpu,gpus=1,cpu=3,memory=50Gi,min=0,max=5`
+
+
+NAME = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
+# The words of a line whose field of a group has another name, and what the value is read as.
+_WORDS: dict[str, str] = {
+    "name": "name", "gpus": "accelerators", "count": "accelerators", "vendor": "vendor", "resource": "resource",
+    "cpu": "cpu", "memory": "memory", "min": "least", "max": "most", "replicas": "replicas", "hosts": "hosts",
+    "accelerator": "accelerator_type", "num-gpus": "num_gpus", "num-cpus": "num_cpus", "image": "image",
+    "idle": "idle_s", "select": "node_selector", "tolerate": "tolerations", "env": "environment", "label": "labels",
+}  # fmt: skip
+_COUNTS = {"accelerators", "least", "most", "replicas", "hosts", "idle_s"}
+_PAIRS = {"node_selector", "environment", "labels"}
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A taint of nodes that the pods of a group tolerate."""
+
+    key: str
+    value: str | None = None  # any value if not given
+    effect: str | None = None  # every effect if not given
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPods:
+    """What a user wants of one group of worker pods. ValueError in words for what no cluster could be."""
+
+    name: str
+    accelerators: int = 0
+    vendor: str = "nvidia"
+    resource: str = ""  # the key of limits, where it is not the vendor's usual one
+    cpu: str = "1"
+    memory: str = "4Gi"
+    least: int = 0
+    most: int = 1
+    replicas: int | None = None  # as many as `least` if not given
+    hosts: int = 1  # pods of one replica
+    accelerator_type: str = ""
+    num_gpus: str = ""  # what Ray is told, if it is not what the limits say
+    num_cpus: str = ""
+    image: str = ""
+    idle_s: int | None = None
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ray_memory_bytes: str = ""
+    custom_resources: Mapping[str, int] = field(default_factory=dict)  # that Ray counts and Kubernetes does not know
+    priority: int | None = None  # of two groups that fit, the higher one is taken
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_sizes(self)
+        _check_accelerators(self)
+
+    @property
+    def plugin(self) -> DevicePlugin | None:
+        """Whose accelerators the pods ask for; None for a group without."""
+        if not self.accelerators:
+            return None
+        return plugin_of(self.resource) if self.resource else VENDORS[self.vendor]
+
+    @property
+    def limit_key(self) -> str:
+        """The key of the accelerators in limits and requests."""
+        return self.resource or VENDORS[self.vendor].key
+
+
+def read_group(line: str, *, gpus: bool) -> WorkerPods:
+    """The group that a line describes; a GPU group has one GPU unless the line says otherwise."""
+    said: dict[str, Any] = {"accelerators": 1} if gpus else {}
+    for word in filter(None, (part.strip() for part in line.split(","))):
+        name, equals, value = word.partition("=")
+        if name not in _WORDS or not equals or not value:
+            raise ValueError(f"{word!r} in {line!r} is not understood{_meant(name)}")
+        _add(said, _WORDS[name], name, value)
+    if "name" not in said:
+        said["name"] = "gpu" if gpus else "cpu"
+    said.setdefault("most", max(said.get("least", 0), said.get("replicas", 0), 1))
+    return WorkerPods(**said)
+
+
+def _meant(name: str) -> str:
+    near = difflib.get_close_matches(name, _WORDS, n=1)
+    known = ", ".join(f"{word}=…" for word in _WORDS)
+    return f": did you mean {near[0]}=…?" if near and near[0] != name else f". A group is described by {known}."
+
+
+def _add(said: dict[str, Any], target: str, name: str, value: str) -> None:
+    if target in _COUNTS:
+        if not value.isdecimal():
+            raise ValueError(f"{name}={value}: write a whole number that is not negative, for example {name}=1.")
+        said[target] = int(value)
+    elif target in _PAIRS:
+        key, equals, content = value.partition("=")
+        if not equals:
+            raise ValueError(f"{name}={value}: write {name}=KEY=VALUE.")
+        said[target] = {**said.get(target, {}), key: content}
+    elif target == "tolerations":
+        said[target] = (*said.get(target, ()), read_toleration(value))
+    else:
+        said[target] = value
+
+
+def read_toleration(text: str) -> Toleration:
+    """KEY, KEY=VALUE, KEY:EFFECT or KEY=VALUE:EFFECT, as kubectl taint writes a taint."""
+    taint, colon, effect = text.partition(":")
+    key, equals, value = taint.partition("=")
+    if not key or (colon and effect not in _EFFECTS):
+        raise ValueError(f"tolerate={text}: write KEY=VALUE:EFFECT, where the effect is one of {', '.join(_EFFECTS)}.")
+    return Toleration(key, value if equals else None, effect or None)
+
+
+def _check_name(name: str) -> None:
+    if not NAME.match(name) or len(name) > 50:
+        raise ValueError(
+            f"{name!r} cannot be the name of a worker group. Kubernetes takes small letters, digits and '-', beginning "
+            "with a letter; at most 50."
+        )
+    if name == "headgroup":
+        raise ValueError("'headgroup' is Ray's own name for the head's group. Give the worker group another name.")
+
+
+def _check_sizes(group: WorkerPods) -> None:
+    read_quantity(group.cpu)
+    read_quantity(group.memory)
+    if group.least > group.most:
+        raise ValueError(f"worker group {group.name}: min={group.least} is more than max={group.most}.")
+    if group.replicas is not None and not group.least <= group.replicas <= group.most:
+        raise ValueError(
+            f"worker group {group.name}: replicas={group.replicas} lies outside of min={group.least} to "
+            f"max={group.most}."
+        )
+    if group.hosts < 1:
+        raise ValueError(f"worker group {group.name}: hosts={group.hosts}; a replica has at least one pod.")
+    for name, value in (("num-gpus", group.num_gpus), ("num-cpus", group.num_cpus)):
+        if value and not value.isdecimal():
+            raise ValueError(f"worker group {group.name}: {name}={value}; Ray's autoscaler takes only whole numbers.")
+
+
+def _check_accelerators(group: WorkerPods) -> None:
+    if group.vendor not in VENDORS:
+        raise ValueError(f"vendor={group.vendor} is not known. The vendors are: {', '.join(VENDORS)}.")
+    if group.resource and group.plugin is None and group.accelerators and not group.num_gpus:
+        raise ValueError(
+            f"worker group {group.name}: nbaccel does not know what Ray would call {group.resource}. Say how many GPUs "
+            "a pod has for Ray: num-gpus=1."
+        )
+    missing = [key for key in GKE_TPU_SELECTORS if key not in group.node_selector]
+    if group.plugin is not None and group.plugin.resource == "TPU" and missing:
+        raise ValueError(
+            f"worker group {group.name}: Ray's autoscaler needs the node selectors of a TPU slice. Add "
+            + " and ".join(f"select={key}=…" for key in missing)
+            + "."
+        )
+
+
+# ----
+
 
 RAY_VERSION = "2.60.0"  # of the images, unless the Ray that is installed here has another
 FIRST_WITH_TOKENS = (2, 52)
@@ -253,3 +421,184 @@ def _notebook(plan: ClusterPlan) -> dict[str, Any]:
             "spec": _pod(plan, container, {}, ()),
         },
     }
+
+
+# ---- the head's group and the worker groups of a manifest, with what the checks ask of each
+#
+# Everything is read with care: a manifest with faults is read as far as it goes, and the schema tells the rest.
+
+
+HEAD_PATH = "spec.headGroupSpec"
+# What `rayStartParams` calls the amounts that a group's `resources` has as well.
+AMOUNTS = {"num-cpus": "CPU", "num-gpus": "GPU", "memory": "memory", "resources": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """One group of a manifest."""
+
+    path: str
+    fields: dict[str, Any]
+    is_head: bool
+
+    @property
+    def title(self) -> str:
+        return "the head's group" if self.is_head else f"worker group {self.fields.get('groupName')}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return _named(self.fields.get("rayStartParams"))
+
+    @property
+    def resources(self) -> dict[str, Any]:
+        """What the group itself says that Ray has; not what the pod asks of Kubernetes."""
+        return _named(self.fields.get("resources"))
+
+    @property
+    def pod(self) -> dict[str, Any]:
+        return fields_of(fields_of(self.fields.get("template")).get("spec"))
+
+    @property
+    def containers(self) -> list[dict[str, Any]]:
+        return [fields_of(each) for each in items_of(self.pod.get("containers"))]
+
+    @property
+    def ray_container(self) -> dict[str, Any]:
+        """KubeRay runs Ray in the first container."""
+        return self.containers[0] if self.containers else {}
+
+    @property
+    def container_path(self) -> str:
+        return f"{self.pod_path}.containers[0]"
+
+    @property
+    def pod_path(self) -> str:
+        return f"{self.path}.template.spec"
+
+    def amounts(self, kind: str) -> dict[str, Any]:
+        """The `limits` or `requests` of the container that runs Ray."""
+        return _named(fields_of(self.ray_container.get("resources")).get(kind))
+
+    def amount_path(self, kind: str, key: str) -> str:
+        return joined(f"{self.container_path}.resources.{kind}", key)
+
+    def variables(self) -> dict[str, Any]:
+        named = (fields_of(each) for each in items_of(self.ray_container.get("env")))
+        return {str(each.get("name")): each.get("value") for each in named}
+
+
+def groups_of(spec: dict[str, Any]) -> Iterator[PodGroup]:
+    """The head's group, then the worker groups."""
+    yield PodGroup(HEAD_PATH, fields_of(spec.get("headGroupSpec")), True)
+    yield from worker_groups_of(spec)
+
+
+def worker_groups_of(spec: dict[str, Any]) -> Iterator[PodGroup]:
+    for number, group in enumerate(items_of(spec.get("workerGroupSpecs"))):
+        yield PodGroup(joined("spec.workerGroupSpecs", number), fields_of(group), False)
+
+
+def whole(value: Any, default: int) -> int:
+    """The number, or the default for what is missing or none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def _named(value: Any) -> dict[str, Any]:
+    """The fields whose name is text; the schema tells of the others."""
+    return {name: content for name, content in fields_of(value).items() if isinstance(name, str)}
+
+
+# ---- the names that accelerators have in Kubernetes, what Ray calls them, and what Ray's autoscaler counts by itself
+#
+# The operator and the autoscaler read a manifest apart: what one of them does not recognise has to stand in
+# `rayStartParams`, or a group that has no pod yet never gets one.
+
+
+_MIG = re.compile(r"^nvidia\.com/mig-\d+g\.\d+gb(\.[a-z0-9.]+)?$")
+GKE_TPU_SELECTORS = ("cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology")
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlugin:
+    """One family of accelerators, as its device plugin announces it to Kubernetes."""
+
+    vendor: str  # the word of `vendor=`
+    key: str  # of limits and requests
+    resource: str  # Ray's name
+    counted: bool  # whether Ray's autoscaler counts the key without help
+    what: str  # for people
+    image_suffix: str = ""  # of rayproject/ray, where Ray publishes an image with the vendor's libraries
+
+
+PLUGINS = (
+    DevicePlugin("nvidia", "nvidia.com/gpu", "GPU", True, "NVIDIA GPUs", "-gpu"),
+    DevicePlugin("amd", "amd.com/gpu", "GPU", True, "AMD GPUs"),
+    DevicePlugin("intel", "gpu.intel.com/i915", "GPU", False, "Intel GPUs"),
+    DevicePlugin("intel-xe", "gpu.intel.com/xe", "GPU", False, "Intel GPUs of the driver xe"),
+    DevicePlugin("gaudi", "habana.ai/gaudi", "HPU", False, "Intel Gaudi"),
+    DevicePlugin("neuron", "aws.amazon.com/neuroncore", "neuron_cores", False, "AWS Neuron cores"),
+    DevicePlugin("ascend", "huawei.com/Ascend910", "NPU", False, "Huawei Ascend"),
+    DevicePlugin("tpu", "google.com/tpu", "TPU", True, "Google TPUs"),
+)
+VENDORS = {plugin.vendor: plugin for plugin in PLUGINS}
+_BY_KEY = {plugin.key: plugin for plugin in PLUGINS} | {
+    "huawei.com/npu": DevicePlugin("ascend", "huawei.com/npu", "NPU", False, "Huawei Ascend"),
+    "aws.amazon.com/neuron": DevicePlugin("neuron", "aws.amazon.com/neuron", "neuron_cores", False, "AWS Neuron"),
+}
+
+
+def plugin_of(key: str) -> DevicePlugin | None:
+    """The plugin that announces this key of limits; None for a key that is no accelerator's."""
+    if key in _BY_KEY:
+        return _BY_KEY[key]
+    if _MIG.match(key):
+        return DevicePlugin("nvidia", key, "GPU", False, "parts of NVIDIA GPUs (MIG)", "-gpu")
+    if key.endswith("gpu") and "/" in key:
+        return DevicePlugin("nvidia" if key.startswith("nvidia.com/") else "other", key, "GPU", True, "GPUs")
+    return None
+
+
+# ---- quantities as Kubernetes writes them: "500m" of a CPU, "50Gi" of memory
+
+
+_QUANTITY = re.compile(r"^([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d{1,3}))?$")
+_THOUSANDS = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_BINARY: dict[str, int] = {unit: 1024 ** (power + 1) for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
+
+
+def read_quantity(text: str | int | float) -> Decimal:
+    """The number that a quantity means; ValueError for what is none."""
+    match = _QUANTITY.match(str(text))
+    if match is None:
+        raise ValueError(f"{text!r} is no quantity. Write 3, 500m, 50Gi (1024 MiB each) or 50G (1000 MB each).")
+    number, binary, decimal, exponent = match.groups()
+    if binary:
+        return Decimal(number) * Decimal(_BINARY[binary])
+    if decimal:
+        return Decimal(number).scaleb(3 * _THOUSANDS[decimal])
+    return Decimal(number).scaleb(int(exponent or 0))
+
+
+def rounded_up(text: str | int | float) -> int:
+    """The quantity as Ray counts it: whole units, rounded up."""
+    return math.ceil(read_quantity(text))
+
+
+# ---- which Ray is installed here, without importing it
+
+
+_BEFORE, _AFTER = "ray-", ".dist-info"
+
+
+def installed_ray() -> str:
+    """The version of this machine's Ray; empty where there is none.
+
+    It stands in the name of the folder that describes the distribution; importlib.metadata, which reads the same, takes
+    longer to import than a manifest takes to be written.
+    """
+    for folder in sys.path:
+        with suppress(OSError):
+            for name in os.listdir(folder or "."):
+                if name.startswith(_BEFORE) and name.endswith(_AFTER):
+                    return name.removeprefix(_BEFORE).removesuffix(_AFTER)
+    return ""

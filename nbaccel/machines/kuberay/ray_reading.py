@@ -12,10 +12,18 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from nbaccel.machines.kuberay.device_plugins import GKE_TPU_SELECTORS, DevicePlugin, plugin_of
 from nbaccel.machines.kuberay.faults import ManifestFault, fields_of, joined
-from nbaccel.machines.kuberay.kubernetes_quantities import read_quantity, rounded_up
-from nbaccel.machines.kuberay.pod_groups import PodGroup, groups_of, whole, worker_groups_of
+from nbaccel.machines.kuberay.manifest import (
+    GKE_TPU_SELECTORS,
+    DevicePlugin,
+    PodGroup,
+    groups_of,
+    plugin_of,
+    read_quantity,
+    rounded_up,
+    whole,
+    worker_groups_of,
+)
 
 _LABEL_NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")
 _RAY_IMAGE = re.compile(r"(?:^|/)rayproject/ray(?:-ml|-llm)?:(\d+\.\d+\.\d+)(?:-(py\d+))?")

@@ -25,8 +25,7 @@ from typing import Any
 
 from nbaccel.handles import option_checks as checks
 from nbaccel.handles.node_types import DEFAULT_MOST, NODE_TYPE_OPTIONS
-from nbaccel.machines.kuberay.device_plugins import PLUGINS
-from nbaccel.machines.kuberay.worker_groups import WorkerPods, read_toleration
+from nbaccel.machines.kuberay.manifest import PLUGINS, WorkerPods, read_toleration
 
 _OWN = "kubernetes"  # the table of a type, and where such a type comes from
 _ELSEWHERE = ("ssh", "slurm")

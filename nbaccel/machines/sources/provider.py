@@ -29,7 +29,7 @@ from ray.autoscaler.tags import (
 from ray.core.generated.autoscaler_pb2 import GetClusterResourceStateReply
 from ray.exceptions import RayError
 
-from nbaccel.machines.sources import arrivals
+from nbaccel.machines.sources import growing_machines
 from nbaccel.machines.sources.growing_machines import LOOK_EVERY_S, GrowingMachines
 from nbaccel.machines.sources.machines import FarMachine, MachineSource, NodeSettings
 from nbaccel.machines.sources.slurm_source import SlurmSource
@@ -70,7 +70,7 @@ class MachinesProvider(NodeProvider):  # type: ignore[misc]  # Ray has no types
         if slurm:
             sources["slurm"] = SlurmSource(settings, slurm, Path(self._given["folder"]))
         if ssh:
-            sources["ssh"] = SshSource(settings, ssh, arrivals.token_of(settings.token_file))
+            sources["ssh"] = SshSource(settings, ssh, growing_machines.token_of(settings.token_file))
         return sources
 
     # ---- what Ray asks
@@ -127,10 +127,10 @@ class MachinesProvider(NodeProvider):  # type: ignore[misc]  # Ray has no types
 
     def _publish(self) -> None:
         """Keep what views show where every driver of the cluster can read it."""
-        told = arrivals.told(self._machines, self._types, time.monotonic(), time.time())
+        told = growing_machines.told(self._machines, self._types, time.monotonic(), time.time())
         text = json.dumps(told)
         if text != self._published:
-            self._ray.internal_kv_put(arrivals.KEY, text.encode(), True, arrivals.NAMESPACE)
+            self._ray.internal_kv_put(growing_machines.KEY, text.encode(), True, growing_machines.NAMESPACE)
             self._published = text
 
     def _close(self) -> None:

@@ -18,11 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbaccel import cli
-from nbaccel.machines.kuberay.check import check_cluster, check_documents
+from nbaccel.machines.kuberay.check import check_cluster, check_documents, ray_cluster_schema, schema_faults
 from nbaccel.machines.kuberay.jobs import make_job
-from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest
-from nbaccel.machines.kuberay.schema_check import ray_cluster_schema, schema_faults
-from nbaccel.machines.kuberay.worker_groups import read_group
+from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest, read_group
 from tools.raycluster_schema import derive
 
 Change = Callable[[dict[str, Any]], Any]

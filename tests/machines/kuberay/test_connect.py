@@ -18,9 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nbaccel import cli
-from nbaccel.machines.kuberay.connecting import connect, versions_differ
+from nbaccel.machines.kuberay.connecting import Tunnel, connect, versions_differ
 from nbaccel.machines.kuberay.kubectl import Kubectl, KubectlRefusal
-from nbaccel.machines.kuberay.tunnel import Tunnel
 from tests.rig import is_alive
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.machines.kuberay.schema_check import ray_cluster_schema, schema_faults
+from nbaccel.machines.kuberay.check import ray_cluster_schema, schema_faults
 
 Fields = dict[str, Any]
 

@@ -15,8 +15,7 @@ from click.testing import CliRunner, Result
 from nbaccel import cli
 from nbaccel.machines.kuberay.check import check_documents
 from nbaccel.machines.kuberay.jobs import make_job
-from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest
-from nbaccel.machines.kuberay.worker_groups import read_group
+from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest, read_group
 
 PROGRAM = "python train.py"
 

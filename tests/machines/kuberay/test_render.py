@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 
 from nbaccel import cli
 from nbaccel.machines.kuberay.check import check_documents
-from nbaccel.machines.kuberay.device_plugins import VENDORS
-from nbaccel.machines.kuberay.pod_groups import groups_of
+from nbaccel.machines.kuberay.manifest import VENDORS, groups_of
 from nbaccel.machines.kuberay.ray_reading import autoscaler_reading
 
 SEED_GROUP = "name=gpu-group,gpus=1,cpu=3,memory=50Gi,replicas=0,min=0,max=5"

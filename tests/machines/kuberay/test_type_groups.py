@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from nbaccel import cli
 from nbaccel.machines.kuberay.check import check_documents
-from nbaccel.machines.kuberay.pod_groups import groups_of
+from nbaccel.machines.kuberay.manifest import groups_of
 from nbaccel.machines.kuberay.ray_reading import autoscaler_reading
 
 TYPES = """

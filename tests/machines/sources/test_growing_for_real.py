@@ -23,7 +23,7 @@ PROGRAM = """
 import json, os, sys, tempfile, time
 import ray
 from ray.autoscaler.sdk import request_resources
-from nbaccel.machines.sources import arrivals
+from nbaccel.machines.sources import growing_machines as arrivals
 from nbaccel.ray_engine.startup.starting import import_shipped
 
 import_shipped()

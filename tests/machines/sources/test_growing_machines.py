@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.machines.sources import arrivals
+from nbaccel.machines.sources import growing_machines
 from nbaccel.machines.sources.growing_machines import GrowingMachines
 from nbaccel.machines.sources.machines import FarMachine, MachineState
 from nbaccel.machines.sources.programs import SourceRefusal
@@ -174,7 +174,7 @@ def test_drivers_are_told_of_types_and_arrivals(world: World) -> None:
     world.machines.begin("gpu")
     world.joined = {"m1"}
     world.machines.look()
-    told = arrivals.told(world.machines, types, world.now, 5000.0)
+    told = growing_machines.told(world.machines, types, world.now, 5000.0)
     (row,) = told["arrivals"]
     assert row == {"id": "m2", "node_type": "gpu", "source": "slurm", "state": "waits in the queue", "since": 5000}
     (kind,) = told["node_types"]

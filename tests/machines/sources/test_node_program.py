@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.machines.sources import far_python, machines
+from nbaccel.machines.sources import machines
 from tests.machines.sources.types import SETTINGS
 
 # Stands for Ray: `ray start --block` with a child that does not end with it.
@@ -66,7 +66,7 @@ def wanted(address: str, **other: Any) -> dict[str, Any]:
 
 def begun(there: Path, settings: dict[str, Any], **environ: str) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        ["sh", "-c", "exec " + far_python.command(None, far_python.FROM_INPUT)],
+        ["sh", "-c", "exec " + machines.command(None, machines.FROM_INPUT)],
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(there),
@@ -78,7 +78,7 @@ def begun(there: Path, settings: dict[str, Any], **environ: str) -> subprocess.P
         stdout=subprocess.PIPE,
     )
     assert process.stdin is not None
-    process.stdin.write(far_python.through_input(json.dumps(settings)))
+    process.stdin.write(machines.through_input(json.dumps(settings)))
     process.stdin.flush()
     return process
 
@@ -109,7 +109,7 @@ def test_a_machine_without_ray_is_told_what_to_install(there: Path, head: str) -
     (there / "ray-1.2.3.dist-info" / "METADATA").unlink()
     (there / "ray-1.2.3.dist-info").rmdir()
     environ = {"PATH": os.environ["PATH"], "TMPDIR": str(there)}
-    line = [sys.executable, "-I", "-S", "-u", "-c", far_python.FROM_ARGUMENTS, far_python.program()]
+    line = [sys.executable, "-I", "-S", "-u", "-c", machines.FROM_ARGUMENTS, machines.program()]
     done = subprocess.run([*line, json.dumps(wanted(head))], env=environ, capture_output=True, text=True, timeout=90)
     said = machines.stage_in_words(machines.last_said(done.stdout.splitlines()), SETTINGS, "gpu1")
     assert said.startswith(f"{sys.executable} on gpu1 has no Ray.") and "pip install ray==2.60.0" in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.machines.sources import slurm_words
+from nbaccel.machines.sources import slurm_source
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,11 @@ from nbaccel.machines.sources import slurm_words
     ],
 )
 def test_a_waiting_jobs_reason_is_told_in_words(reason: str, words: str) -> None:
-    assert words in slurm_words.why_waiting(reason)
+    assert words in slurm_source.why_waiting(reason)
 
 
 def test_slurms_own_guess_is_told() -> None:
-    assert "start it at 2026-01-02 03:04:05" in slurm_words.why_waiting("Priority", "2026-01-02T03:04:05")
+    assert "start it at 2026-01-02 03:04:05" in slurm_source.why_waiting("Priority", "2026-01-02T03:04:05")
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_slurms_own_guess_is_told() -> None:
     ],
 )
 def test_a_refusal_says_what_to_do(said: str, words: str) -> None:
-    assert words in str(slurm_words.refusal_of(said, ["--gres=gpu:4"], {"gpu": 1}))
+    assert words in str(slurm_source.refusal_of(said, ["--gres=gpu:4"], {"gpu": 1}))
 
 
 @pytest.mark.parametrize("state", ["TIMEOUT", "CANCELLED", "PREEMPTED", "NODE_FAIL", "OUT_OF_MEMORY", "FAILED"])
 def test_an_ended_job_says_why(state: str) -> None:
-    assert slurm_words.why_ended(state)
+    assert slurm_source.why_ended(state)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.machines.sources import ssh_commands
+from nbaccel.machines.sources import ssh_source
 from nbaccel.machines.sources.machines import MachineState, node_options
 from nbaccel.machines.sources.programs import SourceRefusal
 from nbaccel.machines.sources.ssh_source import SshSource
@@ -19,7 +19,7 @@ from tests.rig import wait_until
 def test_ssh_asks_nothing_and_takes_the_host_for_a_host() -> None:
     options = ssh_type("gpu1")
     options["ssh"].update(python="/opt/a b/$(id)", config="/c")
-    line = ssh_commands.connect("gpu1", options)
+    line = ssh_source.connect("gpu1", options)
     assert line[:3] == ["ssh", "-F", "/c"] and "BatchMode=yes" in line
     assert line[-3:-1] == ["--", "gpu1"]
     words = shlex.split(line[-1])
@@ -41,7 +41,7 @@ def test_ssh_asks_nothing_and_takes_the_host_for_a_host() -> None:
     ],
 )
 def test_a_refusal_says_what_to_do(code: int, said: str, words: str) -> None:
-    assert words in str(ssh_commands.refusal_of("gpu1", code, said, "/nope"))
+    assert words in str(ssh_source.refusal_of("gpu1", code, said, "/nope"))
 
 
 def fake_ssh(folder: Path, script: str) -> str:

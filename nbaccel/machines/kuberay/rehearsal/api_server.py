@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from nbaccel.machines.kuberay.rehearsal.json_patch import Unpatchable
-from nbaccel.machines.kuberay.rehearsal.played_cluster import PlayedCluster
+from nbaccel.machines.kuberay.rehearsal.played_cluster import PlayedCluster, Unpatchable
 
 _HOST = "127.0.0.1"
 _MOST_BYTES = 1 << 20  # of a PATCH

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from nbaccel import ray_tokens
-from nbaccel.machines.kuberay.pod_groups import PodGroup, groups_of
-from nbaccel.machines.kuberay.rehearsal import pod_lines
+from nbaccel.machines.kuberay.manifest import PodGroup, groups_of, whole, worker_groups_of
+from nbaccel.machines.kuberay.rehearsal import processes
 from nbaccel.machines.kuberay.rehearsal.api_server import make_certificate, serving
-from nbaccel.machines.kuberay.rehearsal.operator import missing_and_superfluous
 from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, PlayedCluster, Pod, PodState, Replicas
 from nbaccel.machines.kuberay.rehearsal.processes import LoggedProcess, end_all
 
@@ -88,8 +87,8 @@ class Rehearsal:
             self._start_head()
             grows = bool(self.manifest["spec"].get("enableInTreeAutoscaling"))
             if grows:
-                variables = pod_lines.autoscaler_variables(self._cluster, certificate, port)
-                self._start("autoscaler", pod_lines.autoscaler_line(self._cluster, self._address), variables)
+                variables = processes.autoscaler_variables(self._cluster, certificate, port)
+                self._start("autoscaler", processes.autoscaler_line(self._cluster, self._address), variables)
             self._announce(grows)
             while True:
                 self._check_parent()
@@ -131,7 +130,7 @@ class Rehearsal:
         elif pod.state is PodState.STARTING and process.has_started:
             self._cluster.move(pod, PodState.RUNNING)
             self._trouble.pop(pod.group, None)
-            self._tell(f"pod {pod.name} is here: {pod_lines.told(self._groups[pod.group])}")
+            self._tell(f"pod {pod.name} is here: {processes.told(self._groups[pod.group])}")
 
     def _failed(self, pod: Pod, process: LoggedProcess) -> None:
         trouble = self._trouble_of(pod.group)
@@ -160,8 +159,8 @@ class Rehearsal:
         for pod in workers:
             if pod.state is PodState.WAITING:
                 self._cluster.move(pod, PodState.STARTING)
-                line = pod_lines.worker_line(self._groups[pod.group], pod, self._address)
-                self._start(pod.name, line, pod_lines.pod_variables(pod))
+                line = processes.worker_line(self._groups[pod.group], pod, self._address)
+                self._start(pod.name, line, processes.pod_variables(pod))
                 self._tell(f"pod {pod.name} comes")
                 return
 
@@ -182,14 +181,14 @@ class Rehearsal:
         for attempts_left in reversed(range(_HEAD_ATTEMPTS)):
             port = _free_port()
             self._address = f"{pod.ip}:{port}"
-            line = pod_lines.head_line(
+            line = processes.head_line(
                 self._groups[HEAD_GROUP],
                 pod,
                 port=port,
                 client_port=_free_port() if importlib.util.find_spec("grpc") else 0,
                 folder=self.folder / "r",
             )
-            process = self._start(pod.name, line, pod_lines.pod_variables(pod))
+            process = self._start(pod.name, line, processes.pod_variables(pod))
             while not (process.has_started or process.has_ended):
                 self._check_parent()
                 time.sleep(_LOOK_EVERY_S)
@@ -202,7 +201,7 @@ class Rehearsal:
             process.log.unlink()
 
     def _start(self, name: str, line: list[str], variables: dict[str, str]) -> LoggedProcess:
-        environ = pod_lines.node_variables(os.environ, token_file=self._token_file, mark=f"{self._run}/{name}")
+        environ = processes.node_variables(os.environ, token_file=self._token_file, mark=f"{self._run}/{name}")
         process = self.start(line, {**environ, **variables}, self.folder / f"{name}.log")
         self._processes[name] = process
         return process
@@ -238,7 +237,7 @@ class Rehearsal:
                 if group.is_head
                 else f", {group.fields['minReplicas']} to {group.fields.get('maxReplicas')} replicas"
             )
-            self.say(f"  {name}: {pod_lines.told(group)}{sizes}")
+            self.say(f"  {name}: {processes.told(group)}{sizes}")
         self.say(f"  try it   %accel_init address={self._address} token_file={self._token_file}")
 
     def _patched(self, changes: list[Replicas]) -> None:
@@ -256,3 +255,40 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
+
+
+# ---- decides which pods of a played RayCluster come and go, as KubeRay's operator does
+
+
+@dataclass(slots=True)
+class Changes:
+    """What has to happen."""
+
+    come: list[str] = field(default_factory=list)  # the group of each pod that is missing
+    leave: list[Pod] = field(default_factory=list)
+
+
+def missing_and_superfluous(cluster: dict[str, Any], pods: list[Pod]) -> Changes:
+    """The pods that are missing, and those that have to go."""
+    spec, changes = cluster["spec"], Changes()
+    grows = bool(spec.get("enableInTreeAutoscaling"))
+    for group in worker_groups_of(spec):
+        name = str(group.fields.get("groupName"))
+        mine = [pod for pod in pods if pod.group == name and pod.state is not PodState.LEAVING]
+        named = set((group.fields.get("scaleStrategy") or {}).get("workersToDelete") or [])
+        changes.leave += [pod for pod in mine if pod.name in named]
+        staying = [pod for pod in mine if pod.name not in named]
+        lacking = wanted_pods(group) - len(staying)
+        changes.come += [name] * lacking
+        if lacking < 0 and not grows:  # the autoscaler names those that go, which hold no work
+            changes.leave += staying[lacking:]
+    return changes
+
+
+def wanted_pods(group: PodGroup) -> int:
+    """How many pods the group is to have now."""
+    if group.fields.get("suspend"):
+        return 0
+    least, most = whole(group.fields.get("minReplicas"), 0), whole(group.fields.get("maxReplicas"), 2**31 - 1)
+    replicas = max(least, min(whole(group.fields.get("replicas"), 0), most))
+    return replicas * whole(group.fields.get("numOfHosts"), 1)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nbaccel import proc
+from nbaccel.light_imports import FOLDER
 from nbaccel.machines import with_parent
-from nbaccel.machines.kuberay.rehearsal.pod_lines import MARK
+from nbaccel.machines.kuberay.faults import fields_of
+from nbaccel.machines.kuberay.manifest import PodGroup
+from nbaccel.machines.kuberay.ray_reading import autoscaler_reading
+from nbaccel.machines.kuberay.rehearsal.api_server import Certificate
+from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, PlayedCluster, Pod
 
 _STARTED = "Ray runtime started"
 _LAST_LINES = 8
@@ -96,3 +102,109 @@ def kill_marked(mark: str) -> None:
             except OSError:
                 pass  # it has ended, or has changed its user
         time.sleep(_LOOK_EVERY_S)
+
+
+# ---- what the processes of a rehearsal are started with: command lines and variables
+
+
+MARK = "NBACCEL_REHEARSAL"  # in the environment of each process: RUN/POD
+OBJECT_STORE_BYTES = 100_000_000  # of each pod; Ray takes no less than 75 MiB
+UPDATE_INTERVAL_S = 1  # how often the autoscaler looks; in Kubernetes every 5 s
+_TYPE = "accelerator_type:"  # of a resource
+_RAY_START = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+_AUTOSCALER = (
+    "import sys; from ray.autoscaler._private.kuberay.run_autoscaler import run_kuberay_autoscaler as run; "
+    "run(*sys.argv[1:])"
+)
+
+
+def head_line(group: PodGroup, pod: Pod, *, port: int, client_port: int, folder: Path) -> list[str]:
+    """The head of the cluster. Ray's own monitor stays away: the autoscaler has a process of its own, as in KubeRay."""
+    own = ["--head", "--no-monitor", f"--port={port}", f"--temp-dir={folder}", "--include-dashboard=false"]
+    if client_port:
+        own.append(f"--ray-client-server-port={client_port}")
+    return [*_RAY_START, *own, *_node_options(group, pod)]
+
+
+def worker_line(group: PodGroup, pod: Pod, address: str) -> list[str]:
+    """A pod of a worker group."""
+    return [*_RAY_START, f"--address={address}", *_node_options(group, pod)]
+
+
+def autoscaler_line(cluster: PlayedCluster, address: str) -> list[str]:
+    """Ray's autoscaler, as KubeRay runs it beside the head."""
+    return [sys.executable, "-c", _AUTOSCALER, cluster.name, cluster.namespace, address]
+
+
+def node_variables(environ: Mapping[str, str], *, token_file: Path, mark: str) -> dict[str, str]:
+    """What all of Ray's processes share: the token of this cluster, and nothing that points to another one."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("RAY_") and not name.endswith("VISIBLE_DEVICES")
+    }
+    path = os.pathsep.join(filter(None, (str(FOLDER), environ.get("PYTHONPATH"))))
+    return {
+        **kept,
+        MARK: mark,
+        "PYTHONPATH": path,  # Ray's processes start faster
+        "PYTHONUNBUFFERED": "1",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token_file),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_prestart_worker_first_driver": "0",  # a pod of 64 CPUs would start 64 processes here
+    }
+
+
+def pod_variables(pod: Pod) -> dict[str, str]:
+    """What KubeRay tells a pod: the autoscaler knows nodes by these."""
+    variables = {"RAY_CLOUD_INSTANCE_ID": pod.name, "RAY_NODE_TYPE_NAME": pod.group}
+    return {**variables, "RAY_enable_autoscaler_v2": "1"} if pod.group == HEAD_GROUP else variables
+
+
+def autoscaler_variables(cluster: PlayedCluster, certificate: Certificate, port: int) -> dict[str, str]:
+    """Where the autoscaler finds its API server, and what it shows there."""
+    own_programs = os.path.dirname(sys.executable)
+    return {
+        "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+        "KUBERNETES_SERVICE_PORT_HTTPS": str(port),
+        "RAY_KUBERAY_CA_CERT_PATH": str(certificate.certificate),
+        "RAY_KUBERAY_CLIENT_CERT_PATH": str(certificate.certificate),
+        "RAY_KUBERAY_CLIENT_KEY_PATH": str(certificate.key),
+        "RAY_HEAD_POD_NAME": cluster.head_name,
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+        "PATH": os.pathsep.join(filter(None, (own_programs, os.environ.get("PATH")))),  # it starts the program `ray`
+        "AUTOSCALER_UPDATE_INTERVAL_S": str(UPDATE_INTERVAL_S),
+        "AUTOSCALER_METRIC_PORT": "0",  # a free one
+    }
+
+
+def told(group: PodGroup) -> str:
+    """What one pod has, in words: "3 CPU, 1 GPU, A100"."""
+    reading = dict(autoscaler_reading(group))
+    memory = reading.pop("memory", None)
+    kinds = [name.partition(":")[2] for name in reading if name.startswith(_TYPE)]
+    counted = {name: amount for name, amount in reading.items() if not name.startswith(_TYPE)}
+    parts = [f"{amount} {name}" for name, amount in counted.items() if amount or name == "CPU"]
+    return ", ".join([*parts, *([f"{memory / 2**30:.3g} GiB"] if memory else []), *kinds])
+
+
+def _node_options(group: PodGroup, pod: Pod) -> list[str]:
+    """The resources that Ray's autoscaler counts on, whatever this machine has."""
+    reading = dict(autoscaler_reading(group))
+    options = [f"--node-ip-address={pod.ip}", f"--num-cpus={reading.pop('CPU')}"]
+    options.append(f"--num-gpus={reading.pop('GPU', 0)}")
+    if memory := reading.pop("memory", None):
+        options.append(f"--memory={memory}")
+    if reading:
+        options.append(f"--resources={json.dumps(reading)}")
+    if labels := _labels(group):
+        options.append("--labels=" + ",".join(f"{key}={value}" for key, value in labels.items()))
+    # Other clusters may run on this machine: every port is a free one.
+    options += ["--min-worker-port=0", "--max-worker-port=0", "--dashboard-agent-listen-port=0"]
+    return [*options, f"--object-store-memory={OBJECT_STORE_BYTES}"]
+
+
+def _labels(group: PodGroup) -> dict[str, str]:
+    return {str(key): str(value) for key, value in fields_of(group.fields.get("labels")).items()}

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest
-from nbaccel.machines.kuberay.worker_groups import read_group
+from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest, read_group
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="the program openssl is missing")
 

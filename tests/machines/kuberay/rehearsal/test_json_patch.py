@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.machines.kuberay.rehearsal.json_patch import Unpatchable, merged, patched
+from nbaccel.machines.kuberay.rehearsal.played_cluster import Unpatchable, merged, patched
 
 OBJECT: dict[str, Any] = {"spec": {"groups": [{"replicas": 0}, {"replicas": 1}], "a/b": 1, "c~d": 2}}
 

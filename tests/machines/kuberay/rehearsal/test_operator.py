@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbaccel.machines.kuberay.rehearsal.operator import missing_and_superfluous
+from nbaccel.machines.kuberay.rehearsal.play import missing_and_superfluous
 from nbaccel.machines.kuberay.rehearsal.played_cluster import Pod, PodState
 from tests.machines.kuberay.rehearsal.manifests import manifest
 

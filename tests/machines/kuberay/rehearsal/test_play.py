@@ -17,8 +17,7 @@ import pytest
 
 from nbaccel.machines.kuberay.rehearsal.api_server import Certificate
 from nbaccel.machines.kuberay.rehearsal.play import Rehearsal
-from nbaccel.machines.kuberay.rehearsal.pod_lines import MARK
-from nbaccel.machines.kuberay.rehearsal.processes import LoggedProcess, end_all
+from nbaccel.machines.kuberay.rehearsal.processes import MARK, LoggedProcess, end_all
 from tests.census import carriers
 from tests.machines.kuberay.rehearsal.manifests import manifest, needs_openssl
 from tests.machines.kuberay.rehearsal.test_api_server import CLUSTER, Client
