@@ -13,7 +13,7 @@ from rich.console import Console
 
 from nbaccel.views import top
 from nbaccel.views.snapshot import FunctionRow, PublishedRow, Snapshot, TaskRow
-from nbaccel.views.top_keys import HELP, SORTS, Endable, TopView
+from nbaccel.views.top import HELP, SORTS, Endable, TopView
 
 
 def _drawn(snapshots: list[Snapshot], now: float = 0.0, height: int = 40, width: int = 140) -> str:

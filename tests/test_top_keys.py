@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from nbaccel.views.top_keys import SORTS, Endable, TerminalKeys, TopView, keys_of
+from nbaccel.views.top import SORTS, Endable, TerminalKeys, TopView, keys_of
 
 FIRST = Endable("s", "task", "t1", "train 7f3a-1")
 SECOND = Endable("s", "actor", "a1", "actor Model a1")

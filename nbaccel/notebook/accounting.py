@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from nbaccel.notebook import parts
-from nbaccel.notebook.lane_labels import LaneLabels
 from nbaccel.notebook.parts import Html
+from nbaccel.notebook.timeline import LaneLabels
 from nbaccel.notebook.view import View
 from nbaccel.views import palette, tables, wording
 from nbaccel.views.history.answers import AccountingAnswer, AccountRow, DeviceAccount

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 
-from nbaccel.notebook import card_lines, parts
+from nbaccel.notebook import experiment_card, parts, run_card, static_tables
 from nbaccel.notebook.parts import Html
-from nbaccel.views import tables, totals, wording
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views import (
+    device_labels,
+    experiment_snapshot,
+    node_tables,
+    palette,
+    run_snapshot,
+    tables,
+    totals,
+    wording,
+)
+from nbaccel.views.palette import HUES
+from nbaccel.views.snapshot import Alert, DeviceRow, Holder, Snapshot
 
 End = Literal["shut down", "left", "died"]  # of a cluster, as this notebook sees it
 
@@ -40,7 +51,7 @@ def last_mimebundle(
     """
     head = _last_lines(snapshot, how)
     alerts = [each for each in snapshot.alerts if how == "left" or each.kind != "infeasible"]  # nothing waits any more
-    said = card_lines.alert_words(alerts)
+    said = alert_words(alerts)
     lines = [*head, used, f"attention: {said}" if said else ""]
     first, *rest = head
     facts = [parts.words(words, strong=not at) for at, words in enumerate(first.split(" · "))]
@@ -83,8 +94,8 @@ def text(snapshot: Snapshot) -> str:
     lines = [
         tables.first_line(snapshot),
         _second_line(snapshot),
-        card_lines.devices_text(snapshot),
-        card_lines.most_text(snapshot),
+        devices_text(snapshot),
+        most_text(snapshot),
     ]
     return "\n".join(line for line in lines if line)
 
@@ -96,8 +107,8 @@ def html(snapshot: Snapshot, at: str = "") -> str:
         [
             parts.header(tables.busy(snapshot), tables.counted(snapshot), title, at),
             parts.note(_second_line(snapshot)),
-            card_lines.devices_html(snapshot),
-            card_lines.most_html(snapshot),
+            devices_html(snapshot),
+            most_html(snapshot),
         ]
     )
 
@@ -109,3 +120,213 @@ def _second_line(snapshot: Snapshot) -> str:
     unreal = [wording.count(number, f"{kind} device") for kind, number in kinds.items() if number]
     has = tables.beside_busy(snapshot)
     return wording.sentence([has, *unreal]) if has else tables.headline(snapshot)
+
+
+# ----
+# the card's last two lines, as text and as HTML: who holds the devices, and the one thing that is most worth knowing
+#
+# The page draws the same (`cockpit/draw_card.js`).
+
+
+MOST_TOLD = 8  # devices that are told one by one
+GROUPS_SHOWN = 8  # names of holders of more devices
+CALM = "Nothing waits, and nothing needs attention."
+NO_TASK, NO_TASK_CODE = "No task yet. A call makes one:", "f.remote()"
+
+
+# ---- who holds the devices
+
+
+@dataclass
+class _Held:
+    """What a holder has of all devices."""
+
+    name: str
+    hue: int
+    number: int = 0
+    share: float = 0.0
+
+    @property
+    def words(self) -> str:
+        return self.name if self.number == 1 else f"{self.name} × {self.number}"
+
+
+@dataclass
+class _Holders:
+    """The holders of many devices, the largest first, and what nobody here holds."""
+
+    groups: list[_Held] = field(default_factory=list)
+    free: int = 0
+    taken: int = 0
+    gone: int = 0  # with their nodes
+    shown: int = 0  # the devices by whose rows holders are told; 0: all
+
+    @property
+    def rest(self) -> str:
+        """What is not told by name."""
+        free, taken = f"{self.free} free" if self.free else "", f"{self.taken} taken by others" if self.taken else ""
+        more = f"and {len(self.groups) - GROUPS_SHOWN} more" if len(self.groups) > GROUPS_SHOWN else ""
+        shown = f"of {self.shown} shown" if self.shown else ""
+        return wording.sentence([more, shown, free, taken, f"{self.gone} gone" if self.gone else ""])
+
+
+def devices_text(snapshot: Snapshot) -> str:
+    """ "GPU 0 ● train · cell [3] · 8 s; GPU 1 ○ free"; of many devices "Held by shard × 128, Model × 2 · 3 free"."""
+    shown = _shown(snapshot)
+    if not shown:
+        return tables.devices(snapshot).empty
+    if len(shown) > MOST_TOLD:
+        holders = _holders_of(shown, snapshot)
+        names = ", ".join(group.words for group in holders.groups[:GROUPS_SHOWN])
+        return wording.sentence([f"Held by {names}" if names else "Nobody holds one", holders.rest])
+    named = device_labels.labels(snapshot.devices)
+    return "; ".join(f"{named[_key(row)]} {_sign(row)} {_who(row, snapshot)}" for row in shown)
+
+
+def devices_html(snapshot: Snapshot) -> Html:
+    """The same with a bar in the holders' colours: for each device, or for many together."""
+    shown = _shown(snapshot)
+    if not shown:
+        return static_tables.devices(snapshot)
+    if len(shown) > MOST_TOLD:
+        return parts.paragraph(_many(_holders_of(shown, snapshot), len(shown) + totals.more_devices(snapshot)))
+    named = device_labels.labels(snapshot.devices)
+    return parts.strip(_device(row, named[_key(row)], snapshot) for row in shown)
+
+
+def _device(row: DeviceRow, label: str, snapshot: Snapshot) -> tuple[Html, str]:
+    """What is shown of a device, and the same in words, for where it is cut."""
+    bar = parts.bar(static_tables.shares(row, snapshot), width_px=28)
+    held = [_holder(holder, snapshot) for holder in row.holders]
+    who = parts.join(held, ", ") if held else parts.words(_who(row, snapshot), quiet=True)
+    return parts.join([parts.words(label, strong=True), bar, who]), f"{label}: {_who(row, snapshot)}"
+
+
+def _holder(holder: Holder, snapshot: Snapshot) -> Html:
+    about = "".join(f" · {fact}" for fact in static_tables.holder_facts(holder, snapshot))
+    return Html(parts.words(wording.plain(holder.name)) + (parts.words(about, quiet=True) if about else ""))
+
+
+def _many(holders: _Holders, total: int) -> Html:
+    total = max(total - holders.gone, 1)
+    shares = [(group.share / total, palette.colour(group.hue)) for group in holders.groups]
+    shares += [(holders.taken / total, palette.TAKEN)] if holders.taken else []
+    names = [parts.key(palette.colour(group.hue), parts.words(group.words)) for group in holders.groups[:GROUPS_SHOWN]]
+    said = parts.join([parts.words("Held by" if names else "Nobody holds one"), parts.join(names, ", ")])
+    return parts.join([parts.bar(shares, width_px=160), parts.join([said, parts.words(holders.rest)], " · ")])
+
+
+def _shown(snapshot: Snapshot) -> list[DeviceRow]:
+    return tables.device_rows(snapshot)
+
+
+def _key(row: DeviceRow) -> tuple[str, str, str]:
+    return row.node_id, row.resource, row.id
+
+
+def _sign(row: DeviceRow) -> str:
+    return tables.device_state(row).partition(" ")[0]
+
+
+def _who(row: DeviceRow, snapshot: Snapshot) -> str:
+    if not row.holders:
+        state = tables.device_state(row).partition(" ")[2]
+        return f"{state}: {wording.plain(row.free_reason)}" if row.free_reason else state
+    return ", ".join(
+        wording.sentence([wording.plain(holder.name), *static_tables.holder_facts(holder, snapshot)])
+        for holder in row.holders
+    )
+
+
+def _holders_of(shown: Sequence[DeviceRow], snapshot: Snapshot) -> _Holders:
+    groups = dict[str, _Held]()
+    for row in shown:
+        for holder in row.holders:
+            if holder.name not in groups:
+                hue = HUES.of(static_tables.holder_subject(holder, snapshot))
+                groups[holder.name] = _Held(wording.plain(holder.name), hue)
+            groups[holder.name].number += 1
+            groups[holder.name].share += min(1.0, holder.amount)
+    unheld = [row for row in shown if not row.holders]
+    states = Counter(tables.device_state(row) for row in unheld)
+    ordered = sorted(groups.values(), key=lambda group: -group.number)
+    if totals.more_devices(snapshot):
+        counts = totals.devices(snapshot)
+        free, taken = sum(each.free for each in counts), sum(each.taken for each in counts)
+        return _Holders(ordered, free, taken, states[tables.LOST], len(shown))
+    return _Holders(ordered, states[tables.FREE], states[tables.TAKEN], states[tables.LOST])
+
+
+# ---- what is most worth knowing
+
+
+def most_text(snapshot: Snapshot) -> str:
+    """An alert, why a task waits, how far training is, a node that moves; otherwise that there is no such thing."""
+    if snapshot.alerts:
+        return f"attention: {alert_words(snapshot.alerts)}"
+    said = _waits(snapshot) or _under_way_text(snapshot) or node_tables.moving(snapshot)
+    return said or (CALM if snapshot.counts else f"{NO_TASK} {NO_TASK_CODE}")
+
+
+def most_html(snapshot: Snapshot) -> Html:
+    """The same as HTML."""
+    if snapshot.alerts:
+        return parts.attention(alert_words(snapshot.alerts))
+    waits = _waits(snapshot)
+    if waits:
+        return parts.line(waits)
+    said = _under_way_html(snapshot) or parts.line(node_tables.moving(snapshot))
+    return said or (parts.note(CALM) if snapshot.counts else parts.empty(NO_TASK, NO_TASK_CODE))
+
+
+def alert_words(alerts: Sequence[Alert]) -> str:
+    """The first alert, and how many more there are; "" without an alert."""
+    return wording.sentence([wording.plain(alerts[0].message), _more(len(alerts) - 1)]) if alerts else ""
+
+
+def _more(number: int) -> str:
+    return f"and {number} more" if number > 0 else ""
+
+
+def _waits(snapshot: Snapshot) -> str:
+    """Why most of the waiting tasks wait: "◌ × 3 train waits 5 s: Both GPUs are busy: …"; "" if none waits."""
+    groups, waiting = tables.waiting_alike(snapshot), tables.counted(snapshot).get("waiting", 0)
+    if not groups:
+        return f"◌ {wording.count(waiting, 'waiting task')}" if waiting else ""
+    row, number = groups[0]
+    name = f"× {number} {wording.task_name(row.name)}" if number > 1 else wording.task_name(row.name)
+    since = tables.took(row, snapshot.time) or "waits"
+    why = tables.why_words(row) or wording.demand(row.demand)
+    return wording.sentence([f"◌ {name} {since}: {why}", _more(waiting - number)])
+
+
+def _under_way_text(snapshot: Snapshot) -> str:
+    """The experiment or run that is under way, in one line."""
+    now = snapshot.time
+    lines = [experiment_snapshot.one_line(each, now) for each in _experiments(snapshot)]
+    return next(iter([*lines, *(run_snapshot.one_line(run, now) for run in _runs(snapshot))]), "")
+
+
+def _under_way_html(snapshot: Snapshot) -> Html:
+    now = snapshot.time
+    for each in _experiments(snapshot):
+        facts = [experiment_snapshot.trial_words(each), experiment_snapshot.best_words(each)]
+        time = experiment_snapshot.time_words(each, now)
+        return _one_line(each.name, experiment_card.state(each), [time, *facts])
+    for run in _runs(snapshot):
+        facts = [run_snapshot.progress_words(run), run_snapshot.metric_words(run)]
+        return _one_line(run.name, run_card.state(run), [run_snapshot.time_words(run, now), *facts])
+    return parts.NOTHING
+
+
+def _one_line(name: str, state: Html, facts: Sequence[str]) -> Html:
+    said = parts.words(wording.sentence(facts), quiet=True)
+    return parts.paragraph(parts.join([parts.words(wording.plain(name), strong=True), state, said]))
+
+
+def _experiments(snapshot: Snapshot) -> list[experiment_snapshot.ExperimentSnapshot]:
+    return [each for each in experiment_snapshot.of_snapshot(snapshot) if each.is_under_way]
+
+
+def _runs(snapshot: Snapshot) -> list[run_snapshot.RunSnapshot]:
+    return [run for run in run_snapshot.in_order(run_snapshot.of_snapshot(snapshot)) if run.is_under_way]

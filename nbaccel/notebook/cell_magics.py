@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import difflib
 import keyword
 import sys
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pickle import PicklingError
 from typing import Any
@@ -18,9 +22,8 @@ from IPython.display import publish_display_data
 import nbaccel
 from nbaccel import api, engine
 from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
-from nbaccel.notebook import accounting, arguments, cell_items, cell_run, cells, options, parts, view
-from nbaccel.notebook.cell_body import prepare
-from nbaccel.notebook.cell_run import Body, Outcome
+from nbaccel.notebook import accounting, arguments, cell_run, cells, options, parts, view
+from nbaccel.notebook.cell_run import Body, Outcome, prepare
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.views import wording
@@ -98,7 +101,7 @@ class CellMagics(Magics):
     def _items(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
         if "each" not in asked:
             return [{}]
-        found = cell_items.items(asked["each"], self.shell.user_ns, self.shell.ev)
+        found = items(asked["each"], self.shell.user_ns, self.shell.ev)
         return [{"item": item} for item in found]
 
     def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
@@ -248,3 +251,41 @@ def timing(wall_s: float, row: TaskRow | None) -> str:
     peak = row.peak_memory_bytes
     facts.append("peak memory unknown" if peak is None else f"peak memory {wording.size(peak)}")
     return wording.sentence(facts)
+
+
+# ---- the items of `%%accel --each`: an expression of the notebook's names, or one line that says what is wrong
+
+
+def items(expression: str, variables: Mapping[str, Any], evaluate: Callable[[str], Any]) -> list[Any]:
+    """All items of the expression's value. An exception of the user's own code is raised unchanged.
+
+    Raises UsageError for an expression that is no Python, for an unknown name, and for a value that has no items.
+    """
+    _check(expression, variables)
+    found = evaluate(expression)
+    try:
+        each = iter(found)
+    except TypeError:
+        kind = type(found).__name__
+        raise UsageError(
+            f"'--each={expression}': a value of type {kind} has no items. Example: --each=range(4)"
+        ) from None
+    return list(each)
+
+
+def _check(expression: str, variables: Mapping[str, Any]) -> None:
+    try:
+        tree = ast.parse(expression, mode="eval")
+    except SyntaxError as error:
+        raise UsageError(
+            f"'--each={expression}' is not a Python expression: {error.msg}. Example: --each=items"
+        ) from None
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    known = {*variables, *bound}
+    for node in names:
+        if node.id not in known and not hasattr(builtins, node.id):
+            near = difflib.get_close_matches(node.id, [name for name in known if not name.startswith("_")], n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise UsageError(f"'--each={expression}': there is no variable '{node.id}' in this notebook.{hint}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from nbaccel.notebook import packing
+from nbaccel.notebook.drawn import packed
 from nbaccel.views import experiment_snapshot, run_snapshot, tables, thinning
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.palette import HUES
@@ -98,5 +98,5 @@ def to_json(drawn: DrawnRuns | None) -> str:
     for run in sent["runs"]:
         for rows in ("ranks", "checkpoints"):
             if len(run.get(rows, [])) > FEW_ROWS:
-                run[rows] = packing.packed(run[rows])
+                run[rows] = packed(run[rows])
     return msgspec.json.encode(sent).decode()

@@ -23,7 +23,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbaccel.actor import ActorHandle
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import ActorClass, RemoteFunction
-from nbaccel.notebook.ref_names import OF_HISTORY
+from nbaccel.notebook.task_names import OF_HISTORY
 
 MOST_OBJECTS = 10_000  # that are looked at from one name
 THE_ERROR = "the last error"

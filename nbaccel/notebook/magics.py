@@ -6,29 +6,38 @@ a refusal of the cluster are one line of text; a traceback means a bug of ours.
 
 from __future__ import annotations
 
-from typing import Any
+import difflib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api
-from nbaccel.notebook import arguments, completion, dashboards, mistyped_magics, options, settings, view, views
+from nbaccel.exceptions import HeadDiedError
+from nbaccel.handles.options import init_options
+from nbaccel.notebook import arguments, completion, dashboards, options, settings, view, views
+from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
-from nbaccel.notebook.dashboard_magics import DashboardMagics
 from nbaccel.notebook.growing_magics import GrowingMagics
 from nbaccel.notebook.one_line import said_in_one_line
-from nbaccel.notebook.options import documented
-from nbaccel.notebook.starting import Starter
+from nbaccel.notebook.options import CELL_MAGICS, MAGICS, asks_for_help, documented
 from nbaccel.notebook.task_magics import TaskMagics
-from nbaccel.views import sessions
+from nbaccel.views import sessions, wording
+from nbaccel.views.sessions import SessionRecord
+from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.tables import RUNNING
 
 
 def register(ipython: InteractiveShell) -> None:
     """Register magics, completion and the watch of cells, for `%load_ext nbaccel`. A second call changes nothing."""
     ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics, GrowingMagics)
     completion.install(ipython)
-    mistyped_magics.install(ipython)
+    install(ipython)
     attach(ipython)
 
 
@@ -103,3 +112,186 @@ def _show(shown: view.View, *, as_json: bool) -> None:
         print(api.snapshot().to_json().decode())  # noqa: T201 - text that a person copies
     else:
         view.show(shown)
+
+
+# ---- `%accel_dashboard`: the live cockpit under a cell
+
+
+@magics_class
+class DashboardMagics(Magics):
+    """The magic that shows the cluster live."""
+
+    shell: InteractiveShell
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
+    @documented("Show every device, what it does and for which cell, live, with buttons to cancel.")
+    def accel_dashboard(self, line: str) -> None:
+        arguments.parse(line, options.MAGICS["accel_dashboard"], self.shell.var_expand)
+        dashboards.show(details=True)
+
+
+# ---- after IPython refuses a line: names the nbaccel magic that was probably meant, or shows the requested manual
+#
+# IPython looks magics up itself, so a mistyped name never reaches us; we learn of it from the cell's error.
+
+
+_NOT_FOUND = re.compile(r"[Mm]agic (?:function )?`%+(\w+)` not found")
+_EMPTY_BODY = re.compile(r"%%(\w+) is a cell magic, but the cell body is empty")
+ALIKE = 0.75  # with a lower limit, %autoreload and others would be taken for ours
+
+
+def install(shell: InteractiveShell) -> None:
+    """Watches the cells of this shell; a second call changes nothing."""
+    if not shell.__dict__.get("_nbaccel_explains_magics"):
+        shell.__dict__["_nbaccel_explains_magics"] = True
+        shell.events.register("post_run_cell", lambda result: _explain(shell, result))
+
+
+def _explain(shell: InteractiveShell, result: Any) -> None:
+    error = getattr(result, "error_in_exec", None)
+    if not isinstance(error, UsageError):
+        return
+    text = _manual(shell, str(error), result.info.raw_cell) or suggestion(str(error))
+    if text:
+        sys.stderr.write(text + "\n")
+
+
+def suggestion(refusal: str) -> str:
+    """ "Did you mean %accel_init?" for IPython's message about an unknown magic; "" if no name is near."""
+    found = _NOT_FOUND.search(refusal)
+    if found and found[1] in CELL_MAGICS and f"%%{found[1]}" in found[0]:
+        return f"%%{found[1]} must be the first line of its cell: nothing may stand above it, not even a comment."
+    if found and found[1] in MAGICS and found[1] not in CELL_MAGICS:
+        return f"%{found[1]} works in the notebook after %load_ext nbaccel, but not in a task."
+    near = difflib.get_close_matches(found[1], MAGICS, n=1, cutoff=ALIKE) if found else []
+    return f"Did you mean {'%%' if near[0] in CELL_MAGICS else '%'}{near[0]}?" if near else ""
+
+
+def _manual(shell: InteractiveShell, refusal: str, cell: str) -> str:
+    """Of `%%accel --help` without a body, which IPython refuses."""
+    found = _EMPTY_BODY.search(refusal)
+    magic = shell.find_cell_magic(found[1]) if found and found[1] in MAGICS else None  # type: ignore[no-untyped-call]
+    return str(magic.__doc__) if magic is not None and asks_for_help(cell.lstrip().partition("\n")[0]) else ""
+
+
+# ---- starts a cluster from a cell that may run twice: the same request changes nothing, another one is reported
+
+
+class StartedApi(Protocol):
+    """The functions of nbaccel that starting needs: those of `nbaccel.api`, or of a test."""
+
+    def is_initialized(self) -> bool: ...
+    @property
+    def init(self) -> Callable[..., object]: ...
+    def shutdown(self) -> None: ...
+    def snapshot(self) -> Snapshot: ...
+    def start_head(self, **options: Any) -> SessionRecord: ...
+
+
+class Starter:
+    """Remembers what this notebook's cluster was started with."""
+
+    def __init__(self, cluster: StartedApi, find_heads: Callable[[], Sequence[SessionRecord]]) -> None:
+        self._cluster = cluster
+        self._find_heads = find_heads
+        self._asked: dict[str, Any] | None = None
+        self._session = ""
+
+    def start(self, asked: dict[str, Any], *, shared: bool = False, restart: bool = False) -> list[str]:
+        """Starts the requested cluster unless it runs already; returns sentences for the user.
+
+        Raises TypingMistake, with the difference, if another cluster runs.
+        """
+        init_options(**asked)  # wrong options raise an error before anything is compared or ended
+        said: list[str] = []
+        if self._cluster.is_initialized() and (restart or self._why_lost()):
+            said.append(self.stop())
+        if self._cluster.is_initialized():
+            self._compare(asked | ({"shared": True} if shared else {}))
+            return said
+        if shared:
+            said += self._join_shared(asked)
+        else:
+            self._cluster.init(**asked)
+        self._asked = asked | ({"shared": True} if shared else {})
+        snapshot = self._cluster.snapshot()
+        self._session = snapshot.runtime.session
+        return said + _fewer_cpus(asked.get("num_gpus"), snapshot)
+
+    def stop(self) -> str:
+        """Ends the cluster, or leaves a shared one; returns a sentence that says which."""
+        self._asked = None
+        if not self._cluster.is_initialized():
+            return "nbaccel was not running here."
+        if why := self._why_lost():
+            self._cluster.shutdown()
+            return why
+        runtime = self._cluster.snapshot().runtime
+        shared = runtime.shared
+        self._cluster.shutdown()
+        if shared and runtime.engine == "ray":
+            return (
+                "Left the Ray cluster; it runs on. It is ended where it was started: `nbaccel stop` on the machine of "
+                "`nbaccel start --head`, `kubectl delete raycluster NAME` on Kubernetes."
+            )
+        return "Left the shared cluster; it runs on. End it with: nbaccel stop" if shared else "nbaccel has shut down."
+
+    def _why_lost(self) -> str:
+        """A sentence if the cluster of this notebook has gone by itself, such as by the death of its head."""
+        try:
+            self._cluster.snapshot()
+        except HeadDiedError as error:
+            return f"The old cluster has gone. {str(error).partition(' What had not been fetched')[0]}"
+        return ""
+
+    def _compare(self, asked: dict[str, Any]) -> None:
+        snapshot = self._cluster.snapshot()
+        started = self._asked if snapshot.runtime.session == self._session else None
+        if not asked or asked == started:
+            return
+        busy = sum(number for state, number in snapshot.counts.items() if state in RUNNING)
+        price = f", which ends {wording.count(busy, 'running task')}" if busy else ""
+        if started is None:
+            raise TypingMistake(
+                "A cluster that %accel_init did not start runs already: nbaccel.init() started it, or the first call, "
+                "such as f.remote() or %accel_probe. Use it as it is (%accel_status), or give --restart to start with "
+                f"{_words(asked)}{price}."
+            )
+        raise TypingMistake(f"{_difference(started, asked)} To restart with the new options, add --restart{price}.")
+
+    def _join_shared(self, asked: dict[str, Any]) -> list[str]:
+        running = [record for record in self._find_heads() if record.shared]
+        if running:
+            self._cluster.init(address=running[0].socket)
+            ignored = f" Its own options apply, not {_words(asked)}." if asked else ""
+            return [f"Joined the shared cluster of pid {running[0].pid}.{ignored}"]
+        record = self._cluster.start_head(**asked)
+        self._cluster.init(address=record.socket)
+        return [f"Started a shared cluster, pid {record.pid}; other notebooks join it with %accel_init shared=true."]
+
+
+def _difference(started: dict[str, Any], asked: dict[str, Any]) -> str:
+    changed = [name for name in {**started, **asked} if started.get(name) != asked.get(name)]
+    parts = [f"{name} was {_value(started, name)} and is now {_value(asked, name)}" for name in changed]
+    return f"nbaccel runs already with other options: {'; '.join(parts)}."
+
+
+def _value(options: dict[str, Any], name: str) -> str:
+    return str(options[name]) if name in options else "not given"
+
+
+def _words(options: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items())
+
+
+def _fewer_cpus(gpus: float | None, snapshot: Snapshot) -> list[str]:
+    """A sentence where tasks that hold a CPU each, as tasks do by default, cannot use all GPUs at the same time."""
+    cpus = sum(node.totals.get("CPU", 0) for node in snapshot.nodes)
+    if not gpus or cpus >= gpus:
+        return []
+    return [
+        f"There are {gpus:g} GPUs and {wording.count(int(cpus), 'CPU')}. A task holds one CPU unless it says "
+        f"otherwise: use @remote(num_gpus=1, num_cpus=0), or start with num_cpus={gpus:g}."
+    ]

@@ -12,22 +12,22 @@ line.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
 import threading
 import time
 import uuid
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbaccel.notebook import experiment_card, run_card, start_card
-from nbaccel.notebook.cell_notes import CellNotes
+from nbaccel.notebook import experiment_card, parts, run_card
+from nbaccel.notebook.parts import Html
 from nbaccel.notebook.run_cards import RUNS_REMEMBERED, RunCards
 from nbaccel.notebook.settings import NotebookSettings
-from nbaccel.notebook.task_bar import TaskBar
 from nbaccel.views import wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
@@ -180,7 +180,7 @@ class CellOutput:
         id, drawn = f"nbaccel-start-{uuid.uuid4().hex}", itertools.count()
 
         def draw(shown: StartSteps) -> None:
-            content = {"data": start_card.mimebundle(shown), "metadata": {}, "transient": {"display_id": id}}
+            content = {"data": mimebundle(shown), "metadata": {}, "transient": {"display_id": id}}
             self._send("update_display_data" if next(drawn) else "display_data", content, place)
 
         return StartSteps(what, planned, draw, clock=self._clock, later=later)
@@ -310,3 +310,145 @@ def sender(kernel: Any) -> Send:
         kernel.session.send(kernel.iopub_socket, kind, content, parent=parent or None, ident=kind.encode())
 
     return send
+
+
+# ---- the note under a cell: why its work waits, a line for each reason, in one box that changes in place
+
+
+_NEEDS_A_PERSON = ("infeasible", "deadlock")  # kinds of what a person has to change
+
+
+@dataclass(slots=True)
+class _Note:
+    """What waits of one cell, and whether its box is on the page."""
+
+    lines: dict[bytes, Notice] = field(default_factory=dict)  # by task
+    is_shown: bool = False
+
+
+class CellNotes:
+    """The notes of all cells."""
+
+    def __init__(self) -> None:
+        self._notes: OrderedDict[bytes, _Note] = OrderedDict()
+        self._cells: dict[bytes, bytes] = {}  # under which a task's line stands
+
+    def changed(self, cell: bytes, notice: Notice) -> tuple[str, dict[str, Any]] | None:
+        """The message (type, content) that shows what waits of a cell now; None if nothing has changed."""
+        cell = self._cells.setdefault(notice.task_id, cell)
+        if not notice.message:
+            del self._cells[notice.task_id]
+        note = self._notes.setdefault(cell, _Note())
+        before = note.lines.pop(notice.task_id, None)
+        if notice.message:
+            note.lines[notice.task_id] = notice
+        if len(self._notes) > CELLS_REMEMBERED:
+            self._notes.popitem(last=False)
+        if not note.lines and before is None:
+            return None
+        kind, note.is_shown = "update_display_data" if note.is_shown else "display_data", True
+        return kind, {"data": _bundle(note), "metadata": {}, "transient": {"display_id": _display_id(cell)}}
+
+
+def _display_id(cell: bytes) -> str:
+    return f"nbaccel-waits-{hashlib.sha256(cell).hexdigest()[:24]}"
+
+
+def _bundle(note: _Note) -> dict[str, str]:
+    """What a person has to change comes first."""
+    if not note.lines:
+        return {"text/plain": "", "text/html": ""}
+    never = _once(each for each in note.lines.values() if each.kind in _NEEDS_A_PERSON)
+    waits = _once(each for each in note.lines.values() if each.kind not in _NEEDS_A_PERSON)
+    drawn = [*map(parts.attention, never), *(parts.line(f"◌ {line}") for line in waits)]
+    return {"text/plain": "\n".join(f"nbaccel: {line}" for line in (*never, *waits)), "text/html": parts.box(drawn)}
+
+
+def _once(notices: Iterable[Notice]) -> list[str]:
+    """A line for each reason: "evaluate waits for 1 GPU; score waits for 1 GPU. Both GPUs are busy: …"."""
+    subjects: dict[str, Counter[str]] = {}  # by what is said after them
+    for notice in notices:
+        subject, stop, why = wording.plain(notice.message).partition(". ")
+        subjects.setdefault(stop + why, Counter())[subject] += 1
+    return [
+        "; ".join(subject if number == 1 else f"× {number} {subject}" for subject, number in alike.items()) + why
+        for why, alike in subjects.items()
+    ]
+
+
+# ---- the steps of a slow start under the cell that waits for it: an output that is changed in place
+#
+# While the start goes on it is a table. What stays in the notebook is one quiet line, above the cluster's card.
+
+
+def mimebundle(shown: StartSteps) -> dict[str, str]:
+    """The steps as text and HTML."""
+    drawn = parts.note(shown.line()) if shown.is_over and not shown.failed else _table(shown)
+    return {"text/plain": shown.line(), "text/html": parts.box([drawn])}
+
+
+def _table(shown: StartSteps) -> Html:
+    rows = [
+        [
+            parts.two_lines(parts.words(step.words, strong=step.state == "running"), step.found),
+            parts.pill(step.state),
+            parts.words(shown.step_took(step)),
+        ]
+        for step in shown.steps
+    ]
+    verb = "did not start" if shown.is_over else "starts"
+    return parts.table(f"{shown.what} {verb}: {wording.age(shown.took_s)}", ["Step", "State", "Took"], rows)
+
+
+# ---- a progress bar over tasks as a plain output that changes in place: a saved notebook keeps its last state
+#
+# A widget of tqdm keeps only the 0 % at its start, and needs a kernel to show even that.
+
+
+STEPS = 200  # the most times a bar is drawn, so that thousands of tasks do not send as many messages
+
+
+class TaskBar:
+    """The bar of one cell. `send` publishes (message type, content) under this cell, from any thread."""
+
+    def __init__(
+        self,
+        send: Callable[[str, dict[str, Any]], None],
+        total: int,
+        description: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._send = send
+        self._total = total
+        self._description = wording.plain(description)
+        self._clock = clock
+        self._began = clock()
+        self._done = 0
+        self._drawn = -1  # the step that is shown
+        self._id = f"nbaccel-bar-{uuid.uuid4().hex}"
+        self._draw()
+
+    def update(self, n: float = 1) -> None:
+        """Count more tasks as ready."""
+        self._done += int(n)
+        self._draw()
+
+    def close(self) -> None:
+        """Do nothing: every update has drawn the bar."""
+
+    def _draw(self) -> None:
+        step = STEPS if self._done >= self._total else self._done * STEPS // self._total
+        if step == self._drawn:
+            return
+        kind = "display_data" if self._drawn < 0 else "update_display_data"
+        self._drawn = step
+        words = self._words()
+        label = f"{self._description}: " if self._description else ""
+        html = parts.box([parts.progress(label, self._done, self._total, words)])
+        data = {"text/plain": f"{label}{words}", "text/html": html}
+        self._send(kind, {"data": data, "metadata": {}, "transient": {"display_id": self._id}})
+
+    def _words(self) -> str:
+        percent = 100 * self._done // self._total if self._total else 100
+        of = f"{self._done} of {wording.count(self._total, 'task')}"
+        return wording.sentence([of, f"{percent} %", wording.age(self._clock() - self._began)])

@@ -6,14 +6,16 @@ notebook have no job, as in snapshots.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import IPython
 import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import failure_text
+from nbaccel.notebook.tracebacks import FRAME, with_cell_lines, without_ours
 from nbaccel.views.history.answers import (
     AccountingAnswer,
     AccountRow,
@@ -67,7 +69,7 @@ def _of_log(engine: engines.Engine, asking: ReadTaskLog) -> str:
     except (RayError, ValueError, OSError) as error:
         answer = TaskLogAnswer(1.0, True, note=str(error))
     said = dict(msgspec.to_builtins(answer))
-    said["yours"], said["failure"] = failure_text.readable(answer.failure)
+    said["yours"], said["failure"] = readable(answer.failure)
     return msgspec.json.encode(said).decode()
 
 
@@ -82,3 +84,34 @@ def _hues(functions: Iterable[str]) -> dict[str, int]:
     """The hue of each function, where it is not the usual one of its name."""
     hues = {function: HUES.of(owner(function)) for function in dict.fromkeys(functions)}
     return {function: hue for function, hue in hues.items() if hue != usual_hue(function)}
+
+
+# ---- the traceback of a failed task for its log: the frames of the user's code first, then all of them
+
+
+_LIBRARY = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\]|[/\\\\]lib[/\\\\]python3|^<frozen ")
+
+
+def readable(failure: str) -> tuple[str, str]:
+    """(the error with the frames of the user's code alone, "" without such frames; the whole traceback)."""
+    shell = IPython.get_ipython()
+    text = without_ours(failure)
+    yours, has_users = _users(text.splitlines())
+    return with_cell_lines(yours, shell) if has_users else "", with_cell_lines(text, shell)
+
+
+def _users(lines: list[str]) -> tuple[str, bool]:
+    """A traceback without the frames of libraries, and whether a frame is left."""
+    kept: list[str] = []
+    library = ""
+    has_users = False
+    for line in lines:
+        match = FRAME.match(line)
+        if match is not None:
+            library = match["indent"] + "  " if _LIBRARY.search(match["file"]) else ""
+            has_users = has_users or not library
+        elif not (library and line.startswith(library)):
+            library = ""
+        if not library:
+            kept.append(line)
+    return "\n".join(kept), has_users

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from nbaccel.notebook import timeline_lanes
-from nbaccel.notebook.lane_labels import LaneLabels
-from nbaccel.notebook.timeline_lanes import Bar, Lane, Picture
+from nbaccel.notebook import timeline
+from nbaccel.notebook.timeline import Bar, Lane, LaneLabels, Picture
 from nbaccel.views import device_labels, wording
 from nbaccel.views.history.answers import LaneRuns, RunKind, RunsAnswer
 from nbaccel.views.history.book import WITHOUT_DEVICE
@@ -67,11 +66,11 @@ def _lanes(bars: dict[str, list[Bar]], snapshot: Snapshot | None) -> list[Lane]:
         for row in offered:
             name, label = lane_of(row.node_id, row.resource, row.id), labels[row.node_id, row.resource, row.id]
             node = nodes.get(row.node_id, "")
-            lanes.append(timeline_lanes.lane(label, bars.pop(name, []), node, wholes.get(row.node_id, node)))
+            lanes.append(timeline.lane(label, bars.pop(name, []), node, wholes.get(row.node_id, node)))
     rest = bars.pop(WITHOUT_DEVICE, [])
     gone = LaneLabels(snapshot)
-    lanes += [timeline_lanes.lane(gone.of(name), some) for name, some in bars.items()]
-    return lanes + ([timeline_lanes.lane("CPU", rest)] if rest else [])
+    lanes += [timeline.lane(gone.of(name), some) for name, some in bars.items()]
+    return lanes + ([timeline.lane("CPU", rest)] if rest else [])
 
 
 def _bars(lane: LaneRuns) -> list[RunBar]:

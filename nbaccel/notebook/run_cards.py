@@ -12,8 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from nbaccel.notebook import live_place
-
 RUNS_REMEMBERED = 100
 Send = Callable[[str, dict[str, Any], dict[str, Any]], None]  # message type, content, parent
 
@@ -87,9 +85,18 @@ class RunCards(Generic[Shown]):
         place = self._place_of(snapshot)
         self._sent[snapshot.id] = snapshot.state, place
         if place:
-            data = live_place.bundle(place, data, details=False, of=snapshot.id)
+            data = bundle(place, data, details=False, of=snapshot.id)
         return {"data": data, "metadata": {}, "transient": {"display_id": f"nbaccel-{snapshot.id}"}}
 
     def _place_of(self, snapshot: Shown) -> str:
         """The class of its place; "" if it is no live view."""
         return self._place_now() if snapshot.is_under_way else ""
+
+
+# ---- the output that is a place for a live view: plain HTML whose classes tell the page what to draw over it
+
+
+def bundle(key: str, card: dict[str, str], *, details: bool, of: str = "") -> dict[str, str]:
+    """The output that reserves a place for views of the model with this key: `of` one run or experiment, or of all."""
+    opens = (" nbaccel-details" if details else "") + (f" nbaccel-of-{of}" if of else "")
+    return {**card, "text/html": f'<div class="nbaccel-place {key}{opens}">{card["text/html"]}</div>'}

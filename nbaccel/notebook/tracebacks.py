@@ -24,7 +24,7 @@ from nbaccel import engine as engines
 from nbaccel import exception_state, read_only_arrays, roots
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.notebook import settings
-from nbaccel.notebook.cell_body import BodySyntaxError
+from nbaccel.notebook.cell_run import BodySyntaxError
 from nbaccel.views import wording
 
 FRAME = re.compile(r'^(?P<indent>[\s|]*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')

@@ -11,13 +11,14 @@ The best trials are in front, as in the cockpit's drawings (`runs/trial_shapes.j
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 
-from nbaccel.notebook import curves, parts, trial_axes
+from nbaccel.notebook import curves, parts
 from nbaccel.notebook.parts import Html
-from nbaccel.notebook.trial_axes import Axis, Value
 from nbaccel.views import palette, wording
 from nbaccel.views.experiment_snapshot import short_trial
 from nbaccel.views.seen_trials import SeenTrial, SeenTrials
@@ -48,8 +49,8 @@ def _overlaid(seen: SeenTrials, colour: str) -> Html:
     if not several:
         return parts.NOTHING
     drawn = several[:MOST_LINES]
-    across = trial_axes.numbers([x for _, points in drawn for x, _ in points])
-    up = trial_axes.numbers([y for _, points in drawn for _, y in points], seen.metric)
+    across = numbers([x for _, points in drawn for x, _ in points])
+    up = numbers([y for _, points in drawn for _, y in points], seen.metric)
     lines = [_path([(_x(across, x, _WIDE), _y(up, y, _WIDE)) for x, y in points]) for _, points in drawn]
     of = wording.count(len(several), "trial") + (f", {MOST_LINES} of them drawn" if len(several) > MOST_LINES else "")
     said = f"{wording.plain(seen.metric)} over reports of {of}"
@@ -70,7 +71,7 @@ def _parallel(seen: SeenTrials, colour: str) -> Html:
     usable = [(name, axis) for name, axis in found if axis is not None]
     if len(drawn) < 2 or not usable:
         return parts.NOTHING
-    goal = trial_axes.numbers([each.value for each in drawn if each.value is not None], seen.metric)
+    goal = numbers([each.value for each in drawn if each.value is not None], seen.metric)
     axes = [*usable, (seen.metric, goal)]
     width = _WIDE[0]
     places = [_LEFT + index * (width - _LEFT - _BESIDE_LAST) / (len(axes) - 1) for index in range(len(axes))]
@@ -96,7 +97,7 @@ def _upright(x: float, name: str, axis: Axis, is_last: bool, room: float) -> str
     is_long = is_last and len(shown) * _LETTER > 2 * _BESIDE_LAST
     anchor, at = ("end", _WIDE[0] - 2) if is_long else ("middle", x)
     side, beside = ("start", x + 5) if is_last else ("end", x - 5)
-    heights = trial_axes.apart([(share * (bottom - _TOP), label) for share, label in axis.labels], lambda _: _LINE)
+    heights = apart([(share * (bottom - _TOP), label) for share, label in axis.labels], lambda _: _LINE)
     labels = "".join(
         f'<text x="{beside:.1f}" y="{bottom - height + 4:.1f}" text-anchor="{side}">{escape(label)}</text>'
         for height, label in heights
@@ -127,7 +128,7 @@ def _scatter(name: str, trials: Sequence[SeenTrial], seen: SeenTrials, colour: s
     across = _axis(name, there) if len(there) > 1 else None
     if across is None:
         return ""
-    up = trial_axes.numbers([each.value for each in there if each.value is not None], seen.metric)
+    up = numbers([each.value for each in there if each.value is not None], seen.metric)
     dots = [(_x(across, each.params[name], _SMALL), _y(up, each.value, _SMALL)) for each in there]
     others = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in dots if x is not None and y is not None)
     look = f'stroke="{colour}" stroke-width="6" stroke-linecap="round" opacity=".5"'
@@ -144,7 +145,7 @@ def _rows(name: str, trials: Sequence[SeenTrial]) -> list[list[Html]]:
     there = [each for each in trials if name in each.params]
     values = [each.params[name] for each in there]
     groups: dict[str, list[float]] = {}
-    if trial_axes.are_numbers(values) and len(set(values)) > GROUPS:
+    if are_numbers(values) and len(set(values)) > GROUPS:
         ordered = sorted(there, key=lambda each: float(each.params[name]))
         for part in range(GROUPS):
             chosen = ordered[part * len(ordered) // GROUPS : (part + 1) * len(ordered) // GROUPS]
@@ -190,7 +191,7 @@ def _with_value(seen: SeenTrials) -> list[SeenTrial]:
 
 def _axis(name: str, trials: Sequence[SeenTrial]) -> Axis | None:
     values = [each.params[name] for each in trials if name in each.params]
-    return trial_axes.axis_of(values, name) if values else None
+    return axis_of(values, name) if values else None
 
 
 def _headed(said: str, seen: SeenTrials, scale: str) -> Html:
@@ -242,7 +243,7 @@ def _below(axis: Axis, size: tuple[int, int]) -> str:
     at = [(_LEFT + share * (size[0] - _LEFT - _RIGHT), label) for share, label in axis.labels]
     return "".join(
         f'<text x="{x:.1f}" y="{size[1] - 5}" text-anchor="middle">{escape(label)}</text>'
-        for x, label in trial_axes.apart(at, lambda label: len(label) * _LETTER + _LETTER)
+        for x, label in apart(at, lambda label: len(label) * _LETTER + _LETTER)
     )
 
 
@@ -251,3 +252,77 @@ def _svg(label: str, size: tuple[int, int], body: str) -> str:
     look = f"max-width:100%;width:{width}px;font-size:11px;fill:currentColor"
     about = f'role="img" class="nbaccel-plot" aria-label="{escape(label)}"'
     return f'<svg {about} viewBox="0 0 {width} {height}" style="{look}">{body}</svg>'
+
+
+# ---- axes of drawings of trials: numbers, linear or logarithmic, or a few words beside each other
+
+
+MOST_WORDS = 10  # values of a parameter that is no number
+MOST_LABELLED = 5  # numbers of a parameter that have a label each, instead of round numbers between them
+_LONGEST = 10  # characters of such a value
+
+Value = float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where a value stands, from 0 to 1 (None: it has no place), and the labels of some places."""
+
+    share: Callable[[Value], float | None]
+    labels: Sequence[tuple[float, str]]
+    is_log: bool = False
+
+
+def are_numbers(values: Sequence[Value]) -> bool:
+    """Whether all values are finite numbers; a bool is a word."""
+    return all(type(value) in (int, float) and math.isfinite(value) for value in values)  # type: ignore[arg-type]
+
+
+def axis_of(values: Sequence[Value], name: str = "") -> Axis | None:
+    """The axis for these values; None for more than MOST_WORDS different words."""
+    if are_numbers(values):
+        return _few_or_many([float(value) for value in values], name)  # type: ignore[arg-type]  # no None is among them
+    distinct = sorted({str(value) for value in values})
+    if len(distinct) > MOST_WORDS:
+        return None
+    places = {word: index / max(1, len(distinct) - 1) for index, word in enumerate(distinct)}
+    labels = [(place, word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…") for word, place in places.items()]
+    return Axis(lambda value: places.get(str(value)), labels)
+
+
+def _few_or_many(values: Sequence[float], name: str) -> Axis:
+    """The axis of a parameter's numbers: of a few, as of a choice, each has its label."""
+    axis, distinct = numbers(values, name), sorted(set(values))
+    if len(distinct) > MOST_LABELLED:
+        return axis
+    return replace(axis, labels=[(axis.share(each) or 0.0, wording.number(each)) for each in distinct])
+
+
+def apart(labels: Sequence[tuple[float, str]], room: Callable[[str], float]) -> list[tuple[float, str]]:
+    """The labels, in their order along the axis, without those that would touch the one before.
+
+    `labels` are places and texts, and `room` is how much a text takes along the axis, in the unit of the places.
+    """
+    kept: list[tuple[float, str]] = []
+    for place, text in labels:
+        if not kept or place - kept[-1][0] >= (room(text) + room(kept[-1][1])) / 2:
+            kept.append((place, text))
+    return kept
+
+
+def numbers(values: Sequence[float], name: str = "") -> Axis:
+    """The axis of finite numbers, logarithmic if `curves.is_logarithmic`; whole ones have whole labels."""
+    low, high = min(values), max(values)
+    log = curves.is_logarithmic(low, high, name)
+    first, last = (math.log10(low), math.log10(high)) if log else (low, high)
+
+    def share(value: Value) -> float | None:
+        if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+            return None
+        height = math.log10(value) if log else value  # type: ignore[arg-type]
+        return (height - first) / (last - first) if last > first else 0.5  # type: ignore[operator]
+
+    whole = all(float(value).is_integer() for value in values)
+    marks = curves.log_ticks(low, high) if log else curves.ticks(low, high)
+    marks = [mark for mark in marks if log or not whole or float(mark).is_integer()]
+    return Axis(share, [(share(mark) or 0.0, wording.number(mark)) for mark in marks], log)

@@ -19,7 +19,7 @@ from nbaccel import api, engine
 from nbaccel.notebook import static_tables, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.notebook.ref_names import names_of
+from nbaccel.notebook.task_names import names_of
 from nbaccel.notebook.view import View
 from nbaccel.views import node_tables, tables, task_lines
 from nbaccel.views.history.answers import AccountingAnswer

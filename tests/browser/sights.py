@@ -13,19 +13,8 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.notebook import (
-    accounting,
-    card,
-    drawn,
-    page_history,
-    parts,
-    past_timeline,
-    static_tables,
-    status_card,
-    timeline,
-    view,
-)
-from nbaccel.notebook.kept_readings import KeptReadings
+from nbaccel.notebook import accounting, card, drawn, page_history, parts, past_timeline, static_tables, timeline, view
+from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import function_rows, task_lines
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
@@ -290,7 +279,7 @@ def static_views(shown: Snapshot, condition: str) -> dict[str, str]:
     lines = kept.sections(shown)
     return {
         "card": card.html(shown, at),
-        "status": status_card.html(shown, at),
+        "status": view.html(shown, at),
         "devices": view.boxed(shown, "", static_tables.devices(shown, everything=True)).html,
         "tasks": view.boxed(
             shown, "", static_tables.tasks(shown, task_lines.ordered(shown.tasks, functions=shown.functions))

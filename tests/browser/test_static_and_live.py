@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import accounting, card, drawn, parts, past_timeline, static_tables, status_card, timeline
-from nbaccel.notebook.kept_readings import KeptReadings
+from nbaccel.notebook import accounting, card, drawn, parts, past_timeline, static_tables, timeline, view
+from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import task_lines
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
 from nbaccel.views.snapshot import Snapshot
@@ -180,7 +180,7 @@ def test_alerts_stand_in_the_same_order_everywhere(page: LoosePage, shown: Snaps
     opened = page.root.get_by_role("tabpanel", name="Alerts")
     opened.wait_for()
     live = opened.get_by_role("listitem").all_inner_texts()
-    saved = read_static(page, status_card.html(shown))["words"]
+    saved = read_static(page, view.html(shown))["words"]
     places = [saved.index(" ".join(message.replace("·", " ").split())) for message in messages]
     assert len(live) == len(messages) and places == sorted(places)
     for words, message in zip(live, messages, strict=True):

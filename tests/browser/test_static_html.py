@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import answers_html, card, parts, reprs, static_tables, status_card, view
+from nbaccel.notebook import answers_html, card, parts, reprs, static_tables, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.views import tables, task_lines
 from nbaccel.views.explanations import Explanation
@@ -69,7 +69,7 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
     lines = task_lines.ordered([*snapshot.tasks, *many])
     return {
         "card": card.html(snapshot, "as of 2026-11-22 14:03:22"),
-        "status": status_card.html(snapshot, "as of 2026-11-22 14:03:22"),
+        "status": view.html(snapshot, "as of 2026-11-22 14:03:22"),
         "tasks": view.boxed(snapshot, "", static_tables.tasks(snapshot, lines)).html,
         "devices": view.boxed(snapshot, "", static_tables.devices(snapshot)).html,
         "actors": view.boxed(snapshot, "", static_tables.actors(snapshot)).html,

@@ -8,11 +8,9 @@ import msgspec
 import pytest
 
 from nbaccel.views.history.answers import LaneRuns
-from nbaccel.views.history.book import HistoryBook
-from nbaccel.views.history.kinds import MOST_FUNCTIONS, MOST_KINDS
+from nbaccel.views.history.book import MOST_FUNCTIONS, MOST_KINDS, STEPS, HistoryBook, Waits
 from nbaccel.views.history.readings import LETTERS, MOST_DEVICES, DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
-from nbaccel.views.history.waits import STEPS, Waits
 
 
 def size(answer: object) -> int:

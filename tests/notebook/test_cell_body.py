@@ -10,8 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel.notebook import cell_run
-from nbaccel.notebook.cell_body import prepare
-from nbaccel.notebook.cell_run import Outcome
+from nbaccel.notebook.cell_run import Outcome, prepare
 
 
 @pytest.fixture(autouse=True)

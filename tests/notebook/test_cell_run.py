@@ -11,7 +11,7 @@ import cloudpickle
 import pytest
 
 from nbaccel.notebook import cell_run
-from nbaccel.notebook.cell_body import prepare
+from nbaccel.notebook.cell_run import prepare
 
 # Reads what to run, writes what it left.
 BARE_NODE = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbaccel.notebook.failure_text import readable
+from nbaccel.notebook.page_history import readable
 
 TRACEBACK = """Traceback (most recent call last):
   File "/home/ada/train.py", line 3, in train

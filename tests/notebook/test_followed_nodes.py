@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import views
-from nbaccel.notebook.followed_nodes import ENDED, FOLLOWED_S, LEFT, QUIET_TICK_S, TICK_S, Following
+from nbaccel.notebook.growing_magics import ENDED, FOLLOWED_S, LEFT, QUIET_TICK_S, TICK_S, Following
 from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, Runtime, Snapshot
 
 GPU = NodeTypeRow("gpu", "virtual", {"CPU": 1.0, "GPU": 1.0}, max=2)

@@ -11,7 +11,7 @@ from nbaccel.exceptions import RaySystemError
 from nbaccel.notebook import card
 from nbaccel.notebook.accounting import sections
 from nbaccel.notebook.kept_history import KeptHistory
-from nbaccel.notebook.timeline_drawing import RUN
+from nbaccel.notebook.timeline import RUN
 from nbaccel.views import palette
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import drawn
-from nbaccel.notebook.packing import Packer, packed
+from nbaccel.notebook.drawn import Packer, packed
 from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder, NodeRow, Runtime, Snapshot, TaskRow
 from tests.browser import sights
 

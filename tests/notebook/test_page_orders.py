@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.notebook import page_orders
+from nbaccel.notebook import widget
 from nbaccel.views.snapshot import Snapshot
 from tests.notebook.test_drawn_runs import publish, run
 
@@ -34,18 +34,18 @@ def test_a_press_is_one_step_of_the_ladder_that_the_button_showed(
     order: str, stops: int, asked: list[Any], busy_snapshot: Snapshot
 ) -> None:
     engine: Any = Noting()
-    said = page_orders.stop_run(engine, order, publish(busy_snapshot, run(stops=stops)))
+    said = widget.stop_run(engine, order, publish(busy_snapshot, run(stops=stops)))
     assert engine.asked == asked
     assert said.startswith("Asked mnist to stop." if asked else "mnist has been asked to stop since")
 
 
 def test_a_trial_is_stopped_by_itself(busy_snapshot: Snapshot) -> None:
     engine: Any = Noting()
-    assert page_orders.stop_run(engine, "experiment-1/0/a1b2_00003", busy_snapshot) == "Asked trial 00003 to stop."
+    assert widget.stop_run(engine, "experiment-1/0/a1b2_00003", busy_snapshot) == "Asked trial 00003 to stop."
     assert engine.asked == [("experiment-1", "stop-trial 0 a1b2_00003")]
 
 
 def test_a_run_that_no_snapshot_has_shown_is_asked_all_the_same(busy_snapshot: Snapshot) -> None:
     engine: Any = Noting()
-    assert page_orders.stop_run(engine, "run-9/2", busy_snapshot) == "Asked run-9 to stop."
+    assert widget.stop_run(engine, "run-9/2", busy_snapshot) == "Asked run-9 to stop."
     assert engine.asked == [("run-9", "stop 2")]

@@ -6,7 +6,7 @@ import pytest
 
 from nbaccel.notebook import timeline
 from nbaccel.notebook.past_timeline import MOST_MERGED, picture
-from nbaccel.notebook.timeline_drawing import RUN
+from nbaccel.notebook.timeline import RUN
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.run import PastRun
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Runtime, Snapshot

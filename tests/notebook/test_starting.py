@@ -9,7 +9,7 @@ import pytest
 
 from nbaccel.exceptions import HeadDiedError
 from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.notebook.starting import Starter
+from nbaccel.notebook.magics import Starter
 from nbaccel.views.snapshot import Snapshot
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.notebook.task_bar import STEPS, TaskBar
+from nbaccel.notebook.output import STEPS, TaskBar
 
 
 class Page:

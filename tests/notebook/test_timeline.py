@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from nbaccel.notebook import timeline
-from nbaccel.notebook.timeline_drawing import RUN
-from nbaccel.notebook.timeline_lanes import MOST_TRACKS, Bar, Picture, lane
+from nbaccel.notebook.timeline import MOST_TRACKS, RUN, Bar, Picture, lane
 from nbaccel.views import palette
 from tests.notebook.levels import LEVELS, Reading
 

@@ -13,7 +13,7 @@ import pytest
 
 import nbaccel
 from nbaccel import cli, tune
-from nbaccel.notebook import experiment_card, reprs, status_card
+from nbaccel.notebook import experiment_card, reprs, view
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.train.line_file import LineFile
@@ -66,7 +66,7 @@ def test_one_line_tells_an_experiment() -> None:
 def test_the_cluster_shows_a_row_for_each_experiment() -> None:
     shown = snapshot(experiment(id="old", name="old", state="finished", ended_at=1_000_060.0), experiment())
     assert [row[:2] for row in experiment_snapshot.table(shown).rows] == [("first", "● running"), ("old", "✓ finished")]
-    text, html = status_card.text(shown), status_card.html(shown)
+    text, html = view.text(shown), view.html(shown)
     for page in (text, html):
         assert "4 of 10 trials ended · 2 running · 1 failed" in page and "loss 0.03125 with lr 0.01" in page
 

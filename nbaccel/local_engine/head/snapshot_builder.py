@@ -18,7 +18,7 @@ from nbaccel.local_engine.head.node_tallies import NodeTallies
 from nbaccel.local_engine.head.records import ActorEntry, WorkerProcess
 from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.quantities import UNIT
-from nbaccel.views import stay_words, totals
+from nbaccel.views import expected_growth, totals
 from nbaccel.views.listed import ListedNode
 from nbaccel.views.snapshot import (
     Alert,
@@ -210,7 +210,7 @@ class SnapshotBuilder:
             "node_type": spec.node_type,
             "idle_since": place.idle_since + offset,
             "leaves_at": None if needed else leaves_at + offset,
-            "kept_by": place.kept_by or stay_words.stays_for(needed, self._growing.requests()),
+            "kept_by": place.kept_by or expected_growth.stays_for(needed, self._growing.requests()),
             "kept_objects": self._growing.kept_objects(spec.node_id) if place.kept_by else [],
         }
 

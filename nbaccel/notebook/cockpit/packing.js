@@ -1,4 +1,4 @@
-// The rows of a large snapshot, which come by columns; see nbaccel/notebook/packing.py.
+// The rows of a large snapshot, which come by columns; see nbaccel/notebook/drawn.py.
 
 /**
  * @typedef {object} Packed

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any, NotRequired, TypedDict
 
 from nbaccel.ray_engine.reports.snapshot_building import job_number
+from nbaccel.views.expected_growth import stays_for
 from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, RequestRow, Snapshot
-from nbaccel.views.stay_words import stays_for
 
 SOURCE = "Ray's autoscaler"
 

@@ -21,7 +21,7 @@ WITHOUT_RAY = (
     "nbaccel.views.history.task_log",
     "nbaccel.views.listed",
     "nbaccel.views.record_book",
-    "nbaccel.views.stay_words",
+    "nbaccel.views.expected_growth",
     "nbaccel.views.trace_events",
     "nbaccel.views.unused_devices",
 )

@@ -9,18 +9,26 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from itertools import accumulate
+from typing import TypeVar
 
 import msgspec
 
 from nbaccel.views import palette
-from nbaccel.views.history.accounts import Accounts
-from nbaccel.views.history.answers import AccountingAnswer, LaneRuns, ReadingsAnswer, RunKind, RunsAnswer
-from nbaccel.views.history.kinds import KindOfRuns, KindsOfRuns
+from nbaccel.views.history.answers import (
+    AccountingAnswer,
+    AccountRow,
+    DeviceAccount,
+    LaneRuns,
+    ReadingsAnswer,
+    RunKind,
+    RunsAnswer,
+)
 from nbaccel.views.history.readings import DeviceLoad, Readings
 from nbaccel.views.history.run import PastRun
 from nbaccel.views.history.runs import RunBar, RunBars, fitting
-from nbaccel.views.history.waits import Waits
 
 WITHOUT_DEVICE = "cpu"
 MOST_LANES = 4_096
@@ -189,3 +197,253 @@ class HistoryBook:
 
 def _pause(answer: RunsAnswer | AccountingAnswer) -> float:
     return round(max(len(msgspec.json.encode(answer)) / LATER_BYTES_PER_S, 1.0), 2)
+
+
+# ---- accounts of device use, by function and by cell, and of how long each device was held
+
+
+MOST_DEVICES = 4_096
+FAILED = "FAILED"
+R = TypeVar("R")
+
+
+class _DeviceTime(msgspec.Struct):
+    """The account of one device."""
+
+    since: float
+    seconds: float = 0.0
+    seq: int = 0
+
+
+class Accounts:
+    """Adds up what each run held: ended runs when they end, running ones when somebody asks."""
+
+    def __init__(self, kinds: KindsOfRuns) -> None:
+        self._kinds = kinds
+        self._devices: dict[str, _DeviceTime] = {}
+
+    def has_device(self, name: str, since: float) -> None:
+        """Add a device; it is idle until a run holds it."""
+        known = self._devices.get(name)
+        if known is not None:
+            known.since = min(known.since, since)
+        elif len(self._devices) < MOST_DEVICES:
+            self._devices[name] = _DeviceTime(since)
+
+    def ended(self, kind: KindOfRuns, run: PastRun, ended: float, seq: int) -> None:
+        """Add a run that has ended."""
+        seconds = max(ended - run.started, 0.0) if run.seconds is None else run.seconds
+        kind.seconds += seconds
+        kind.seq = seq
+        kind.runs += run.number if run.is_task else 0
+        if not run.holds:
+            return
+        for name, amount in run.devices:
+            kind.device_seconds += seconds * amount
+            self.has_device(name, run.started)
+            if held := self._devices.get(name):
+                held.seconds += seconds * amount
+                held.seq = seq
+
+    def answer(self, now: float, since: int, running: Sequence[PastRun], seq: int, most_bytes: int) -> AccountingAnswer:
+        """The rows that have changed since `since` or still change, as many as fit."""
+        functions = self._rows(lambda one: (one.function, 0), now, since, running)
+        cells = self._rows(lambda one: (one.cell, one.job), now, since, running)
+        devices, known_s, held_s = self._device_rows(now, since, running)
+        answer = AccountingAnswer(seq, 0.0, now, [], [], [], known_s, held_s, 0)
+        room = most_bytes - len(msgspec.json.encode(answer))
+        answer.functions, room, left = _fitting(functions, room)
+        answer.left_out += left
+        answer.cells, room, left = _fitting(cells, room)
+        answer.left_out += left
+        answer.devices, room, left = _fitting(devices, room)
+        answer.left_out += left
+        return answer
+
+    def _rows(
+        self,
+        key_of: Callable[[KindOfRuns | PastRun], tuple[str, int]],
+        now: float,
+        since: int,
+        running: Iterable[PastRun],
+    ) -> list[AccountRow]:
+        rows: dict[tuple[str, int], AccountRow] = {}
+        changed: set[tuple[str, int]] = set()
+
+        def row_of(key: tuple[str, int]) -> AccountRow:
+            row = rows.get(key)
+            if row is None:
+                row = rows[key] = AccountRow(*key, 0, 0, 0, 0.0, 0.0, 0.0)
+            return row
+
+        for kind in self._kinds.rows:
+            if not kind.seq:
+                continue  # of runs that go on only
+            row = row_of(key_of(kind))
+            row.runs += kind.runs
+            row.failed += kind.runs if kind.state == FAILED else 0
+            row.seconds += kind.seconds
+            row.device_seconds += kind.device_seconds
+            if kind.seq > since:
+                changed.add(key_of(kind))
+        for run in running:
+            row = row_of(key_of(run))
+            seconds = max(now - run.started, 0.0)
+            amount = sum(amount for _name, amount in run.devices) if run.holds else 0.0
+            row.runs += run.is_task
+            row.running += run.is_task
+            row.seconds += seconds
+            row.devices += amount
+            row.device_seconds += seconds * amount
+            changed.add(key_of(run))
+        shown = [_rounded(row) for key, row in rows.items() if key in changed]
+        return sorted(shown, key=lambda row: (-row.device_seconds, -row.seconds, row.name))
+
+    def _device_rows(
+        self, now: float, since: int, running: Iterable[PastRun]
+    ) -> tuple[list[DeviceAccount], float, float]:
+        goes_on: dict[str, list[float]] = {}
+        for run in running:
+            for name, amount in run.devices if run.holds else ():
+                self.has_device(name, run.started)
+                held = goes_on.setdefault(name, [0.0, 0.0])
+                held[0] += max(now - run.started, 0.0) * amount
+                held[1] += amount
+        rows, known_s, held_s = [], 0.0, 0.0
+        for name, device in self._devices.items():
+            seconds, amount = goes_on.get(name, (0.0, 0.0))
+            known_s += max(now - device.since, 0.0)
+            held_s += device.seconds + seconds
+            if not since or device.seq > since or name in goes_on:
+                rows.append(DeviceAccount(name, device.since, round(device.seconds + seconds, 3), amount))
+        return sorted(rows, key=lambda row: row.held_seconds), round(known_s, 3), round(held_s, 3)
+
+
+def _rounded(row: AccountRow) -> AccountRow:
+    row.seconds, row.device_seconds = round(row.seconds, 3), round(row.device_seconds, 3)
+    row.devices = round(row.devices, 4)
+    return row
+
+
+def _fitting(rows: list[R], room: int) -> tuple[list[R], int, int]:
+    """(the first rows that there is room for, the remaining room, the number of rows left out)."""
+    for number, row in enumerate(rows):
+        room -= len(msgspec.json.encode(row)) + 1
+        if room < 0:
+            return rows[:number], 0, len(rows) - number
+    return rows, room, 0
+
+
+# ---- exact numbers of all runs by function, cell, job and ending, however many there are
+
+
+MOST_KINDS = 2_000
+MOST_FUNCTIONS = 1_000  # beyond the kinds with cells: each function keeps its own numbers
+ELSEWHERE = "other cells"  # cells that are no longer kept apart
+OTHERS = "other functions"
+
+Key = tuple[str, str, int, str]
+
+
+class KindOfRuns(msgspec.Struct):
+    """The runs of one function, from one cell of one job, with the same ending."""
+
+    index: int
+    function: str
+    cell: str
+    job: int
+    state: str
+    runs: int = 0
+    seconds: float = 0.0
+    device_seconds: float = 0.0
+    seq: int = 0  # of its last change
+
+
+class KindsOfRuns:
+    """The table of kinds: at most `MOST_KINDS`, plus `MOST_FUNCTIONS` and a few more."""
+
+    def __init__(self) -> None:
+        self.rows: list[KindOfRuns] = []
+        self._by_key: dict[Key, KindOfRuns] = {}
+
+    def of(self, function: str, cell: str, job: int, state: str) -> KindOfRuns:
+        """The kind of a run: its own, or a kind of several cells if too many are known."""
+        known = self._by_key.get((function, cell, job, state))
+        if known is not None:
+            return known
+        if len(self.rows) < MOST_KINDS:
+            return self._made(function, cell, job, state)
+        known = self._by_key.get((function, ELSEWHERE, 0, state))
+        if known is not None:
+            return known
+        if len(self.rows) < MOST_KINDS + MOST_FUNCTIONS:
+            return self._made(function, ELSEWHERE, 0, state)
+        return self._by_key.get((OTHERS, ELSEWHERE, 0, state)) or self._made(OTHERS, ELSEWHERE, 0, state)
+
+    def _made(self, function: str, cell: str, job: int, state: str) -> KindOfRuns:
+        kind = self._by_key[function, cell, job, state] = KindOfRuns(len(self.rows), function, cell, job, state)
+        self.rows.append(kind)
+        return kind
+
+
+# ---- the number of waiting tasks over time: means over a fixed number of steps, whose width grows
+
+
+STEPS = 240
+FIRST_STEP_S = 0.5
+
+
+class Waits:
+    """Adds each wait in constant time; sums are computed when somebody asks."""
+
+    def __init__(self) -> None:
+        self.origin: float | None = None
+        self.step_s = FIRST_STEP_S
+        self._levels = _of([])  # by how much the number changes where a step begins
+        self._parts = _of([])  # of waits that begin or end inside of a step, their share of it
+
+    def add(self, began: float, ended: float, number: int = 1) -> None:
+        """Add tasks that waited from `began` to `ended`."""
+        if self.origin is None:
+            self.origin = began
+        self._reach(max(began, ended))
+        self._change(self._levels, self._parts, began, number)
+        self._change(self._levels, self._parts, ended, -number)
+
+    def means(self, waiting: Sequence[float], now: float) -> list[float]:
+        """The mean number in each step up to now; `waiting` are the starts of waits that have not ended."""
+        if self.origin is None:
+            if not waiting:
+                return []
+            self.origin = min(waiting)
+        self._reach(now)
+        levels, parts = list(self._levels), list(self._parts)
+        for began in waiting:
+            self._change(levels, parts, began, 1.0)
+        number = min(STEPS, int((now - self.origin) / self.step_s) + 1)
+        return [round(max(level + part, 0.0), 2) for level, part in zip(accumulate(levels), parts, strict=True)][
+            :number
+        ]
+
+    def _change(self, levels: MutableSequence[float], parts: MutableSequence[float], time: float, by: float) -> None:
+        place = max(time - (self.origin or 0.0), 0.0) / self.step_s
+        at = min(int(place), STEPS - 1)
+        levels[at + 1] += by
+        parts[at] += by * max(at + 1 - place, 0.0)
+
+    def _reach(self, time: float) -> None:
+        """Widen the steps until they include this time: two neighbours become one."""
+        while time >= (self.origin or 0.0) + STEPS * self.step_s:
+            before = list(accumulate(self._levels))  # the number at each step's beginning
+            means = [level + part for level, part in zip(before, self._parts, strict=True)]
+            last = before[STEPS]
+            kept = before[0:STEPS:2]
+            self._parts = _of([(means[at] + means[at + 1]) / 2 - before[at] for at in range(0, STEPS, 2)])
+            steps = (one - other for one, other in zip(kept[1:], kept, strict=False))
+            self._levels = _of([kept[0], *steps, last - kept[-1]])
+            self.step_s *= 2
+
+
+def _of(values: list[float]) -> array[float]:
+    """A number for each step, and one for the end, in one piece of memory: floats would lie all over it."""
+    return array("d", values + [0.0] * (STEPS + 1 - len(values)))
