@@ -1,4 +1,3 @@
-# mypy: disable-error-code="overload-overlap"
 """The functions that users call: they check their arguments once, here, and ask the engine.
 
 Names, options and meanings are those of Ray Core; a docstring names each difference.
@@ -7,12 +6,13 @@ Names, options and meanings are those of Ray Core; a docstring names each differ
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, Unpack, overload
 
-from nbaccel import addresses, exceptions, init_variables
+from nbaccel import addresses, exceptions
 from nbaccel import engine as engines
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.option_checks import is_number, streams_only_generators, with_article
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
         X,
         Y,
     )
+
+# mypy: disable-error-code="overload-overlap"
+
 
 T = TypeVar("T")
 Ref = TypeVar("Ref", bound=ObjectRef[Any])
@@ -116,7 +119,7 @@ def init(address: str | None = None, **given: Unpack[InitKeywords]) -> ClusterCo
     """
     job = given.get("job_config")
     keywords = job.keywords(dict(given)) if isinstance(job, JobConfig) else dict(given)
-    options = init_options(**init_variables.joined_with(address, keywords))
+    options = init_options(**joined_with(address, keywords))
     started = engines.started()
     if started is not None and started.lost():
         shutdown()  # nothing is left of that cluster
@@ -538,7 +541,7 @@ def start_head(*, with_us: bool = False, **options: Any) -> Any:
 
     The head outlives this process, unless `with_us` is true.
     """
-    given = init_variables.joined_with("local", options) | {"address": None}
+    given = joined_with("local", options) | {"address": None}
     return engines.start_shared(init_options(**given), with_us=with_us)
 
 
@@ -590,3 +593,28 @@ def device_holder(key: str) -> str:
     from nbaccel.leases import leases
 
     return leases.held_by(key)
+
+
+# ---- what environment variables say where a call of `init()` says nothing
+
+
+_OF_ONES_OWN = {"engine", "num_cpus", "num_gpus", "resources", "node_types", "simulate"}
+
+
+def joined_with(address: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of init() with those of the environment: NBACCEL_ADDRESS, NBACCEL_NODE_TYPES, and Ray's own.
+
+    NBACCEL_ADDRESS counts for a program that gives no address and asks for no engine, resources or node types of its
+    own; NBACCEL_NODE_TYPES for one that starts a local head.
+    """
+    address = address or (None if _OF_ONES_OWN & given.keys() else os.environ.get("NBACCEL_ADDRESS") or None)
+    types = os.environ.get("NBACCEL_NODE_TYPES")
+    starts_a_head = address in (None, "local") and given.get("engine") in (None, "local")
+    ours = {"node_types": types} if types and starts_a_head else {}
+    return {**_rays_own(), **ours, **given, "address": address}
+
+
+def _rays_own() -> dict[str, Any]:
+    """The keywords that Ray's variables set."""
+    hides = os.environ.get("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "").lower() in ("1", "true")
+    return {"hide_unassigned": True} if hides else {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel import init_variables
+from nbaccel import api
 from nbaccel.handles.node_types import machine_types
 from nbaccel.handles.options import init_options
 
@@ -100,12 +100,12 @@ def test_types_are_refused_where_no_local_head_starts(joins: dict[str, str]) -> 
 def test_the_variables_count_only_where_the_program_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBACCEL_ADDRESS", "here")
     monkeypatch.setenv("NBACCEL_NODE_TYPES", "machines.toml")
-    assert init_variables.joined_with(None, {}) == {"address": "here"}
-    assert init_variables.joined_with("local", {}) == {"address": "local", "node_types": "machines.toml"}
-    assert init_variables.joined_with(None, {"num_cpus": 1}) == {
+    assert api.joined_with(None, {}) == {"address": "here"}
+    assert api.joined_with("local", {}) == {"address": "local", "node_types": "machines.toml"}
+    assert api.joined_with(None, {"num_cpus": 1}) == {
         "address": None, "num_cpus": 1, "node_types": "machines.toml",
     }  # fmt: skip
-    assert init_variables.joined_with("there", {}) == {"address": "there"}
-    assert init_variables.joined_with(None, {"engine": "ray"}) == {"address": None, "engine": "ray"}
+    assert api.joined_with("there", {}) == {"address": "there"}
+    assert api.joined_with(None, {"engine": "ray"}) == {"address": None, "engine": "ray"}
     monkeypatch.delenv("NBACCEL_ADDRESS")
-    assert init_variables.joined_with(None, {"node_types": None})["node_types"] is None
+    assert api.joined_with(None, {"node_types": None})["node_types"] is None

@@ -8,11 +8,17 @@ To add a vendor, copy the module of a similar one, fill in the fields of `vendor
 `table.VENDORS`. Nothing here decides who gets which device. A vendor's library is loaded when its devices are read.
 """
 
-from nbaccel.accelerators.assigning import environment_for, hidden_environment, named_by_user, variable_of
 from nbaccel.accelerators.detection import Detection, detect, detections, evidence, unknown_detection, usual_deadline_s
 from nbaccel.accelerators.machine import RealMachine
-from nbaccel.accelerators.offering import NodeDevices, resolve_resources
-from nbaccel.accelerators.quantities import check_quantity
+from nbaccel.accelerators.offering import (
+    NodeDevices,
+    check_quantity,
+    environment_for,
+    hidden_environment,
+    named_by_user,
+    resolve_resources,
+    variable_of,
+)
 from nbaccel.accelerators.table import RESOURCES, VENDORS, vendor_for_resource, vendor_of
 from nbaccel.accelerators.vendor import Completed, Device, DeviceKind, Finding, Machine, Vendor
 

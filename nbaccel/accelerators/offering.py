@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from nbaccel.accelerators.detection import Detection, choose_gpu_vendor, usable_devices
-from nbaccel.accelerators.table import VENDORS, vendor_of
-from nbaccel.accelerators.vendor import Device, DeviceKind, Vendor
-from nbaccel.accelerators.visibility import Selection, renumbered, select
+from nbaccel.accelerators.table import RESOURCES, VENDORS, vendor_of
+from nbaccel.accelerators.tpu import LEGAL_QUANTITIES
+from nbaccel.accelerators.vendor import Device, DeviceKind, Environment, Vendor
+from nbaccel.accelerators.visibility import Selection, renumbered, select, switched_off
 from nbaccel.quantities import TYPE_PREFIX
 
 TYPE_LABEL = "ray.io/accelerator-type"
@@ -163,3 +164,128 @@ def _describe(node: NodeDevices, detection: Detection) -> None:
 
 def _vendors_of(devices: Iterable[Device]) -> list[str]:
     return list(dict.fromkeys(device.vendor for device in devices if device.kind is not DeviceKind.LOGICAL))
+
+
+# ---- the environment that gives a task its devices and no others
+
+
+class OffersDevices(Protocol):
+    """The devices that a node offers, by resource (`NodeDevices`)."""
+
+    @property
+    def devices(self) -> Mapping[str, Sequence[Device]]: ...
+
+    @property
+    def gpu_vendor(self) -> str | None: ...
+
+
+def environment_for(devices: Sequence[Device], environ: Mapping[str, str], *, node_device_count: int) -> Environment:
+    """The variables to set (text) and to unset (None) for a task that holds these devices of one resource.
+
+    `environ` is the environment that the task would start with, `node_device_count` how many such devices its node has.
+    The vendor's other variables are unset, since each filters what the one before it has left; with a NOSET switch
+    nothing is touched.
+
+    >>> environment_for(node.devices["GPU"][:1], os.environ, node_device_count=2)
+    {'CUDA_VISIBLE_DEVICES': '0'}
+    """
+    if not devices:
+        return {}
+    vendor = vendor_of(devices[0].vendor)
+    if switched_off(vendor, environ):
+        return {}
+    ordered = sorted(devices, key=lambda device: device.index)
+    return {**dict.fromkeys(vendor.unset), **vendor.assign(ordered, environ, node_device_count)}
+
+
+def named_by_user(devices: Sequence[Device], value: str) -> tuple[list[str], str]:
+    """The ids and the variable's text for a task whose runtime_env itself sets the variable of these devices.
+
+    As in Ray, the user's list stands for the node's devices: the device at place 1 of the node is its entry 1. A list
+    that is too short for one of the devices is used as a whole.
+
+    >>> named_by_user(node.devices["GPU"][:1], "2,3")
+    (['2'], '2')
+    """
+    vendor = vendor_of(devices[0].vendor)
+    entries = [entry for found in vendor.filters({vendor.variable: value}) for entry in found.picks or ()]
+    places = sorted(device.index for device in devices)
+    if places[-1] >= len(entries):
+        return entries, value
+    chosen = [entries[place] for place in places]
+    return chosen, ",".join(chosen) if value.replace(" ", "") == ",".join(entries) else value
+
+
+def variable_of(device: Device) -> str:
+    """The variable that a task with this device gets."""
+    return vendor_of(device.vendor).variable
+
+
+def hidden_environment(node: OffersDevices, environ: Mapping[str, str]) -> Environment:
+    """The variables that hide all devices of each family that the node offers (`init(hide_unassigned=True)`).
+
+    GPUs are hidden even if the node offers none of its own (`init(num_gpus=0)`).
+    """
+    hidden: Environment = {}
+    offered = [device.vendor for devices in node.devices.values() for device in devices]
+    for name in dict.fromkeys([*offered, *([node.gpu_vendor] if node.gpu_vendor else [])]):
+        vendor = vendor_of(name)
+        if not switched_off(vendor, environ):
+            hidden |= {**dict.fromkeys(vendor.unset), vendor.variable: vendor.hidden}
+    return hidden
+
+
+# ---- which quantities of an accelerator a task may ask for
+
+
+_FRACTIONS = frozenset(vendor.resource for vendor in VENDORS if vendor.fractions)
+_FAMILY = {vendor.resource: "GPU" if vendor.resource == "GPU" else vendor.family for vendor in VENDORS}
+
+
+def check_quantity(resource: str, quantity: float) -> None:
+    """Raise ValueError unless a task may ask for this quantity of an accelerator; other resources pass unchecked.
+
+    >>> check_quantity("GPU", 0.5)
+    >>> check_quantity("TPU", 3)
+    Traceback (most recent call last):
+    ValueError: TPU resource quantities must be 1, 2, 4 or 8. The specified quantity 3 is invalid. Google TPU chips ...
+    """
+    if resource not in RESOURCES:
+        return
+    if not math.isfinite(quantity) or quantity < 0:
+        raise ValueError(
+            f"{resource} resource quantities must be numbers from 0 up. The specified quantity {quantity} is invalid. "
+            f"Give how many devices the task needs."
+        )
+    if resource == "TPU":
+        _check_chips(quantity)
+    elif resource in _FRACTIONS:
+        _check_fraction(resource, quantity)
+    elif quantity != int(quantity):
+        family = _FAMILY.get(resource, resource)
+        raise ValueError(
+            f"{resource} resource quantities must be whole numbers. The specified quantity {quantity:g} is invalid. "
+            f"{_article(family)} {family} cannot be shared between tasks; ask for {math.ceil(quantity)}."
+        )
+
+
+def _article(noun: str) -> str:
+    return "An" if noun[0] in "AEIO" else "A"
+
+
+def _check_chips(quantity: float) -> None:
+    if quantity != 0 and quantity not in LEGAL_QUANTITIES:
+        raise ValueError(
+            f"TPU resource quantities must be 1, 2, 4 or 8. The specified quantity {quantity:g} is invalid. "
+            f"Google TPU chips of a host can only be joined in these shapes, and a chip cannot be shared; "
+            f"ask for {min((one for one in LEGAL_QUANTITIES if one >= quantity), default=8)}."
+        )
+
+
+def _check_fraction(resource: str, quantity: float) -> None:
+    if quantity > 1 and quantity != int(quantity):
+        raise ValueError(
+            f"{resource} resource quantities >1 must be whole numbers. The specified quantity {quantity:g} is invalid. "
+            f"A task gets a part of one {_FAMILY[resource]} or whole ones, never a part beside a whole one; "
+            f"ask for {math.floor(quantity)} or {math.ceil(quantity)}, or for a fraction below 1."
+        )

@@ -1,8 +1,7 @@
 """Asking a cluster to grow: Ray's `nbaccel.autoscaler.sdk`, and nbaccel's own `held`, `status` and what would come."""
 
 from nbaccel.autoscaler.expecting import expected_growth, move_objects
-from nbaccel.autoscaler.growth_status import GrowthStatus, status
-from nbaccel.autoscaler.held_resources import HeldResources, held
+from nbaccel.autoscaler.held_resources import GrowthStatus, HeldResources, held, status
 from nbaccel.submodules import by_attribute
 from nbaccel.views.expected_growth import ExpectedGrowth
 

@@ -14,8 +14,7 @@ import msgspec
 from nbaccel import exceptions
 from nbaccel.debug_engine.execution import DebugExecution, set_up
 from nbaccel.debug_engine.head import CLIENT, NEVER_S, DebugHead, peer_of
-from nbaccel.debug_engine.idle_loop import IdleLoop
-from nbaccel.debug_engine.workers import DebugActor, DebugWorker, PausedStream
+from nbaccel.debug_engine.workers import DebugActor, DebugWorker, IdleLoop, PausedStream
 from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import entry_of

@@ -5,7 +5,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.accelerators import missing_variable
-from nbaccel.accelerators.quantities import check_quantity
+from nbaccel.accelerators.offering import check_quantity
 
 
 @pytest.mark.parametrize(("variable", "make"), [("ROCR_VISIBLE_DEVICES", "amd"), ("ONEAPI_DEVICE_SELECTOR", "intel")])

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.accelerators.report import doctor
-from nbaccel.accelerators.surroundings import bytecode, look
+from nbaccel.accelerators.report import bytecode, doctor, look
 from tests.accelerators.machines import MadeMachine
 
 DRIVER = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023"

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from nbaccel import proc
-from nbaccel.leases import lease_files
+from nbaccel.leases import leases
 from nbaccel.leases import leases as leases_module
 from nbaccel.leases.leases import LeaseRecord, Leases, default_directory
 
@@ -107,7 +107,7 @@ def test_who_asks_while_names_are_written_is_told_a_name(directory, first, secon
         real(*arguments)
         told.append([holder.title for holder in Leases(directory, "c").held_by_others(GPU)])
 
-    monkeypatch.setattr(lease_files.os, cut, slow)
+    monkeypatch.setattr(leases.os, cut, slow)
     second.release(GPU, 4_000)
     second.take(GPU, 2_000)
     monkeypatch.undo()

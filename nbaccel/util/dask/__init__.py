@@ -12,7 +12,12 @@ try:
 except ImportError as error:
     raise ImportError("nbaccel.util.dask needs dask, which is not installed: pip install dask.") from error
 
-from nbaccel.util.dask.callbacks import RayDaskCallback
-from nbaccel.util.dask.scheduler import disable_dask_on_ray, enable_dask_on_ray, ray_dask_get, ray_dask_get_sync
+from nbaccel.util.dask.scheduler import (
+    RayDaskCallback,
+    disable_dask_on_ray,
+    enable_dask_on_ray,
+    ray_dask_get,
+    ray_dask_get_sync,
+)
 
 __all__ = ["RayDaskCallback", "disable_dask_on_ray", "enable_dask_on_ray", "ray_dask_get", "ray_dask_get_sync"]

@@ -8,8 +8,14 @@ from typing import Any
 import nbaccel
 from nbaccel import engine
 from nbaccel.handles.told_end import ToldEnd
-from nbaccel.util.multiprocessing.dispatcher import CallChunk, PoolActor, PoolDispatcher
-from nbaccel.util.multiprocessing.results import AsyncResult, PoolTaskError, StreamedResult
+from nbaccel.util.multiprocessing.results import (
+    AsyncResult,
+    CallChunk,
+    PoolActor,
+    PoolDispatcher,
+    PoolTaskError,
+    StreamedResult,
+)
 
 _CHUNKS_OF_A_MAP_PER_ACTOR = 4  # as multiprocessing: small enough to even out, large enough to be cheap
 _CHUNKS_AHEAD_PER_ACTOR = 2  # of a streamed map: one running, one waiting
