@@ -84,8 +84,8 @@ engines/test_streams.py
     a_generator_of_an_async_actor_streams_too  a_stream_that_is_run_again_goes_on_where_it_was
 engines/test_tasks.py
     a_task_returns_its_value  a_task_returns_several_values  tasks_submit_tasks  a_blocked_parent_lends_its_cpu
-    wrong_arguments_are_refused_at_once  an_argument_that_cannot_be_pickled_is_named
-    a_result_that_cannot_be_pickled_is_an_error  a_task_is_retried_for_the_exceptions_that_it_names
+    wrong_arguments_are_refused_at_once  what_cannot_be_pickled_is_named_with_its_place
+    a_result_that_cannot_be_pickled_is_named  a_task_is_retried_for_the_exceptions_that_it_names
     a_task_whose_worker_dies_is_retried  a_waiting_task_is_cancelled_and_never_runs  a_running_task_is_cancelled
     a_running_task_is_killed_by_force  a_custom_resource_limits_how_many_run
 engines/test_training.py

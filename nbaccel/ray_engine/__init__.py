@@ -82,6 +82,13 @@ def wrapped_actor(inner: RaysActor) -> ActorHandle:
     return _here().actor_handle(inner)
 
 
+def refuse_returned(name: str, value: object, error: Exception) -> None:
+    """Raise the error of a returned value that cannot be pickled again, naming the part to blame."""
+    from nbaccel.ray_engine.submission import pickling
+
+    pickling.refuse_returned(name, value, error)
+
+
 def _here() -> RayEngine:
     from nbaccel import engine as engines
     from nbaccel.ray_engine.driver import RayEngine

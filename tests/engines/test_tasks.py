@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -75,35 +77,49 @@ def test_a_direct_call_says_what_to_write(nb):
         add(1, 2)
 
 
-def test_an_argument_that_cannot_be_pickled_is_named(nb):
-    import threading
-
-    with pytest.raises(TypeError, match="lock"):
-        add.remote(threading.Lock())
-
-
-def test_a_result_that_cannot_be_pickled_is_an_error(nb):
+@pytest.mark.parametrize("kind", [TypeError, pickle.PicklingError])
+def test_what_cannot_be_pickled_is_named_with_its_place(nb, kind, tmp_path):
     @nb.remote
-    def lock():
-        import threading
+    class Keeper:
+        def __init__(self, value=None):
+            pass
 
-        return threading.Lock()
-
-    with pytest.raises(TypeError, match="lock"):
-        nb.get(lock.remote())
-
-
-def test_a_function_that_cannot_be_pickled_is_refused(nb):
-    import threading
-
-    held = threading.Lock()
+        def take(self, value):
+            pass
 
     @nb.remote
     def uses():
-        return held
+        return value
 
-    with pytest.raises(TypeError, match=r"(?i)serialize"):
-        uses.remote()
+    keeper = Keeper.remote()
+    with open(tmp_path / "x", "w") as file:
+        value = [1, {"k": threading.Lock() if kind is TypeError else file}]
+        for what, call in {
+            "argument 0 of .*add": lambda: add.remote(value),
+            "argument 'right' of .*add": lambda: add.remote(1, right=value),
+            "argument 0 of .*Keeper": lambda: Keeper.remote(value),
+            "argument 0 of .*Keeper.take": lambda: keeper.take.remote(value),
+            "the value": lambda: nb.put(value),
+        }.items():
+            culprit = (
+                rf"Could not serialize {what}: it\[1\]\['k'\] \(.*\) cannot be pickled .*path instead of an open file"
+            )
+            with pytest.raises(kind, match=culprit):
+                call()
+        with pytest.raises(TypeError, match=r"Could not serialize .*uses: value \(captured by .*uses\)\[1\]\['k'\]"):
+            uses.remote()
+
+
+@pytest.mark.parametrize("kind", [TypeError, pickle.PicklingError])
+def test_a_result_that_cannot_be_pickled_is_named(nb, kind):
+    makes_file = kind is not TypeError
+
+    @nb.remote
+    def give():
+        return {"k": open(os.devnull, "w") if makes_file else threading.Lock()}
+
+    with pytest.raises(kind, match=r"Could not serialize the return value of .*give: it\['k'\] .*Return plain data"):
+        nb.get(give.remote())
 
 
 def test_environment_variables_reach_the_task(nb):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from nbaccel import exceptions
 from nbaccel.engine import Engine
+from nbaccel.handles import unpicklable
 from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.remote import (
@@ -297,10 +298,8 @@ class Client(ObjectClient):
         try:
             return codec.dump_arguments(plain, named, refs)
         except Exception as error:  # whatever a user's __reduce__ raises
-            places = [(f"argument {index}", value) for index, value in enumerate(plain)]
-            places += [(f"argument {key!r}", value) for key, value in named.items()]
-            what, value = next(((what, value) for what, value in places if not codec.can_pickle(value)), places[0])
-            codec.refuse_to_serialize(f"{what} of {code._short_name}", value, error)
+            unpicklable.refuse_argument(code._short_name, plain, named, error, codec.can_pickle)
+            raise
 
     def create_actor(
         self, actor_class: ActorClass, options: ActorOptions, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from nbaccel import freshness
+from nbaccel.handles import unpicklable
 from nbaccel.handles.told_end import ToldEnd
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
@@ -98,15 +99,12 @@ class Exports:
             with codec.collecting(refs):
                 dumped = codec.dump_code(code)
         except Exception as error:  # whatever a captured object's pickling raises
-            raise TypeError(
-                f"Could not serialize {name}: {codec.find_unpicklable(code, name)} cannot be pickled ({error}). "
-                "Create it inside the function, or pass what is needed to make it."
-            ) from error
+            unpicklable.refuse_code(name, code, error, codec.can_pickle)
         size = len(dumped) if isinstance(dumped, bytes) else dumped.size
         if size > LARGEST_CODE_BYTES:
             raise ValueError(
                 f"{name} is too large to be sent: {size >> 20} MiB with what it captures "
-                f"({codec.largest_captured(code, name)}), and the limit is {LARGEST_CODE_BYTES >> 20} MiB. "
+                f"({unpicklable.largest_captured(code, name)}), and the limit is {LARGEST_CODE_BYTES >> 20} MiB. "
                 "Put the data into the store once, ref = nbaccel.put(data), and pass the ref as an argument."
             )
         blob = dumped if isinstance(dumped, bytes) else dumped.joined()

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from struct import Struct
 from typing import Any, NoReturn
 
-from nbaccel.handles.option_checks import with_article
+from nbaccel.handles import unpicklable
 from nbaccel.local_engine.memory import Range
 from nbaccel.local_engine.wire.pickling import LARGE_BYTES, PROTOCOL, large_text, pickled
 
@@ -258,81 +257,9 @@ def load_code(blob: bytes) -> Any:
     return _loaded_inline(blob, all_writable=True)
 
 
-_ADVICE = "Make it inside the task, or pass what is needed to make it: a path instead of an open file."
-
-
-def refuse_to_serialize(what: str, value: Any, error: Exception, advice: str = _ADVICE) -> NoReturn:
-    """Raise the error again, naming the part of `value` to blame: in the message of one of Python's own exceptions, in
-    a note of any other, which only its class knows how to make."""
-    words = f"Could not serialize {what}: {find_unpicklable(value)} cannot be pickled"
-    kind = TypeError if isinstance(error, TypeError) else type(error)
-    is_pythons = kind.__module__ in ("builtins", "_pickle")
-    if is_pythons and (kind is TypeError or [type(each) for each in error.args] == [str]):
-        raise kind(f"{words} ({type(error).__name__}: {error}). {advice}".rstrip()) from error
-    with suppress(Exception):  # the user's class may take no notes
-        error.add_note(f"{words}. {advice}".rstrip())
-    raise error
-
-
-def find_unpicklable(value: Any, name: str = "it") -> str:
-    """Name the innermost part that cannot be pickled, as a path: "data['lock'] (a lock)"."""
-    path, culprit = _search(value, name, set(), 4)
-    return f"{path} ({type(culprit).__module__}.{type(culprit).__qualname__})"
-
-
-def _search(value: Any, path: str, seen: set[int], depth: int) -> tuple[str, Any]:
-    if depth == 0 or id(value) in seen:
-        return path, value
-    seen.add(id(value))
-    for part, label in _parts_of(value, path):
-        if not can_pickle(part):
-            return _search(part, label, seen, depth - 1)
-    return path, value
-
-
-def _parts_of(value: Any, path: str) -> Iterator[tuple[Any, str]]:
-    if isinstance(value, dict):
-        yield from ((part, f"{path}[{key!r}]") for key, part in value.items())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from ((part, f"{path}[{i}]") for i, part in enumerate(value))
-    elif hasattr(value, "__code__"):
-        yield from _captured_by(value, path)
-    elif isinstance(value, type):
-        members = [(key, part) for key, part in vars(value).items() if callable(part) or not key.startswith("__")]
-        yield from ((part, f"{path}.{key}") for key, part in members)
-    elif hasattr(value, "__dict__"):
-        yield from ((part, f"{path}.{key}") for key, part in vars(value).items())
-    else:
-        yield from _slots_of(value, path)
-
-
-def _slots_of(value: Any, path: str) -> Iterator[tuple[Any, str]]:
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for key in (slots,) if isinstance(slots, str) else slots:
-            with suppress(AttributeError):  # a slot without a value
-                yield object.__getattribute__(value, key), f"{path}.{key}"
-
-
-def _captured_by(function: Any, path: str) -> Iterator[tuple[Any, str]]:
-    code = function.__code__
-    for cell_name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            yield cell.cell_contents, f"{cell_name} (captured by {path})"
-        except ValueError:  # an empty cell
-            continue
-    for global_name in code.co_names:
-        if global_name in function.__globals__:
-            yield function.__globals__[global_name], f"{global_name} (a global used by {path})"
-
-
-def largest_captured(code: Any, name: str) -> str:
-    """Name what makes a function or class large."""
-    parts = list(_parts_of(code, name))
-    if not parts:
-        return f"{name} itself"
-    part, label = max(parts, key=lambda pair: getattr(pair[0], "nbytes", sys.getsizeof(pair[0], 0)))
-    return f"{label}, {with_article(type(part).__name__)}"
+def refuse_to_serialize(what: str, value: Any, error: Exception, advice: str = unpicklable.ADVICE) -> NoReturn:
+    """Raise the error again, naming the part of `value` to blame."""
+    unpicklable.refuse(what, value, error, can_pickle, advice)
 
 
 def can_pickle(value: Any) -> bool:

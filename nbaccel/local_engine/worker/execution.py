@@ -31,6 +31,7 @@ import msgspec
 
 from nbaccel import exceptions, read_only_arrays, roots
 from nbaccel.accelerators import counted_devices
+from nbaccel.handles import unpicklable
 from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import DynamicObjectRefGenerator
@@ -277,8 +278,8 @@ class Execution:
         try:
             payload = codec.dump(value, refs)
         except Exception as error:  # a user's __reduce__ may raise anything
-            advice = "Return plain data, or keep the object in an actor."
-            codec.refuse_to_serialize(f"the return value of {running.terms.name}", value, error, advice)
+            what = f"the return value of {running.terms.name}"
+            codec.refuse_to_serialize(what, value, error, unpicklable.ADVICE_TO_RETURN)
         self._keep(running, refs)
         if is_over and not isinstance(payload, bytes):
             self._client.prepare_to_store(running)

@@ -14,6 +14,7 @@ from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle
 from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.submission import pickling
 from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
 from nbaccel.ray_engine.submission.choosing import Choosing, RayChoice
 from nbaccel.ray_engine.submission.errors import translate
@@ -80,7 +81,11 @@ class RayActors:
         try:
             return bound.remote(*args, **kwargs)
         except (ValueError, ray.exceptions.RayError) as error:
+            pickling.name_culprit(error, running._name, running._class, args, kwargs)
             raise self._name_taken(error, choice.options) from None
+        except Exception as error:  # whatever the pickling of an argument raises
+            pickling.name_culprit(error, running._name, running._class, args, kwargs)
+            raise
 
     def _name_taken(self, error: Exception, options: ActorOptions) -> BaseException:
         if options.name and (

@@ -16,6 +16,7 @@ from nbaccel.ray_engine.border.rays import RaysRef
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports.task_rows import error_type
 from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.submission import pickling
 from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
 from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
@@ -50,7 +51,11 @@ class RayObjects:
 
     def put(self, value: object) -> ObjectRef[object]:
         self._session.head.check()
-        inner = ray.put(value)
+        try:
+            inner = ray.put(value)
+        except Exception as error:  # whatever the value's pickling raises
+            pickling.name_culprit_of_put(error, value)
+            raise
         return self._handles.ref(inner)
 
     def get(self, refs: Sequence[ObjectRef[object]], timeout_s: float | None) -> list[object]:

@@ -13,7 +13,7 @@ from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult, is_stream
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import call_groups, options_for_ray, supervising
+from nbaccel.ray_engine.submission import call_groups, options_for_ray, pickling, supervising
 from nbaccel.ray_engine.submission.abandoned_streams import has_ended
 from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
 from nbaccel.ray_engine.submission.choosing import Choosing, quantities
@@ -48,7 +48,12 @@ class RayTasks:
             cached = function._cache[self._session.serial] = self._prepared(function, options)
         bound, about = cached[1:]
         submitted_at = time.time()
-        inner = bound.remote(*unwrapped(args), **unwrapped_named(kwargs))
+        args, kwargs = unwrapped(args), unwrapped_named(kwargs)
+        try:
+            inner = bound.remote(*args, **kwargs)
+        except Exception as error:  # whatever the pickling of an argument raises
+            pickling.name_culprit(error, function._short_name, function._function, args, kwargs)
+            raise
         return self._books.returned(inner, about, submitted_at)
 
     def _prepared(self, function: RemoteFunction, options: TaskOptions) -> tuple[TaskOptions | None, Bound, CallFacts]:
@@ -86,8 +91,9 @@ class RayTasks:
             inner = bound.remote(*args, **(unwrapped_named(kwargs) if kwargs else kwargs))
         except ray.exceptions.RayError as error:
             raise translate(error) from None
-        except Exception as error:  # Ray raises nothing narrower for a handle that has outlived its cluster
+        except Exception as error:  # what an argument raises; and of Ray, if the handle has outlived its cluster
             if "Can't find actor" not in str(error):
+                pickling.name_culprit(error, f"{handle._class_name}.{spec.name}", None, args, kwargs)
                 raise
             raise exceptions.ActorDiedError(
                 f"{handle._class_name}.{spec.name} cannot be called: Ray does not know this actor. Its cluster was "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import pytest
 
+from nbaccel.handles import unpicklable
 from nbaccel.local_engine.wire import codec
 from nbaccel.util.serialization import deregister_serializer, register_serializer
 
@@ -151,7 +152,7 @@ class Slotted:
 
 
 def test_what_cannot_be_pickled_in_a_slot_is_named() -> None:
-    assert codec.find_unpicklable(Slotted()) == "it.names['lk'] (_thread.lock)"
+    assert unpicklable.find(Slotted(), "it", codec.can_pickle) == "it.names['lk'] (_thread.lock)"
 
 
 @pytest.mark.parametrize("args", [(1,), ("a", b"b", 1.5, None, True, 2j), tuple(range(1000))], ids=len)

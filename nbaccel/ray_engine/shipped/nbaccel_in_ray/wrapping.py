@@ -15,7 +15,15 @@ from typing import Any, Protocol
 import ray
 from ray.exceptions import ActorUnschedulableError
 
-from nbaccel_in_ray import device_peaks, leftovers, let_refs_be_received, main_module, own_arrays, setup_hooks
+from nbaccel_in_ray import (
+    device_peaks,
+    leftovers,
+    let_refs_be_received,
+    main_module,
+    own_arrays,
+    returned_values,
+    setup_hooks,
+)
 from nbaccel_in_ray import internal as internal_classes
 from nbaccel_in_ray.reporting import devices_here, reporter
 from nbaccel_in_ray.short_notes import Note
@@ -25,6 +33,7 @@ Code = Callable[..., Any]  # the user's code, or its wrapper
 
 let_refs_be_received()
 own_arrays.copy_small(True)
+returned_values.name_culprits()
 
 
 class AttemptClaim(Protocol):
