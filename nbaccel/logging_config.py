@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -72,6 +73,16 @@ def apply_from_environment() -> None:
     asked = os.environ.get(VARIABLE)
     if asked:
         LoggingConfig(**json.loads(asked)).apply()
+
+
+def take_on_levels(levels: Mapping[str, int]) -> None:
+    """Show in a worker what the driver's loggers show. The root gets no handler, so that a task's basicConfig acts."""
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+    last = logging.lastResort
+    if levels and last is not None:
+        last.setLevel(logging.NOTSET)
+        last.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
 
 
 class _Formatter(logging.Formatter):

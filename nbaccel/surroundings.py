@@ -1,10 +1,11 @@
-"""What a notebook has changed in its own process since init(): environment variables, import path, working directory.
+"""What a notebook has changed in its own process since init(): environment, import path, directory, log levels.
 
 The comparison takes some 50 µs and is made once for each executed cell. Values of variables are never shown.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 _OWN = ("NBACCEL_", "RAY_", "JPY_", "PYTEST_")
 _OWN_NAMES = {"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "KMP_INIT_AT_FORK", "KMP_DUPLICATE_LIB_OK"}
 _MOST_NAMED = 8
+_COLOUR = ("FORCE_COLOR", "CLICOLOR_FORCE")  # which ipykernel sets
 
 
 class ProcessSurroundings(NamedTuple):
@@ -22,6 +24,7 @@ class ProcessSurroundings(NamedTuple):
     variables: dict[str, str]
     path: list[str]  # as it is written
     directory: str
+    log_levels: dict[str, int]
 
     def changed_variables(self, before: ProcessSurroundings) -> dict[str, str | None]:
         """The variables that have changed, as a worker is to have them; None: unset."""
@@ -34,7 +37,7 @@ class ProcessSurroundings(NamedTuple):
 
 def present() -> ProcessSurroundings:
     """The surroundings as they are now."""
-    return ProcessSurroundings({**os.environ}, list(sys.path), working_directory())
+    return ProcessSurroundings({**os.environ}, list(sys.path), working_directory(), log_levels())
 
 
 def working_directory() -> str:
@@ -44,6 +47,19 @@ def working_directory() -> str:
     except OSError:
         return "/"
     return here if _is_text(here) else "/"
+
+
+def without_forced_colour() -> dict[str, str]:
+    """This process's variables for workers: a kernel asks for colours, and their output is text for all its readers."""
+    is_kernel = "ipykernel.zmqshell" in sys.modules
+    return {name: value for name, value in os.environ.items() if not (is_kernel and name in _COLOUR)}
+
+
+def log_levels() -> dict[str, int]:
+    """The loggers that show more than warnings, by name ("" is the root), with their levels."""
+    loggers = {"": logging.root, **logging.root.manager.loggerDict}
+    levels = {name: each.level for name, each in loggers.items() if isinstance(each, logging.Logger)}
+    return {name: level for name, level in levels.items() if logging.NOTSET < level < logging.WARNING}
 
 
 def import_path() -> list[str]:

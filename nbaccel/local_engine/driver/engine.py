@@ -338,6 +338,7 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
         job,
         surroundings.absolute(getattr(main, "__file__", "") or ""),
         options.infeasible if options else "",
+        surroundings.log_levels(),
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from nbaccel import exceptions, roots
+from nbaccel import exceptions, roots, surroundings
 from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine.head.boot import MARK, Config
 from nbaccel.views import sessions
@@ -130,7 +130,7 @@ def _execute(config: Config, config_fd: int, fds: list[int]) -> subprocess.Popen
             cwd="/",
             start_new_session=True,  # the Stop button signals the kernel's whole group
             # SPT_NOENV: else setproctitle writes over /proc/<pid>/environ, where the mark is looked for.
-            env={**os.environ, MARK: config.session, "SPT_NOENV": "1"},
+            env={**surroundings.without_forced_colour(), MARK: config.session, "SPT_NOENV": "1"},
         )
 
 

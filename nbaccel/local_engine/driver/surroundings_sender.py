@@ -32,8 +32,8 @@ class SurroundingsSender:
         return self._number
 
     def _message(self, number: int) -> wire.Surroundings:
-        path = import_path(self._code_search_path)
-        return wire.Surroundings(number, path, surroundings.working_directory(), self._changes.variables)
+        path, directory = import_path(self._code_search_path), surroundings.working_directory()
+        return wire.Surroundings(number, path, directory, self._changes.variables, surroundings.log_levels())
 
     def _show(self, cell: bytes) -> None:
         news = self._changes.news()

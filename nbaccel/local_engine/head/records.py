@@ -27,7 +27,7 @@ class Job(msgspec.Struct):
     surroundings: dict[int, wire.Surroundings] = {}  # by number; the first are those of its Hello
 
     def __post_init__(self) -> None:
-        self.surroundings[0] = wire.Surroundings(0, self.hello.sys_path, self.hello.cwd, {})
+        self.surroundings[0] = wire.Surroundings(0, self.hello.sys_path, self.hello.cwd, {}, self.hello.log_levels)
 
 
 CANCELLED = "TASK_CANCELLED"  # Ray's word for the error of a task that was asked to stop

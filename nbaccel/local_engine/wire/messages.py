@@ -58,6 +58,7 @@ class Hello(Message):
     job: int = 0  # the job of the driver that this news connection belongs to
     main_path: str = ""
     infeasible: str = ""  # "raise": a demand that can never be met raises an error
+    log_levels: dict[str, int] = {}  # of loggers that show more than warnings; "": the root
 
 
 class WorkerHello(Message):
@@ -85,6 +86,7 @@ class Surroundings(Message):
     sys_path: list[str]
     cwd: str
     variables: dict[str, str | None]  # that differ from those at init(); None: unset
+    log_levels: dict[str, int] = {}
 
 
 class DefineTemplate(Message):
@@ -331,6 +333,7 @@ class Setup(Message):
     working_dir: str = ""
     surroundings: int = 0
     followed: dict[str, str | None] = {}  # the variables that the notebook has changed since init()
+    log_levels: dict[str, int] = {}
     leak_threshold: int | None = None  # bytes of device memory that a process may keep after a task; None: the default
 
 

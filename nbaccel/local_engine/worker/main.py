@@ -29,7 +29,7 @@ from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.wire import codec, main_module
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.local_engine.worker import impatience
+from nbaccel.local_engine.worker import impatience, text_bars
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, let_go, set_variables
 from nbaccel.local_engine.worker.kept_memory import report_memory
@@ -501,6 +501,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     """The life of a worker process, forked or executed."""
     main_module.stand_in_for_main()
+    text_bars.use()
     sock = socket.socket(fileno=fd)
     os.environ[process.WORKER] = worker_id.hex()
     WorkerEngine(sock, arena_fd, worker_id).main()

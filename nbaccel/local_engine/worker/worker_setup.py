@@ -27,6 +27,7 @@ def apply_setup(setup: wire.Setup) -> None:
     """What holds for every task of the job."""
     variables.follow(setup.followed)
     variables.take_on(setup.env_vars)
+    logging_config.take_on_levels(setup.log_levels)
     logging_config.apply_from_environment()
     known = set(sys.path)
     sys.path[:] = [

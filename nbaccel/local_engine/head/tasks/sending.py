@@ -68,6 +68,7 @@ class WorkerSetup:
                 hello.runtime_env,
                 surroundings=around.number,
                 followed=around.variables,
+                log_levels=around.log_levels,
                 leak_threshold=self._config.leak_threshold,
             ),
         )
