@@ -111,7 +111,7 @@ ARROWS: dict[str, set[str]] = {
     "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "surroundings", "views"},
     "ray_engine.startup": HELD
     | RAYS
-    | {"addresses", "light_imports", "package_environments", "plain_files"}
+    | {"addresses", "light_imports", "package_environments", "plain_files", "surroundings"}
     | {"ray_preflight", "ray_tokens", "views"},
     "ray_engine.reports": HELD | RAYS | {"__init__", "accelerators", "scheduling", "views"},
 }

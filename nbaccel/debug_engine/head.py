@@ -114,7 +114,7 @@ class DebugHead:
         environments, audience, jobs = Environments(), self._audience, self.jobs.by_number
         self.nodes = Nodes(self.tell)
         hide = bool(self._options["hide_unassigned"])
-        self.devices = TaskEnvironments(self.nodes, environments, jobs, audience, hide=hide)
+        self.devices = TaskEnvironments(self.nodes, environments, jobs, self.groups, audience, hide=hide)
         self._records = HeadRecords(
             self.scheduler, self.nodes, self.objects, environments, self.groups, self.actors.by_id, self.workers, jobs,
             self._peers, time.monotonic,

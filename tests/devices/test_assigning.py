@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import nbaccel
+from nbaccel.util.placement_group import placement_group
+from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from tests.accelerators.fake_nvml import Gpu
 from tests.accelerators.machines import add_amd, add_intel, add_neuron, add_tpu
 from tests.devices.conftest import Lab, look
@@ -222,6 +224,30 @@ def test_devices_are_hidden_from_tasks_without_any_where_the_user_wants_it(lab: 
     nbaccel.init(num_cpus=1, hide_unassigned=True)
     assert nbaccel.get(look.remote("ROCR_VISIBLE_DEVICES"))["ROCR_VISIBLE_DEVICES"] == ""
     assert nbaccel.get(look.options(num_gpus=1).remote("ROCR_VISIBLE_DEVICES"))["ROCR_VISIBLE_DEVICES"] == "0"
+
+
+def test_who_takes_no_device_of_its_bundle_is_told_once_that_it_sees_all(
+    lab: Lab, capfd: pytest.CaptureFixture[str]
+) -> None:
+    add_amd(lab.machine)
+    nbaccel.init(num_cpus=2)
+    mixed, whole = placement_group([{"CPU": 1, "GPU": 1}, {"CPU": 1}]), PlacementGroupSchedulingStrategy
+    for name, options in {
+        "peeks": {"scheduling_strategy": whole(mixed, 0)},
+        "goes_anywhere": {"scheduling_strategy": whole(mixed)},
+        "is_without": {"scheduling_strategy": whole(mixed, 1)},
+        "has_it": {"scheduling_strategy": whole(mixed, 0), "num_gpus": 1},
+        "hides_it": {"scheduling_strategy": whole(mixed, 0), "hide_unassigned": True},
+    }.items():
+        for _ in range(2):
+            seen = nbaccel.get(look.options(name=name, **options).remote("ROCR_VISIBLE_DEVICES"))
+            assert seen["ROCR_VISIBLE_DEVICES"] == {"has_it": "0", "hides_it": ""}.get(name)
+    nbaccel.shutdown()
+    told = [line for line in capfd.readouterr().err.splitlines() if "hide_unassigned" in line]
+    assert told == [
+        "nbaccel: peeks runs in a placement group's bundle with GPUs, but asks for none: it sees every GPU of the "
+        "machine, also those of others. Ask for num_gpus=1 to run on the bundle's, or pass hide_unassigned=True."
+    ]
 
 
 # --- bad values ---------------------------------------------------------------------------------------------------

@@ -10,10 +10,11 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
-from nbaccel.quantities import UNIT
+from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Placement
 from nbaccel.views.listed import ListedGroup
 
 KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
@@ -73,6 +74,14 @@ class Groups(Generic[Owner]):
             self._give(object_id, owner, never_placed(group.never))
         else:
             group.waiting.append((object_id, owner, value))
+
+    def families_of(self, place: Placement) -> list[str]:
+        """The accelerator families that each bundle has in which work with this placement may run."""
+        group = self._by_id.get(place.group_id or b"")
+        if group is None:
+            return []
+        bundles = group.spec.bundles if place.bundle < 0 else [group.spec.bundles[place.bundle]]
+        return [family for family in ACCELERATORS if all(family in dict(bundle) for bundle in bundles)]
 
     def why_never_placed(self, asked: asks.AskWhyNeverPlaced) -> str:
         """Why no group of these bundles could ever be placed; "" if it could."""

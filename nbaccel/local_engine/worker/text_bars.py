@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -25,16 +26,13 @@ class _TextBars(MetaPathFinder, Loader):
         return spec_from_loader(name, self) if name == _NAME else None
 
     def exec_module(self, module: ModuleType) -> None:
-        from tqdm.std import tqdm
+        std = importlib.import_module("tqdm.std")
 
-        class tqdm_notebook(tqdm):  # type: ignore[misc]
-            """tqdm's bar, with the keyword that only the widget has."""
+        def construct(made: Any, *args: Any, display: bool = True, **kwargs: Any) -> None:
+            std.tqdm.__init__(made, *args, **kwargs)  # only the widget knows `display`
 
-            def __init__(self, *args: Any, display: bool = True, **kwargs: Any) -> None:
-                super().__init__(*args, **kwargs)
+        def trange(*args: Any, **kwargs: Any) -> Any:
+            return bar(range(*args), **kwargs)
 
-        def trange(*args: Any, **kwargs: Any) -> tqdm_notebook:
-            return tqdm_notebook(range(*args), **kwargs)
-
-        tqdm_notebook.__module__, tqdm_notebook.__qualname__ = _NAME, "tqdm_notebook"
-        vars(module).update(tqdm=tqdm_notebook, tqdm_notebook=tqdm_notebook, trange=trange, tnrange=trange)
+        bar = type("tqdm_notebook", (std.tqdm,), {"__module__": _NAME, "__init__": construct})
+        vars(module).update(tqdm=bar, tqdm_notebook=bar, trange=trange, tnrange=trange)

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 WITHOUT_RAY = (
     "nbaccel.accelerators",
     "nbaccel.handles.internal_work",
+    "nbaccel.handles.unpicklable",
     "nbaccel.scheduling.explain",
     "nbaccel.views.driver_door",
     "nbaccel.views.expected_growth",

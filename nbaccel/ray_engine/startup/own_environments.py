@@ -8,6 +8,7 @@ that we join, whose nodes do not see our files.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shlex
 from collections.abc import Iterator
@@ -15,21 +16,29 @@ from contextlib import contextmanager
 from functools import partial
 
 from nbaccel import engine as engines
-from nbaccel import exceptions, package_environments
+from nbaccel import exceptions, package_environments, surroundings
 from nbaccel.ray_engine.border.rays import Environment
 from nbaccel.views import sinks
 
 _HERE = "NBACCEL_RAY_OF_THIS_MACHINE"
+_LOG_LEVELS = "NBACCEL_LOG_LEVELS"  # as nbaccel_in_ray.plain_output calls it
 
 
 @contextmanager
 def told_to_workers() -> Iterator[None]:
-    """Inside of it a Ray is started whose processes know that its only node is this machine."""
-    os.environ[_HERE] = "1"
+    """Inside of it a Ray is started whose processes know that its only node is this machine, and how to log."""
+    before = dict(os.environ)
+    variables = {_HERE: "1", _LOG_LEVELS: json.dumps(surroundings.log_levels())}
+    forced = before.keys() - surroundings.without_forced_colour().keys()
+    os.environ.update(variables)
+    for name in forced:
+        del os.environ[name]
     try:
         yield
     finally:
-        del os.environ[_HERE]
+        for name in variables:
+            del os.environ[name]
+        os.environ.update({name: before[name] for name in forced})
 
 
 def is_worker_of_one() -> bool:

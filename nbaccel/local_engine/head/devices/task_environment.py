@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.audience import Audience
     from nbaccel.local_engine.head.devices.nodes import Assigned, Nodes
     from nbaccel.local_engine.head.environments import Environments
+    from nbaccel.local_engine.head.groups import Groups
     from nbaccel.local_engine.head.records import Job, TaskEntry
     from nbaccel.scheduling.commands import SendTask
 
@@ -27,11 +28,19 @@ class TaskEnvironments:
     """Computes the device variables of each task."""
 
     def __init__(
-        self, nodes: Nodes, environments: Environments, jobs: Mapping[int, Job], audience: Audience, *, hide: bool
+        self,
+        nodes: Nodes,
+        environments: Environments,
+        jobs: Mapping[int, Job],
+        groups: Groups[int],
+        audience: Audience,
+        *,
+        hide: bool,
     ) -> None:
         self._nodes = nodes
         self._environments = environments
         self._jobs = jobs
+        self._groups = groups
         self._audience = audience
         self._hide = hide  # devices from tasks that have none, where they do not say otherwise
         self._told: set[tuple[int, str, str]] = set()
@@ -44,6 +53,8 @@ class TaskEnvironments:
         """
         hide = self.hides(entry.terms)
         if not command.devices and (not hide or command.task.kind is TaskKind.ACTOR_CALL):
+            if not command.devices and entry.terms.choices:
+                self._say_all_seen(command, entry)
             return None, None, None
         own = self._users_own(command.task.job, entry)
         ids = self._nodes.ids(command.node_id, command.devices)
@@ -84,16 +95,41 @@ class TaskEnvironments:
 
     def _say_kept(self, command: SendTask, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str) -> None:
         """Tell the user, once for each function and variable, that their value stays and may name another device."""
-        terms = entry.terms
-        key = (entry.terms.number, name, value)
-        if key in self._told:
+        if self._was_told((entry.terms.number, name, value)):
             return
-        if len(self._told) >= MOST_TOLD:
-            self._told.clear()
-        self._told.add(key)
         given = wording.device_ids(ids) or "no device"
         message = (
             f"{command.task.name} was given {given}, but runs with {name}={value}, as its runtime_env says. "
             f"Leave {name} out of env_vars to run on what was given."
         )
+        self._notice(command, entry, message)
+
+    def _say_all_seen(self, command: SendTask, entry: TaskEntry) -> None:
+        """Tell the user, once for each function, that it has no device of its bundle and sees those of others too."""
+        place = entry.terms.choices[command.choice].placement
+        if place.group_id is None or entry.terms.internal:
+            return
+        families = self._groups.families_of(place)
+        if not families or self._was_told((entry.terms.number, "", "")):
+            return
+        family = families[0]
+        ask = "num_gpus=1" if family == "GPU" else f'resources={{"{family}": 1}}'
+        message = (
+            f"{command.task.name} runs in a placement group's bundle with {family}s, but asks for none: it sees every "
+            f"{family} of the machine, also those of others. Ask for {ask} to run on the bundle's, or pass "
+            "hide_unassigned=True."
+        )
+        self._notice(command, entry, message)
+
+    def _was_told(self, key: tuple[int, str, str]) -> bool:
+        """Whether this was shown before; from now on it was."""
+        if key in self._told:
+            return True
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told.add(key)
+        return False
+
+    def _notice(self, command: SendTask, entry: TaskEntry, message: str) -> None:
+        terms = entry.terms
         self._audience.notice(command.task.job, wire.NoticeMessage("devices", message, terms.cell, terms.parent))

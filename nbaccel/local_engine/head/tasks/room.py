@@ -165,7 +165,7 @@ class TaskRoom:
             around.actors,
             device_leases=devices.device_leases,
             leftovers=self.leftovers,
-            devices=TaskEnvironments(devices.nodes, environments, jobs, around.audience, hide=hide),
+            devices=TaskEnvironments(devices.nodes, environments, jobs, records.groups, around.audience, hide=hide),
             send=send,
             tell=around.tell,
             answer=answer,

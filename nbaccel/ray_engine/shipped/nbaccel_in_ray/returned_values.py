@@ -24,7 +24,7 @@ def _serialize(context: SerializationContext, value: Any) -> Any:
     try:
         return _rays_serialize(context, value)
     except Exception as error:  # whatever the value's pickling raises
-        room = nbaccel_in_ray.nbaccel_here() if _is_called_by_ray(sys._getframe(1)) else None
+        room = nbaccel_in_ray.nbaccel_here() if _is_called_by_ray(sys._getframe().f_back) else None
         if room is not None:
             room.refuse_returned(ray.get_runtime_context().get_task_name(), value, error)
         raise

@@ -21,6 +21,7 @@ from nbaccel_in_ray import (
     let_refs_be_received,
     main_module,
     own_arrays,
+    plain_output,
     returned_values,
     setup_hooks,
 )
@@ -34,6 +35,7 @@ Code = Callable[..., Any]  # the user's code, or its wrapper
 let_refs_be_received()
 own_arrays.copy_small(True)
 returned_values.name_culprits()
+plain_output.use()
 
 
 class AttemptClaim(Protocol):
