@@ -80,11 +80,10 @@ class RayActors:
         bound = self._exporter.class_with(running, choice.options, choice.label, claimed=claimed)
         try:
             return bound.remote(*args, **kwargs)
-        except (ValueError, ray.exceptions.RayError) as error:
-            pickling.name_culprit(error, running._name, running._class, args, kwargs)
-            raise self._name_taken(error, choice.options) from None
         except Exception as error:  # whatever the pickling of an argument raises
-            pickling.name_culprit(error, running._name, running._class, args, kwargs)
+            pickling.name_culprit(error, running._name, running._class, args[1:] if claimed else args, kwargs)
+            if isinstance(error, (ValueError, ray.exceptions.RayError)):
+                raise self._name_taken(error, choice.options) from None
             raise
 
     def _name_taken(self, error: Exception, options: ActorOptions) -> BaseException:
