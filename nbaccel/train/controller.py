@@ -105,6 +105,11 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class LetRunAhead:
+    """Let ranks bring checkpoints although earlier ones are not complete: a part may never come."""
+
+
+@dataclass(frozen=True, slots=True)
 class AskToStop:
     """Tell all ranks to stop after the same report."""
 
@@ -156,7 +161,7 @@ class WakeRunAt:
     time: float
 
 
-Order = StartGang | Commit | AskToStop | InterruptRanks | Kill | Say | TakeDown | Finish | WakeRunAt
+Order = StartGang | Commit | LetRunAhead | AskToStop | InterruptRanks | Kill | Say | TakeDown | Finish | WakeRunAt
 
 
 class Phase(Enum):
@@ -374,7 +379,7 @@ class Controller:
             lacking = self._lacking(report, now)
             if lacking and not files.missing_was_said and now >= files.since + MISSING_S:
                 files.missing_was_said = True
-                orders.append(Say("missing", lacking, report))
+                orders += [Say("missing", lacking, report), LetRunAhead()]
         return orders
 
     def _deadlines_passed(self, now: float) -> list[Order]:

@@ -208,6 +208,7 @@ class Gathering:
             restarts=self._controller.failures,
             max_restarts=self._config.failure_config.max_failures,
             travels=facts.node_id not in self._sharing,
+            waits_for_commits=self._config.checkpoint_config.num_to_keep is not None,
         )
 
     def _files_for_others(self, facts: list[Facts]) -> Any:

@@ -4,17 +4,22 @@
   rank ── put(report 7) ──► mailbox ── take() ──► driver
        ◄── when to stop ──┘          ◄── stop() ─┘
   ranks ── meet("barrier/1", value) ──► all of them get what rank 0 gave
+  rank ── when_committed(7) ──► waits ◄── committed(7) ── driver
 ```
 A rank sends a report and goes on; before its next one it reads the answer to the last. A rank never has more than one
 report on its way, no rank waits for another, and *all ranks stop after the same report*: when the driver asks to stop
 while report m is the latest that any rank has sent, the answer to every later one says "stop after m + 2". No rank can
 have called report m + 2 yet, because that needs the answer to m + 1.
+
+Where only some checkpoints are kept, a rank brings its next one when its last is committed: a rank that runs ahead of
+the others, or of the driver, does not fill the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from typing import Any
 
 from nbaccel.train.mail_reader import Batch
@@ -34,6 +39,8 @@ class Mailbox:
         self._taken = 0  # messages of this gang that the driver has got
         self._news = asyncio.Event()
         self._meetings: dict[str, _Meeting] = {}
+        self._committed: float = -1  # the last report whose checkpoint is; infinite: nobody waits any more
+        self._commits = asyncio.Condition()
 
     async def begin(self, gang: int, size: int, first: int) -> None:
         """A gang of so many ranks starts; its first report has the number `first`."""
@@ -44,6 +51,7 @@ class Mailbox:
         for meeting in self._meetings.values():
             meeting.dissolve()
         self._meetings.clear()
+        await self._committed_up_to(first - 1)
 
     async def put(self, gang: int, rank: int, kind: str, number: int, contents: Any) -> int | None:
         """Leave a message for the driver; returns the number of the report after which to stop, or None."""
@@ -71,10 +79,26 @@ class Mailbox:
         """Have all ranks stop after the same report, as soon as possible."""
         if gang == self._gang and self._stop_after is None:
             self._stop_after = self._latest + 2
+            await self._committed_up_to(math.inf)  # there are only a few more
 
     async def stop_after(self, gang: int) -> int | None:
         """The number of the report after which to stop; None while nobody has asked to stop."""
         return self._stop_after if gang == self._gang else None
+
+    async def committed(self, gang: int, report: float) -> None:
+        """The checkpoint of this report is committed; with an infinite number, no rank waits for a commit any more."""
+        if gang == self._gang and report > self._committed:
+            await self._committed_up_to(report)
+
+    async def _committed_up_to(self, report: float) -> None:
+        async with self._commits:
+            self._committed = report
+            self._commits.notify_all()
+
+    async def when_committed(self, gang: int, report: int) -> None:
+        """Wait until the checkpoint of this report is committed, or nobody is to wait for it."""
+        async with self._commits:
+            await self._commits.wait_for(lambda: gang != self._gang or report <= self._committed)
 
     async def meet(self, gang: int, name: str, rank: int, value: Any) -> Any:
         """Wait until all ranks have called this with the same name; returns rank 0's value."""

@@ -9,6 +9,7 @@ The thread begins with the run and ends with it, not with the cell that started 
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -213,6 +214,8 @@ class Run:
                 self._start_gang(number)
             case ct.Commit(report):
                 self._commit(report)
+            case ct.LetRunAhead():
+                self._mailbox.committed.remote(self._controller.number, math.inf)
             case ct.AskToStop():
                 self._mailbox.stop.remote(self._controller.number)
                 if self._forwarding is None:
@@ -233,6 +236,8 @@ class Run:
 
     def _commit(self, report: int) -> None:
         self._records.commit(report)
+        if self._config.checkpoint_config.num_to_keep is not None:
+            self._mailbox.committed.remote(self._controller.number, report)
         if self._forwarding is not None:
             self._forwarding.committed(report, Checkpoint(self._records.latest_path()))
             self._look_at_the_trial()

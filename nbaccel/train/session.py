@@ -101,7 +101,8 @@ def report(
                 converted. The run's metrics are those of rank 0; none is dropped
     checkpoint  a folder; its files are in the run's folder when this returns. Each of several ranks may bring a part
 
-    Without a checkpoint this returns in microseconds. It waits for no other rank (Ray Train's `report` waits for all).
+    Without a checkpoint this returns in microseconds. It waits for no other rank (Ray Train's `report` waits for all),
+    except with CheckpointConfig(num_to_keep=...): a rank brings a checkpoint when its last one is complete.
     Ranks that bring checkpoints call it equally often; other ranks may call it or not. After somebody has stopped the
     run, it raises `StopTraining` after the report.
 

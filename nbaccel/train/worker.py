@@ -56,6 +56,7 @@ class Assignment:
     restarts: int = 0
     max_restarts: int = 0
     travels: bool = False  # its files go to the driver as objects: they share no disk
+    waits_for_commits: bool = False  # before it brings its next checkpoint: not all of them are kept
 
 
 @dataclass(slots=True)
@@ -99,10 +100,15 @@ class RankSession:
         self._stop_after: int | None = None
         self._unanswered: Any = None
         self._meetings: dict[str, int] = {}
+        self._brought: int | None = None  # the last report with a checkpoint
 
     def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
         number = self.next_report
-        files = self._bring(checkpoint, number, move=move) if checkpoint is not None else None
+        files = None
+        if checkpoint is not None:
+            self._wait_for_the_last_commit()
+            files = self._bring(checkpoint, number, move=move)
+            self._brought = number
         self._read_answer()  # to the report before: when to stop
         self.next_report = number + 1
         contents = (packed(metrics), checkpoint is not None, files)
@@ -110,6 +116,10 @@ class RankSession:
         if self._stop_after is not None and number >= self._stop_after:
             self._read_answer()
             raise StopTraining
+
+    def _wait_for_the_last_commit(self) -> None:
+        if self.assignment.waits_for_commits and self._brought is not None:
+            nbaccel.get(self._mailbox.when_committed.remote(self.assignment.gang, self._brought))
 
     def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> Any:
         """Bring the files into the run's folder; an object with them where this process does not see that folder."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from nbaccel import train
 from nbaccel.train import Checkpoint
+from tests.rig import wait_until
 
 
 def facts(config: dict[str, Any]) -> dict[str, Any]:
@@ -43,6 +44,19 @@ def steps(config: dict[str, Any]) -> int:
         state = Checkpoint.save({"step": step}) if rank == 0 else None
         train.report({"step": step, "loss": 1 / (step + 1)}, checkpoint=state)
     return start
+
+
+def ahead(config: dict[str, Any]) -> int:
+    """Rank 0 brings a checkpoint in each step, the others begin in its second; the most folders that rank 0 has seen."""
+    rank, folder = train.get_context().get_world_rank(), train.get_context().get_trial_dir()
+    most = 0
+    for step in range(config["steps"]):
+        Path(config["folder"], f"{rank}-in-{step}").touch()
+        if rank != 0:
+            wait_until(Path(config["folder"], "0-in-1").exists)
+        train.report({"step": step}, checkpoint=Checkpoint.save({"step": step}) if rank == 0 else None)
+        most = max(most, sum("checkpoint_" in name and "deleted" not in name for name in os.listdir(folder)))
+    return most
 
 
 def first_time(config: dict[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from nbaccel.train.controller import (
     GangReady,
     InterruptRanks,
     Kill,
+    LetRunAhead,
     NoPlace,
     Phase,
     Reported,
@@ -123,11 +124,11 @@ def test_the_part_of_a_rank_that_was_silent_for_too_long_makes_no_second_checkpo
     assert Commit(1) in tell(controller, Reported(0, 1, True), 17.0) + tell(controller, Reported(1, 1, True), 18.0)
 
 
-def test_a_rank_whose_part_is_missing_is_named() -> None:
+def test_a_rank_whose_part_is_missing_is_named_and_others_no_longer_wait_for_it() -> None:
     controller = running()
     tell(controller, Reported(1, 0))
     tell(controller, Reported(0, 1, True))
-    assert tell(controller, RunTimePassed(), ct.MISSING_S) == [Say("missing", (1,), 1)]
+    assert tell(controller, RunTimePassed(), ct.MISSING_S) == [Say("missing", (1,), 1), LetRunAhead()]
     assert tell(controller, RunTimePassed(), 2 * ct.MISSING_S - 1) == []
 
 

@@ -74,6 +74,11 @@ def test_reports_and_checkpoints_are_kept(kept: Kept) -> None:
     assert list(result.metrics_dataframe["step"]) == [0, 1, 2, 3]
 
 
+def test_a_rank_that_runs_ahead_of_the_others_does_not_fill_the_disk(kept: Kept, tmp_path: Path) -> None:
+    config = kept(checkpoint_config=CheckpointConfig(num_to_keep=2))
+    assert fit(loops.ahead, config, steps=6, folder=str(tmp_path)).return_value <= 3
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_function_that_exits_has_failed_and_is_told_to_return(workers: int, kept: Kept) -> None:
     def exits() -> None:

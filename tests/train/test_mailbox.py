@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine
 from typing import Any
+
+import pytest
 
 from nbaccel.train.mailbox import Mailbox
 
@@ -89,5 +92,47 @@ def test_a_new_gang_lets_go_of_those_who_wait() -> None:
         await asyncio.sleep(0)
         await box.begin(1, 2, 0)
         assert await waiting is None
+
+    run(body())
+
+
+async def waiting(box: Mailbox, report: int) -> asyncio.Task[None]:
+    """A rank that waits for the commit of this report."""
+    asked = asyncio.create_task(box.when_committed(0, report))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return asked
+
+
+def test_a_rank_waits_for_the_commit_of_its_last_checkpoint() -> None:
+    async def body() -> None:
+        box = await started()
+        third = await waiting(box, 2)
+        await box.committed(0, 1)
+        await box.when_committed(0, 1)
+        assert not third.done()
+        await box.committed(0, 2)
+        await third
+
+    run(body())
+
+
+@pytest.mark.parametrize("how", ["stop", "a new gang", "the run's end", "a part is missing"])
+def test_a_rank_that_waits_for_a_commit_goes_on_when_nobody_is_to_wait(how: str) -> None:
+    async def body() -> None:
+        box = await started()
+        asked = await waiting(box, 0)
+        match how:
+            case "stop":
+                await box.stop(0)
+            case "a new gang":
+                await box.begin(1, 2, 0)
+            case "the run's end":
+                await box.begin(-1, 0, 0)
+            case _:
+                await box.committed(0, math.inf)
+                await box.committed(0, 0)
+        await asked
+        await box.when_committed(0, 5)
 
     run(body())
