@@ -7,7 +7,6 @@ killed in between leaves files that nobody needs, and never a trial without the 
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any
 
 from nbaccel.train import retention, storage
@@ -51,20 +50,18 @@ class TrialCheckpoints:
         """Copy the checkpoint with which the trial's next attempt begins, before the donor replaces or deletes it."""
         source = self.start_of(donor)
         trial.counted = donor.counters
-        copy = os.path.join(self.folder(trial), _exploited(trial.attempts + 1))
-        shutil.rmtree(copy, ignore_errors=True)  # of an attempt that failed before it could begin there
-        shutil.copytree(source, copy)
+        trial_folder.copy(source, self.folder(trial), _exploited(trial.attempts + 1))
 
     def take_over(self, trial: Trial) -> None:
         """Begin with the donor's checkpoint, and leave those of this trial that are not to be kept."""
         trial.first_report = (trial.reports[-1]["report"] + 1) if trial.reports else 0
-        own = list(trial.kept)
+        own = [each.folder for each in trial.kept] + [_exploited(attempt) for attempt in range(trial.attempts)]
         trial.kept.clear()
         trial.start_from = _exploited(trial.attempts)
         self._journal.trial(trial)
         if self._config.num_to_keep is not None:
             for old in own:
-                storage.delete(self.folder(trial), old.folder)
+                storage.delete(self.folder(trial), old)
 
 
 def _exploited(attempt: int) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from nbaccel.train import storage
 from nbaccel.tune.trial import Trial
 
-_REST = re.compile(r"\.checkpoint_\d{6,}\.deleted|\.attempt_\d+|\.saved-.*")
+_REST = re.compile(r"\.(checkpoint|exploited)_\d+\.(part|deleted)|\.attempt_\d+|\.saved-.*")
 _CHECKPOINT = re.compile(r"checkpoint_\d{6,}")
 
 
@@ -38,6 +38,15 @@ def commit(folder: str, attempt: int, report: int) -> str:
     name = storage.folder_name(report)
     os.rename(Path(place_of(folder, attempt)) / storage.part_name(report), Path(folder) / name)
     return name
+
+
+def copy(source: str, folder: str, name: str) -> None:
+    """Copy a checkpoint of another trial, in place of an earlier copy of this name. Raises OSError."""
+    part = os.path.join(folder, f".{name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of a driver that was killed
+    shutil.copytree(source, part)
+    storage.delete(folder, name)  # of an attempt that failed before it could begin there
+    os.rename(part, os.path.join(folder, name))
 
 
 def clear(folder: str) -> None:
