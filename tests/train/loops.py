@@ -47,7 +47,7 @@ def steps(config: dict[str, Any]) -> int:
 
 
 def ahead(config: dict[str, Any]) -> int:
-    """Rank 0 brings a checkpoint in each step, the others begin in its second; the most folders that rank 0 has seen."""
+    """Rank 0 brings a checkpoint in each step, the others begin in its second; the most folders it sees."""
     rank, folder = train.get_context().get_world_rank(), train.get_context().get_trial_dir()
     most = 0
     for step in range(config["steps"]):
