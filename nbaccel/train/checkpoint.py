@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nbaccel.train import full_disk
+
 METADATA_FILE = ".metadata.json"
 
 _OLD_NAMES = {
@@ -108,13 +110,13 @@ class Checkpoint(metaclass=_OldNames):
         TypeError if that needs torch and torch is not installed.
         """
         folder = Path(os.fspath(path) if path is not None else new_folder())
-        folder.mkdir(parents=True, exist_ok=True)
         try:
-            text = json.dumps(state)
-        except (TypeError, ValueError):
-            _torch().save(state, folder / "state.pt")
-        else:
-            (folder / "state.json").write_text(text)
+            _write(state, folder)
+        except BaseException as error:
+            full_disk.explain(error)
+            if path is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         made = cls(folder)
         made._is_for_one_report = path is None
         return made
@@ -140,6 +142,16 @@ class Checkpoint(metaclass=_OldNames):
 
     def __repr__(self) -> str:
         return f"Checkpoint(path={self.path!r})"
+
+
+def _write(state: Any, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        text = json.dumps(state)
+    except (TypeError, ValueError):
+        _torch().save(state, folder / "state.pt")
+    else:
+        (folder / "state.json").write_text(text)
 
 
 def new_folder() -> str:

@@ -108,7 +108,7 @@ def first_line(error: BaseException | None) -> str:
     if isinstance(error, WorkerGroupError) and error.first_rank in error.worker_failures:
         cause = error.worker_failures[error.first_rank]
         if not isinstance(cause, exceptions.NodeDiedError):  # the first line has it already
-            first = f"{first.removesuffix('.')}: {_named(cause)}".splitlines()[0]
+            first = f"{first.removesuffix('.')}: {_in_one_line(cause)}"
     return first[:_LONGEST_LINE]
 
 
@@ -117,8 +117,13 @@ def short(rank: int, errors: Mapping[int, BaseException]) -> str:
     cause = cause_of(errors[rank]) if rank in errors else None
     if isinstance(cause, exceptions.NodeDiedError):
         return f"rank {rank}: {cause}"
-    text = _named(cause).splitlines()[0][:200] if cause is not None else "unknown"
-    return f"rank {rank}: {text}"
+    return f"rank {rank}: {_in_one_line(cause) if cause is not None else 'unknown'}"
+
+
+def _in_one_line(error: BaseException) -> str:
+    """Its class, the first line of its message, and the notes that explain it."""
+    notes = " ".join(getattr(error, "__notes__", ()))
+    return _named(error).splitlines()[0][:200] + (f" ({notes[:_LONGEST_LINE]})" if notes else "")
 
 
 def restarting(name: str, rank: int, errors: Mapping[int, BaseException], records: Records, config: RunConfig) -> str:
@@ -184,13 +189,13 @@ def not_shared(folder: str, hosts: Sequence[str]) -> str:
     )
 
 
-def of_the_run(name: str, error: BaseException) -> TrainingFailedError:
+def of_the_run(name: str, folder: str, error: BaseException) -> TrainingFailedError:
     """The error of a run that failed outside of its workers."""
     if isinstance(error, TrainingFailedError):
         return error
     if isinstance(error, OSError) and not is_of_users_code(error):
         words = (
-            f"The run {name} cannot write its folder: {error}. Make room or give another one, "
+            f"The run {name} cannot write its folder {folder}: {error}. Make room or give another one, "
             "RunConfig(storage_path=...); run under the same name, it goes on from its latest checkpoint."
         )
     else:

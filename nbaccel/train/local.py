@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from nbaccel.host_address import host_address
-from nbaccel.train import failures, session, storage
+from nbaccel.train import failures, full_disk, session, storage
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
@@ -145,6 +145,7 @@ def run_here(
             if facts.stops:
                 return result
             raise
+        full_disk.explain(error)
         records.failure(failures.short(0, {0: error}))
         records.close("failed", error if isinstance(error, Exception) else None, None)
         facts.happened(Failed(0, time.time()))

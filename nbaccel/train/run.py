@@ -479,7 +479,7 @@ class Run:
 
     def _fell(self, error: BaseException) -> None:
         """End the run after an error outside of the controller's events: the disk, a callback, the cluster's end."""
-        wrapped = failures.of_the_run(self.name, error)
+        wrapped = failures.of_the_run(self.name, self.path, error)
         try:
             self._take_down()
             self._close("failed", wrapped)

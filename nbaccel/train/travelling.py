@@ -45,10 +45,14 @@ def pack(folder: str) -> Files:
 
 
 def unpack(files: Files, folder: str) -> None:
+    """Write the files of a checkpoint. Raises OSError with the path if the disk is full."""
     for name, data in files.items():
         path = Path(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def arrive(files: Files, run_folder: str, report: int) -> None:

@@ -26,7 +26,7 @@ from nbaccel import device_memory
 from nbaccel.accelerators import counted_devices
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.host_address import host_address
-from nbaccel.train import session, signalling, storage, travelling
+from nbaccel.train import full_disk, session, signalling, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
@@ -238,6 +238,7 @@ class TrainWorker:
                     return "stopped", None
                 if (hint := counted_devices.hint(error)) and nbaccel.get_gpu_ids():
                     error.add_note(hint)
+                full_disk.explain(error)
                 session_.send_last("failed", _last_words(error, session_.next_report))
                 raise
             finally:

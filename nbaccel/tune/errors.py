@@ -20,10 +20,11 @@ class TuneError(RayError, RuntimeError):
 
 
 def words_of(error: BaseException) -> str:
-    """One line about an error: its class and message."""
+    """One line about an error: its class and message, and the notes that explain it."""
     cause = getattr(error, "cause", None) or error
     lines = str(cause).strip().splitlines()
-    return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"
+    notes = " ".join(note[:300] for note in getattr(cause, "__notes__", ()))
+    return f"{type(cause).__name__}: {lines[0][:300] if lines else ''}" + (f" ({notes})" if notes else "")
 
 
 def could_not_write(name: str, folder: str, error: OSError) -> TuneError:

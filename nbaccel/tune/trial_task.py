@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel import exceptions
-from nbaccel.train import session
+from nbaccel.train import full_disk, session
 from nbaccel.train.errors import StopTraining, TrialInterrupted
 from nbaccel.train.loops import exited
 from nbaccel.train.metrics import Metrics, plain
@@ -41,7 +41,8 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
     except SystemExit as exit:
         _finish_failed(trial)
         raise exited("trainable", exit) from exit
-    except Exception:
+    except Exception as error:
+        full_disk.explain(error)
         _finish_failed(trial)
         raise
     finally:

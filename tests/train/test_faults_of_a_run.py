@@ -160,7 +160,7 @@ def in_the_way(config: dict[str, Any]) -> None:
 
 
 def test_a_checkpoint_that_cannot_be_committed_ends_the_run_with_what_to_do(kept: Kept) -> None:
-    with pytest.raises(ControllerError, match=r"cannot write its folder: .*checkpoint_000000") as caught:
+    with pytest.raises(ControllerError, match=r"cannot write its folder .*: .*checkpoint_000000") as caught:
         DataParallelTrainer(in_the_way, train_loop_config={}, scaling_config=TWO, run_config=kept()).fit()
     assert caught.value.result is not None and caught.value.result.metrics == {"loss": 1}
 
