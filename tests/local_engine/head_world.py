@@ -64,6 +64,9 @@ class _NoOutputs:
     def open(self, worker: Any) -> tuple[int, int]:
         return os.open(os.devnull, os.O_WRONLY), os.open(os.devnull, os.O_WRONLY)
 
+    def last_lines(self, worker: Any) -> str:
+        return ""
+
     def drain(self, then: Callable[[], None]) -> None:
         then()
 

@@ -84,6 +84,19 @@ def kill_oneself(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
+@nbaccel.remote
+def complain(words: str) -> int:
+    print(words, file=sys.stderr)
+    return os.getpid()
+
+
+@nbaccel.remote
+def complain_and_end(lines: list[str]) -> None:
+    """Native code that gives up: the last line is not whole."""
+    os.write(2, "\n".join(lines).encode())
+    os._exit(7)
+
+
 def _note(path: str) -> int:
     """Count the runs of a task in a file; how many there have been."""
     with open(path, "a") as file:
@@ -114,6 +127,10 @@ class Fragile:
 
     def die(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def complain_and_end(self) -> None:
+        os.write(2, b"terminate called\n")
+        os.abort()
 
     def echo(self, value: Any) -> Any:
         return value

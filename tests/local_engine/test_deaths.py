@@ -30,6 +30,33 @@ def test_a_worker_killed_by_a_signal_is_named_with_it(cluster: Place, number: si
     assert caught.value.signal_number == number
 
 
+def test_the_error_of_a_worker_that_died_has_the_last_lines_of_its_stderr(cluster: Place) -> None:
+    with pytest.raises(exceptions.WorkerCrashedError) as caught:
+        nbaccel.get(misbehaving.complain_and_end.options(max_retries=0).remote(["first", *"abcdef", "half"]))
+    first, rest = str(caught.value).split("\n", 1)
+    assert first.endswith("exited with code 7.") and caught.value.exit_code == 7
+    assert rest.split("\n") == ["The last lines of its stderr:", *(f"  {each}" for each in "bcdef"), "  half"]
+
+
+def test_the_errors_of_an_actor_that_died_have_the_last_lines_of_its_stderr(cluster: Place) -> None:
+    actor = misbehaving.Fragile.remote()
+    nbaccel.get(actor.pid.remote())
+    for call in (actor.complain_and_end, actor.pid):
+        with pytest.raises(exceptions.ActorDiedError, match=r"stderr:\n  terminate called$"):
+            nbaccel.get(call.remote())
+
+
+def test_an_error_has_no_lines_that_another_function_has_written_to_stderr(cluster: Place) -> None:
+    for _ in range(10):  # until both have run in one process
+        pid = nbaccel.get(misbehaving.complain.remote("an earlier line"))
+        with pytest.raises(exceptions.WorkerCrashedError) as caught:
+            nbaccel.get(misbehaving.kill_oneself.options(max_retries=0).remote(int(signal.SIGKILL)))
+        assert "stderr" not in str(caught.value)
+        if caught.value.pid == pid:
+            return
+    raise AssertionError("the tasks never ran in one process")
+
+
 def test_a_dead_worker_is_tried_again_three_times(cluster: Place, tmp_path: Path) -> None:
     with pytest.raises(exceptions.WorkerCrashedError, match="after 4 attempts"):
         nbaccel.get(misbehaving.die_noted.remote(str(tmp_path / "runs"), 99))

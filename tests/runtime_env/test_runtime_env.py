@@ -196,6 +196,15 @@ def test_an_interpreter_that_is_not_there_is_told_by_its_name():
         nbaccel.get(missing.remote("BASE"))
 
 
+def test_an_interpreter_that_ends_at_once_is_told_by_the_last_line_of_its_stderr(tmp_path):
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho 'libfoo.so: cannot open shared object file' >&2\nexit 1\n")
+    program.chmod(0o755)
+    broken = variables.options(runtime_env={"py_executable": str(program)})
+    with pytest.raises(exceptions.WorkerCrashedError, match=r"before it could start \(libfoo.so: cannot open"):
+        nbaccel.get(broken.remote("BASE"))
+
+
 def test_a_failed_installation_shows_the_tools_output(tmp_path):
     with pytest.raises(exceptions.RuntimeEnvSetupError, match="not-a-wheel"):
         nbaccel.get(variables.options(runtime_env={"pip": [str(tmp_path / "not-a-wheel.whl")]}).remote("X"))

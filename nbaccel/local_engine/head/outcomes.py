@@ -6,7 +6,8 @@ These functions only compute values from the records that they get. The head and
 from __future__ import annotations
 
 import pickle
-from typing import Any
+import textwrap
+from typing import Any, NamedTuple
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import CANCELLED, ActorEntry, TaskEntry, entry_of
@@ -36,11 +37,21 @@ _NEVER_PLACED = {
     Failure.GROUP_REMOVED: "ActorUnschedulableError",  # as in Ray
 }
 _ABOUT_ACTORS = (Failure.ACTOR_DIED, Failure.ACTOR_UNAVAILABLE)
+_OF_A_PROCESS = (Failure.WORKER_CRASHED, *_ABOUT_ACTORS)
 _OF_AN_ARGUMENT = "an argument failed"
 _ACTOR_STATES = {"PENDING": "PENDING_CREATION"}
 
-Ending = tuple[int | None, int | None, int | None]  # of a process: pid, exit code, signal
-UNKNOWN_ENDING: Ending = (None, None, None)
+
+class WorkerEnding(NamedTuple):
+    """How a process has ended. `last_lines` are those of its stderr, if nobody wanted it to end."""
+
+    pid: int | None = None
+    exit_code: int | None = None
+    signal_number: int | None = None
+    last_lines: str = ""
+
+
+UNKNOWN_ENDING = WorkerEnding()
 
 
 # ---- the entry of a task that has ended
@@ -91,7 +102,7 @@ def note_actor(actor: ActorEntry, command: ActorChanged) -> None:
 # ---- values
 
 
-def failure_value(command: FailTask, actor: ActorEntry | None, ending: Ending = UNKNOWN_ENDING) -> wire.Value:
+def failure_value(command: FailTask, actor: ActorEntry | None, ending: WorkerEnding = UNKNOWN_ENDING) -> wire.Value:
     """The error of a task that did not return. `actor` is its actor, `ending` the end of its process."""
     task = command.task
     kind = _ERRORS[command.failure][0]
@@ -105,13 +116,16 @@ def failure_value(command: FailTask, actor: ActorEntry | None, ending: Ending = 
             facts["cause"] = actor.creation_error
             kind = actor.never_placed or kind
     elif command.failure is Failure.WORKER_CRASHED:
-        facts["pid"], facts["exit_code"], facts["signal_number"] = ending
+        facts["pid"], facts["exit_code"], facts["signal_number"], _ = ending
     elif command.failure in _NEVER_PLACED and task.kind is not TaskKind.TASK:
         was_placed = actor is not None and bool(actor.worker_id)
         kind = "ActorDiedError" if was_placed else _NEVER_PLACED[command.failure]
         if actor is not None and not was_placed:
             actor.never_placed = kind
-    return failures.failed(kind, command.message, **facts)
+    message = command.message
+    if ending.last_lines and command.failure in _OF_A_PROCESS:
+        message += f"\nThe last lines of its stderr:\n{textwrap.indent(ending.last_lines, '  ')}"
+    return failures.failed(kind, message, **facts)
 
 
 def same_for_all(entry: TaskEntry, value: wire.Value) -> list[wire.ReturnValue]:

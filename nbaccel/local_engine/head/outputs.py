@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbaccel.local_engine.head.blocked_prints import BlockedPrints
+from nbaccel.local_engine.head.last_lines import Unread
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import WorkerProcess
 from nbaccel.local_engine.head.side_process import Helpers
@@ -94,6 +96,8 @@ class Outputs:
             os.close(stream.fd)
             del self._streams[chunk.pipe]
             self._timers.after(0, self._try_again)  # when the log process has closed it too
+        if stream.number == 2:
+            stream.worker.last_lines.add(chunk)
         waits = not chunk.ended
 
         def go() -> None:
@@ -104,6 +108,15 @@ class Outputs:
         self._readers.lines(stream.worker, stream.number, chunk.pieces, go)
         if waits:
             self._held.wait(chunk.pipe, stream.worker, stream.fd)
+
+    def last_lines(self, worker: WorkerProcess) -> str:
+        """The last lines that a dead worker has written to stderr for its last task, taken or not."""
+        for stream in self._streams.values():
+            if stream.worker is worker and stream.number == 2:
+                with contextlib.suppress(OSError):  # no descriptors are left for a look into the pipe
+                    for chunk in Unread(stream.fd, stream.rest, stream.owner).chunks():
+                        worker.last_lines.add(chunk)
+        return worker.last_lines.words()
 
     def _try_again(self) -> None:
         unwatched, self._unwatched = self._unwatched, []

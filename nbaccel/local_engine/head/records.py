@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.last_lines import LastLines
 from nbaccel.scheduling.terms import Task, Terms, WorkerPool
 
 
@@ -137,3 +138,4 @@ class WorkerProcess(msgspec.Struct):
     held: list[Any] = []  # SendTasks that wait for arguments to come back from disk
     keeps: wire.Submit | None = None  # the first of them: those of its arguments that are in the arena stay there
     refused: dict[bytes, str] = {}  # arguments that cannot come back, and why
+    last_lines: LastLines = msgspec.field(default_factory=LastLines)  # of its stderr

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.outcomes import UNKNOWN_ENDING, Ending
+from nbaccel.local_engine.head.outcomes import UNKNOWN_ENDING, WorkerEnding
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.terms import TaskKind
@@ -41,7 +41,7 @@ class UnreadErrors:
         scheduler: Scheduler,
         objects: Objects,
         workers: Mapping[bytes, WorkerProcess],
-        endings: Mapping[bytes, Ending],
+        endings: Mapping[bytes, WorkerEnding],
         audience: Audience,
     ) -> None:
         self._timers = timers
@@ -89,7 +89,7 @@ class UnreadErrors:
             self._more[kind] = self._more[kind][0] + 1, entry
             return
         worker = self._workers.get(entry.worker_id)
-        pid = worker.pid if worker is not None else self._endings.get(entry.worker_id, UNKNOWN_ENDING)[0]
+        pid = worker.pid if worker is not None else self._endings.get(entry.worker_id, UNKNOWN_ENDING).pid
         self._say(kind, entry, f" (pid {pid}) failed" if pid else " failed", "its result")
 
     def _say(self, kind: _Kind, entry: TaskEntry, failed: str, result: str) -> None:

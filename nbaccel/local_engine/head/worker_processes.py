@@ -16,7 +16,7 @@ from nbaccel.local_engine.head.connections import Connections
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.nodes import Assigned
 from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.outcomes import Ending
+from nbaccel.local_engine.head.outcomes import WorkerEnding
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import WorkerProcess
@@ -38,6 +38,7 @@ class Pipes(Protocol):
     """Who reads what workers print."""
 
     def open(self, worker: WorkerProcess) -> tuple[int, int]: ...
+    def last_lines(self, worker: WorkerProcess) -> str: ...
 
 
 class WorkerProcesses:
@@ -78,7 +79,7 @@ class WorkerProcesses:
         # Sessions and ids of ended workers: processes that they have left are killed.
         self._sessions: deque[int] = deque(maxlen=100)
         self._dead_ids: deque[str] = deque(maxlen=100)
-        self.endings: dict[bytes, Ending] = {}  # how each dead worker ended
+        self.endings: dict[bytes, WorkerEnding] = {}  # how each dead worker ended
 
     def pid_of(self, worker_id: bytes) -> int | None:
         """The process of a worker; None before it has come up, and when it is gone."""
@@ -209,7 +210,10 @@ class WorkerProcesses:
             return
         worker.ended = True
         if worker.pid is None:
-            self._dead(worker, "ended before it could start (no more processes or memory?)")
+            lines = self._pipes.last_lines(worker).splitlines()
+            self._dead(
+                worker, f"ended before it could start ({lines[-1] if lines else 'no more processes or memory?'})"
+            )
         elif worker.status is not None:
             self._reaped_and_read(worker)
         else:
@@ -265,7 +269,8 @@ class WorkerProcesses:
     def _reaped_and_read(self, worker: WorkerProcess) -> None:
         assert worker.pid is not None and worker.status is not None
         words, code, number = process.ending(worker.status)
-        self.endings[worker.worker_id] = worker.pid, code, number
+        lines = "" if worker.stopping else self._pipes.last_lines(worker)
+        self.endings[worker.worker_id] = WorkerEnding(worker.pid, code, number, lines)
         if len(self.endings) > _MOST_ENDINGS:
             del self.endings[next(iter(self.endings))]
         self._dead(worker, words)

@@ -23,6 +23,7 @@ from nbaccel.local_engine import process
 from nbaccel.local_engine.worker.worker_output import BEGIN, END
 
 LOOK_BYTES = 1 << 15  # the rest and the lines together fit into one message (212,992 bytes)
+PIPE_BYTES = 1 << 16  # that Linux keeps in a pipe
 LONGEST_LINE_BYTES = 1 << 15
 LONGEST_MARKER_BYTES = 1 << 13
 _SPLICE_F_NONBLOCK = 2
@@ -97,12 +98,12 @@ decode_report = msgspec.msgpack.Decoder(Chunk | NoRoom | Drained).decode
 encode = msgspec.msgpack.encode
 
 
-_decode_owner = msgspec.json.Decoder(Owner).decode
+decode_owner = msgspec.json.Decoder(Owner).decode
 
 
 def _is_owner(facts: bytes) -> bool:
     try:
-        _decode_owner(facts)
+        decode_owner(facts)
     except (ValueError, RecursionError):  # msgspec's errors for bytes that are not an Owner
         return False
     return True
@@ -114,12 +115,16 @@ class Peephole:
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
 
-    def look(self, fd: int) -> bytes | None:
+    def look(self, fd: int, most: int = LOOK_BYTES) -> bytes | None:
         """The bytes in the pipe; b"" when all writers have gone, None when the pipe is empty now."""
-        count = _tee(fd, self._write, LOOK_BYTES, _SPLICE_F_NONBLOCK)
+        count = _tee(fd, self._write, most, _SPLICE_F_NONBLOCK)
         if count > 0:
             return os.read(self._read, count)
         return b"" if count == 0 else None
+
+    def close(self) -> None:
+        os.close(self._read)
+        os.close(self._write)
 
 
 class Pipe:
@@ -169,7 +174,7 @@ class Pipe:
     def _add(self, pieces: list[Piece], text: bytes) -> None:
         if text:
             self._write(text)
-            pieces.append(Piece(text, _decode_owner(self._owner)))
+            pieces.append(Piece(text, decode_owner(self._owner)))
 
     def _write(self, text: bytes) -> None:
         """Write at a known offset, so that a successor overwrites the same bytes."""

@@ -34,7 +34,10 @@ def actor(worker_id: bytes = b"") -> ActorEntry:
     return ActorEntry(ACTOR_ID, creation.terms, 1, 1, "", "", creation=creation, worker_id=worker_id)
 
 
-def error_of(command: FailTask, of: ActorEntry | None = None, ending: outcomes.Ending = (7, None, 9)) -> Exception:
+KILLED = outcomes.WorkerEnding(7, None, 9)
+
+
+def error_of(command: FailTask, of: ActorEntry | None = None, ending: outcomes.WorkerEnding = KILLED) -> Exception:
     value = outcomes.failure_value(command, of, ending)
     error = failures.error_of(value.status, value.data or b"")
     assert isinstance(error, Exception)

@@ -13,7 +13,7 @@ from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.objects.delivery import Delivery
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.lineage import Lineage
-from nbaccel.local_engine.head.outcomes import Ending
+from nbaccel.local_engine.head.outcomes import WorkerEnding
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, entry_of
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.streams import StreamRelay
@@ -45,7 +45,7 @@ class Conclusions:
         streams: StreamRelay,
         actors: Actors,
         unread_errors: ErrorNews,
-        endings: Mapping[bytes, Ending],
+        endings: Mapping[bytes, WorkerEnding],
         tell: Tell,
         ended: Callable[[Task], None],
     ) -> None:
@@ -143,7 +143,8 @@ class Conclusions:
         if entry.is_straight:  # its caller has no result, and waits for what became of the actor
             self._objects.promise(return_id(task.task_id, 0), entry.client_id)
         actor = self._actors.by_id.get(command.actor_id or task.actor_id or b"")
-        ending = self._endings.get(entry.worker_id, outcomes.UNKNOWN_ENDING)
+        worker_id = entry.worker_id or (actor.worker_id if actor is not None else b"")
+        ending = self._endings.get(worker_id, outcomes.UNKNOWN_ENDING)
         value = outcomes.failure_value(command, actor, ending)
         self._write_results(task, entry, outcomes.same_for_all(entry, value))
         entry.results = None

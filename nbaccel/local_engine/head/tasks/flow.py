@@ -12,7 +12,7 @@ from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.requests import Granting
 from nbaccel.local_engine.head.objects.room import ObjectRoom
-from nbaccel.local_engine.head.outcomes import Ending
+from nbaccel.local_engine.head.outcomes import WorkerEnding
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.conclusions import Conclusions, ErrorNews
@@ -39,7 +39,7 @@ class TaskFlow:
         tell: Tell,
         note: Note,
         *,
-        endings: Mapping[bytes, Ending],
+        endings: Mapping[bytes, WorkerEnding],
         zygote_for: Callable[[str, str], str],
         after_failure: Callable[[bytes, Assigned, Callable[[], None]], None],
         changed: Callable[[], None],
