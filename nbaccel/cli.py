@@ -121,6 +121,7 @@ def main(ctx: click.Context) -> None:
 )
 @click.option("--token-file", callback=cli_values.text, help="The token of the Ray cluster; usually ~/.ray/auth_token.")
 @click.option("--node-type", callback=cli_values.text, help="The name of Ray nodes like this one, for views.")
+@click.option("--name", callback=cli_values.no_name, expose_value=False, hidden=True)
 @click.option("--num-cpus", type=int, help="CPUs to offer; as many as there are if not given.")
 @click.option("--num-gpus", type=int, help="GPUs to offer; more than there are makes logical ones.")
 @click.option("--resources", callback=_json_object, help="""Further resources, '{"TPU": 4}'.""")

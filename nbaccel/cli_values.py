@@ -25,6 +25,15 @@ def text(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     return value
 
 
+def no_name(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Refuse the name of a head, which people look for."""
+    if value is not None:
+        raise click.UsageError(
+            "A head gets its name by itself: `nbaccel status` shows it, and `nbaccel stop NAME` takes it. "
+            "Leave --name out."
+        )
+
+
 def modules(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
     """Names of modules, with commas between. None is imported here: the first part of each is looked for."""
     given = text(ctx, param, value)

@@ -107,6 +107,8 @@ def test_start_hands_over_only_what_was_given(machine: FakeMachine) -> None:
         (["start", "--head", "--resources", "TPU=4"], "'TPU=4' is not JSON"),
         (["start", "--head", "--labels", "[1]"], "'[1]' is not a JSON object"),
         (["start", "--head", "--num-gpu", "1"], "Did you mean"),
+        (["start", "--head", "--name", "mine"], "A head gets its name by itself: `nbaccel status` shows it"),
+        (["start", "--name=mine"], "A head gets its name by itself"),
         (["statsu"], "No such command"),
     ],
 )

@@ -9,6 +9,7 @@ device is marked SIMULATED. Real hardware is not asked.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ _GROUP = re.compile(
     r"(?P<vendor>[a-z_]+):(?P<count>\d+)(?:x(?P<model>[^:,]+))?(?::(?P<profile>\d+g\.(?P<memory>\d+)gb))?",
     re.IGNORECASE,
 )
+_READ_AS = str.maketrans("OIL", "011")  # letters that look like digits
 GRAMMAR = (
     "Write vendor:count or vendor:countxmodel, several joined by commas: "
     '"nvidia:4xA100", "amd:2xMI300X", "intel:2xMax-1550", "nvidia:4xA100,tpu:4", '
@@ -108,14 +110,37 @@ def _groups(text: str) -> Iterator[tuple[Vendor, int, Model, str | None, int]]:
     for part in text.split(","):
         match = _GROUP.fullmatch(part.strip())
         if match is None or int(match["count"]) == 0:
-            raise ValueError(f"simulate={text!r} cannot be read at {part.strip()!r}. {GRAMMAR}")
+            raise ValueError(f"simulate={text!r} cannot be read at {part.strip()!r}.{_meant(part.strip())} {GRAMMAR}")
         try:
             vendor = vendor_of(match["vendor"])
-        except ValueError as error:
-            raise ValueError(f"simulate={text!r}: {error} {GRAMMAR}") from None
+        except ValueError:
+            unknown = f"No accelerator vendor is called {match['vendor']!r}.{_meant(part.strip())}"
+            raise ValueError(f"simulate={text!r}: {unknown} {GRAMMAR}") from None
+        wanted = (match["model"] or "").upper()
+        if wanted not in MODELS[vendor.name] and (alike := wanted.translate(_READ_AS)) in MODELS[vendor.name]:
+            meant = _offer(f"{vendor.name}:{match['count']}x{alike}")
+            raise ValueError(f"simulate={text!r}: No model is called {match['model']!r}.{meant} {GRAMMAR}")
         if match["profile"] and vendor.name != "nvidia":
             raise ValueError(f"simulate={text!r}: only NVIDIA GPUs have MIG profiles. {GRAMMAR}")
         yield vendor, int(match["count"]), _model(vendor, match["model"]), match["profile"], int(match["memory"] or 0)
+
+
+def _meant(part: str) -> str:
+    """` Did you mean 'nvidia:4xA100'?` where a vendor's or a model's name is near; else ""."""
+    for vendor, models in MODELS.items():
+        for model in filter(None, models):
+            found = re.fullmatch(rf"(?:(\d+)x)?{model}(?::(\d+))?", part, re.IGNORECASE)
+            if found:
+                return _offer(f"{vendor}:{found[1] or found[2] or 1}x{model}")
+    name, _, rest = part.partition(":")
+    letters = name.rstrip("0123456789")
+    near = difflib.get_close_matches(letters.lower(), [vendor.name for vendor in VENDORS], n=1, cutoff=0.75)
+    return _offer(f"{near[0]}:{rest or name[len(letters) :] or 1}") if near else ""
+
+
+def _offer(text: str) -> str:
+    match = _GROUP.fullmatch(text)
+    return f" Did you mean {text!r}?" if match is not None and int(match["count"]) else ""
 
 
 def _model(vendor: Vendor, word: str | None) -> Model:

@@ -75,6 +75,38 @@ def test_what_cannot_be_read_is_answered_with_the_grammar_and_examples(text: str
     assert '"nvidia:4xA100"' in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("nvidai:4xA100", "nvidia:4xA100"),
+        ("Nvidiaa:4", "nvidia:4"),
+        ("nvidia4", "nvidia:4"),
+        ("nvidia", "nvidia:1"),
+        ("tpu:4,nvida:2xT4", "nvidia:2xT4"),
+        ("4xA100", "nvidia:4xA100"),
+        ("h100:2", "nvidia:2xH100"),
+        ("MI300X", "amd:1xMI300X"),
+        ("nvidia:4xA1O0", "nvidia:4xA100"),
+        ("nvidia:2xl4O5", ""),  # any model may be simulated
+    ],
+)
+def test_what_is_meant_is_offered_where_it_is_near_and_it_is_accepted(typed: str, meant: str) -> None:
+    if not meant:
+        assert simulated(typed).devices
+        return
+    with pytest.raises(ValueError, match=f"Did you mean '{meant}'\\?") as refusal:
+        simulated(typed)
+    assert str(refusal.value).count("neuron, tpu") == 1
+    assert simulated(meant).devices
+
+
+@pytest.mark.parametrize("typed", ["gpu:4", "banana:2", "nvidia:0", "nvidia:4xA100:1g.5g"])
+def test_nothing_is_offered_where_nothing_is_near(typed: str) -> None:
+    with pytest.raises(ValueError, match="Write vendor:count") as refusal:
+        simulated(typed)
+    assert "Did you mean" not in str(refusal.value)
+
+
 def test_an_unknown_maker_is_answered_with_those_there_are() -> None:
     with pytest.raises(ValueError, match=r"No accelerator vendor is called 'banana'.*Vendors: nvidia, amd, intel"):
         simulated("banana:2")

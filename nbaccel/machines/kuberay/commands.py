@@ -105,6 +105,11 @@ def render(
     if kind == "rayjob" and options["notebook"]:
         raise click.UsageError("--notebook does not go with --kind rayjob: the cluster of a job ends with its program.")
     plan = _planned(name, (*_typed_groups(node_types), *cpu_groups, *gpu_groups), from_values, options)
+    if not plan.groups:
+        click.echo(
+            f"The cluster {name} has no workers, and its head runs no tasks: add --gpu-group max=2 (or --cpu-group).",
+            err=True,
+        )
     made = manifest.make_manifest(plan)
     if kind == "rayjob":
         from nbaccel.machines.kuberay.jobs import make_job

@@ -220,6 +220,13 @@ def test_a_cluster_that_kuberay_would_refuse_is_refused_before(arguments: list[s
     assert words in done.output
 
 
+def test_a_cluster_without_workers_is_written_with_a_warning() -> None:
+    done = run("render", "c")
+    assert done.exit_code == 0 and yaml.safe_load(done.stdout)["spec"]["workerGroupSpecs"] == []
+    assert "The cluster c has no workers, and its head runs no tasks: add --gpu-group max=" in done.stderr
+    assert "no workers" not in run("render", "c", "--cpu-group", "max=1").stderr
+
+
 def test_a_file_is_written_and_the_next_commands_are_named(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     done = run("render", "c", "--gpu-group", "max=1", "-o", str(file))
