@@ -27,6 +27,14 @@ MARKS = {
 RUN = [pytest.param(path, marks=MARKS.get(path.name, [])) for path in TUTORIALS]
 
 
+# What cells show of work that waits: a line under the cell goes when the work does, and this stays.
+STAYS = {
+    "fallback-20": "but this machine has 2 GPUs (A100), not 16",
+    "grow-04": "waits for 1 CPU, 1 GPU and an accelerator of type A100",
+    "grow-07": "2 of at most 2 gpu nodes are here",
+}
+
+
 REPORTED = """
 while not any(device.holders for device in ray.snapshot().devices):
     pass
@@ -42,6 +50,8 @@ def test_a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kerne
     for cells in (once, again):
         shown = [output.data for cell in cells for output in cell.get("outputs", []) if "data" in output]
         assert any("text/html" in data and "text/plain" in data for data in shown)
+        printed = {cell.id: "".join(each.get("text", "") for each in cell.get("outputs", [])) for cell in cells}
+        assert [(id, printed[id]) for id, words in STAYS.items() if id in printed and words not in printed[id]] == []
 
 
 @pytest.mark.ray
