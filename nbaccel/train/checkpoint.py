@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from nbaccel.train import full_disk
+from nbaccel.train.urls import fsspec_for, is_remote
 
 METADATA_FILE = ".metadata.json"
 
@@ -43,7 +45,8 @@ def _where_it_went(name: str) -> str:
 
 
 class Checkpoint(metaclass=_OldNames):
-    """A folder on disk. Two objects of one path are two checkpoints, as in Ray: compare their paths.
+    """A folder on disk, or a URL that fsspec can read. Two objects of one path are two checkpoints, as in Ray: compare
+    their paths.
 
     >>> checkpoint = Checkpoint.from_directory("/tmp/model")
     >>> with checkpoint.as_directory() as folder:          # the folder itself, without a copy
@@ -63,14 +66,32 @@ class Checkpoint(metaclass=_OldNames):
 
     def to_directory(self, path: str | os.PathLike[str] | None = None) -> str:
         """A copy of the files in `path`, or in a new temporary folder; returns the folder."""
+        fetch = self._fetch()
         target = os.fspath(path) if path is not None else tempfile.mkdtemp(prefix="nbaccel-checkpoint-")
-        shutil.copytree(self._folder(), target, dirs_exist_ok=True)
+        fetch(target)
         return target
+
+    def _fetch(self) -> Callable[[str], Any]:
+        """A function that copies the files into a folder."""
+        if not is_remote(self.path):
+            return partial(shutil.copytree, self._folder(), dirs_exist_ok=True)
+        filesystem, path = fsspec_for(f"Checkpoint({self.path!r})").core.url_to_fs(self.path)
+        if not filesystem.isdir(path):
+            raise FileNotFoundError(f"There is no checkpoint at {self.path}.")
+        return partial(filesystem.get, f"{path.rstrip('/')}/", recursive=True)
 
     @contextmanager
     def as_directory(self) -> Iterator[str]:
-        """Give the folder for reading. Raises FileNotFoundError when it is gone."""
-        yield self._folder()
+        """Give the folder for reading; of a URL a copy, which goes afterwards. Raises FileNotFoundError when it is
+        gone.
+        """
+        if not is_remote(self.path):
+            yield self._folder()
+            return
+        fetch = self._fetch()
+        with tempfile.TemporaryDirectory(prefix="nbaccel-checkpoint-") as folder:
+            fetch(folder)
+            yield folder
 
     def _folder(self) -> str:
         if not os.path.isdir(self.path):
@@ -84,6 +105,9 @@ class Checkpoint(metaclass=_OldNames):
 
     def get_metadata(self) -> dict[str, Any]:
         """The facts that `set_metadata` stored, or {}."""
+        if is_remote(self.path):
+            with self.as_directory() as folder:
+                return Checkpoint(folder).get_metadata()
         try:
             found: dict[str, Any] = json.loads((Path(self.path) / METADATA_FILE).read_text())
         except FileNotFoundError:
@@ -123,11 +147,12 @@ class Checkpoint(metaclass=_OldNames):
 
     def load(self) -> Any:
         """The object that `save` stored; tensors are on the CPU. Only plain containers and tensors are unpickled."""
-        folder = Path(self._folder())
-        if (folder / "state.json").exists():
-            return json.loads((folder / "state.json").read_text())
-        if (folder / "state.pt").exists():
-            return _torch().load(folder / "state.pt", map_location="cpu", weights_only=True)
+        with self.as_directory() as given:
+            folder = Path(given)
+            if (folder / "state.json").exists():
+                return json.loads((folder / "state.json").read_text())
+            if (folder / "state.pt").exists():
+                return _torch().load(folder / "state.pt", map_location="cpu", weights_only=True)
         raise FileNotFoundError(f"{self.path} has no state.json and no state.pt: Checkpoint.save() has not written it.")
 
     # ---- operations that it does not have

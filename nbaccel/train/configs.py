@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nbaccel.train.callbacks import UserCallback
+from nbaccel.train.urls import fsspec_for, is_remote
 
 STORAGE_VARIABLE = "NBACCEL_STORAGE"
 _LONGEST_NAME = 240  # bytes; a file system takes 255, and a second run of a name is "name-2"
@@ -195,17 +196,8 @@ def _storage_path(given: Any, filesystem: Any) -> str:
     return str(Path(text.removeprefix("file://")).expanduser().absolute())
 
 
-def is_remote(storage_path: str) -> bool:
-    return "://" in storage_path and not storage_path.startswith("file://")
-
-
 def _check_protocol(url: str) -> None:
-    try:
-        import fsspec
-    except ImportError:
-        raise ImportError(
-            f"RunConfig(storage_path={url!r}) needs fsspec: pip install 'nbaccel[train]', or pip install fsspec."
-        ) from None
+    fsspec = fsspec_for(f"RunConfig(storage_path={url!r})")
     protocol = url.partition("://")[0]
     try:
         fsspec.get_filesystem_class(protocol)

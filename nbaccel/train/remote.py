@@ -22,9 +22,10 @@ from typing import Any
 from urllib.parse import quote
 
 from nbaccel.train import storage
-from nbaccel.train.configs import DEFAULT_STORAGE, STORAGE_VARIABLE, is_remote
+from nbaccel.train.configs import DEFAULT_STORAGE, STORAGE_VARIABLE
 from nbaccel.train.journal import FILE
 from nbaccel.train.retention import Kept
+from nbaccel.train.urls import fsspec_for, is_remote
 
 _MANIFEST = re.compile(r"\.(checkpoint_\d{6,})\.complete")
 _COPIES = ".remote"
@@ -55,8 +56,7 @@ def storage_of(storage_path: str, filesystem: Any = None) -> RemoteStorage | Non
     """The remote storage of a RunConfig; None for a folder. Raises ImportError that names the missing wheel."""
     if filesystem is None and not is_remote(storage_path):
         return None
-    import fsspec
-
+    fsspec = fsspec_for(f"{storage_path!r} in remote storage")
     if filesystem is None:
         found, path = fsspec.core.url_to_fs(storage_path)
         return RemoteStorage(found, path, storage_path)

@@ -53,3 +53,25 @@ def test_it_is_no_path_and_old_names_say_where_they_went(tmp_path: Path) -> None
     with pytest.raises(AttributeError, match=r"Checkpoint\.to_dict is gone"):
         Checkpoint(tmp_path).to_dict
     assert not hasattr(Checkpoint, "something_else")
+
+
+@pytest.mark.extra("fsspec")
+def test_a_url_is_read_by_a_copy(tmp_path: Path) -> None:
+    import fsspec
+
+    local = Checkpoint.save({"step": 3}, tmp_path / "local")
+    local.set_metadata({"by": "me"})
+    (tmp_path / "local" / "more").mkdir()
+    (tmp_path / "local" / "more" / "weights").write_text("w")
+    fsspec.filesystem("memory").put(f"{local.path}/", "/kept/one/", recursive=True)
+    there = Checkpoint("memory://kept/one")
+    assert there.load() == {"step": 3} and there.get_metadata() == {"by": "me"}
+    copy = Path(there.to_directory(tmp_path / "copy"))
+    assert sorted(os.listdir(copy)) == [".metadata.json", "more", "state.json"]
+    assert (copy / "more" / "weights").read_text() == "w"
+    with there.as_directory() as folder:
+        assert (Path(folder) / "state.json").exists()
+    assert not os.path.exists(folder)
+    with pytest.raises(FileNotFoundError, match="no checkpoint at memory://kept/two"):
+        Checkpoint("memory://kept/two").to_directory()
+    fsspec.filesystem("memory").rm("/kept", recursive=True)

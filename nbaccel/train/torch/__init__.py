@@ -49,10 +49,24 @@ hints.expect_imports(["torch"])
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        try:
+            return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            return _raising(error)
     if name in _ELSEWHERE:
         return globals().setdefault(name, elsewhere.refusing(__name__, name, _ELSEWHERE[name]))
     raise elsewhere.no_attribute(__name__, name)
+
+
+def _raising(error: ModuleNotFoundError) -> Any:
+    """In place of a function that needs torch, where there is none: `import *` and help() go on without it."""
+
+    def needs_torch(*args: Any, **kwargs: Any) -> Any:
+        raise error.with_traceback(None)
+
+    return needs_torch
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,21 @@ if TYPE_CHECKING:
     import torch
 
 
+def needs_torch(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error of a process that has no torch: it names the extra."""
+    words = "nbaccel.train.torch needs torch, in this process and in the workers: pip install 'nbaccel[train]'"
+    return ModuleNotFoundError(words, name=error.name)
+
+
+def loaded_torch() -> Any:
+    """torch, in a function that needs it. Raises ModuleNotFoundError, which names the extra."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise needs_torch(error) from None
+    return torch
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """The names that torch has for a family of devices.
@@ -132,8 +147,7 @@ def get_devices() -> list[torch.device]:
     real device that this build of torch cannot use.
     """
     session = current("get_device")
-    import torch
-
+    torch = loaded_torch()
     if not session.seat.facts.node_id:  # num_workers=0: whatever this process can use
         return [torch.device("cuda:0" if torch.cuda.is_available() else "cpu")]
     return [torch.device(name) for name in choose(torch, session.seat, session.device_kinds).devices]

@@ -6,18 +6,21 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import torch
-from torch.utils.data import (
-    BatchSampler,
-    DataLoader,
-    DistributedSampler,
-    IterableDataset,
-    RandomSampler,
-    SequentialSampler,
-)
-
 from nbaccel.train.session import current
-from nbaccel.train.torch.choosing import get_device
+from nbaccel.train.torch.choosing import get_device, needs_torch
+
+try:
+    import torch
+    from torch.utils.data import (
+        BatchSampler,
+        DataLoader,
+        DistributedSampler,
+        IterableDataset,
+        RandomSampler,
+        SequentialSampler,
+    )
+except ModuleNotFoundError as error:
+    raise needs_torch(error) from None
 
 # All that a DataLoader is made with, but for what the sampler replaces.
 _FIELDS = (

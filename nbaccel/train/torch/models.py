@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from nbaccel.train.session import current
-from nbaccel.train.torch.choosing import get_device
+from nbaccel.train.torch.choosing import get_device, needs_torch
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise needs_torch(error) from None
 
 _FULLY_SHARD = {
     "mesh",

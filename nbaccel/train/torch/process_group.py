@@ -18,7 +18,7 @@ import nbaccel
 from nbaccel.host_address import LOOPBACK
 from nbaccel.train import session
 from nbaccel.train.torch import meeting_point
-from nbaccel.train.torch.choosing import WorkerDevices, choose
+from nbaccel.train.torch.choosing import WorkerDevices, choose, loaded_torch
 
 _JOIN_S = 60.0
 
@@ -30,8 +30,7 @@ def around(backend: str | None, timeout_s: int) -> Iterator[None]:
     if not here.seat.facts.node_id:
         yield
         return
-    import torch
-
+    torch = loaded_torch()
     choice = choose(torch, here.seat, here.device_kinds)
     if choice.devices[0].startswith("cuda"):
         torch.cuda.set_device(torch.device(choice.devices[0]))

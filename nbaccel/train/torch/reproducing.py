@@ -6,6 +6,8 @@ import os
 import random
 import sys
 
+from nbaccel.train.torch.choosing import loaded_torch
+
 
 def enable_reproducibility(seed: int = 0) -> None:
     """Seed torch, random and (if it is loaded) numpy, and let torch use only algorithms that are deterministic.
@@ -13,8 +15,7 @@ def enable_reproducibility(seed: int = 0) -> None:
     Call it first in the training function. Training becomes slower, and an operation without a deterministic algorithm
     raises an error.
     """
-    import torch
-
+    torch = loaded_torch()
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # cuBLAS needs this to be deterministic; see torch's notes
     random.seed(seed)
     torch.manual_seed(seed)

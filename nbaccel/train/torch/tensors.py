@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from torch.utils.data import default_collate
-
-from nbaccel.train.torch.choosing import get_device
+from nbaccel.train.torch.choosing import get_device, needs_torch
 from nbaccel.train.torch.loading import moved
+
+try:
+    import torch
+    from torch.utils.data import default_collate
+except ModuleNotFoundError as error:
+    raise needs_torch(error) from None
 
 
 def as_tensors(batch: Any, dtypes: Any = None) -> Any:
