@@ -14,8 +14,10 @@ from types import FrameType
 from nbaccel.views import wording
 
 # torch's writer of zip files says only where it was: "[enforce fail at inline_container.cc:672] . unexpected pos".
-_WORDS = ("No space left on device", "Disk quota exceeded", "fail at inline_container.cc")
+_TORCH = "fail at inline_container.cc"
+_WORDS = ("No space left on device", "Disk quota exceeded")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_LITTLE_BYTES = 1 << 20  # a disk with less is full
 _WRITERS = ("save", "dump", "write")  # begin the names of functions that write a file
 _PATHS = ("f", "file", "filename", "path", "self")  # … and these parameters name it
 
@@ -31,15 +33,15 @@ def hint(error: BaseException) -> str:
     """A sentence with the file that found its disk full; "" for other errors, and for those that name it themselves."""
     if isinstance(error, OSError) and error.filename is not None:
         return ""
-    if getattr(error, "errno", None) not in _FULL and not any(words in str(error) for words in _WORDS):
-        return ""
-    path = _written(error)
+    is_said = getattr(error, "errno", None) in _FULL or any(words in str(error) for words in _WORDS)
+    path = _written(error) if is_said or _TORCH in str(error) else None
     if path is None:
         return ""
     disk = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.exists()))
+    sure = "No" if is_said or disk.free < _LITTLE_BYTES else "Most likely no"
     return (
-        f"No space left on device for {path}: {wording.size(disk.free)} of {wording.size(disk.total)} are free there "
-        "now. Make room, or write to a larger disk (tempfile's is that of TMPDIR)."
+        f"{sure} space left on device for {path}: {wording.size(disk.free)} of {wording.size(disk.total)} are free "
+        "there now. Make room, or write to a larger disk (tempfile's is that of TMPDIR)."
     )
 
 
@@ -48,12 +50,16 @@ def _written(error: BaseException) -> Path | None:
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         for name, value in frame.f_locals.items():
             if isinstance(value, io.IOBase):
-                value = getattr(value, "name", None)
+                value = getattr(value, "name", None) if _is_for_writing(value) else None
             elif not (name in _PATHS and _is_a_writer(frame, name)):
                 continue
             if isinstance(value, (str, os.PathLike)):
                 return Path(value)
     return None
+
+
+def _is_for_writing(file: io.IOBase) -> bool:
+    return any(letter in str(getattr(file, "mode", "")) for letter in "wax+")
 
 
 def _is_a_writer(frame: FrameType, parameter: str) -> bool:

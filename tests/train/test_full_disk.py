@@ -83,6 +83,23 @@ def test_an_error_of_torch_names_the_file_and_the_cause(disk: Path, write: Calla
     assert hint.startswith(f"No space left on device for {disk}/model.pt: 0 B of 300 KiB are free")
 
 
+def test_the_cause_is_called_likely_where_the_disk_has_room_again(tmp_path: Path) -> None:
+    def save(f: Path) -> None:
+        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 704 vs 594")
+
+    assert hint_of(save, tmp_path / "model.pt").startswith(f"Most likely no space left on device for {tmp_path}/model")
+
+
+def test_a_file_that_is_read_is_not_taken_for_one_that_is_written(disk: Path) -> None:
+    (disk / "data").write_bytes(b"broken")
+
+    def reads() -> None:
+        with open(disk / "data", "rb"):
+            raise RuntimeError("[enforce fail at inline_container.cc:145] . failed reading zip archive")
+
+    assert hint_of(reads) == ""
+
+
 def test_a_file_that_is_gone_by_then_is_named_with_its_disk(disk: Path) -> None:
     def in_a_temporary_folder() -> None:
         with tempfile.TemporaryDirectory(dir=disk) as folder:
