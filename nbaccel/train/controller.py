@@ -105,6 +105,13 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscardPart:
+    """Remove what came of this report's checkpoint after its commit."""
+
+    report: int
+
+
+@dataclass(frozen=True, slots=True)
 class LetRunAhead:
     """Let ranks bring checkpoints although earlier ones are not complete: a part may never come."""
 
@@ -161,7 +168,19 @@ class WakeRunAt:
     time: float
 
 
-Order = StartGang | Commit | LetRunAhead | AskToStop | InterruptRanks | Kill | Say | TakeDown | Finish | WakeRunAt
+Order = (
+    StartGang
+    | Commit
+    | DiscardPart
+    | LetRunAhead
+    | AskToStop
+    | InterruptRanks
+    | Kill
+    | Say
+    | TakeDown
+    | Finish
+    | WakeRunAt
+)
 
 
 class Phase(Enum):
@@ -189,6 +208,7 @@ class _Gang:
     reports: dict[int, int] = field(default_factory=dict)  # the last report of each
     files: dict[int, _Files] = field(default_factory=dict)
     committed: int = -1  # the last report with a checkpoint
+    late: set[int] = field(default_factory=set)  # reports with files that came after the commit
     returned: set[int] = field(default_factory=set)
     stopped: set[int] = field(default_factory=set)
     failed: dict[int, float] = field(default_factory=dict)
@@ -279,6 +299,8 @@ class Controller:
         self._last_report, self._still_was_said = now, False
         if has_files and report > gang.committed:  # the part of a silent rank may arrive after the commit
             gang.files.setdefault(report, _Files(now))
+        elif has_files:
+            gang.late.add(report)
         return self._commits(now)
 
     def _rank_ended(self, rank: int, now: float) -> list[Order]:
@@ -338,7 +360,15 @@ class Controller:
             del self._gang.files[report]
             self._gang.committed = report
             orders.append(Commit(report))
-        return orders
+        return orders + self._discards()
+
+    def _discards(self) -> list[Order]:
+        """Discard late parts, once no rank can be about to bring another one of the same report."""
+        gang = self._gang
+        passed = min((gang.reports.get(rank, -1) for rank in gang.alive()), default=-1)
+        over = sorted(report for report in gang.late if report <= passed)
+        gang.late.difference_update(over)
+        return [DiscardPart(report) for report in over]
 
     def _lacking(self, report: int, now: float) -> tuple[int, ...]:
         """The ranks whose part is missing. A rank that has ended by itself brings none."""

@@ -33,12 +33,12 @@ def hint(error: BaseException) -> str:
     """A sentence with the file that found its disk full; "" for other errors, and for those that name it themselves."""
     if isinstance(error, OSError) and error.filename is not None:
         return ""
-    is_said = getattr(error, "errno", None) in _FULL or any(words in str(error) for words in _WORDS)
-    path = _written(error) if is_said or _TORCH in str(error) else None
+    is_certain = getattr(error, "errno", None) in _FULL or any(words in str(error) for words in _WORDS)
+    path = _written(error) if is_certain or _TORCH in str(error) else None
     if path is None:
         return ""
     disk = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.exists()))
-    sure = "No" if is_said or disk.free < _LITTLE_BYTES else "Most likely no"
+    sure = "No" if is_certain or disk.free < _LITTLE_BYTES else "Most likely no"
     return (
         f"{sure} space left on device for {path}: {wording.size(disk.free)} of {wording.size(disk.total)} are free "
         "there now. Make room, or write to a larger disk (tempfile's is that of TMPDIR)."

@@ -214,6 +214,8 @@ class Run:
                 self._start_gang(number)
             case ct.Commit(report):
                 self._commit(report)
+            case ct.DiscardPart(report):
+                storage.discard_part(self.path, report)
             case ct.LetRunAhead():
                 self._mailbox.committed.remote(self._controller.number, math.inf)
             case ct.AskToStop():

@@ -108,6 +108,11 @@ def delete(run_folder: str, folder: str) -> None:
     shutil.rmtree(going, ignore_errors=True)
 
 
+def discard_part(run_folder: str, report: int) -> None:
+    """Remove a part that came too late for its checkpoint."""
+    shutil.rmtree(Path(run_folder) / part_name(report), ignore_errors=True)
+
+
 def clear_parts(run_folder: str) -> None:
     """Remove the uncommitted parts of a gang that has ended, and the other traces of its ranks."""
     for name in os.listdir(run_folder):

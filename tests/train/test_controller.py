@@ -8,6 +8,7 @@ from nbaccel.train.controller import (
     Commit,
     Controller,
     Died,
+    DiscardPart,
     Failed,
     Finish,
     GangReady,
@@ -122,6 +123,17 @@ def test_the_part_of_a_rank_that_was_silent_for_too_long_makes_no_second_checkpo
     assert tell(controller, RunTimePassed(), 15.0) == [Say("silent", (1,)), Commit(0)]
     assert Commit(0) not in tell(controller, Reported(1, 0, True), 16.0)
     assert Commit(1) in tell(controller, Reported(0, 1, True), 17.0) + tell(controller, Reported(1, 1, True), 18.0)
+
+
+def test_the_parts_of_a_rank_that_was_silent_for_too_long_do_not_stay() -> None:
+    controller = running(size=3)
+    tell(controller, Reported(0, 0, True), 10.0)
+    assert Commit(0) in tell(controller, RunTimePassed(), 15.0)
+    assert tell(controller, Reported(0, 1, True), 16.0) == [Commit(1)]
+    assert tell(controller, Reported(1, 0, True), 17.0) == []  # rank 2 may be about to bring its own
+    assert tell(controller, Reported(2, 0, True), 18.0) == [DiscardPart(0)]
+    assert tell(controller, Reported(2, 1, True), 19.0) == []
+    assert tell(controller, Returned(1), 20.0) == [DiscardPart(1)]
 
 
 def test_a_rank_whose_part_is_missing_is_named_and_others_no_longer_wait_for_it() -> None:

@@ -62,6 +62,16 @@ def test_a_folder_that_is_not_there_is_refused_and_an_empty_one_is_a_checkpoint(
     storage.commit(str(tmp_path / "run"), 0)
 
 
+def test_a_part_that_came_after_the_commit_is_discarded(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model").write_text("x")
+    (tmp_path / "run").mkdir()
+    storage.bring(str(tmp_path / "mine"), str(tmp_path / "run"), 3)
+    storage.discard_part(str(tmp_path / "run"), 3)
+    storage.discard_part(str(tmp_path / "run"), 4)
+    assert os.listdir(tmp_path / "run") == []
+
+
 def test_a_run_has_one_driver_at_a_time(tmp_path: Path) -> None:
     lock = storage.RunLock(str(tmp_path))
     with pytest.raises(BlockingIOError):
