@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from nbaccel.train import full_disk
-from nbaccel.train.urls import fsspec_for, is_remote
 
 METADATA_FILE = ".metadata.json"
 
@@ -197,3 +196,20 @@ def _torch() -> Any:
             "own files into a folder instead: Checkpoint.from_directory(folder)."
         ) from None
     return torch
+
+
+# ---- URLs of remote storage, and the library that reads them
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL that fsspec reads, and no path of this machine."""
+    return "://" in path and not path.startswith("file://")
+
+
+def fsspec_for(use: str) -> Any:
+    """The library fsspec. Raises ImportError, which names the use and the extra."""
+    try:
+        import fsspec
+    except ImportError:
+        raise ImportError(f"{use} needs fsspec: pip install 'nbaccel[train]', or pip install fsspec.") from None
+    return fsspec

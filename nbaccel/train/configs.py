@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nbaccel.train.callbacks import UserCallback
-from nbaccel.train.urls import fsspec_for, is_remote
+from nbaccel.train.checkpoint import fsspec_for, is_remote
 
 STORAGE_VARIABLE = "NBACCEL_STORAGE"
 _LONGEST_NAME = 240  # bytes; a file system takes 255, and a second run of a name is "name-2"

@@ -9,7 +9,7 @@ from nbaccel import exceptions
 from nbaccel.train import signalling, travelling
 from nbaccel.train.controller import Say
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
-from nbaccel.train.users_code import is_of_users_code
+from nbaccel.train.loops import is_of_users_code
 from nbaccel.views import sinks
 
 if TYPE_CHECKING:

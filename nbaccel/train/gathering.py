@@ -25,7 +25,7 @@ from nbaccel.train.configs import RunConfig
 from nbaccel.train.controller import Controller
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.gang import Gang, WorkerGroup, as_many_as_fit
-from nbaccel.train.inbox import Inbox
+from nbaccel.train.mailbox import Inbox
 from nbaccel.train.ranks import Facts, Seat, seats
 from nbaccel.train.records import Records
 from nbaccel.train.saying import say

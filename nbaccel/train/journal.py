@@ -15,14 +15,74 @@ ignored. Reports are flushed to the operating system; a checkpoint and the end a
 
 from __future__ import annotations
 
+import errno
+import json
+import math
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbaccel.train.line_file import LineFile, whole_lines
-from nbaccel.train.retention import Kept
+from nbaccel.train.configs import CheckpointConfig
+
+# ---- decides which checkpoints stay, by the rule of CheckpointConfig, without touching a file
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A committed checkpoint.
+
+    folder   its name inside the run's folder, "checkpoint_000007"
+    report   the number of the report that brought it, from 0
+    metrics  of that report, of the lowest rank that reported
+    """
+
+    folder: str
+    report: int
+    metrics: dict[str, Any]
+
+
+def to_delete(kept: Sequence[Kept], config: CheckpointConfig) -> list[Kept]:
+    """The checkpoints to delete, oldest first; never the latest one (Ray Train's rule)."""
+    if config.num_to_keep is None or len(kept) <= config.num_to_keep:
+        return []
+    latest = max(kept, key=lambda each: each.report)
+    ranked = sorted(kept, key=lambda each: rank_of(each, config), reverse=True)
+    stays = {each.folder for each in ranked[: config.num_to_keep]} | {latest.folder}
+    return sorted((each for each in kept if each.folder not in stays), key=lambda each: each.report)
+
+
+def best(kept: Sequence[Kept], config: CheckpointConfig) -> Kept | None:
+    """The best checkpoint by score, or the latest one without scores; None if there is none."""
+    return max(kept, key=lambda each: rank_of(each, config), default=None)
+
+
+def rank_of(kept: Kept, config: CheckpointConfig) -> tuple[bool, float, int]:
+    """A sort key, higher is better: whether there is a score, the score in its direction, the report's number."""
+    if config.checkpoint_score_attribute is None:
+        return False, 0.0, kept.report
+    score = score_of(kept.metrics, config.checkpoint_score_attribute)
+    if score is None:
+        return False, 0.0, kept.report
+    return True, score if config.checkpoint_score_order == "max" else -score, kept.report
+
+
+def score_of(metrics: dict[str, Any], name: str) -> float | None:
+    """A metric as a number; "eval/loss" also looks into a nested dict. None if it is missing, NaN or no number."""
+    value: Any = metrics.get(name)
+    if value is None and "/" in name:
+        value = metrics
+        for part in name.split("/"):
+            value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        return None
+    return float(value)
+
+
+# ----
+
 
 FILE = "run.jsonl"
 VERSION = 1
@@ -135,3 +195,56 @@ class Journal:
     def _write(self, line: Mapping[str, Any], *, safe: bool = False) -> None:
         """Append a line. Raises OSError when the disk is full; a partly written line is removed."""
         self._lines.write([line], safe=safe)
+
+
+# ---- an append-only file of JSON lines; a line that a crash has cut is ignored, and removed by the next writer
+
+
+Line = Mapping[str, Any]
+
+
+def whole_lines(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
+    """The lines before the first cut or damaged one, with their ends in bytes; later lines cannot be trusted."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        try:
+            line = json.loads(data[start:end])
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(line, dict):
+            return
+        yield line, end + 1
+        start = end + 1
+
+
+class LineFile:
+    """The open file of one writer; one thread writes."""
+
+    def __init__(self, path: Path, whole: int) -> None:
+        """Continue a file of which the first `whole` bytes are whole lines; the rest is removed."""
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115
+        if self._file.tell() > whole:
+            self._file.truncate(whole)
+
+    def write(self, lines: Sequence[Line], *, safe: bool = False) -> None:
+        """Append lines; `safe` waits until the disk has them. Raises OSError when the disk is full.
+
+        Lines that could not be written whole are removed.
+        """
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            if self._file.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if safe:
+                self.sync()
+        except OSError:
+            self._file.truncate(end)
+            raise
+
+    def sync(self) -> None:
+        """Wait until the disk has all lines."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()

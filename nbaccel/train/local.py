@@ -20,14 +20,13 @@ from nbaccel.train.configs import RunConfig
 from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.forwarding import TrialHost
-from nbaccel.train.live import Live
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result
-from nbaccel.train.run_facts import RunFacts, epochs_of
+from nbaccel.train.run_facts import Live, RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.worker import Payload
 from nbaccel.views import run_snapshot

@@ -19,10 +19,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import math
+import queue
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
-
-from nbaccel.train.mail_reader import Batch
 
 Message = tuple[int, str, int, Any]  # rank, kind, number, contents
 
@@ -127,3 +130,128 @@ class _Meeting:
 
     def dissolve(self) -> None:
         self._all_here.set()
+
+
+# ---- reads a mailbox's messages in their order
+#
+# Two questions for messages may be under way at once: the one that waits for news, and one at a function's end. The
+# mailbox answers them in order, but a large answer may arrive after a small one that was given later.
+#
+# ```
+#   take ──► (0, [five large reports]) ─────────────────────┐
+#   take ──► (5, ["returned"]) ──► kept until the five are read ──► read, and then the rank's end
+# ```
+
+
+Batch = tuple[int, Sequence[Any]]  # the number of its first message, and the messages
+_TAKE_S = 30.0  # one question waits so long for news
+
+
+class MailReader:
+    """The messages of one mailbox, for the thread of an inbox.
+
+    take    asks the mailbox; returns a ref of a Batch. It waits up to a number of seconds for a message
+    read    is called with messages
+    failed  is called with the exception of a mailbox that does not answer any more
+    still   whether anybody wants the messages
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        take: Callable[[float], Any],
+        read: Callable[[Sequence[Any]], None],
+        failed: Callable[[BaseException], None],
+        still: Callable[[], bool],
+    ) -> None:
+        self.asked: Any = None  # the question that waits for news
+        self._inbox, self._take, self._read, self._failed, self._still = inbox, take, read, failed, still
+        self._next = 0
+        self._early: list[tuple[int, Sequence[Any], Callable[[], None]]] = []
+
+    def follow(self) -> None:
+        """Read all messages from now on."""
+        self.asked = self._take(_TAKE_S)
+        self._when(self.asked, self.follow)
+
+    def after_all(self, then: Callable[[], None]) -> None:
+        """Call `then` once all messages are read that the mailbox has now."""
+        self._when(self._take(0), then)
+
+    def _when(self, ref: Any, then: Callable[[], None]) -> None:
+        self._inbox.when(ref, lambda future: self._came(future, then), self._still)
+
+    def _came(self, future: Future[Batch], then: Callable[[], None]) -> None:
+        error = future.exception()
+        if error is not None:
+            self._failed(error)
+            return
+        self._early.append((*future.result(), then))
+        while self._still() and (ready := [each for each in self._early if each[0] <= self._next]):
+            self._early.remove(ready[0])
+            _, messages, then_ = ready[0]
+            self._next += len(messages)
+            self._read(messages)
+            if self._still():
+                then_()
+
+
+# ---- the events that a run's thread waits for: refs that become ready, calls from other threads, and a time
+
+
+Happened = Callable[[], None]
+
+
+class Inbox:
+    """Every event is a function; the run's own thread calls them one after the other."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Happened] = queue.SimpleQueue()
+        # Here and not in the futures' callbacks, which live as long as the engine knows of the futures.
+        self._waiting: dict[int, tuple[Callable[[Future[Any]], None], Callable[[], bool]]] = {}
+        self._numbers = itertools.count()
+        self._is_closed = False
+
+    def put(self, happened: Happened) -> None:
+        """Add an event, from any thread."""
+        if not self._is_closed:
+            self._queue.put(happened)
+        if self._is_closed:  # meanwhile: the closing thread may not have seen it
+            self._drop_all()
+
+    def next(self, until: float | None) -> Happened | None:
+        """Wait for the next event; None if the time (of the monotonic clock) comes first."""
+        timeout = None if until is None else max(0.0, until - time.monotonic())
+        try:
+            return self._queue.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def when(self, ref: Any, told: Callable[[Future[Any]], None], still: Callable[[], bool]) -> None:
+        """Call `told` once the ref is ready, if `still` is true then."""
+
+        number = next(self._numbers)
+        self._waiting[number] = (told, still)
+        ref.future().add_done_callback(lambda future: self.put(lambda: self._ready(number, future)))
+
+    def _ready(self, number: int, future: Future[Any]) -> None:
+        told, still = self._waiting.pop(number, (None, None))
+        if told is not None and still is not None and still():
+            told(future)
+
+    def close(self) -> None:
+        """Drop all events, those to come as well.
+
+        Waiting events are dropped because they hold errors, whose frames hold refs: a view that shows the ended run
+        would keep the objects.
+        """
+        self._is_closed = True
+        self._waiting.clear()
+        self._drop_all()
+
+    def _drop_all(self) -> None:
+        try:
+            while True:
+                self._queue.get_nowait()
+        except queue.Empty:
+            return

@@ -6,16 +6,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from nbaccel.train import retention, storage
+from nbaccel.train import journal, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
+from nbaccel.train.journal import Kept
+from nbaccel.train.loops import UsersCode
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Seat
 from nbaccel.train.result import Result, of_run
-from nbaccel.train.retention import Kept
 from nbaccel.train.saying import say
-from nbaccel.train.users_code import UsersCode
 
 
 class Records:
@@ -78,7 +78,7 @@ class Records:
         self._open.journal.checkpoint(kept)
         self.past.kept.append(kept)
         self._committed[number] = Checkpoint(os.path.join(self.folder, folder))
-        for each in retention.to_delete(self.past.kept, self._config.checkpoint_config):
+        for each in journal.to_delete(self.past.kept, self._config.checkpoint_config):
             self._open.journal.deleted(each.folder)
             storage.delete(self.folder, each.folder)
             self.past.kept.remove(each)

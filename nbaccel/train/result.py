@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import CheckpointConfig
+from nbaccel.train.journal import Kept, best, score_of
 from nbaccel.train.opening import bring_here, read_run
-from nbaccel.train.retention import Kept, best, score_of
 
 if TYPE_CHECKING:
     from nbaccel.train.journal import Past

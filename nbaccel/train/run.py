@@ -28,15 +28,13 @@ from nbaccel.train.errors import ControllerError, TrainingFailedError
 from nbaccel.train.forwarding import Forwarding
 from nbaccel.train.gang import Gang, never_fits, new_mailbox
 from nbaccel.train.gathering import Gathering
-from nbaccel.train.inbox import Inbox
-from nbaccel.train.live import Live
-from nbaccel.train.mail_reader import MailReader
+from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.metrics import unpacked
 from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
-from nbaccel.train.run_facts import RunFacts, epochs_of
+from nbaccel.train.run_facts import Live, RunFacts, epochs_of
 from nbaccel.train.saying import say
 from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import LastWords, Payload

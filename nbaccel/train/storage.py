@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nbaccel.train import journal
-from nbaccel.train.retention import Kept
+from nbaccel.train.journal import Kept
 
 LOCK = ".lock"
 SAVED = ".saved-"  # begins the names of temporary folders in a run's folder

@@ -24,8 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbaccel.train.line_file import LineFile, whole_lines
-from nbaccel.train.retention import Kept
+from nbaccel.train.journal import Kept, LineFile, whole_lines
 from nbaccel.tune.search.variants import leaves, named
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import wording

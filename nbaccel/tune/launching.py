@@ -10,7 +10,7 @@ from typing import Any
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train.gang import group_name
-from nbaccel.train.inbox import Inbox
+from nbaccel.train.mailbox import Inbox
 from nbaccel.tune.resources import TrialResources
 from nbaccel.tune.room_for_trials import RoomForTrials
 from nbaccel.tune.trial import Trial

@@ -19,10 +19,9 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.handles.internal_work import internal_actor
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.inbox import Inbox
-from nbaccel.train.mail_reader import MailReader
+from nbaccel.train.loops import UsersCode, is_of_users_code
+from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.saying import say
-from nbaccel.train.users_code import UsersCode, is_of_users_code
 from nbaccel.tune import trial_folder
 from nbaccel.tune.errors import TuneError, could_not_write, words_of
 from nbaccel.tune.experiment import End, Experiment

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from nbaccel.train.retention import Kept
+from nbaccel.train.journal import Kept
 
 
 class TrialState(Enum):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nbaccel.train import retention, storage
+from nbaccel.train import journal, storage
 from nbaccel.train.configs import CheckpointConfig
-from nbaccel.train.retention import Kept
+from nbaccel.train.journal import Kept
 from nbaccel.tune import trial_folder
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.trial import Trial
@@ -40,7 +40,7 @@ class TrialCheckpoints:
         trial.kept.append(kept)
         self._journal.checkpoint(trial, kept)
         self._journal.sync()
-        for old in retention.to_delete(trial.kept, self._config):
+        for old in journal.to_delete(trial.kept, self._config):
             self._journal.deleted(trial, old.folder)
             storage.delete(folder, old.folder)
             trial.kept.remove(old)

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbaccel.train.mail_reader import Batch
+from nbaccel.train.mailbox import Batch
 
 GATHER_S = 0.01  # between two answers to the driver, if no trial waits
 

@@ -33,7 +33,7 @@ from nbaccel.train import (
 from nbaccel.train import run as run_module
 from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.inbox import Inbox
+from nbaccel.train.mailbox import Inbox
 from tests.census import Place
 from tests.rig import wait_until, written_so_far
 from tests.train import loops

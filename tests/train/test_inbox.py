@@ -6,7 +6,7 @@ import gc
 import weakref
 from functools import partial
 
-from nbaccel.train.inbox import Inbox
+from nbaccel.train.mailbox import Inbox
 
 
 class Held:

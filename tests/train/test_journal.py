@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from nbaccel.train import ControllerError, RunConfig, journal, storage
-from nbaccel.train.journal import FILE, Journal, Past
+from nbaccel.train.journal import FILE, Journal, Kept, Past
 from nbaccel.train.opening import open_run
-from nbaccel.train.retention import Kept
 
 
 def write(folder: Path) -> None:

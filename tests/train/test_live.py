@@ -16,8 +16,8 @@ from nbaccel import api
 from nbaccel.notebook import reprs
 from nbaccel.train import Result, RunConfig, ScalingConfig, WorkerGroupError
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.live import MOST_ENDED
 from nbaccel.train.run import Run
+from nbaccel.train.run_facts import MOST_ENDED
 from nbaccel.views import run_snapshot, sinks
 from nbaccel.views.run_snapshot import RunSnapshot
 from tests.rig import wait_until

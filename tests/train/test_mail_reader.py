@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.train.inbox import Inbox
-from nbaccel.train.mail_reader import Batch, MailReader
+from nbaccel.train.mailbox import Batch, Inbox, MailReader
 
 
 class Asked:

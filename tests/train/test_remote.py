@@ -11,9 +11,8 @@ import pytest
 
 from nbaccel.train import CheckpointConfig, Result, RunConfig, ScalingConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.opening import OpenRun, open_run
+from nbaccel.train.opening import OpenRun, open_run, storage_of
 from nbaccel.train.records import Records
-from nbaccel.train.remote import storage_of
 from tests.train import loops
 
 fsspec = pytest.importorskip("fsspec")

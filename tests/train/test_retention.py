@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel.train import CheckpointConfig
-from nbaccel.train.retention import Kept, best, score_of, to_delete
+from nbaccel.train.journal import Kept, best, score_of, to_delete
 
 
 def kept(*losses: Any) -> list[Kept]:

@@ -10,8 +10,8 @@ import msgspec
 
 from nbaccel.train import CheckpointConfig
 from nbaccel.train import controller as ct
+from nbaccel.train.journal import Kept
 from nbaccel.train.ranks import Facts, Seat
-from nbaccel.train.retention import Kept
 from nbaccel.train.run_facts import (
     MOST_CURVES,
     MOST_POINTS,

@@ -21,7 +21,7 @@ import pytest
 
 from nbaccel import tune
 from nbaccel.train import storage
-from nbaccel.train.retention import Kept as KeptCheckpoint
+from nbaccel.train.journal import Kept as KeptCheckpoint
 from nbaccel.tune import experiment_journal, opening
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.schedulers import ASHAScheduler

@@ -16,7 +16,7 @@ from nbaccel import cli, tune
 from nbaccel.notebook import experiment_card, reprs, view
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
-from nbaccel.train.line_file import LineFile
+from nbaccel.train.journal import LineFile
 from nbaccel.tune import experiment_journal, live, result_tables
 from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial, TrialState

@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from nbaccel.train import CheckpointConfig
-from nbaccel.train.retention import Kept
+from nbaccel.train.journal import Kept
 from nbaccel.tune import trial_folder
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_checkpoints import TrialCheckpoints

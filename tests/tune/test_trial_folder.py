@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbaccel.train.retention import Kept
+from nbaccel.train.journal import Kept
 from nbaccel.tune import trial_folder
 from nbaccel.tune.trial import Trial
 

@@ -12,8 +12,7 @@ from nbaccel import elsewhere, hints
 if TYPE_CHECKING:
     from nbaccel.train.torch.choosing import get_device, get_devices
     from nbaccel.train.torch.loading import prepare_data_loader
-    from nbaccel.train.torch.models import prepare_model
-    from nbaccel.train.torch.reproducing import enable_reproducibility
+    from nbaccel.train.torch.models import enable_reproducibility, prepare_model
     from nbaccel.train.torch.trainer import TorchConfig, TorchTrainer
 
 __all__ = [
