@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nbaccel import plain_files
-from nbaccel.ray_engine.startup import addresses
+from nbaccel.ray_engine.startup import starting
 from nbaccel.views import sessions
 
 
@@ -68,4 +68,4 @@ def test_a_pipe_where_ray_leaves_its_note_holds_nobody_up(tmp_path: Path, monkey
     (tmp_path / "ray").mkdir()
     os.mkfifo(tmp_path / "ray" / "ray_current_cluster")
     with pytest.raises(ConnectionError, match="no Ray cluster found"):
-        addresses.resolved("auto")
+        starting.resolved("auto")

@@ -14,33 +14,28 @@ from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import unread_error_logs
+from nbaccel.ray_engine.reports import watching
 from nbaccel.ray_engine.reports.cluster import RayCluster
-from nbaccel.ray_engine.reports.device_memory import DeviceMemory
+from nbaccel.ray_engine.reports.device_rows import DeviceMemory
 from nbaccel.ray_engine.reports.growing import RayGrowing
-from nbaccel.ray_engine.reports.history import RayHistory
-from nbaccel.ray_engine.reports.opened_door import opened_door
-from nbaccel.ray_engine.reports.ray_answers import RayAnswers
+from nbaccel.ray_engine.reports.history import RayHistory, RayTaskLogs
+from nbaccel.ray_engine.reports.ray_answers import RayAnswers, opened_door
 from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
-from nbaccel.ray_engine.reports.task_logs import RayTaskLogs
 from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
-from nbaccel.ray_engine.startup import forked_children, orphans, own_environments
-from nbaccel.ray_engine.startup.addresses import host_and_port
+from nbaccel.ray_engine.startup import orphans, own_environments
 from nbaccel.ray_engine.startup.head_watch import HeadWatch
-from nbaccel.ray_engine.startup.starting import import_shipped
-from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams
+from nbaccel.ray_engine.startup.starting import host_and_port, import_shipped
 from nbaccel.ray_engine.submission.actors import RayActors
-from nbaccel.ray_engine.submission.bookkeeper import Announce, Bookkeeper
-from nbaccel.ray_engine.submission.choosing import Choosing
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
 from nbaccel.ray_engine.submission.groups import RayGroups
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
-from nbaccel.ray_engine.submission.objects import RayObjects
+from nbaccel.ray_engine.submission.objects import Announce, Bookkeeper, RayObjects
+from nbaccel.ray_engine.submission.options_for_ray import Choosing
 from nbaccel.ray_engine.submission.shipping import Shipping
-from nbaccel.ray_engine.submission.submissions import CallFacts, Submissions
+from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submissions
 from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
 from nbaccel.views.driver_door import DriverDoor
@@ -88,7 +83,7 @@ class RayEngine:
         self._watch_cluster(session, shipping)
         self._keep_submissions(session, freshening, shipping)
         if not in_worker:
-            unread_error_logs.shorten()
+            watching.shorten()
             session.head.start()
             atexit.unregister(engines.process_ends)
             atexit.register(engines.process_ends)  # it runs before what Ray has registered when it was imported
@@ -201,7 +196,7 @@ class RayEngine:
         _adapt_rays_pickling(False)
         if self._door is not None:
             self._door.close()
-        unread_error_logs.stop()
+        watching.stop()
         head.stop()
         self._abandoned.stop()
         if head.lost:
@@ -246,7 +241,7 @@ def _lost(sentence: str) -> None:
 
 _PROMISE: type[engines.Engine] = RayEngine  # mypy compares the class with the promise
 
-os.register_at_fork(after_in_child=lambda: forked_children.disown(RayEngine))
+os.register_at_fork(after_in_child=lambda: orphans.disown(RayEngine))
 
 
 def _head_of(address: str | None) -> tuple[str, int]:

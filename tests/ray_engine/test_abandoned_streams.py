@@ -12,8 +12,8 @@ import pytest
 ray = pytest.importorskip("ray")
 
 from nbaccel.handles.refs import ObjectRefGenerator  # noqa: E402  only where there is Ray
-from nbaccel.ray_engine.submission import abandoned_streams  # noqa: E402
-from nbaccel.ray_engine.submission.abandoned_streams import AbandonedStreams  # noqa: E402
+from nbaccel.ray_engine.submission import submissions  # noqa: E402
+from nbaccel.ray_engine.submission.submissions import AbandonedStreams  # noqa: E402
 from tests.rig import wait_until  # noqa: E402
 
 ENGINE: Any = SimpleNamespace(close_stream=lambda stream: None)
@@ -49,7 +49,7 @@ def test_only_streams_without_an_end_are_ended_also_where_their_own_end_is_inter
     monkeypatch.setattr(sys, "unraisablehook", lambda seen: None)
     monkeypatch.setattr(ray, "is_initialized", lambda: True)
     ended: list[Any] = []
-    monkeypatch.setattr(abandoned_streams, "_end", ended.extend)
+    monkeypatch.setattr(submissions, "_end", ended.extend)
     abandoned = AbandonedStreams()
     box = [stream(number) for number in range(4)]
     for each in box:

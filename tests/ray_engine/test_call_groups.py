@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nbaccel.ray_engine.submission import call_groups
+from nbaccel.ray_engine.submission import handle_maker
 
 
 def _class():
@@ -23,24 +23,24 @@ def _class():
 
 def _handle(cls):
     """As Ray's: the signatures of the methods, without self."""
-    signature = inspect.signature(vars(cls)[call_groups.DECLARED])
-    return SimpleNamespace(_ray_method_signatures={call_groups.DECLARED: list(signature.parameters.values())[1:]})
+    signature = inspect.signature(vars(cls)[handle_maker.DECLARED])
+    return SimpleNamespace(_ray_method_signatures={handle_maker.DECLARED: list(signature.parameters.values())[1:]})
 
 
 def test_a_handle_knows_the_groups_and_refuses_others_by_name():
     cls = _class()
-    call_groups.declare(cls, {"io": 1, "compute": 2})
-    call_groups.check(_handle(cls), "Grouped", "compute")
+    handle_maker.declare(cls, {"io": 1, "compute": 2})
+    handle_maker.check(_handle(cls), "Grouped", "compute")
     with pytest.raises(ValueError, match=r"'storage' is not one of Grouped's, which are \['compute', 'io'\]"):
-        call_groups.check(_handle(cls), "Grouped", "storage")
+        handle_maker.check(_handle(cls), "Grouped", "storage")
 
 
 def test_only_marks_of_groups_that_are_there_reach_ray():
     cls = _class()
-    call_groups.declare(cls, {"io": 1})
+    handle_maker.declare(cls, {"io": 1})
     assert cls.io.__ray_concurrency_group__ == "io"
     assert not hasattr(cls.other, "__ray_concurrency_group__")
 
 
 def test_of_an_actor_that_says_nothing_of_groups_all_is_believed():
-    call_groups.check(SimpleNamespace(_ray_method_signatures={}), "Grouped", "storage")
+    handle_maker.check(SimpleNamespace(_ray_method_signatures={}), "Grouped", "storage")

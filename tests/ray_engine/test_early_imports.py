@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from nbaccel.ray_engine.startup import early_imports
+from nbaccel.ray_engine.startup import starting
 
 
 def told_by(code: str) -> str:
@@ -21,8 +21,8 @@ def told_by(code: str) -> str:
 def test_what_is_imported_while_ray_starts_does_not_import_ray():
     code = (
         "import sys; sys.modules['ray'] = None; import importlib\n"
-        "from nbaccel.ray_engine.startup import early_imports\n"
-        "for name in early_imports.WITHOUT_RAY: importlib.import_module(name)\n"
+        "from nbaccel.ray_engine.startup import starting\n"
+        "for name in starting.WITHOUT_RAY: importlib.import_module(name)\n"
         "print('imported')"
     )
     assert told_by(code) == "imported"
@@ -33,9 +33,9 @@ def test_nothing_but_the_engines_own_modules_is_left_to_import_once_ray_has_star
     pytest.importorskip("ray")
     code = (
         "import sys, nbaccel.api\n"
-        "from nbaccel.ray_engine.startup import early_imports, rays_lines, starting\n"
+        "from nbaccel.ray_engine.startup import rays_lines, starting\n"
         "starting.import_ray(); starting.import_shipped()\n"
-        "with early_imports.meanwhile(): pass\n"
+        "with starting.meanwhile(): pass\n"
         "before = set(sys.modules)\n"
         "import nbaccel.ray_engine.driver\n"
         "late = {name for name in set(sys.modules) - before if name.startswith('nbaccel.')}\n"
@@ -45,13 +45,13 @@ def test_nothing_but_the_engines_own_modules_is_left_to_import_once_ray_has_star
 
 
 def test_a_module_that_cannot_be_imported_is_left_to_whoever_needs_it(monkeypatch):
-    monkeypatch.setattr(early_imports, "WITHOUT_RAY", ("nbaccel.there_is_none",))
-    with early_imports.meanwhile():
+    monkeypatch.setattr(starting, "WITHOUT_RAY", ("nbaccel.there_is_none",))
+    with starting.meanwhile():
         pass
     assert not [thread for thread in threading.enumerate() if thread.name == "nbaccel-imports"]
 
 
 def test_an_error_of_rays_start_is_raised_once_the_imports_have_ended():
-    with pytest.raises(ConnectionError, match="no answer"), early_imports.meanwhile():
+    with pytest.raises(ConnectionError, match="no answer"), starting.meanwhile():
         raise ConnectionError("no answer")
     assert not [thread for thread in threading.enumerate() if thread.name == "nbaccel-imports"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nbaccel.ray_engine.reports.lines_without_cell import PATIENCE_S, LinesWithoutCell
+from nbaccel.ray_engine.reports.output import PATIENCE_S, LinesWithoutCell
 
 PID_7, PID_8 = ("", 7, 1), ("", 8, 1)
 

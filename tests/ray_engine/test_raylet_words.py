@@ -8,8 +8,7 @@ pytest.importorskip("ray")
 
 from ray._private import worker
 
-from nbaccel.ray_engine.reports.output import Output
-from nbaccel.ray_engine.reports.raylet_words import shortened
+from nbaccel.ray_engine.reports.output import Output, shortened
 
 DIED = (
     "A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, "

@@ -14,19 +14,19 @@ pytest.importorskip("ray")
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.ray_engine.startup.starting import import_shipped
-from nbaccel.ray_engine.submission import setup_hooks
+from nbaccel.ray_engine.submission import shipping
 
 
 def test_a_hook_becomes_a_variable_and_the_other_variables_stay():
     import_shipped()
     given = {"worker_process_setup_hook": "os.getpid", "env_vars": {"A": "1"}, "working_dir": "w"}
-    carried = setup_hooks.carried(given)
-    assert carried["env_vars"].keys() == {"A", setup_hooks.VARIABLE}
+    carried = shipping.carried(given)
+    assert carried["env_vars"].keys() == {"A", shipping.VARIABLE}
     assert "worker_process_setup_hook" not in carried
     assert carried["working_dir"] == "w"
     assert "worker_process_setup_hook" in given
-    assert setup_hooks.carried({"pip": ["x"]}) == {"pip": ["x"]}
-    assert importlib.import_module("nbaccel_in_ray.setup_hooks").VARIABLE == setup_hooks.VARIABLE
+    assert shipping.carried({"pip": ["x"]}) == {"pip": ["x"]}
+    assert importlib.import_module("nbaccel_in_ray.setup_hooks").VARIABLE == shipping.VARIABLE
 
 
 def test_a_hook_that_captures_too_much_for_a_variable_is_refused_in_words():
@@ -37,7 +37,7 @@ def test_a_hook_that_captures_too_much_for_a_variable_is_refused_in_words():
         return large
 
     with pytest.raises(ValueError, match=r"hook takes 1[56]\d,\d+ bytes.*100,000"):
-        setup_hooks.carried({"worker_process_setup_hook": hook})
+        shipping.carried({"worker_process_setup_hook": hook})
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.handles.options import task_options
-from nbaccel.ray_engine.reports import device_memory
+from nbaccel.ray_engine.reports import device_rows
 from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot
 
 
@@ -37,8 +37,8 @@ class Cluster:
 
 def test_a_node_that_answers_too_late_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster()
-    monkeypatch.setattr(device_memory, "ray", cluster)
-    memory = device_memory.DeviceMemory(cluster.take, cluster.agent)
+    monkeypatch.setattr(device_rows, "ray", cluster)
+    memory = device_rows.DeviceMemory(cluster.take, cluster.agent)
     options = task_options(gpu_memory="10GiB")
     with pytest.raises(ValueError, match="no node of this cluster knows"):
         memory.in_fractions(options)

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.reports import unread_error_logs
+from nbaccel.ray_engine.reports import watching
 
 RAYS = logging.getLogger("ray._private.worker")
 ERROR = (
@@ -30,9 +30,9 @@ def heard(caplog):
 
 @pytest.fixture
 def shortened():
-    unread_error_logs.shorten()
+    watching.shorten()
     yield
-    unread_error_logs.stop()
+    watching.stop()
 
 
 def test_one_line_is_left_of_it(shortened, caplog):
@@ -50,7 +50,7 @@ def test_other_words_are_rays(shortened, caplog, text):
 
 
 def test_after_the_end_they_are_rays_again(caplog):
-    unread_error_logs.shorten()
-    unread_error_logs.stop()
+    watching.shorten()
+    watching.stop()
     RAYS.error(ERROR)
     assert caplog.messages == [ERROR]

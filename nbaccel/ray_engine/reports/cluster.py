@@ -12,9 +12,9 @@ from nbaccel.handles.remote import ActorHandle
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import freshening, setup_hooks
+from nbaccel.ray_engine.submission import freshening, shipping
 
-OWN_VARIABLES = (freshening.EDITION, setup_hooks.VARIABLE)  # variables that nbaccel adds to runtime environments
+OWN_VARIABLES = (freshening.EDITION, shipping.VARIABLE)  # variables that nbaccel adds to runtime environments
 
 
 class RaysFacts(CodeFacts):

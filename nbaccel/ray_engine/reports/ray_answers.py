@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any, Protocol
 
 import msgspec
 import ray
 
-from nbaccel import exceptions
-from nbaccel.engine import ListedRow
+from nbaccel import __version__, exceptions
+from nbaccel.engine import Engine, ListedRow
 from nbaccel.handles.ids import id_of
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import group_plans, planning
-from nbaccel.ray_engine.reports.device_memory import DeviceMemory
+from nbaccel.ray_engine.reports.device_rows import DeviceMemory
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import trace_events
+from nbaccel.views import sessions, trace_events
+from nbaccel.views.driver_door import DriverDoor, DriverFacts
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.listed import ListedEnvironment, ListedObject
+from nbaccel.views.snapshot import OnSnapshot
 
 
 class Ending(Protocol):
@@ -160,3 +164,26 @@ class RayAnswers:
     def _objects(self) -> list[dict[str, object]]:
         self._session.head.check()
         return list(self._session.asked_inside("objects", "objects", self._actors.ids()))
+
+
+# ---- opens the driver's door for observers, such as the Jupyter server
+
+
+def opened_door(engine: Engine) -> DriverDoor | None:
+    """The door; None, with a warning, if its socket or its file cannot be written: the cluster is used nevertheless."""
+
+    def watch(callback: OnSnapshot | None, rows: int) -> None:
+        engine.watch(callback, rows=rows, reader="observers")
+
+    door = DriverDoor(engine, watch, DriverFacts("ray", __version__, sys.version.split()[0]))
+    try:
+        door.open()
+    except OSError as error:
+        warnings.warn(
+            f"The Jupyter server cannot list this cluster: its socket or its file in {sessions.directory()} cannot be "
+            f"written ({error.strerror or error}). {sessions.advice(error, 'JUPYTER_RUNTIME_DIR')}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return door

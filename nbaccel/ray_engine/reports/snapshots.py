@@ -8,9 +8,9 @@ from collections.abc import Callable
 import ray
 
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import device_rows, growth_rows
+from nbaccel.ray_engine.reports import device_rows, growing
 from nbaccel.ray_engine.reports.cluster import RaysFacts
-from nbaccel.ray_engine.reports.growth_rows import GrowthFacts
+from nbaccel.ray_engine.reports.growing import GrowthFacts
 from nbaccel.ray_engine.reports.notes import DeviceSample, Note, RaysTables
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
@@ -91,7 +91,7 @@ class Snapshots:
             self._unused.saw(device_rows.held(drawn.devices, drawn.nodes), time.monotonic())
         drawn.alerts = Alert.in_order([*drawn.alerts, *self._unused.alerts()])
         if self._growth is not None:
-            growth_rows.add(drawn, self._growth())
+            growing.add(drawn, self._growth())
         return drawn
 
     def _hear_last_words(self, notes: dict[str, Note], tables: RaysTables) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import threading
 import time
 
@@ -10,12 +12,11 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports.lines_without_cell import LinesWithoutCell
-from nbaccel.ray_engine.reports.notices import Notices
-from nbaccel.ray_engine.reports.output import ClientOutput, Output
-from nbaccel.ray_engine.reports.outstanding_work import OutstandingWork
+from nbaccel.ray_engine.reports.notices import Notices, OutstandingWork
+from nbaccel.ray_engine.reports.output import ClientOutput, LinesWithoutCell, Output
 from nbaccel.ray_engine.reports.reports import ASK_TIMEOUT_S, LONGEST_WAIT_S, Reports
 from nbaccel.ray_engine.reports.snapshots import SMALLEST_GAP_S, Snapshots
+from nbaccel.ray_engine.submission.errors import COLOUR
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.views import totals
 from nbaccel.views.snapshot import OnSnapshot, Snapshot
@@ -153,3 +154,36 @@ class Watcher:
             if not self._ending and (waiting is None or ray.wait([waiting], timeout=0)[0]):
                 waiting = None
                 self._reports.learn(0)
+
+
+# ---- shortens Ray's log of errors that nobody read: in a notebook one line is enough, instead of the whole traceback
+
+
+_OF_A_TASK = re.compile(r"Unhandled error \(.*?\): ray::(?P<name>.+?)\(\) \(pid=(?P<pid>\d+)[^\n]*\n")
+_logger = logging.getLogger("ray._private.worker")
+
+
+class _InOneLine(logging.Filter):
+    """Shortens such a record; all other records pass unchanged."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = COLOUR.sub("", record.getMessage())
+        found = _OF_A_TASK.match(text)
+        if found:
+            raised = [line for line in text.splitlines() if line.strip() and not line.startswith(" ")][-1]
+            record.args = ()
+            record.msg = f"{found['name']} (pid {found['pid']}) failed and nobody asked for its result: {raised}"
+        return True
+
+
+_in_one_line = _InOneLine()
+
+
+def shorten() -> None:
+    """Shorten these records from now on, until `stop`."""
+    _logger.addFilter(_in_one_line)
+
+
+def stop() -> None:
+    """Show Ray's own records again."""
+    _logger.removeFilter(_in_one_line)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import importlib
 import os
+import socket
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any, TypeVar
 
+from nbaccel import addresses as nbaccel_addresses
 from nbaccel import exceptions, ray_preflight, ray_tokens
 from nbaccel.addresses import is_own
 from nbaccel.handles.options import InitOptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, Environment, Keywords
-from nbaccel.ray_engine.startup import addresses, early_imports, own_environments
+from nbaccel.ray_engine.startup import own_environments
 from nbaccel.ray_engine.startup.rays_lines import RaysLines
 from nbaccel.ray_engine.submission.shipping import PACKAGE
 from nbaccel.views import wording
@@ -80,8 +84,8 @@ def connect(options: InitOptions, steps: StartSteps, kept: RaysLines) -> tuple[s
     steps.next()
     if ray.is_initialized():
         return None, False  # the program has called ray.init itself
-    with early_imports.meanwhile():
-        address = addresses.resolved(options.address)
+    with meanwhile():
+        address = resolved(options.address)
         if address is not None:
             _join(ray, address, options)
         else:
@@ -141,7 +145,7 @@ def _join(ray: ModuleType, address: str, options: InitOptions) -> None:
         except (ConnectionError, RuntimeError, ValueError, ImportError, exceptions.RayError) as error:
             crashed = any(words in str(error) for words in _CLIENT_SERVER_CRASHED)
             if attempts_left == 0 or not crashed:
-                raise ConnectionError(addresses.why_not_joined(address, error)) from error
+                raise ConnectionError(why_not_joined(address, error)) from error
 
 
 def show_token(address: str) -> None:
@@ -156,7 +160,7 @@ def show_token(address: str) -> None:
     try:
         versions = ray_preflight.ask_versions(address)
     except AuthenticationError as error:
-        raise ConnectionError(addresses.why_not_joined(address, error)) from error
+        raise ConnectionError(why_not_joined(address, error)) from error
     wrong = ray_preflight.mismatch(versions, ray_preflight.versions_here()) if versions else ""
     if wrong:
         raise ConnectionError(f"address={address!r}: the cluster could not be joined: {wrong}")
@@ -243,3 +247,148 @@ def _job_config(options: InitOptions) -> Any:
     entries = [os.path.abspath(entry) for entry in (*options.code_search_path, *sys.path)]
     config._py_driver_sys_path.extend(entry for entry in entries if os.path.isdir(entry))
     return config
+
+
+# ---- imports what the engine needs beside Ray while Ray's processes start: the main thread then mostly waits
+#
+# On a quiet machine these imports take a tenth of a second, on a busy one seconds.
+
+
+# None of them imports Ray: while Ray starts, it imports modules of its own, and two threads would wait for each other.
+WITHOUT_RAY = (
+    "nbaccel.accelerators",
+    "nbaccel.handles.internal_work",
+    "nbaccel.handles.unpicklable",
+    "nbaccel.scheduling.explain",
+    "nbaccel.views.driver_door",
+    "nbaccel.views.expected_growth",
+    "nbaccel.views.history.book",
+    "nbaccel.views.history.task_log",
+    "nbaccel.views.listed",
+    "nbaccel.views.record_book",
+    "nbaccel.views.trace_events",
+    "nbaccel.views.unused_devices",
+)
+
+
+@contextmanager
+def meanwhile() -> Iterator[None]:
+    """Import beside what is done inside, and wait for the end of both."""
+    thread = threading.Thread(target=_import_all, name="nbaccel-imports", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _import_all() -> None:
+    with suppress(ImportError):  # whoever needs the module gets the error
+        for name in WITHOUT_RAY:
+            importlib.import_module(name)
+
+
+# ---- checks whether anything answers at the address of a Ray cluster, before Ray itself connects
+#
+# ```
+#   "host:6379"        a cluster that this machine is a node of (Ray needs its own processes here)
+#   "ray://host:10001" a cluster elsewhere, through Ray Client
+# ```
+# `nbaccel.addresses` says what an address means, and where "auto" searches.
+
+
+CONNECT_TIMEOUT_S = 3.0
+CLIENT_PORT = 10001
+
+
+def resolved(address: str | None) -> str | None:
+    """The address to give to Ray, None for a Ray of our own. Raises ConnectionError when nothing answers within 3 s."""
+    if address is None or nbaccel_addresses.is_own(address):
+        return None
+    found = _found() if address == "auto" else address
+    _check(found)
+    return found
+
+
+def _found() -> str:
+    address, _where = nbaccel_addresses.find_ray()
+    if address:
+        return address
+    raise ConnectionError(
+        "address='auto': no Ray cluster found. Looked for RAY_ADDRESS in the environment, which is not set, "
+        f"and for {nbaccel_addresses.note_of_ray()}, which `ray start` writes. Start one with `ray start --head`, pass "
+        "its address ('host:6379' or 'ray://host:10001'), or leave the address out for a Ray of your own."
+    )
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Of "host:port" or "ray://host[:port]". Raises ValueError for anything else."""
+    plain = address.removeprefix("ray://")
+    host, colon, port = plain.rpartition(":")
+    if not colon and address.startswith("ray://"):
+        return plain, CLIENT_PORT
+    if not host or not port.isdigit():
+        raise ValueError(
+            f"address={address!r} is not an address of a Ray cluster: write 'auto', 'host:6379' or 'ray://host:10001'."
+        )
+    return host.strip("[]"), int(port)
+
+
+def _check(address: str) -> None:
+    """Whether somebody listens there at all: Ray's own attempts last much longer and say less."""
+    host, port = host_and_port(address)
+    try:
+        socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_S).close()
+    except OSError as error:
+        why = error.strerror or str(error) or type(error).__name__
+        raise ConnectionError(
+            f"address={address!r}: nothing answers at {host} port {port} ({why}). {_advice(address, port)}"
+        ) from None
+
+
+def _advice(address: str, port: int) -> str:
+    if address.startswith("ray://"):
+        return (
+            f"Ray Client listens on port {CLIENT_PORT} unless `ray start --head --ray-client-server-port` says "
+            "otherwise, and only where Ray was installed with pip install 'ray[client]'."
+        )
+    advice = "`ray start --head` listens on port 6379 unless told otherwise."
+    if port == CLIENT_PORT:
+        advice += f" Port {CLIENT_PORT} is Ray Client's: write ray://host:{CLIENT_PORT}."
+    return advice
+
+
+_TOKEN = (
+    "A cluster may demand a token (Ray's default since 2.59), and answers InvalidAuthToken to who has none or another: "
+    "copy the file ~/.ray/auth_token of its head and pass token_file='~/.ray/auth_token', or set RAY_AUTH_MODE=token "
+    "and RAY_AUTH_TOKEN before nbaccel.init()."
+)
+
+
+def _refuses_token(error: BaseException) -> bool:
+    """Whether this, or what it came from, says that the token is missing or another."""
+    links: list[str] = []
+    link: BaseException | None = error
+    while link is not None and len(links) < _MOST_LINKS:
+        links.append(f"{type(link).__name__} {link}")
+        link = link.__cause__ or link.__context__
+    return any(word in text for word in _TOKEN_WORDS for text in links)
+
+
+_TOKEN_WORDS = ("InvalidAuthToken", "AuthenticationError", "Unauthenticated", "UNAUTHENTICATED")
+_MOST_LINKS = 10
+
+
+def why_not_joined(address: str, error: BaseException) -> str:
+    """Words for a cluster that answers but could not be joined."""
+    host, _ = host_and_port(address)
+    text = str(error).strip() or type(error).__name__
+    if address.startswith("ray://"):
+        return f"address={address!r}: the cluster could not be joined through Ray Client: {text}\n{_TOKEN}"
+    if _refuses_token(error):
+        return f"address={address!r}: the cluster could not be joined: {text}\n{_TOKEN}"
+    return (
+        f"address={address!r}: the cluster could not be joined: {text}\n{_TOKEN}\nAn address without ray:// needs "
+        f"Ray's own node processes on this machine (`ray start --address={address}`). From a machine outside of the "
+        f"cluster use address='ray://{host}:{CLIENT_PORT}'."
+    )

@@ -16,7 +16,7 @@ from nbaccel.handles.remote import ActorClass, RemoteFunction
 from nbaccel.ray_engine.border.rays import Keywords, RaysClass, RaysFunction
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.startup.starting import import_shipped
-from nbaccel.ray_engine.submission import call_groups, options_for_ray
+from nbaccel.ray_engine.submission import handle_maker, options_for_ray
 from nbaccel.ray_engine.submission.shipping import Shipping
 
 
@@ -83,7 +83,7 @@ class Exporter:
         exported: RaysClass | None = actor_class._cache.get(key)
         if exported is None:
             wrapped = _wrapped_class(actor_class, families, choice, claimed=claimed, internal=options.internal)
-            call_groups.declare(wrapped, dict(groups))
+            handle_maker.declare(wrapped, dict(groups))
             exported = ray.remote(concurrency_groups=dict(groups))(wrapped) if groups else ray.remote(wrapped)
             actor_class._cache[key] = exported
         return exported.options(**keywords)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Iterable
+from typing import Any
 
 import ray
 
 from nbaccel.engine import Engine
+from nbaccel.handles import option_checks
 from nbaccel.handles.arity import arity_of
 from nbaccel.handles.options import MethodOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
 from nbaccel.ray_engine.border.rays import RaysActor, RaysRef, RaysStream
-from nbaccel.ray_engine.submission import call_groups
 
 RAYS_OWN_METHODS = ("__ray_terminate__", "__ray_ready__", "__ray_call__")
 
@@ -52,7 +54,7 @@ def _described(inner: ray.actor.ActorHandle) -> tuple[str, dict[str, MethodSpec]
     """The name of the class and its methods."""
     qualified = inner._ray_actor_creation_function_descriptor.class_name
     internal = importlib.import_module("nbaccel_in_ray.internal").is_marked(qualified)
-    own = (name for name in inner._ray_method_signatures if name != call_groups.DECLARED)
+    own = (name for name in inner._ray_method_signatures if name != DECLARED)
     return qualified.rpartition(".")[2], {name: _spec(name, inner, internal=internal) for name in own}
 
 
@@ -73,3 +75,31 @@ def _spec(name: str, inner: ray.actor.ActorHandle, *, internal: bool) -> MethodS
     is_generator = bool(inner._ray_method_is_generator.get(name))
     options = MethodOptions(num_returns=returns) if returns not in (None, 1) else MethodOptions()
     return MethodSpec(name, options, arity_of(function), False, is_generator, internal=internal)
+
+
+# ---- the concurrency groups of an actor, known to all of its handles: Ray ends the actor's process for a wrong name
+#
+# Ray's handles carry the signatures of the methods wherever they go, so a method that nobody calls has the names.
+
+
+DECLARED = "__nbaccel_groups__"
+_MARK = "__ray_concurrency_group__"
+
+
+def declare(cls: type, groups: Iterable[str]) -> None:
+    """Before Ray looks at the class. Ray also fails where a method is marked with a group that is not there."""
+    known = tuple(groups)
+
+    def declared(self: object, names: tuple[str, ...] = known) -> None: ...
+
+    setattr(cls, DECLARED, declared)
+    for method in vars(cls).values():
+        if getattr(method, _MARK, None) not in (None, *known):
+            delattr(method, _MARK)
+
+
+def check(inner: Any, class_name: str, group: str) -> None:
+    """Raises ValueError where this actor has no such group. Of an actor that Ray's own API made, nothing is known."""
+    signature = getattr(inner, "_ray_method_signatures", {}).get(DECLARED)
+    if signature is not None:
+        option_checks.group_of_calls(group, class_name, signature[0].default)

@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import tempfile
 from pathlib import Path
 
 from nbaccel.ray_engine.border.rays import Environment
 from nbaccel.ray_engine.startup import own_environments
-from nbaccel.ray_engine.submission import setup_hooks
 from nbaccel.ray_engine.submission.freshening import Freshening
 
 PACKAGE = Path(__file__).parent.parent / "shipped" / "nbaccel_in_ray"
@@ -52,7 +52,7 @@ class Shipping:
         if environment is not None and self._one_machine:
             environment = own_environments.or_error(environment)
         if environment is not None:
-            environment = setup_hooks.carried(_with_folders_uploaded(environment))
+            environment = carried(_with_folders_uploaded(environment))
         own_modules = (environment or {}).get("py_modules")
         if self._by_task or (self._joined and own_modules):
             return {**(environment or {}), "py_modules": [*(own_modules or []), self._uploaded()]}
@@ -78,3 +78,27 @@ def _with_folders_uploaded(environment: Environment) -> Environment:
         made = upload_py_modules_if_needed(made, True, scratch_dir=scratch, logger=logger)
         made = dict(upload_working_dir_if_needed(made, True, scratch_dir=scratch, logger=logger))
     return made
+
+
+# ---- worker_process_setup_hook of a task or an actor: Ray itself takes hooks of a whole job only
+
+
+VARIABLE = "NBACCEL_SETUP_HOOK"  # as nbaccel_in_ray calls it
+MOST_CHARACTERS = 100_000  # of a variable: Linux takes 131,072
+
+
+def carried(environment: Environment) -> Environment:
+    """The environment with its hook in a variable, where nbaccel_in_ray finds it. Raises TypeError, ValueError."""
+    hook = environment.get("worker_process_setup_hook")
+    if hook is None:
+        return environment
+    there = importlib.import_module("nbaccel_in_ray.setup_hooks")
+    text = there.packed(hook)
+    if len(text) > MOST_CHARACTERS:
+        name = getattr(hook, "__name__", hook)
+        raise ValueError(
+            f"worker_process_setup_hook {name} takes {len(text):,} bytes with what it captures, but at most "
+            f"{MOST_CHARACTERS:,} can travel: let it read its data, or give it to init(runtime_env=...)."
+        )
+    made = {name: value for name, value in environment.items() if name != "worker_process_setup_hook"}
+    return {**made, "env_vars": {**(made.get("env_vars") or {}), VARIABLE: text}}

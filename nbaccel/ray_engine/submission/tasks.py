@@ -13,14 +13,13 @@ from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult, is_stream
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import call_groups, options_for_ray, pickling, supervising
-from nbaccel.ray_engine.submission.abandoned_streams import has_ended
-from nbaccel.ray_engine.submission.bookkeeper import Bookkeeper
-from nbaccel.ray_engine.submission.choosing import Choosing, quantities
+from nbaccel.ray_engine.submission import groups, handle_maker, options_for_ray, pickling
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
-from nbaccel.ray_engine.submission.submissions import CallFacts
+from nbaccel.ray_engine.submission.objects import Bookkeeper
+from nbaccel.ray_engine.submission.options_for_ray import Choosing, quantities
+from nbaccel.ray_engine.submission.submissions import CallFacts, has_ended
 from nbaccel.scheduling.terms import TaskKind
 
 Args = tuple[object, ...]
@@ -67,9 +66,9 @@ class RayTasks:
         raises = choices.never and self._session.refuses_infeasible
         bound: Bound
         if raises:
-            bound = supervising.refusing(f"{name} {choices.never}", options, self._exporter.shipping)
+            bound = groups.refusing(f"{name} {choices.never}", options, self._exporter.shipping)
         elif len(choices.left) > 1:
-            bound = supervising.Supervised(function, options, choices, self._exporter)
+            bound = groups.Supervised(function, options, choices, self._exporter)
         else:
             bound = self._exporter.function_with(self._exporter.running_as(function, label), chosen, label)
         lasts = not options.fallback and not self._session.refuses_infeasible
@@ -106,7 +105,7 @@ class RayTasks:
         if self._session.through_client:
             _refuse_stream(spec.name, options.num_returns, spec.is_generator)
         if options.concurrency_group:
-            call_groups.check(handle._inner, handle._class_name, options.concurrency_group)
+            handle_maker.check(handle._inner, handle._class_name, options.concurrency_group)
         bound: RaysRemote[RaysResult] = getattr(handle._inner, spec.name)
         if options is not spec.options:
             keywords = options_for_ray.method_keywords(options)
