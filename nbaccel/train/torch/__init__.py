@@ -28,7 +28,7 @@ __all__ = [
 _HOMES = {
     "TorchConfig": "trainer",
     "TorchTrainer": "trainer",
-    "enable_reproducibility": "reproducing",
+    "enable_reproducibility": "models",
     "get_device": "choosing",
     "get_devices": "choosing",
     "prepare_data_loader": "loading",
