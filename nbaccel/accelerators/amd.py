@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nbaccel.accelerators.pci import in_container, of_maker
-from nbaccel.accelerators.vendor import Device, Environment, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import parse_list
+from nbaccel.accelerators.vendor import Device, Filter, Finding, Machine, PciDevice, Say, Vendor
+from nbaccel.accelerators.visibility import as_list, parse_list
 
 VARIABLE = "ROCR_VISIBLE_DEVICES"
 _MAKER = "0x1002"
@@ -222,10 +222,6 @@ def matches(device: Device, entry: str) -> bool:
     return entry.startswith("GPU-") and (device.uuid or "").lower().startswith(entry.lower())
 
 
-def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
-    return {VARIABLE: ",".join(device.visible_value for device in devices)}
-
-
 VENDOR = Vendor(
     name="amd",
     family="AMD GPU",
@@ -240,5 +236,5 @@ VENDOR = Vendor(
     filters=filters,
     matches=matches,
     type_of=type_of,
-    assign=assign,
+    assign=as_list(VARIABLE),
 )

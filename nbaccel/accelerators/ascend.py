@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nbaccel.accelerators.vendor import Device, Environment, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import parse_list
+from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
+from nbaccel.accelerators.visibility import by_number, of_one_list
 
 VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"
 _MIB = 1 << 20
@@ -135,15 +135,6 @@ def _from_device_files(machine: Machine) -> list[Device]:
     return devices
 
 
-def filters(environ: Mapping[str, str]) -> list[Filter]:
-    found = parse_list(VARIABLE, environ)
-    return [found] if found else []
-
-
-def matches(device: Device, entry: str) -> bool:
-    return entry.isdecimal() and device.ordinal == int(entry)
-
-
 def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
     values = sorted((device.visible_value for device in devices), key=lambda value: (len(value), value))
     return {VARIABLE: ",".join(values)}
@@ -160,8 +151,8 @@ VENDOR = Vendor(
     looked_for=("/dev/davinci*",),
     signs=signs,
     probe=probe,
-    filters=filters,
-    matches=matches,
+    filters=of_one_list(VARIABLE),
+    matches=by_number,
     type_of=type_of,
     assign=assign,
 )

@@ -7,11 +7,11 @@ Peculiar to this vendor: the variable takes module ids, the place on the baseboa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from nbaccel.accelerators.pci import of_maker
-from nbaccel.accelerators.vendor import Device, Environment, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import parse_list
+from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Say, Vendor
+from nbaccel.accelerators.visibility import as_list, by_number, of_one_list
 
 VARIABLE = "HABANA_VISIBLE_MODULES"
 _MAKER = "0x1da3"
@@ -111,19 +111,6 @@ def _from_framework(machine: Machine, errors: list[str]) -> list[Device]:
     return [VENDOR.device(ordinal, name=f"Intel {name}", type=type_of(name)) for ordinal in range(count)]
 
 
-def filters(environ: Mapping[str, str]) -> list[Filter]:
-    found = parse_list(VARIABLE, environ)
-    return [found] if found else []
-
-
-def matches(device: Device, entry: str) -> bool:
-    return entry.isdecimal() and device.ordinal == int(entry)
-
-
-def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
-    return {VARIABLE: ",".join(device.visible_value for device in devices)}
-
-
 VENDOR = Vendor(
     name="gaudi",
     family="Intel Gaudi",
@@ -135,8 +122,8 @@ VENDOR = Vendor(
     looked_for=("/sys/class/accel (maker 0x1da3)", "/sys/class/habanalabs", "a PCI device of maker 0x1da3"),
     signs=signs,
     probe=probe,
-    filters=filters,
-    matches=matches,
+    filters=of_one_list(VARIABLE),
+    matches=by_number,
     type_of=type_of,
-    assign=assign,
+    assign=as_list(VARIABLE),
 )

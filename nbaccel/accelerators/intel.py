@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nbaccel.accelerators.pci import in_container, of_maker
-from nbaccel.accelerators.vendor import Device, Environment, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import split_entries
+from nbaccel.accelerators.vendor import Device, Filter, Finding, Machine, PciDevice, Say, Vendor
+from nbaccel.accelerators.visibility import as_list, by_number, split_entries
 
 VARIABLE = "ONEAPI_DEVICE_SELECTOR"
 _MASK = "ZE_AFFINITY_MASK"
@@ -189,14 +189,6 @@ def _entries(terms: Sequence[tuple[str, str]], value: str, problems: list[str]) 
     return named
 
 
-def matches(device: Device, entry: str) -> bool:
-    return entry.isdecimal() and device.ordinal == int(entry)
-
-
-def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
-    return {VARIABLE: "level_zero:" + ",".join(device.visible_value for device in devices)}
-
-
 VENDOR = Vendor(
     name="intel",
     family="Intel GPU",
@@ -209,8 +201,8 @@ VENDOR = Vendor(
     signs=signs,
     probe=probe,
     filters=filters,
-    matches=matches,
+    matches=by_number,
     type_of=type_of,
-    assign=assign,
+    assign=as_list(VARIABLE, "level_zero:"),
     hidden="!*:gpu",
 )

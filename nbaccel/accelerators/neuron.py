@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nbaccel.accelerators.vendor import Device, Environment, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import parse_list
+from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Say, Vendor
+from nbaccel.accelerators.visibility import as_list, by_number, of_one_list
 
 VARIABLE = "NEURON_RT_VISIBLE_CORES"
 TYPE = "aws-neuron-core"
@@ -72,19 +72,6 @@ def _cores(chips: Sequence[tuple[int, int, int | None, str | None]]) -> list[Dev
     return devices
 
 
-def filters(environ: Mapping[str, str]) -> list[Filter]:
-    found = parse_list(VARIABLE, environ, ranges=True)
-    return [found] if found else []
-
-
-def matches(device: Device, entry: str) -> bool:
-    return entry.isdecimal() and device.ordinal == int(entry)
-
-
-def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
-    return {VARIABLE: ",".join(device.visible_value for device in devices)}
-
-
 VENDOR = Vendor(
     name="neuron",
     family="AWS Neuron core",
@@ -98,8 +85,8 @@ VENDOR = Vendor(
     looked_for=("/dev/neuron*",),
     signs=signs,
     probe=probe,
-    filters=filters,
-    matches=matches,
+    filters=of_one_list(VARIABLE, ranges=True),
+    matches=by_number,
     type_of=type_of,
-    assign=assign,
+    assign=as_list(VARIABLE),
 )

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from nbaccel.accelerators.pci import in_container, of_maker
-from nbaccel.accelerators.vendor import Device, Environment, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import parse_list
+from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
+from nbaccel.accelerators.visibility import of_one_list
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 _MAKER = "0x10de"
@@ -201,11 +201,6 @@ def _init_failure(nvml: Any, error: Any) -> tuple[str, str]:
     return known.get(error.value, fallback)
 
 
-def filters(environ: Mapping[str, str]) -> list[Filter]:
-    found = parse_list(VARIABLE, environ)
-    return [found] if found else []
-
-
 def matches(device: Device, entry: str) -> bool:
     """Whether an entry (index, UUID or the beginning of one) names this card, or the card of this instance."""
     if entry.isdecimal():
@@ -232,7 +227,7 @@ def pinned(
     On mixed cards without CUDA_DEVICE_ORDER, an index that the user preset means "CUDA's nth fastest": it is passed on
     as it stands, and which card that is stays unknown. Devices that nobody named by index get their UUIDs.
     """
-    preset = {entry for one in filters(environ) for entry in one.picks or ()}
+    preset = {entry for one in VENDOR.filters(environ) for entry in one.picks or ()}
     by_uuid = {entry for entry in preset if not entry.isdecimal()}
     ambiguous = indexes_are_ambiguous(found, environ)
     if not ambiguous:
@@ -284,7 +279,7 @@ VENDOR = Vendor(
     looked_for=("/dev/nvidia*", "/proc/driver/nvidia", "/dev/dxg (WSL)", "a PCI display device of maker 0x10de"),
     signs=signs,
     probe=probe,
-    filters=filters,
+    filters=of_one_list(VARIABLE),
     matches=matches,
     type_of=type_of,
     assign=assign,

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nbaccel.accelerators.pci import in_container, of_maker
-from nbaccel.accelerators.vendor import Device, Environment, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import parse_list
+from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
+from nbaccel.accelerators.visibility import by_number, of_one_list
 
 VARIABLE = "TPU_VISIBLE_CHIPS"
 LEGAL_QUANTITIES = (1, 2, 4, 8)
@@ -141,15 +141,6 @@ def _metadata(machine: Machine, key: str) -> str | None:
     return machine.fetch(f"{_METADATA}/{key}", {"Metadata-Flavor": "Google"}, _METADATA_TIMEOUT_S) or None
 
 
-def filters(environ: Mapping[str, str]) -> list[Filter]:
-    found = parse_list(VARIABLE, environ)
-    return [found] if found else []
-
-
-def matches(device: Device, entry: str) -> bool:
-    return entry.isdecimal() and device.ordinal == int(entry)
-
-
 def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
     """The variables for these chips: the chips, sorted, and bounds for 1 and 2 of them.
 
@@ -182,8 +173,8 @@ VENDOR = Vendor(
     looked_for=("/dev/accel* and /dev/vfio/* of maker 0x1ae0",),
     signs=signs,
     probe=probe,
-    filters=filters,
-    matches=matches,
+    filters=of_one_list(VARIABLE),
+    matches=by_number,
     type_of=type_of,
     assign=assign,
 )

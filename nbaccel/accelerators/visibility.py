@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nbaccel.accelerators.vendor import Device, Filter, Vendor
+from nbaccel.accelerators.vendor import Device, Environment, Filter, Vendor
 
 # What an entry may look like: an index, a UUID, "MIG-GPU-…/1/0", "npu:0". Spaces, ";" and the like are slips.
 _ENTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/\-]*")
@@ -36,6 +36,30 @@ def parse_list(variable: str, environ: Mapping[str, str], *, ranges: bool = Fals
         return Filter(variable, value, ())
     picks, problems = split_entries(variable, text, ranges=ranges, prefix=prefix)
     return Filter(variable, value, tuple(picks), problems=tuple(problems))
+
+
+def of_one_list(variable: str, *, ranges: bool = False) -> Callable[[Mapping[str, str]], list[Filter]]:
+    """`Vendor.filters` of who has one such variable."""
+
+    def filters(environ: Mapping[str, str]) -> list[Filter]:
+        found = parse_list(variable, environ, ranges=ranges)
+        return [found] if found else []
+
+    return filters
+
+
+def by_number(device: Device, entry: str) -> bool:
+    """`Vendor.matches` of who numbers devices and has no other names for them."""
+    return entry.isdecimal() and device.ordinal == int(entry)
+
+
+def as_list(variable: str, prefix: str = "") -> Callable[[Sequence[Device], Mapping[str, str], int], Environment]:
+    """`Vendor.assign` of who takes the devices as a list, after `prefix`."""
+
+    def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
+        return {variable: prefix + ",".join(device.visible_value for device in devices)}
+
+    return assign
 
 
 def split_entries(variable: str, text: str, *, ranges: bool = False, prefix: str = "") -> tuple[list[str], list[str]]:
