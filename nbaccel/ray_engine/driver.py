@@ -24,7 +24,7 @@ from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
-from nbaccel.ray_engine.startup import orphans, own_environments
+from nbaccel.ray_engine.startup import forked_children, orphans, own_environments
 from nbaccel.ray_engine.startup.head_watch import HeadWatch
 from nbaccel.ray_engine.startup.starting import host_and_port, import_shipped
 from nbaccel.ray_engine.submission.actors import RayActors
@@ -241,7 +241,7 @@ def _lost(sentence: str) -> None:
 
 _PROMISE: type[engines.Engine] = RayEngine  # mypy compares the class with the promise
 
-os.register_at_fork(after_in_child=lambda: orphans.disown(RayEngine))
+os.register_at_fork(after_in_child=lambda: forked_children.disown(RayEngine))
 
 
 def _head_of(address: str | None) -> tuple[str, int]:
