@@ -106,7 +106,7 @@ def test_views_count_all_and_say_how_many_are_not_shown() -> None:
     )
     assert left_out in static_tables.devices(shown)
     assert left_out in static_tables.devices(shown, tiled=True)
-    assert left_out in view.text(shown)
+    assert left_out in view.status_text(shown)
     assert "Held by train × 1024 · of 1024 shown · 40000 free" in card.text(shown)
     assert "× NVIDIA H100" not in card.last_mimebundle(shown, "shut down")["text/plain"]
     assert left_out in _on_screen(shown)

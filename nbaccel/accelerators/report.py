@@ -294,7 +294,7 @@ def doctor(
     """A report on this machine's accelerators in plain lines: found or why not, used by whom, what to do next."""
     is_this_one = machine is None and "NBACCEL_MACHINE_ROOT" not in os.environ  # our torch sees these devices
     looked_at = machine or RealMachine()
-    around = [] if simulate else look(looked_at, sys.executable if is_this_one else None)
+    around = [] if simulate else look_around(looked_at, sys.executable if is_this_one else None)
     return as_text(_of_now(looked_at, simulate, held), log_errors, around)
 
 
@@ -333,7 +333,7 @@ class Fact:
     advice: str = ""
 
 
-def look(machine: Machine, python: str | None = sys.executable) -> list[Fact]:
+def look_around(machine: Machine, python: str | None = sys.executable) -> list[Fact]:
     """All facts of this machine; `python` is the interpreter whose torch is checked, or None."""
     has_driver = machine.exists(_DRIVER)
     facts = [*(_nvidia(machine) if has_driver else ()), *_container(machine)]

@@ -41,7 +41,7 @@ def default_directory() -> Path:
 def held_by(uuid: str) -> str:
     """Who holds some of a device, for those who only ask: "held by notebook a.ipynb, pid 4711", "" if nobody does."""
     holders: list[LeaseRecord] = []
-    with contextlib.suppress(OSError), opened(default_directory(), create=False) as directory:
+    with contextlib.suppress(OSError), opened_record(default_directory(), create=False) as directory:
         holders = _living(directory, stem_of(uuid))
     return "held by " + " and ".join(map(str, holders)) if holders else ""
 
@@ -74,7 +74,7 @@ class Leases:
             proc.pid_namespace(),
         )
         self._announced: int | None = None  # the descriptor of our lock, while we hold something
-        with self._noting_problems(), opened(self.directory, create=True):
+        with self._noting_problems(), opened_record(self.directory, create=True):
             pass  # it can be used, or why not is known from the beginning
 
     def take(self, uuid: str, amount: int) -> LeaseRecord | None:
@@ -98,7 +98,7 @@ class Leases:
     def _claim(self, uuid: str, mine: int) -> LeaseRecord | None:
         stem = stem_of(uuid)
         with (
-            opened(self.directory, create=True) as directory,
+            opened_record(self.directory, create=True) as directory,
             own_record(directory, stem, create=True) as record,
         ):
             assert record is not None
@@ -137,7 +137,7 @@ class Leases:
         """Who else holds something of this device; empty if nobody, or if the records cannot be read now."""
         self._settle()
         others: list[LeaseRecord] = []
-        with self._noting_problems(), opened(self.directory, create=False) as directory:
+        with self._noting_problems(), opened_record(self.directory, create=False) as directory:
             others = self._others(directory, stem_of(uuid))
         return others
 
@@ -156,7 +156,7 @@ class Leases:
     def _write_held(self, uuid: str) -> None:
         stem = stem_of(uuid)
         with (
-            opened(self.directory, create=True) as directory,
+            opened_record(self.directory, create=True) as directory,
             own_record(directory, stem, create=False) as record,
         ):
             if record is not None:
@@ -172,10 +172,10 @@ class Leases:
             if _lives(directory, uid, holder):
                 mine.append(holder)
             else:
-                withdraw(directory, holder.token)
+                withdraw_owner(directory, holder.token)
         if amount:
             if self._announced is None:
-                self._announced = announce(directory, self._self.token)
+                self._announced = announce_owner(directory, self._self.token)
             since = self._since.setdefault(uuid, time.time())
             mine.append(structs.replace(self._self, amount=amount, since=since))
             names[self._self.token] = self.title
@@ -183,7 +183,7 @@ class Leases:
             self._since.pop(uuid, None)
         record.write(mine, names)
         if self._announced is not None and not amount and not any(self._held.values()):
-            withdraw(directory, self._self.token)
+            withdraw_owner(directory, self._self.token)
             os.close(self._announced)
             self._announced = None
 
@@ -319,7 +319,7 @@ class RecordLocked(Exception):
 
 
 @contextlib.contextmanager
-def opened(path: Path, *, create: bool) -> Iterator[int]:
+def opened_record(path: Path, *, create: bool) -> Iterator[int]:
     """A descriptor of the lease directory. Raises OSError where it is none that can be trusted."""
     made = False
     if create:
@@ -423,7 +423,7 @@ class OwnRecord:
             os.close(file)
 
 
-def announce(directory: int, token: str) -> int:
+def announce_owner(directory: int, token: str) -> int:
     """Lock a file for as long as this process lives or keeps the descriptor, which is returned.
 
     A process of another PID namespace cannot see ours, but finds the lock.
@@ -434,7 +434,7 @@ def announce(directory: int, token: str) -> int:
     return file
 
 
-def withdraw(directory: int, token: str) -> None:
+def withdraw_owner(directory: int, token: str) -> None:
     """Remove the file of a holder that holds nothing any more, or has died."""
     if _TOKEN.fullmatch(token):
         with contextlib.suppress(OSError):

@@ -73,7 +73,7 @@ def judge_address(address: str, token_file: str | None) -> Iterator[str]:
 def judge_reach(address: str) -> Iterator[str]:
     """Whether this machine reaches all nodes of a cluster that `judge_address` has found in order, and the clocks."""
     if not address.startswith("ray://"):  # Ray Client's port is the only one that a client needs
-        yield from told(_doors(address))
+        yield from reach_in_words(_doors(address))
 
 
 def _doors(address: str) -> list[NodeDoors]:
@@ -174,7 +174,7 @@ class NodeDoors:
     dated: int = 0
 
 
-def told(nodes: Sequence[NodeDoors] | None, clock: Callable[[], float] = time.time) -> Iterator[str]:
+def reach_in_words(nodes: Sequence[NodeDoors] | None, clock: Callable[[], float] = time.time) -> Iterator[str]:
     """The sentences; `nodes` None: the cluster does not tell them."""
     if not nodes:
         yield "The cluster does not tell its nodes, so their ports and the head's clock were not tried."

@@ -57,14 +57,14 @@ def start_head(plan: HeadPlan, *, with_us: bool = False) -> NodeRecord:
     if not is_installed("ray"):
         raise RuntimeError("Ray is not installed here. Type: pip install 'nbaccel[ray]'")
     port = chosen_port(plan.port)
-    node = ray_processes.found_here(plan.offered)
+    node = ray_processes.devices_here(plan.offered)
     environ = ray_processes.node_environment(os.environ, node, plan.node_type)
     _show_token(plan.token_file, environ)
     environ |= {**_autoscaler_variables(plan), **plan.variables}
     line = [
         *ray_processes.RAY_START,
         *_head_options(port, plan.autoscaling_config),
-        *ray_processes.offer(node, plan.offered),
+        *ray_processes.ray_start_options(node, plan.offered),
     ]
     types = {} if plan.autoscaling_config is None else _node_types(plan.autoscaling_config, plan.node_type)
     record = ray_processes.start(line, environ, address=address_at(port), is_head=True, with_us=with_us)

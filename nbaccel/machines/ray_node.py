@@ -33,9 +33,9 @@ def become_node(
         raise ValueError(f"{address!r} is Ray Client's address; a node joins at the head's own port: HOST:6379.")
     for sentence in judge_address(address, token_file):
         say(sentence)
-    node = ray_processes.found_here(asked)
+    node = ray_processes.devices_here(asked)
     environ = ray_processes.node_environment(os.environ, node, asked.get("node_type"))
-    say(f"Joins {address} with {ray_processes.told(node, asked)}; Ctrl-C ends this node.")
+    say(f"Joins {address} with {ray_processes.offer_in_words(node, asked)}; Ctrl-C ends this node.")
     with ended_by_signals():
         record = ray_processes.start(ray_start_line(address, node, asked), environ, address=address, with_us=True)
         say(_joined(address))
@@ -45,7 +45,7 @@ def become_node(
 def ray_start_line(address: str, node: accelerators.NodeDevices, asked: Mapping[str, Any]) -> list[str]:
     """The command that joins with what nbaccel has found here."""
     own = ["--block", "--disable-usage-stats", f"--address={address}", "--dashboard-agent-listen-port=0"]
-    return [*ray_processes.RAY_START, *own, *ray_processes.offer(node, asked)]
+    return [*ray_processes.RAY_START, *own, *ray_processes.ray_start_options(node, asked)]
 
 
 def stay(record: NodeRecord, say: Say, wait: Callable[[int], None]) -> None:

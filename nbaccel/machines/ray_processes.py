@@ -147,7 +147,7 @@ def _one_at_a_time() -> Iterator[None]:
 RAY_START = [sys.executable, "-m", "ray.scripts.scripts", "start"]  # of this environment, whatever the PATH says
 
 
-def found_here(asked: Mapping[str, Any]) -> accelerators.NodeDevices:
+def devices_here(asked: Mapping[str, Any]) -> accelerators.NodeDevices:
     """The devices that this machine offers. Raises ValueError for quantities that it cannot offer."""
     machine = accelerators.RealMachine()
     detection = accelerators.detect(machine, gpu_vendor=asked.get("gpu_vendor"))
@@ -156,7 +156,7 @@ def found_here(asked: Mapping[str, Any]) -> accelerators.NodeDevices:
     )
 
 
-def offer(node: accelerators.NodeDevices, asked: Mapping[str, Any]) -> list[str]:
+def ray_start_options(node: accelerators.NodeDevices, asked: Mapping[str, Any]) -> list[str]:
     """The options that offer these devices and what is asked for; Ray itself knows fewer families."""
     quantities = {**node.quantities, **(asked.get("resources") or {})}
     gpus = quantities.pop("GPU", 0) if asked.get("num_gpus") is None else asked["num_gpus"]
@@ -183,7 +183,7 @@ def node_environment(
     return {**environ, "PYTHONPATH": path, **({"RAY_NODE_TYPE_NAME": kind} if kind else {})}
 
 
-def told(node: accelerators.NodeDevices, asked: Mapping[str, Any]) -> str:
+def offer_in_words(node: accelerators.NodeDevices, asked: Mapping[str, Any]) -> str:
     """What the node offers, in words: "2 GPU, 4 TPU"."""
     counted = {resource: float(len(found)) for resource, found in node.devices.items() if found}
     if asked.get("num_gpus") is not None:

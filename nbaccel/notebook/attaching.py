@@ -25,7 +25,7 @@ def attach(shell: InteractiveShell | None = None) -> None:
     tracebacks.install(shell)
     reprs.install(shell)
     interrupt.install(shell)
-    install(shell)
+    install_history(shell)
     kernel = getattr(shell, "kernel", None)
     # A terminal has one place for output, and the engine prints there by itself.
     if kernel is not None and not isinstance(sinks.installed, CellOutput):
@@ -77,7 +77,7 @@ class History:
             started.only_in_history([ref._id for ref in refs_of_history_alone(self._shell)])
 
 
-def install(shell: InteractiveShell) -> None:
+def install_history(shell: InteractiveShell) -> None:
     """Watch this shell's history; a second call changes nothing."""
     if "_nbaccel_history" not in shell.__dict__:
         shell.__dict__["_nbaccel_history"] = history = History(shell)

@@ -101,7 +101,7 @@ class CellMagics(Magics):
     def _items(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
         if "each" not in asked:
             return [{}]
-        found = items(asked["each"], self.shell.user_ns, self.shell.ev)
+        found = cell_items(asked["each"], self.shell.user_ns, self.shell.ev)
         return [{"item": item} for item in found]
 
     def _submit(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
@@ -256,7 +256,7 @@ def timing(wall_s: float, row: TaskRow | None) -> str:
 # ---- the items of `%%accel --each`: an expression of the notebook's names, or one line that says what is wrong
 
 
-def items(expression: str, variables: Mapping[str, Any], evaluate: Callable[[str], Any]) -> list[Any]:
+def cell_items(expression: str, variables: Mapping[str, Any], evaluate: Callable[[str], Any]) -> list[Any]:
     """All items of the expression's value. An exception of the user's own code is raised unchanged.
 
     Raises UsageError for an expression that is no Python, for an unknown name, and for a value that has no items.

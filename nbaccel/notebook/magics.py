@@ -37,7 +37,7 @@ def register(ipython: InteractiveShell) -> None:
     """Register magics, completion and the watch of cells, for `%load_ext nbaccel`. A second call changes nothing."""
     ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics, GrowingMagics)
     completion.install(ipython)
-    install(ipython)
+    install_suggestions(ipython)
     attach(ipython)
 
 
@@ -142,7 +142,7 @@ _EMPTY_BODY = re.compile(r"%%(\w+) is a cell magic, but the cell body is empty")
 ALIKE = 0.75  # with a lower limit, %autoreload and others would be taken for ours
 
 
-def install(shell: InteractiveShell) -> None:
+def install_suggestions(shell: InteractiveShell) -> None:
     """Watches the cells of this shell; a second call changes nothing."""
     if not shell.__dict__.get("_nbaccel_explains_magics"):
         shell.__dict__["_nbaccel_explains_magics"] = True
@@ -153,12 +153,12 @@ def _explain(shell: InteractiveShell, result: Any) -> None:
     error = getattr(result, "error_in_exec", None)
     if not isinstance(error, UsageError):
         return
-    text = _manual(shell, str(error), result.info.raw_cell) or suggestion(str(error))
+    text = _manual(shell, str(error), result.info.raw_cell) or suggested_magic(str(error))
     if text:
         sys.stderr.write(text + "\n")
 
 
-def suggestion(refusal: str) -> str:
+def suggested_magic(refusal: str) -> str:
     """ "Did you mean %accel_init?" for IPython's message about an unknown magic; "" if no name is near."""
     found = _NOT_FOUND.search(refusal)
     if found and found[1] in CELL_MAGICS and f"%%{found[1]}" in found[0]:

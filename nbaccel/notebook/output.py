@@ -180,7 +180,7 @@ class CellOutput:
         id, drawn = f"nbaccel-start-{uuid.uuid4().hex}", itertools.count()
 
         def draw(shown: StartSteps) -> None:
-            content = {"data": mimebundle(shown), "metadata": {}, "transient": {"display_id": id}}
+            content = {"data": start_card(shown), "metadata": {}, "transient": {"display_id": id}}
             self._send("update_display_data" if next(drawn) else "display_data", content, place)
 
         return StartSteps(what, planned, draw, clock=self._clock, later=later)
@@ -381,7 +381,7 @@ def _once(notices: Iterable[Notice]) -> list[str]:
 # While the start goes on it is a table. What stays in the notebook is one quiet line, above the cluster's card.
 
 
-def mimebundle(shown: StartSteps) -> dict[str, str]:
+def start_card(shown: StartSteps) -> dict[str, str]:
     """The steps as text and HTML."""
     drawn = parts.note(shown.line()) if shown.is_over and not shown.failed else _table(shown)
     return {"text/plain": shown.line(), "text/html": parts.box([drawn])}

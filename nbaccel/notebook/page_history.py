@@ -69,7 +69,7 @@ def _of_log(engine: engines.Engine, asking: ReadTaskLog) -> str:
     except (RayError, ValueError, OSError) as error:
         answer = TaskLogAnswer(1.0, True, note=str(error))
     said = dict(msgspec.to_builtins(answer))
-    said["yours"], said["failure"] = readable(answer.failure)
+    said["yours"], said["failure"] = readable_failure(answer.failure)
     return msgspec.json.encode(said).decode()
 
 
@@ -92,7 +92,7 @@ def _hues(functions: Iterable[str]) -> dict[str, int]:
 _LIBRARY = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\]|[/\\\\]lib[/\\\\]python3|^<frozen ")
 
 
-def readable(failure: str) -> tuple[str, str]:
+def readable_failure(failure: str) -> tuple[str, str]:
     """(the error with the frames of the user's code alone, "" without such frames; the whole traceback)."""
     shell = IPython.get_ipython()
     text = without_ours(failure)

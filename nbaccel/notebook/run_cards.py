@@ -85,7 +85,7 @@ class RunCards(Generic[Shown]):
         place = self._place_of(snapshot)
         self._sent[snapshot.id] = snapshot.state, place
         if place:
-            data = bundle(place, data, details=False, of=snapshot.id)
+            data = live_bundle(place, data, details=False, of=snapshot.id)
         return {"data": data, "metadata": {}, "transient": {"display_id": f"nbaccel-{snapshot.id}"}}
 
     def _place_of(self, snapshot: Shown) -> str:
@@ -96,7 +96,7 @@ class RunCards(Generic[Shown]):
 # ---- the output that is a place for a live view: plain HTML whose classes tell the page what to draw over it
 
 
-def bundle(key: str, card: dict[str, str], *, details: bool, of: str = "") -> dict[str, str]:
+def live_bundle(key: str, card: dict[str, str], *, details: bool, of: str = "") -> dict[str, str]:
     """The output that reserves a place for views of the model with this key: `of` one run or experiment, or of all."""
     opens = (" nbaccel-details" if details else "") + (f" nbaccel-of-{of}" if of else "")
     return {**card, "text/html": f'<div class="nbaccel-place {key}{opens}">{card["text/html"]}</div>'}

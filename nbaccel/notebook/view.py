@@ -20,13 +20,13 @@ from nbaccel.views.snapshot import Snapshot
 WAITING_SHOWN = 5  # reasons that are told; further ones are only counted, because thousands of tasks may wait
 
 
-def mimebundle_at(snapshot: Snapshot) -> dict[str, str]:
+def status_at(snapshot: Snapshot) -> dict[str, str]:
     """Text and HTML with their time, because they may be read long after."""
     said = wording.as_of(snapshot.time)
-    return {"text/plain": f"{text(snapshot)}\n{said}", "text/html": html(snapshot, said)}
+    return {"text/plain": f"{status_text(snapshot)}\n{said}", "text/html": status_html(snapshot, said)}
 
 
-def text(snapshot: Snapshot) -> str:
+def status_text(snapshot: Snapshot) -> str:
     """Plain text.
 
     Example::
@@ -48,7 +48,7 @@ def text(snapshot: Snapshot) -> str:
     return "\n".join([*lines, "", tables.headline(snapshot)])
 
 
-def html(snapshot: Snapshot, at: str = "") -> str:
+def status_html(snapshot: Snapshot, at: str = "") -> str:
     """HTML; `at` says when it was so. It needs no script and stays correct when it is saved."""
     return parts.box(
         [
@@ -93,7 +93,7 @@ class View:
 
 def of_cluster(snapshot: Snapshot) -> View:
     """The view of all that is known of the cluster."""
-    shown = mimebundle_at(snapshot)
+    shown = status_at(snapshot)
     return View(shown["text/plain"], shown["text/html"])
 
 

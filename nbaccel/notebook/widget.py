@@ -96,14 +96,14 @@ class Cockpit(anywidget.AnyWidget):
 
     def _kept(self, snapshot: Snapshot) -> dict[str, str]:
         """What a notebook keeps of a view that is displayed now: the card's four lines, or all of it."""
-        return view.mimebundle_at(snapshot) if self.details else card.mimebundle_at(snapshot)
+        return view.status_at(snapshot) if self.details else card.mimebundle_at(snapshot)
 
     def _ipython_display_(self, **given: Any) -> None:
         """Display the cockpit; called by `display` and for the last line of a cell."""
         if self._displays is None or self._static is None:
             publish_display_data(*self._repr_mimebundle_())  # type: ignore[no-untyped-call]
         elif self.in_places:
-            shown = run_cards.bundle(self.place, self._kept(self._static), details=self.details)
+            shown = run_cards.live_bundle(self.place, self._kept(self._static), details=self.details)
             self._displays.show(shown, {})
         else:
             self._displays.show(*self._repr_mimebundle_())

@@ -83,7 +83,7 @@ class RayEngine:
         self._watch_cluster(session, shipping)
         self._keep_submissions(session, freshening, shipping)
         if not in_worker:
-            watching.shorten()
+            watching.shorten_unread_errors()
             session.head.start()
             atexit.unregister(engines.process_ends)
             atexit.register(engines.process_ends)  # it runs before what Ray has registered when it was imported
@@ -196,7 +196,7 @@ class RayEngine:
         _adapt_rays_pickling(False)
         if self._door is not None:
             self._door.close()
-        watching.stop()
+        watching.stop_unread_errors()
         head.stop()
         self._abandoned.stop()
         if head.lost:

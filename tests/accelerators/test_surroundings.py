@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.accelerators.report import bytecode, doctor, look
+from nbaccel.accelerators.report import bytecode, doctor, look_around
 from tests.accelerators.machines import MadeMachine
 
 DRIVER = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023"
@@ -17,14 +17,14 @@ SMI = """if [ "$1" = "--query-gpu=persistence_mode" ]; then echo Disabled; else 
 
 
 def _texts(machine: MadeMachine, python: str | None = None) -> list[str]:
-    return [fact.text for fact in look(machine, python)]
+    return [fact.text for fact in look_around(machine, python)]
 
 
 def test_the_driver_its_cuda_and_its_modes_are_said(machine: MadeMachine) -> None:
     machine.file("/proc/driver/nvidia/version", DRIVER)
     machine.tool("nvidia-smi", SMI)
     machine.file("/tmp/nvidia-mps/control")
-    facts = look(machine, None)
+    facts = look_around(machine, None)
     assert facts[0].text == "NVIDIA driver 535.104.05, for CUDA up to 12.2"
     assert facts[1].text.startswith("Persistence mode is off") and "nvidia-smi -pm 1" in facts[1].advice
     assert facts[2].text.startswith("MPS runs (/tmp/nvidia-mps)")
@@ -37,7 +37,7 @@ def test_nothing_is_said_of_a_driver_that_is_not_here(machine: MadeMachine) -> N
 def test_torch_is_asked_in_a_process_of_its_own(machine: MadeMachine) -> None:
     machine.file("/proc/driver/nvidia/version", DRIVER)
     machine.tool("made-python", "echo '2.4.0|12.4|0'")
-    fact = next(fact for fact in look(machine, "made-python") if fact.text.startswith("torch"))
+    fact = next(fact for fact in look_around(machine, "made-python") if fact.text.startswith("torch"))
     assert fact.text == "torch 2.4.0 (12.4) sees 0 devices"
     assert "newer than the driver's" in fact.advice
 
@@ -53,7 +53,7 @@ def test_the_limits_of_a_container_are_said_with_what_to_do(machine: MadeMachine
     machine.file("/sys/fs/cgroup/memory.max", 16 << 30)
     machine.file("/sys/fs/cgroup/pids.max", 128)
     machine.file("/sys/fs/cgroup/pids.current", 100)
-    shm, memory, processes = look(machine, None)
+    shm, memory, processes = look_around(machine, None)
     assert shm.text.startswith("/dev/shm has 63 MiB of 64 MiB free") and "--shm-size" in shm.advice
     assert memory.text.startswith("Memory is limited to 16 GiB") and not memory.advice
     assert processes.text.startswith("100 of at most 128") and "--pids-limit" in processes.advice
@@ -64,7 +64,9 @@ def test_where_nothing_is_limited_nothing_is_said_of_it(machine: MadeMachine) ->
     machine.file("/sys/fs/cgroup/memory.max", "max")
     machine.file("/sys/fs/cgroup/pids.max", "max")
     machine.file("/sys/fs/cgroup/pids.current", 100)
-    assert [(fact.text, fact.advice) for fact in look(machine, None)] == [("/dev/shm has 8 GiB of 8 GiB free", "")]
+    assert [(fact.text, fact.advice) for fact in look_around(machine, None)] == [
+        ("/dev/shm has 8 GiB of 8 GiB free", "")
+    ]
 
 
 def test_the_verdict_says_first_that_something_should_be_looked_at(machine: MadeMachine) -> None:

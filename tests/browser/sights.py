@@ -279,7 +279,7 @@ def static_views(shown: Snapshot, condition: str) -> dict[str, str]:
     lines = kept.sections(shown)
     return {
         "card": card.html(shown, at),
-        "status": view.html(shown, at),
+        "status": view.status_html(shown, at),
         "devices": view.boxed(shown, "", static_tables.devices(shown, everything=True)).html,
         "tasks": view.boxed(
             shown, "", static_tables.tasks(shown, task_lines.ordered(shown.tasks, functions=shown.functions))

@@ -180,7 +180,7 @@ def test_alerts_stand_in_the_same_order_everywhere(page: LoosePage, shown: Snaps
     opened = page.root.get_by_role("tabpanel", name="Alerts")
     opened.wait_for()
     live = opened.get_by_role("listitem").all_inner_texts()
-    saved = read_static(page, view.html(shown))["words"]
+    saved = read_static(page, view.status_html(shown))["words"]
     places = [saved.index(" ".join(message.replace("·", " ").split())) for message in messages]
     assert len(live) == len(messages) and places == sorted(places)
     for words, message in zip(live, messages, strict=True):

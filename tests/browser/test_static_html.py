@@ -69,7 +69,7 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
     lines = task_lines.ordered([*snapshot.tasks, *many])
     return {
         "card": card.html(snapshot, "as of 2026-11-22 14:03:22"),
-        "status": view.html(snapshot, "as of 2026-11-22 14:03:22"),
+        "status": view.status_html(snapshot, "as of 2026-11-22 14:03:22"),
         "tasks": view.boxed(snapshot, "", static_tables.tasks(snapshot, lines)).html,
         "devices": view.boxed(snapshot, "", static_tables.devices(snapshot)).html,
         "actors": view.boxed(snapshot, "", static_tables.actors(snapshot)).html,

@@ -61,13 +61,13 @@ def ports() -> Iterator[tuple[int, int]]:
 )
 def test_a_clock_that_differs_is_told_with_its_seconds(here_s: float, said: str, dated: int) -> None:
     head = NodeDoors("127.0.0.1", {}, is_head=True, dated=dated)
-    assert said in list(joining.told([head], clock=lambda: NOW + 0.5 + here_s))[-1]
+    assert said in list(joining.reach_in_words([head], clock=lambda: NOW + 0.5 + here_s))[-1]
 
 
 def test_each_closed_port_is_named_with_what_it_is_for(ports: tuple[int, int]) -> None:
     listens, closed = ports
     nodes = [NodeDoors("127.0.0.1", {"raylet": listens, "objects": closed}, is_head=True)]
-    first, second = joining.told(nodes)
+    first, second = joining.reach_in_words(nodes)
     assert first.startswith(f"1 of 2 ports are closed to this machine: 127.0.0.1:{closed} (objects). ")
     assert "firewall" in first
     assert second == "The head's clock is not known: no server there tells the time to this machine."
@@ -76,11 +76,11 @@ def test_each_closed_port_is_named_with_what_it_is_for(ports: tuple[int, int]) -
 def test_open_ports_are_counted_and_many_closed_ones_cut(ports: tuple[int, int]) -> None:
     listens, closed = ports
     assert (
-        next(joining.told([NodeDoors("127.0.0.1", {"raylet": listens})]))
+        next(joining.reach_in_words([NodeDoors("127.0.0.1", {"raylet": listens})]))
         == "Ports of the nodes: 1 of 1 are open to this machine."
     )
     many = [NodeDoors("127.0.0.1", {"raylet": closed}) for _ in range(7)]
-    assert "7 of 7 ports" in next(joining.told(many)) and "and 2 more" in next(joining.told(many))
+    assert "7 of 7 ports" in next(joining.reach_in_words(many)) and "and 2 more" in next(joining.reach_in_words(many))
 
 
 def test_a_server_that_tells_no_time_leaves_the_clock_unknown(ports: tuple[int, int]) -> None:
@@ -88,6 +88,6 @@ def test_a_server_that_tells_no_time_leaves_the_clock_unknown(ports: tuple[int, 
 
 
 def test_a_cluster_that_tells_no_nodes_is_said_to() -> None:
-    assert list(joining.told([])) == [
+    assert list(joining.reach_in_words([])) == [
         "The cluster does not tell its nodes, so their ports and the head's clock were not tried."
     ]

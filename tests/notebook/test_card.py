@@ -79,7 +79,7 @@ def test_one_thing_is_most_worth_knowing(busy_snapshot: Snapshot) -> None:
 
 
 def test_text_names_every_device_with_its_holder(busy_snapshot: Snapshot) -> None:
-    lines = view.text(busy_snapshot).splitlines()
+    lines = view.status_text(busy_snapshot).splitlines()
     assert lines[0] == "2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished"
     assert lines[1] == "1 of 2 CPUs busy · 1 shared GPU has 0.5 free"
     assert lines[-1] == "nbaccel 0.1.0 · local engine · Python 3.11.7 · head pid 4711"
@@ -95,18 +95,18 @@ def test_text_names_every_device_with_its_holder(busy_snapshot: Snapshot) -> Non
 
 
 def test_waiting_tasks_and_alerts_say_why(busy_snapshot: Snapshot) -> None:
-    text = view.text(busy_snapshot)
+    text = view.status_text(busy_snapshot)
     assert "◌ infer: waits for 1 GPU; both held" in text
     assert "attention: GPU 1 keeps 9 GiB that no task holds" in text
 
 
 def test_ten_thousand_waiting_tasks_are_a_count(busy_snapshot: Snapshot) -> None:
     busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 10_000
-    assert "◌ and 9999 more tasks" in view.text(busy_snapshot)
+    assert "◌ and 9999 more tasks" in view.status_text(busy_snapshot)
 
 
 def test_html_says_what_the_text_says(busy_snapshot: Snapshot) -> None:
-    words = " ".join(_Words(view.html(busy_snapshot)).words)
+    words = " ".join(_Words(view.status_html(busy_snapshot)).words)
     for part in ("2 of 2 GPUs busy", "● held", "GPUActor cell [3] line 14 · 8 s", "both held", "9 GiB"):
         assert part in words
 
@@ -149,7 +149,7 @@ def test_the_bundle_has_text_and_html_and_asks_the_network_for_nothing(busy_snap
 
 
 def test_a_device_table_can_be_read_by_a_screen_reader(busy_snapshot: Snapshot) -> None:
-    html = view.html(busy_snapshot)
+    html = view.status_html(busy_snapshot)
     assert ">Devices</caption>" in html
     assert html.count('scope="col"') == 4
     assert html.count('scope="row"') == 2

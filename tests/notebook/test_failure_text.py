@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbaccel.notebook.page_history import readable
+from nbaccel.notebook.page_history import readable_failure
 
 TRACEBACK = """Traceback (most recent call last):
   File "/home/ada/train.py", line 3, in train
@@ -17,7 +17,7 @@ ValueError: bad batch
 
 
 def test_the_users_frames_stand_without_those_of_libraries() -> None:
-    yours, whole = readable(TRACEBACK)
+    yours, whole = readable_failure(TRACEBACK)
     assert whole == TRACEBACK
     assert "site-packages" not in yours
     assert "^^^" not in yours
@@ -27,4 +27,4 @@ def test_the_users_frames_stand_without_those_of_libraries() -> None:
 
 
 def test_a_reason_without_frames_is_said_once() -> None:
-    assert readable("its process was killed by SIGKILL") == ("", "its process was killed by SIGKILL")
+    assert readable_failure("its process was killed by SIGKILL") == ("", "its process was killed by SIGKILL")

@@ -79,7 +79,7 @@ def test_a_bare_page_has_no_looks_left_and_a_mail_keeps_the_colours(busy_snapsho
 
 
 def test_the_bare_status_reads_as_a_person_would_tell_it(busy_snapshot: Snapshot) -> None:
-    page = Reading(bare(view.html(busy_snapshot)))
+    page = Reading(bare(view.status_html(busy_snapshot)))
     assert page.words.startswith("2 of 2 GPUs busy · 2 running · 1 waiting · 40 finished")
     assert page.rows[0] == ["Device", "In use", "Load, memory, power", "Held by"]
     unknown, held_by = "utilisation unknown memory unknown", "GPUActor cell [3] line 14 · 8 s"
@@ -110,7 +110,7 @@ def test_a_tile_says_the_utilisation_where_it_is_measured(busy_snapshot: Snapsho
 
 def test_what_all_devices_have_in_common_is_said_once(busy_snapshot: Snapshot) -> None:
     busy_snapshot.devices[1] = busy_snapshot.devices[0]
-    page = Reading(bare(view.html(busy_snapshot)))
+    page = Reading(bare(view.status_html(busy_snapshot)))
     assert [row[0] for row in page.rows[1:]] == ["GPU 0", "GPU 0"]
     assert page.words.count("NVIDIA GPU (logical)") == 1 and "2 × NVIDIA GPU (logical)" in page.words
 
@@ -178,7 +178,7 @@ def test_nothing_says_what_would_be_here_and_what_makes_it_appear(busy_snapshot:
 def test_equal_waits_are_one_line(busy_snapshot: Snapshot) -> None:
     busy_snapshot.tasks += [msgspec.structs.replace(busy_snapshot.tasks[1], task_id=f"t{n}") for n in range(3, 5)]
     busy_snapshot.counts["PENDING_NODE_ASSIGNMENT"] = 3
-    lines = [line for line in view.text(busy_snapshot).splitlines() if line.startswith("◌")]
+    lines = [line for line in view.status_text(busy_snapshot).splitlines() if line.startswith("◌")]
     assert lines == ["◌ × 3 infer: waits for 1 GPU; both held"]
 
 

@@ -83,14 +83,14 @@ def test_the_largest_card_is_small_enough_to_be_sent_four_times_a_second() -> No
 
 
 def test_a_run_s_row_is_on_the_status_of_the_cluster(busy_snapshot: Snapshot) -> None:
-    assert "Training runs" not in view.html(busy_snapshot)
+    assert "Training runs" not in view.status_html(busy_snapshot)
     record = msgspec.to_builtins(run_with(why="<script>"))
     busy_snapshot.published = [PublishedRow(KIND, "run-1", record, NOW), PublishedRow(KIND, "x", {"id": 7}, NOW)]
     busy_snapshot.time = NOW
-    rows = Reading(bare(view.html(busy_snapshot))).rows
+    rows = Reading(bare(view.status_html(busy_snapshot))).rows
     assert ["Run", "State", "Gang", "Progress", "Metrics", "Checkpoints", "Took"] in rows
     assert [row[:3] for row in rows if row[0] == "mnist"] == [["mnist", "● running", "2 workers on GPU 0, 1 · nccl"]]
-    assert "mnist  ● running" in view.text(busy_snapshot)
+    assert "mnist  ● running" in view.status_text(busy_snapshot)
 
 
 def test_a_run_is_shown_under_its_first_cell_changed_there_and_shown_again_where_asked() -> None:

@@ -35,7 +35,7 @@ def test_it_says_the_same_at_every_level_also_when_a_step_has_failed() -> None:
     shown: list[str] = []
 
     def draw(drawn: StartSteps) -> None:
-        shown.append(output.mimebundle(drawn)["text/html"])
+        shown.append(output.start_card(drawn)["text/html"])
 
     planned = ["Import Ray", "Join 10.0.0.7:6379"]
     steps = StartSteps("Ray", planned, draw, clock=lambda: start.now, later=start.later)

@@ -29,18 +29,18 @@ def _handle(cls):
 
 def test_a_handle_knows_the_groups_and_refuses_others_by_name():
     cls = _class()
-    handle_maker.declare(cls, {"io": 1, "compute": 2})
-    handle_maker.check(_handle(cls), "Grouped", "compute")
+    handle_maker.declare_groups(cls, {"io": 1, "compute": 2})
+    handle_maker.check_group(_handle(cls), "Grouped", "compute")
     with pytest.raises(ValueError, match=r"'storage' is not one of Grouped's, which are \['compute', 'io'\]"):
-        handle_maker.check(_handle(cls), "Grouped", "storage")
+        handle_maker.check_group(_handle(cls), "Grouped", "storage")
 
 
 def test_only_marks_of_groups_that_are_there_reach_ray():
     cls = _class()
-    handle_maker.declare(cls, {"io": 1})
+    handle_maker.declare_groups(cls, {"io": 1})
     assert cls.io.__ray_concurrency_group__ == "io"
     assert not hasattr(cls.other, "__ray_concurrency_group__")
 
 
 def test_of_an_actor_that_says_nothing_of_groups_all_is_believed():
-    handle_maker.check(SimpleNamespace(_ray_method_signatures={}), "Grouped", "storage")
+    handle_maker.check_group(SimpleNamespace(_ray_method_signatures={}), "Grouped", "storage")

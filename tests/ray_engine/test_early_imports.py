@@ -46,12 +46,12 @@ def test_nothing_but_the_engines_own_modules_is_left_to_import_once_ray_has_star
 
 def test_a_module_that_cannot_be_imported_is_left_to_whoever_needs_it(monkeypatch):
     monkeypatch.setattr(starting, "WITHOUT_RAY", ("nbaccel.there_is_none",))
-    with starting.meanwhile():
+    with starting.early_imports():
         pass
     assert not [thread for thread in threading.enumerate() if thread.name == "nbaccel-imports"]
 
 
 def test_an_error_of_rays_start_is_raised_once_the_imports_have_ended():
-    with pytest.raises(ConnectionError, match="no answer"), starting.meanwhile():
+    with pytest.raises(ConnectionError, match="no answer"), starting.early_imports():
         raise ConnectionError("no answer")
     assert not [thread for thread in threading.enumerate() if thread.name == "nbaccel-imports"]

@@ -206,7 +206,7 @@ def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:
         Runtime("ray", "", ""), time=100.0, nodes=[NodeRow("01", "n1"), NodeRow("02", "n2", is_head=True)]
     )
     told = {"gpu": {"resources": {"GPU": 1}, "labels": {}, "min_workers": 0, "max_workers": 5, "idle_s": 60.0}}
-    growing.add(
+    growing.add_growth(
         snapshot,
         {
             **growth.of_status(message(STATUS)),
@@ -257,7 +257,7 @@ def test_the_provider_s_reasons_go_before_ray_s_and_a_node_is_told_once() -> Non
 def test_a_job_that_waits_in_slurm_and_a_refused_key_are_told_in_every_view() -> None:
     snapshot = Snapshot(Runtime("ray", "", ""), time=100.0)
     facts = growth.with_machines(growth.of_status(message(STATUS)), MACHINES)
-    growing.add(snapshot, {**facts, "request": [], "held": [], "left_out": [], "types": None})  # type: ignore[typeddict-item]
+    growing.add_growth(snapshot, {**facts, "request": [], "held": [], "left_out": [], "types": None})  # type: ignore[typeddict-item]
     text = tables.as_text(node_tables.nodes(snapshot))
     assert "arriving for 12 s: Slurm: job 12 waits in the queue: (Priority)" in text
     assert "not coming: ssh: big1: the key was refused (2 failures); next try in 30 s" in text
@@ -329,7 +329,7 @@ def test_an_idle_node_that_a_notebook_holds_says_who_and_not_when_it_leaves() ->
     snapshot = Snapshot(Runtime("ray", "", ""), time=100.0, nodes=rows)
     nodes = {id: {"type": "gpu", "idle_s": idle} for id, idle in (("01", 0), ("02", 40.0), ("03", 30.0))}
     facts: Any = {"request": [], "held": [held("02000000", GPU, GPU)], "left_out": [], "types": told, "nodes": nodes}
-    growing.add(snapshot, {**facts, "arriving": [], "failed": [], "infeasible": []})
+    growing.add_growth(snapshot, {**facts, "arriving": [], "failed": [], "infeasible": []})
     text = tables.as_text(node_tables.nodes(snapshot))
     assert "idle for 40 s, stays: 02000000.ipynb holds room" in text  # the busy one counts for the first GPU
     assert "idle for 30 s, leaves in 30 s" in text
@@ -355,7 +355,7 @@ def test_a_block_whose_cluster_was_lost_ends_at_once_and_nothing_more_can_be_hel
 def test_the_tables_of_nodes_tell_what_ray_tells_and_nothing_that_it_does_not() -> None:
     snapshot = Snapshot(Runtime("ray", "", ""), time=100.0)
     facts = {**growth.of_status(message(STATUS)), "request": asks(CPU), "held": [], "left_out": [], "types": None}
-    growing.add(snapshot, facts)  # type: ignore[arg-type]
+    growing.add_growth(snapshot, facts)  # type: ignore[arg-type]
     text = tables.as_text(node_tables.nodes(snapshot))
     assert "arriving for 10 s" in text and "arriving for 0.0 s: its image is pulled" in text
     assert "not coming: no quota" in text and "next try" not in text

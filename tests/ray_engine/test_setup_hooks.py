@@ -20,12 +20,12 @@ from nbaccel.ray_engine.submission import shipping
 def test_a_hook_becomes_a_variable_and_the_other_variables_stay():
     import_shipped()
     given = {"worker_process_setup_hook": "os.getpid", "env_vars": {"A": "1"}, "working_dir": "w"}
-    carried = shipping.carried(given)
+    carried = shipping.carried_hooks(given)
     assert carried["env_vars"].keys() == {"A", shipping.VARIABLE}
     assert "worker_process_setup_hook" not in carried
     assert carried["working_dir"] == "w"
     assert "worker_process_setup_hook" in given
-    assert shipping.carried({"pip": ["x"]}) == {"pip": ["x"]}
+    assert shipping.carried_hooks({"pip": ["x"]}) == {"pip": ["x"]}
     assert importlib.import_module("nbaccel_in_ray.setup_hooks").VARIABLE == shipping.VARIABLE
 
 
@@ -37,7 +37,7 @@ def test_a_hook_that_captures_too_much_for_a_variable_is_refused_in_words():
         return large
 
     with pytest.raises(ValueError, match=r"hook takes 1[56]\d,\d+ bytes.*100,000"):
-        shipping.carried({"worker_process_setup_hook": hook})
+        shipping.carried_hooks({"worker_process_setup_hook": hook})
 
 
 @pytest.fixture

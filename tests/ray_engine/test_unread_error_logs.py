@@ -30,9 +30,9 @@ def heard(caplog):
 
 @pytest.fixture
 def shortened():
-    watching.shorten()
+    watching.shorten_unread_errors()
     yield
-    watching.stop()
+    watching.stop_unread_errors()
 
 
 def test_one_line_is_left_of_it(shortened, caplog):
@@ -50,7 +50,7 @@ def test_other_words_are_rays(shortened, caplog, text):
 
 
 def test_after_the_end_they_are_rays_again(caplog):
-    watching.shorten()
-    watching.stop()
+    watching.shorten_unread_errors()
+    watching.stop_unread_errors()
     RAYS.error(ERROR)
     assert caplog.messages == [ERROR]

@@ -66,7 +66,7 @@ def test_one_line_tells_an_experiment() -> None:
 def test_the_cluster_shows_a_row_for_each_experiment() -> None:
     shown = snapshot(experiment(id="old", name="old", state="finished", ended_at=1_000_060.0), experiment())
     assert [row[:2] for row in experiment_snapshot.table(shown).rows] == [("first", "● running"), ("old", "✓ finished")]
-    text, html = view.text(shown), view.html(shown)
+    text, html = view.status_text(shown), view.status_html(shown)
     for page in (text, html):
         assert "4 of 10 trials ended · 2 running · 1 failed" in page and "loss 0.03125 with lr 0.01" in page
 

@@ -196,7 +196,7 @@ def _times(number: int) -> str:
 KEY, NAMESPACE = b"nbaccel:machines", b"nbaccel"  # in Ray's own table of keys
 
 
-def told(
+def arrivals_told(
     machines: GrowingMachines, types: Mapping[str, Mapping[str, Any]], now: float, clock: float
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows, with the names that views use; `now` is the machines' own time, `clock` the Unix seconds then."""

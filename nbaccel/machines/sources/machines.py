@@ -189,19 +189,19 @@ FROM_INPUT = (
 )
 
 
-def command(python: str | None, told: str) -> str:
+def far_command(python: str | None, told: str) -> str:
     """The words for a shell that run Python there; without a path, the one that runs here."""
     return f"{_quoted(python or sys.executable)} -u -c {shlex.quote(told)}"
 
 
-def program() -> str:
+def far_program() -> str:
     """The text of `node_program`."""
     return Path(node_program.__file__).read_text()
 
 
 def through_input(settings: str) -> bytes:
     """The program and its settings, as FROM_INPUT reads them."""
-    parts = (program().encode(), settings.encode())
+    parts = (far_program().encode(), settings.encode())
     return b"".join(b"%d\n%s" % (len(part), part) for part in parts)
 
 

@@ -127,7 +127,7 @@ class MachinesProvider(NodeProvider):  # type: ignore[misc]  # Ray has no types
 
     def _publish(self) -> None:
         """Keep what views show where every driver of the cluster can read it."""
-        told = growing_machines.told(self._machines, self._types, time.monotonic(), time.time())
+        told = growing_machines.arrivals_told(self._machines, self._types, time.monotonic(), time.time())
         text = json.dumps(told)
         if text != self._published:
             self._ray.internal_kv_put(growing_machines.KEY, text.encode(), True, growing_machines.NAMESPACE)

@@ -60,7 +60,7 @@ class SlurmSource:
         return [self._machine(job) for job in jobs if job.name in self._names]
 
     def end(self, id: str) -> None:
-        answer = self._ask(cancel(id.removeprefix("slurm-")))
+        answer = self._ask(scancel_line(id.removeprefix("slurm-")))
         if answer.code and not any(words in answer.err.lower() for words in _GONE_ALREADY):
             raise refusal_of(answer.err, ["scancel"], {})
 
@@ -142,7 +142,7 @@ def list_jobs(names: Sequence[str], user: str) -> list[str]:
     return ["squeue", "-h", "-t", "all", f"--user={user}", f"--name={','.join(names)}", "-o", "%i|%T|%j|%S|%N|%r"]
 
 
-def cancel(job: str) -> list[str]:
+def scancel_line(job: str) -> list[str]:
     return ["scancel", "--", job]
 
 
@@ -202,8 +202,8 @@ def job_script(name: str, log: str, options: Mapping[str, Any], settings: Mappin
     head = [f"--job-name={name}", f"--output={log}", "--open-mode=append", "--no-requeue", "--signal=TERM@30"]
     lines = [f"#SBATCH {line}" for line in [*head, *directives(options)]]
     # srun passes the signal of `scancel` and of the time limit on to the program; the script's own shell gets none.
-    python = machines.command(options["slurm"]["python"], machines.FROM_ARGUMENTS)
-    arguments = f"{shlex.quote(machines.program())} {shlex.quote(json.dumps(settings))}"
+    python = machines.far_command(options["slurm"]["python"], machines.FROM_ARGUMENTS)
+    arguments = f"{shlex.quote(machines.far_program())} {shlex.quote(json.dumps(settings))}"
     return "\n".join(["#!/bin/bash", *lines, f"exec srun --ntasks=1 {python} {arguments}", ""])
 
 

@@ -103,7 +103,7 @@ class SshSource:
         return min(free, key=lambda host: self._last_used.get(host, 0))
 
     def _connected(self, id: str, node_type: str, host: str) -> _Connection:
-        line = [self._ssh, *connect(host, self._types[node_type])[1:]]
+        line = [self._ssh, *ssh_line(host, self._types[node_type])[1:]]
         try:
             process = subprocess.Popen(
                 line,
@@ -203,10 +203,10 @@ FAILED = 255  # ssh itself, not the program there
 _NOT_FOUND = (126, 127)  # as shells say it
 
 
-def connect(host: str, options: Mapping[str, Any]) -> list[str]:
+def ssh_line(host: str, options: Mapping[str, Any]) -> list[str]:
     """ssh to a host with Python at the other end, which reads its program from its input."""
     config = ["-F", options["ssh"]["config"]] if options["ssh"].get("config") else []
-    python = machines.command(options["ssh"].get("python"), machines.FROM_INPUT)
+    python = machines.far_command(options["ssh"].get("python"), machines.FROM_INPUT)
     return ["ssh", *config, *OPTIONS, "--", host, f"exec {python}"]
 
 

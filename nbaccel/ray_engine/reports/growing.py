@@ -156,7 +156,7 @@ class GrowthFacts(TypedDict):
     sources: NotRequired[dict[str, str]]
 
 
-def add(snapshot: Snapshot, facts: GrowthFacts) -> None:
+def add_growth(snapshot: Snapshot, facts: GrowthFacts) -> None:
     """Put the rows into a snapshot of the same cluster."""
     types = facts["types"] or {}
     alive = [node for node in snapshot.nodes if node.alive]

@@ -91,7 +91,7 @@ class Snapshots:
             self._unused.saw(device_rows.held(drawn.devices, drawn.nodes), time.monotonic())
         drawn.alerts = Alert.in_order([*drawn.alerts, *self._unused.alerts()])
         if self._growth is not None:
-            growing.add(drawn, self._growth())
+            growing.add_growth(drawn, self._growth())
         return drawn
 
     def _hear_last_words(self, notes: dict[str, Note], tables: RaysTables) -> None:

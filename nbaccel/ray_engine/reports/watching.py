@@ -179,11 +179,11 @@ class _InOneLine(logging.Filter):
 _in_one_line = _InOneLine()
 
 
-def shorten() -> None:
+def shorten_unread_errors() -> None:
     """Shorten these records from now on, until `stop`."""
     _logger.addFilter(_in_one_line)
 
 
-def stop() -> None:
+def stop_unread_errors() -> None:
     """Show Ray's own records again."""
     _logger.removeFilter(_in_one_line)

@@ -84,7 +84,7 @@ def connect(options: InitOptions, steps: StartSteps, kept: RaysLines) -> tuple[s
     steps.next()
     if ray.is_initialized():
         return None, False  # the program has called ray.init itself
-    with meanwhile():
+    with early_imports():
         address = resolved(options.address)
         if address is not None:
             _join(ray, address, options)
@@ -272,7 +272,7 @@ WITHOUT_RAY = (
 
 
 @contextmanager
-def meanwhile() -> Iterator[None]:
+def early_imports() -> Iterator[None]:
     """Import beside what is done inside, and wait for the end of both."""
     thread = threading.Thread(target=_import_all, name="nbaccel-imports", daemon=True)
     thread.start()

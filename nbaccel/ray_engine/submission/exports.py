@@ -83,7 +83,7 @@ class Exporter:
         exported: RaysClass | None = actor_class._cache.get(key)
         if exported is None:
             wrapped = _wrapped_class(actor_class, families, choice, claimed=claimed, internal=options.internal)
-            handle_maker.declare(wrapped, dict(groups))
+            handle_maker.declare_groups(wrapped, dict(groups))
             exported = ray.remote(concurrency_groups=dict(groups))(wrapped) if groups else ray.remote(wrapped)
             actor_class._cache[key] = exported
         return exported.options(**keywords)

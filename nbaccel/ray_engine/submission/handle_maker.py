@@ -86,7 +86,7 @@ DECLARED = "__nbaccel_groups__"
 _MARK = "__ray_concurrency_group__"
 
 
-def declare(cls: type, groups: Iterable[str]) -> None:
+def declare_groups(cls: type, groups: Iterable[str]) -> None:
     """Before Ray looks at the class. Ray also fails where a method is marked with a group that is not there."""
     known = tuple(groups)
 
@@ -98,7 +98,7 @@ def declare(cls: type, groups: Iterable[str]) -> None:
             delattr(method, _MARK)
 
 
-def check(inner: Any, class_name: str, group: str) -> None:
+def check_group(inner: Any, class_name: str, group: str) -> None:
     """Raises ValueError where this actor has no such group. Of an actor that Ray's own API made, nothing is known."""
     signature = getattr(inner, "_ray_method_signatures", {}).get(DECLARED)
     if signature is not None:

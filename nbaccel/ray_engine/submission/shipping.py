@@ -52,7 +52,7 @@ class Shipping:
         if environment is not None and self._one_machine:
             environment = own_environments.or_error(environment)
         if environment is not None:
-            environment = carried(_with_folders_uploaded(environment))
+            environment = carried_hooks(_with_folders_uploaded(environment))
         own_modules = (environment or {}).get("py_modules")
         if self._by_task or (self._joined and own_modules):
             return {**(environment or {}), "py_modules": [*(own_modules or []), self._uploaded()]}
@@ -87,7 +87,7 @@ VARIABLE = "NBACCEL_SETUP_HOOK"  # as nbaccel_in_ray calls it
 MOST_CHARACTERS = 100_000  # of a variable: Linux takes 131,072
 
 
-def carried(environment: Environment) -> Environment:
+def carried_hooks(environment: Environment) -> Environment:
     """The environment with its hook in a variable, where nbaccel_in_ray finds it. Raises TypeError, ValueError."""
     hook = environment.get("worker_process_setup_hook")
     if hook is None:

@@ -105,7 +105,7 @@ class RayTasks:
         if self._session.through_client:
             _refuse_stream(spec.name, options.num_returns, spec.is_generator)
         if options.concurrency_group:
-            handle_maker.check(handle._inner, handle._class_name, options.concurrency_group)
+            handle_maker.check_group(handle._inner, handle._class_name, options.concurrency_group)
         bound: RaysRemote[RaysResult] = getattr(handle._inner, spec.name)
         if options is not spec.options:
             keywords = options_for_ray.method_keywords(options)

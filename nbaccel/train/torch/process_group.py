@@ -66,7 +66,7 @@ def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str
         here.say(choice.note)
     _set_variables(here, choice, host, port)
     _prepare_backend(chosen)
-    own = reach(torch, seat, host, port, patience)
+    own = reach_meeting_point(torch, seat, host, port, patience)
     wait_for_all(own, seat, here.restarts, patience)
     torch.distributed.init_process_group(
         chosen,
@@ -142,7 +142,7 @@ def _leave(torch: Any, here: session.Session, choice: WorkerDevices) -> None:
 _INTERFACES = "/sys/class/net"
 
 
-def reach(torch: Any, seat: Seat, host: str, port: int, patience: timedelta) -> Any:
+def reach_meeting_point(torch: Any, seat: Seat, host: str, port: int, patience: timedelta) -> Any:
     """Connect to rank 0's store. Raises RuntimeError with the interfaces of this machine if it cannot be reached."""
     try:
         return torch.distributed.TCPStore(host, port, seat.world_size, is_master=False, timeout=patience)

@@ -174,7 +174,7 @@ def test_drivers_are_told_of_types_and_arrivals(world: World) -> None:
     world.machines.begin("gpu")
     world.joined = {"m1"}
     world.machines.look()
-    told = growing_machines.told(world.machines, types, world.now, 5000.0)
+    told = growing_machines.arrivals_told(world.machines, types, world.now, 5000.0)
     (row,) = told["arrivals"]
     assert row == {"id": "m2", "node_type": "gpu", "source": "slurm", "state": "waits in the queue", "since": 5000}
     (kind,) = told["node_types"]

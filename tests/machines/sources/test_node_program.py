@@ -66,7 +66,7 @@ def wanted(address: str, **other: Any) -> dict[str, Any]:
 
 def begun(there: Path, settings: dict[str, Any], **environ: str) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        ["sh", "-c", "exec " + machines.command(None, machines.FROM_INPUT)],
+        ["sh", "-c", "exec " + machines.far_command(None, machines.FROM_INPUT)],
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(there),
@@ -109,7 +109,7 @@ def test_a_machine_without_ray_is_told_what_to_install(there: Path, head: str) -
     (there / "ray-1.2.3.dist-info" / "METADATA").unlink()
     (there / "ray-1.2.3.dist-info").rmdir()
     environ = {"PATH": os.environ["PATH"], "TMPDIR": str(there)}
-    line = [sys.executable, "-I", "-S", "-u", "-c", machines.FROM_ARGUMENTS, machines.program()]
+    line = [sys.executable, "-I", "-S", "-u", "-c", machines.FROM_ARGUMENTS, machines.far_program()]
     done = subprocess.run([*line, json.dumps(wanted(head))], env=environ, capture_output=True, text=True, timeout=90)
     said = machines.stage_in_words(machines.last_said(done.stdout.splitlines()), SETTINGS, "gpu1")
     assert said.startswith(f"{sys.executable} on gpu1 has no Ray.") and "pip install ray==2.60.0" in said

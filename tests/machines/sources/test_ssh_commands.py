@@ -19,7 +19,7 @@ from tests.rig import wait_until
 def test_ssh_asks_nothing_and_takes_the_host_for_a_host() -> None:
     options = ssh_type("gpu1")
     options["ssh"].update(python="/opt/a b/$(id)", config="/c")
-    line = ssh_source.connect("gpu1", options)
+    line = ssh_source.ssh_line("gpu1", options)
     assert line[:3] == ["ssh", "-F", "/c"] and "BatchMode=yes" in line
     assert line[-3:-1] == ["--", "gpu1"]
     words = shlex.split(line[-1])

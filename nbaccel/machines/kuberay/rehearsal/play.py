@@ -130,7 +130,7 @@ class Rehearsal:
         elif pod.state is PodState.STARTING and process.has_started:
             self._cluster.move(pod, PodState.RUNNING)
             self._trouble.pop(pod.group, None)
-            self._tell(f"pod {pod.name} is here: {processes.told(self._groups[pod.group])}")
+            self._tell(f"pod {pod.name} is here: {processes.described_command(self._groups[pod.group])}")
 
     def _failed(self, pod: Pod, process: LoggedProcess) -> None:
         trouble = self._trouble_of(pod.group)
@@ -237,7 +237,7 @@ class Rehearsal:
                 if group.is_head
                 else f", {group.fields['minReplicas']} to {group.fields.get('maxReplicas')} replicas"
             )
-            self.say(f"  {name}: {processes.told(group)}{sizes}")
+            self.say(f"  {name}: {processes.described_command(group)}{sizes}")
         self.say(f"  try it   %accel_init address={self._address} token_file={self._token_file}")
 
     def _patched(self, changes: list[Replicas]) -> None:

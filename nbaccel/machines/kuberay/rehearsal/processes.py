@@ -180,7 +180,7 @@ def autoscaler_variables(cluster: PlayedCluster, certificate: Certificate, port:
     }
 
 
-def told(group: PodGroup) -> str:
+def described_command(group: PodGroup) -> str:
     """What one pod has, in words: "3 CPU, 1 GPU, A100"."""
     reading = dict(autoscaler_reading(group))
     memory = reading.pop("memory", None)

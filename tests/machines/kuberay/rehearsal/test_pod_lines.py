@@ -34,7 +34,7 @@ def test_a_worker_has_the_resources_and_labels_of_its_group() -> None:
     assert (found["num-cpus"], found["num-gpus"], found["memory"]) == ("3", "2", str(50 << 30))
     assert json.loads(found["resources"]) == {"accelerator_type:A100": 1}
     assert set(found["labels"].split(",")) == {"zone=a", "ray.io/accelerator-type=A100"}
-    assert processes.told(group) == "3 CPU, 2 GPU, 50 GiB, A100"
+    assert processes.described_command(group) == "3 CPU, 2 GPU, 50 GiB, A100"
 
 
 def test_accelerators_with_a_name_of_their_own_are_a_resource() -> None:
