@@ -111,6 +111,9 @@ def test_html_says_what_the_text_says(busy_snapshot: Snapshot) -> None:
         assert part in words
 
 
+SHOWN = ((view.status_html, view.status_text), (card.html, card.text))
+
+
 @pytest.mark.parametrize("where", ["holder", "task", "alert", "device", "resource", "version"])
 def test_a_hostile_name_stays_text(busy_snapshot: Snapshot, where: str) -> None:
     hostile = "<img src=x onerror=alert(1)>\x1b[31m"
@@ -123,22 +126,22 @@ def test_a_hostile_name_stays_text(busy_snapshot: Snapshot, where: str) -> None:
         "version": (busy_snapshot.runtime, "version"),
     }
     setattr(*places[where], hostile)
-    for shown in (view, card):
+    for html, text in SHOWN:
         if where == "task":
             busy_snapshot.alerts = []  # of which the card would speak instead
-        page = _Words(shown.html(busy_snapshot))
+        page = _Words(html(busy_snapshot))
         assert "img" not in page.tags
-        if shown is view or where != "device":  # the card names no model
+        if html is view.status_html or where != "device":  # the card names no model
             assert any("<img src=x onerror=alert(1)>" in word for word in [*page.words, *page.titles])
-        assert "\x1b" not in page.rawdata + shown.text(busy_snapshot)
+        assert "\x1b" not in page.rawdata + text(busy_snapshot)
 
 
 def test_a_machine_without_accelerators_says_what_was_looked_for(busy_snapshot: Snapshot) -> None:
     busy_snapshot.devices = []
     busy_snapshot.found = ["No NVIDIA GPU: there is no /dev/nvidiactl."]
-    for shown in (view, card):
-        assert "No accelerator. No NVIDIA GPU: there is no /dev/nvidiactl." in shown.text(busy_snapshot)
-        assert "there is no /dev/nvidiactl." in shown.html(busy_snapshot)
+    for html, text in SHOWN:
+        assert "No accelerator. No NVIDIA GPU: there is no /dev/nvidiactl." in text(busy_snapshot)
+        assert "there is no /dev/nvidiactl." in html(busy_snapshot)
 
 
 def test_the_bundle_has_text_and_html_and_asks_the_network_for_nothing(busy_snapshot: Snapshot) -> None:

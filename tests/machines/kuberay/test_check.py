@@ -311,7 +311,7 @@ def test_the_commands_import_nothing_of_heads_views_or_nodes(tmp_path: Path, com
     imported = done.stdout.split()
     assert f"nbaccel.machines.kuberay.{'manifest' if command == 'render' else 'check'}" in imported
     ours = {name for name in imported if name.startswith("nbaccel.") and not name.startswith("nbaccel.machines")}
-    light = {"command", "elsewhere", "exception_chain", "exception_state", "exceptions", "views", "views.notebook_room"}
+    light = {"command", "elsewhere", "exception_state", "exceptions", "views", "views.notebook_room"}
     assert ours == {f"nbaccel.{name}" for name in light}
     assert {name.split(".")[2] for name in imported if name.startswith("nbaccel.machines.")} == {"kuberay"}
     assert "nbaccel.machines.kuberay.connecting" not in imported
