@@ -51,7 +51,7 @@ _MISSING = {
 
 # Modules of searches and schedulers in Ray Tune, and what does their work here.
 _TUNE_SEARCHES = ("ax", "bayesopt", "bohb", "hebo", "hyperopt", "nevergrad", "skopt", "zoopt")
-_TUNE_SCHEDULERS = ("hb_bohb", "hyperband", "pb2", "resource_changing_scheduler")
+_TUNE_SCHEDULERS = ("hb_bohb", "pb2", "resource_changing_scheduler")
 
 
 # Modules of Ray Train, and what does their work here.

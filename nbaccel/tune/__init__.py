@@ -3,7 +3,7 @@
 The names are those of Ray Tune 2.60.
 
 ```
-  tuner, entry ─► setting_up ─► runner ─► experiment       decides, with a scheduler and a stopper; no clock, no process
+  tuner, entry ─► setting_up ─► runner ─► trial_decisions  decides, with a scheduler and a stopper; no clock, no process
                                   │          └── trial_source ◄── search: configs of trials
                                   ├─► launching, trial_mailbox     a task for each trial, an actor that they report to
                                   │        └── trial_task ─► trial_session: report(), get_checkpoint(), get_context()
@@ -21,16 +21,24 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import elsewhere
 
 if TYPE_CHECKING:
-    from nbaccel.train import Checkpoint, CheckpointConfig, FailureConfig, Result
+    from nbaccel.train.checkpoint import Checkpoint
+    from nbaccel.train.configs import FailureConfig
+    from nbaccel.train.result import Result
     from nbaccel.tune.analysis import ExperimentAnalysis
     from nbaccel.tune.callback import Callback
-    from nbaccel.tune.configs import TuneConfig
+    from nbaccel.tune.configs import SyncConfig, TuneConfig
+    from nbaccel.tune.configs import TuneCheckpointConfig as CheckpointConfig
     from nbaccel.tune.configs import TuneRunConfig as RunConfig
     from nbaccel.tune.entry import run
     from nbaccel.tune.errors import TuneError
+    from nbaccel.tune.experiment.experiment import Experiment
+    from nbaccel.tune.experiments import run_experiments
+    from nbaccel.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
+    from nbaccel.tune.registry import register_trainable
     from nbaccel.tune.resources import PlacementGroupFactory, with_parameters, with_resources
     from nbaccel.tune.result_grid import ResultGrid
     from nbaccel.tune.schedulers import create_scheduler
+    from nbaccel.tune.search import create_searcher
     from nbaccel.tune.search.sample import (
         choice,
         grid_search,
@@ -47,26 +55,34 @@ if TYPE_CHECKING:
         uniform,
     )
     from nbaccel.tune.stopper import Stopper
+    from nbaccel.tune.trainable import Trainable
     from nbaccel.tune.trial_session import TuneContext, get_checkpoint, get_context, report
     from nbaccel.tune.tuner import Tuner
 
 __all__ = [
+    "CLIReporter",
     "Callback",
     "Checkpoint",
     "CheckpointConfig",
+    "Experiment",
     "ExperimentAnalysis",
     "FailureConfig",
+    "JupyterNotebookReporter",
     "PlacementGroupFactory",
+    "ProgressReporter",
     "Result",
     "ResultGrid",
     "RunConfig",
     "Stopper",
+    "SyncConfig",
+    "Trainable",
     "TuneConfig",
     "TuneContext",
     "TuneError",
     "Tuner",
     "choice",
     "create_scheduler",
+    "create_searcher",
     "get_checkpoint",
     "get_context",
     "grid_search",
@@ -79,8 +95,10 @@ __all__ = [
     "quniform",
     "randint",
     "randn",
+    "register_trainable",
     "report",
     "run",
+    "run_experiments",
     "sample_from",
     "uniform",
     "with_parameters",
@@ -88,22 +106,29 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CLIReporter": "nbaccel.tune.progress_reporter",
     "Callback": "nbaccel.tune.callback",
     "Checkpoint": "nbaccel.train.checkpoint",
-    "CheckpointConfig": "nbaccel.train.configs",
+    "CheckpointConfig": "nbaccel.tune.configs",
+    "Experiment": "nbaccel.tune.experiment.experiment",
     "ExperimentAnalysis": "nbaccel.tune.analysis",
     "FailureConfig": "nbaccel.train.configs",
+    "JupyterNotebookReporter": "nbaccel.tune.progress_reporter",
     "PlacementGroupFactory": "nbaccel.tune.resources",
+    "ProgressReporter": "nbaccel.tune.progress_reporter",
     "Result": "nbaccel.train.result",
     "ResultGrid": "nbaccel.tune.result_grid",
     "RunConfig": "nbaccel.tune.configs",
     "Stopper": "nbaccel.tune.stopper",
+    "SyncConfig": "nbaccel.tune.configs",
+    "Trainable": "nbaccel.tune.trainable",
     "TuneConfig": "nbaccel.tune.configs",
     "TuneContext": "nbaccel.tune.trial_session",
     "TuneError": "nbaccel.tune.errors",
     "Tuner": "nbaccel.tune.tuner",
     "choice": "nbaccel.tune.search.sample",
     "create_scheduler": "nbaccel.tune.schedulers",
+    "create_searcher": "nbaccel.tune.search",
     "get_checkpoint": "nbaccel.tune.trial_session",
     "get_context": "nbaccel.tune.trial_session",
     "grid_search": "nbaccel.tune.search.sample",
@@ -116,30 +141,22 @@ _HOMES = {
     "quniform": "nbaccel.tune.search.sample",
     "randint": "nbaccel.tune.search.sample",
     "randn": "nbaccel.tune.search.sample",
+    "register_env": "nbaccel.tune.registry",
+    "register_trainable": "nbaccel.tune.registry",
     "report": "nbaccel.tune.trial_session",
     "run": "nbaccel.tune.entry",
+    "run_experiments": "nbaccel.tune.experiments",
     "sample_from": "nbaccel.tune.search.sample",
     "uniform": "nbaccel.tune.search.sample",
     "with_parameters": "nbaccel.tune.resources",
     "with_resources": "nbaccel.tune.resources",
 }
-_OUR_NAMES = {"RunConfig": "TuneRunConfig"}
-_ROOMS = ("schedulers", "search", "stopper")
-_CALLBACK = (
-    "an experiment has a card in a notebook and a line in a terminal. A tune.Callback's on_trial_result() is called "
-    "with each report."
-)
-_REFUSED = {
-    "Trainable": "give a function of the config, which calls tune.report(metrics, checkpoint=...) after each step.",
-    "Experiment": "give its parts to tune.run() or Tuner().",
-    "run_experiments": "call tune.run() for each of them.",
-    "register_trainable": "RLlib is not here, so trainables need no names: give the function.",
-    "register_env": "RLlib is not here.",
-    "SyncConfig": "checkpoints are written to RunConfig(storage_path=...) by themselves; Ray Tune has none any more.",
-    "CLIReporter": _CALLBACK,
-    "JupyterNotebookReporter": _CALLBACK,
-    "ProgressReporter": _CALLBACK,
-}
+_OUR_NAMES = {"CheckpointConfig": "TuneCheckpointConfig", "RunConfig": "TuneRunConfig"}
+_ROOMS = (
+    "analysis", "callback", "error", "execution", "experiment", "integration", "logger", "progress_reporter",
+    "registry", "result", "result_grid", "schedulers", "search", "stopper", "syncer", "trainable", "tune_config",
+    "tuner", "utils",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -148,8 +165,6 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_HOMES[name]), _OUR_NAMES.get(name, name))
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in _REFUSED:
-        return globals().setdefault(name, elsewhere.refusing(__name__, name, _REFUSED[name]))
     raise elsewhere.no_attribute(__name__, name)
 
 

@@ -8,20 +8,32 @@ from typing import Any
 class Callback:
     """Override what you need. Calls come from the experiment's thread, one after the other.
 
-    `iteration` counts the calls; `trials` are all trials, each with trial_id, config, last_result, state and status. An
-    error that is raised here ends the experiment.
+    `iteration` counts the steps of the experiment's loop; `trials` are all trials, each with trial_id, config,
+    last_result and status. An error that is raised here ends the experiment.
     """
 
     def setup(self, stop: Any = None, num_samples: int | None = None, total_num_samples: int | None = None) -> None:
         """The experiment begins."""
 
+    def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        """The experiment's loop takes what has happened."""
+
+    def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        """It has taken it, and started the trials that fit."""
+
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """A trial was submitted."""
+
+    def on_trial_restore(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """A trial was submitted that goes on from a checkpoint."""
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
     ) -> None:
         """A trial has reported."""
+
+    def on_trial_save(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """A checkpoint of a trial is stored."""
 
     def on_checkpoint(self, iteration: int, trials: list[Any], trial: Any, checkpoint: Any, **info: Any) -> None:
         """A checkpoint of a trial is stored."""
@@ -34,3 +46,10 @@ class Callback:
 
     def on_experiment_end(self, trials: list[Any], **info: Any) -> None:
         """All trials have ended."""
+
+    def get_state(self) -> dict[str, Any] | None:
+        """What the callback wants back in a restored experiment, as far as JSON can hold it; None for nothing."""
+        return None
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take back what `get_state` returned at the end of an earlier process."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from nbaccel.tune.schedulers.trial_scheduler import nested
@@ -11,6 +11,7 @@ from nbaccel.views import wording
 
 SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
 Compared = TypeVar("Compared")
+_MEANS = {"last-5-avg": 5, "last-10-avg": 10}
 _COMPARED = 10_000  # characters of a parameter
 
 
@@ -37,8 +38,17 @@ def value_of(history: Sequence[dict[str, Any]], metric: str, mode: str, scope: s
     if scope == "all":
         finite = [each for each in values if math.isfinite(each)] or values
         return max(finite) if mode == "max" else min(finite)
-    last = {"avg": len(values), "last-5-avg": 5, "last-10-avg": 10}[scope]
+    last = _MEANS.get(scope, len(values))
     return sum(values[-last:]) / len(values[-last:])
+
+
+def analysis(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, float]:
+    """The max, min, means and last value of a metric; {} if it is no number."""
+    values = [float(row[name]) for row in rows if isinstance(row.get(name), (int, float))]
+    if not values:
+        return {}
+    means = {scope: sum(values[-last:]) / len(values[-last:]) for scope, last in _MEANS.items()}
+    return {"max": max(values), "min": min(values), "last": values[-1], "avg": sum(values) / len(values), **means}
 
 
 def best(

@@ -1,16 +1,18 @@
-"""TuneConfig, and RunConfig as Ray Tune has it. FailureConfig and CheckpointConfig are those of nbaccel.train."""
+"""TuneConfig, and RunConfig and CheckpointConfig as Ray Tune has them. FailureConfig is that of nbaccel.train."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
-from nbaccel.train.configs import RunConfig
+from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.tune import stopper
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.plain_numbers import plain_number
+from nbaccel.tune.progress_reporter import ProgressReporter
 from nbaccel.tune.schedulers import TrialScheduler, create_scheduler
 from nbaccel.tune.search import create_searcher
 
@@ -22,12 +24,17 @@ class TuneConfig:
     """How an experiment searches.
 
     metric, mode           what trials are compared by ("eval/loss" is nested), and "min" or "max"
-    search_alg             BasicVariantGenerator (grids and random values, the default) or OptunaSearch, or "optuna"
+    search_alg             BasicVariantGenerator (grids and random values, the default), OptunaSearch or "optuna", or a
+                           Searcher of your own
     scheduler              ASHAScheduler and its siblings, or a name for create_scheduler
     num_samples            how often the space is drawn from; a grid is repeated so often. -1: until something stops it
     max_concurrent_trials  the most trials at one time; None: as many as fit
     time_budget_s          seconds (or a timedelta), after which trials end at their next report
-    reuse_actors           accepted: trials without a device run in warm processes anyhow
+    reuse_actors           a class of trainables whose reset_config() returns True keeps its object for the next trial
+                           of its process. Processes are warm without it, so functions gain nothing
+    trial_name_creator, trial_dirname_creator  functions of a trial: its name, and the name of its folder
+    chdir_to_trial_dir     a trial works in its own folder; its variable TUNE_ORIG_WORKING_DIR is the one from which the
+                           program began. RAY_CHDIR_TO_TRIAL_DIR=0 turns it off for all
     """
 
     mode: str | None = None
@@ -40,6 +47,7 @@ class TuneConfig:
     reuse_actors: bool = False
     trial_name_creator: Callable[..., str] | None = None
     trial_dirname_creator: Callable[..., str] | None = None
+    chdir_to_trial_dir: bool | str = "DEPRECATED"
 
     def __post_init__(self) -> None:
         for name in ("num_samples", "max_concurrent_trials", "time_budget_s"):
@@ -75,14 +83,48 @@ class TuneConfig:
                 f"{type(self.scheduler).__module__}.{type(self.scheduler).__name__}."
             )
         for name in ("trial_name_creator", "trial_dirname_creator"):
-            if getattr(self, name) is not None:
-                raise NotImplementedError(
-                    f"TuneConfig({name}=...) is not here: a trial's id is its name and its folder, so that a moved "
-                    "experiment can be continued."
-                )
+            if getattr(self, name) is not None and not callable(getattr(self, name)):
+                raise ValueError(f"TuneConfig({name}={getattr(self, name)!r}) must be a function of a trial.")
+
+    @property
+    def works_in_folder(self) -> bool:
+        """Whether a trial's process works in the trial's folder."""
+        if isinstance(self.chdir_to_trial_dir, bool):
+            return self.chdir_to_trial_dir
+        return os.environ.get("RAY_CHDIR_TO_TRIAL_DIR", "1") != "0"
 
 
-_OF_TUNE = ("stop", "verbose", "progress_reporter", "log_to_file", "callbacks")
+@dataclass(repr=False)
+class TuneCheckpointConfig(CheckpointConfig):
+    """Which checkpoints stay on disk, and how often a class of trainables makes one.
+
+    checkpoint_frequency  after every so many steps; 0: never by itself
+    checkpoint_at_end     also when the trial ends
+    A function makes its checkpoints itself: tune.report(metrics, checkpoint=...).
+    """
+
+    def __post_init__(self) -> None:
+        given = self.checkpoint_frequency, self.checkpoint_at_end
+        self.checkpoint_frequency = self.checkpoint_at_end = None
+        super().__post_init__()
+        self.checkpoint_frequency, self.checkpoint_at_end = plain_number(given[0]), given[1]
+        if not isinstance(self.checkpoint_frequency or 0, int) or (self.checkpoint_frequency or 0) < 0:
+            raise ValueError(
+                f"CheckpointConfig(checkpoint_frequency={self.checkpoint_frequency!r}) must be an int from 0."
+            )
+
+
+@dataclass
+class SyncConfig:
+    """Accepted, and changes nothing: trials write into `storage_path` themselves, so that nothing is to be synced."""
+
+    sync_period: int = 300
+    sync_timeout: int = 1800
+    sync_artifacts: bool = False
+    sync_artifacts_on_checkpoint: bool = True
+
+
+_OF_TUNE = ("stop", "verbose", "progress_reporter", "log_to_file", "callbacks", "sync_config")
 
 
 class TuneRunConfig(RunConfig):
@@ -91,8 +133,11 @@ class TuneRunConfig(RunConfig):
     name       a folder of `storage_path`; a new experiment of a name that is taken is `name-2`
     stop       when a trial ends: a dict of metrics, a function of trial_id and result, or a Stopper
     callbacks  a list of `nbaccel.tune.Callback`s
-    verbose, progress_reporter, log_to_file  accepted, and change nothing: an experiment has a card in a notebook and a
-               line in a terminal, and what trials print is in the engine's logs
+    verbose    0: nothing is shown while trials run. Otherwise an experiment has a card in a notebook and a line in a
+               terminal
+    progress_reporter  a CLIReporter, which prints a table of the trials besides, or a ProgressReporter of your own
+    log_to_file        True: what a trial prints is also in `stdout` and `stderr` of its folder; a name: in one file;
+               two names: in two
     """
 
     def __post_init__(self) -> None:
@@ -106,12 +151,37 @@ class TuneRunConfig(RunConfig):
             )
         super().__post_init__()
         stopper.of(given["stop"])
+        log_files_of(given["log_to_file"])
+        if given["verbose"] not in (None, 0, 1, 2, 3):
+            raise ValueError(f"RunConfig(verbose={given['verbose']!r}) must be 0, 1, 2 or 3.")
+        _check_reporter(given["progress_reporter"])
         callbacks = given.pop("callbacks") or []
         if not all(isinstance(each, Callback) for each in callbacks):
             raise ValueError(f"RunConfig(callbacks) takes a list of nbaccel.tune.Callback objects, not {callbacks!r}.")
         self.callbacks = list(callbacks)
         for name, value in given.items():
             setattr(self, name, value)
+
+
+def log_files_of(given: Any) -> tuple[str, str]:
+    """The names of the files that `log_to_file` means, of stdout and of stderr; "" for none."""
+    if given in (None, False):
+        return "", ""
+    if given is True:
+        return "stdout", "stderr"
+    if isinstance(given, str):
+        return given, given
+    if isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(each, str) for each in given):
+        return given[0], given[1]
+    raise ValueError(f"RunConfig(log_to_file={given!r}) must be True, False, the name of a file, or two names.")
+
+
+def _check_reporter(given: Any) -> None:
+    if given is not None and not isinstance(given, ProgressReporter):
+        raise ValueError(
+            f"RunConfig(progress_reporter) takes nbaccel.tune.CLIReporter(), or a ProgressReporter of your own, not "
+            f"{given!r}."
+        )
 
 
 def of_tune(config: RunConfig | None) -> RunConfig:

@@ -12,34 +12,34 @@ from nbaccel.train.configs import CheckpointConfig, FailureConfig
 from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
-from nbaccel.tune.configs import TuneConfig, TuneRunConfig
+from nbaccel.tune.configs import TuneCheckpointConfig, TuneConfig, TuneRunConfig
 from nbaccel.tune.errors import TuneError
+from nbaccel.tune.experiment import Experiment
+from nbaccel.tune.progress_reporter import ProgressReporter
 from nbaccel.tune.resources import PlacementGroupFactory, asked_by, with_resources
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.stopper import Stopper
+from nbaccel.tune.trainables import checked
 from nbaccel.tune.tuner import Tuner
 
-# Arguments of Ray's that change nothing here.
-_ACCEPTED = {
-    "verbose", "progress_reporter", "log_to_file", "reuse_actors", "keep_checkpoints_num", "server_port",
-    "checkpoint_keep_all_ranks", "chdir_to_trial_dir", "local_checkpoint_frequency",
-}  # fmt: skip
+# Arguments of Ray's that change nothing.
+_ACCEPTED = {"server_port", "checkpoint_keep_all_ranks", "local_checkpoint_frequency", "sync_config"}
 _INSTEAD = {
     "local_dir": "it is storage_path now, in Ray as well",
-    "sync_config": "checkpoints are written to storage_path by themselves",
-    "export_formats": "write your files in the trainable, tune.get_context().get_trial_dir() is its folder",
-    "restore": "resume_from a checkpoint by giving its path in config, or go on with an experiment: resume=True",
     "trial_executor": "trials are tasks of the engine",
     "_remote": "it is for Ray Client",
     "storage_filesystem": "give a folder, storage_path",
-    "trial_name_creator": "a trial's id is its name",
-    "trial_dirname_creator": "a trial's id is its folder's name",
+    "keep_checkpoints_num": "it is num_to_keep of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
+    "checkpoint_score_attr": "it is a part of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
+    "checkpoint_freq": "it is checkpoint_frequency of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
+    "checkpoint_at_end": "it is a part of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
+    "loggers": "give LoggerCallbacks, callbacks=[...], as in Ray",
 }
 
 
 def run(
-    run_or_experiment: Callable[..., Any] | DataParallelTrainer,
+    run_or_experiment: Any,
     *,
     name: str | None = None,
     metric: str | None = None,
@@ -59,12 +59,24 @@ def run(
     raise_on_failed_trial: bool = True,
     callbacks: Sequence[Callback] | None = None,
     max_concurrent_trials: int | None = None,
+    verbose: int | None = None,
+    progress_reporter: ProgressReporter | None = None,
+    log_to_file: bool | str | Sequence[str] = False,
+    reuse_actors: bool = False,
+    export_formats: Sequence[str] | None = None,
+    restore: str | os.PathLike[str] | None = None,
+    trial_name_creator: Callable[[Any], Any] | None = None,
+    trial_dirname_creator: Callable[[Any], Any] | None = None,
+    chdir_to_trial_dir: bool | str = "DEPRECATED",
     **others: Any,
 ) -> ExperimentAnalysis:
     """Run an experiment and return its analysis. The arguments are those of TuneConfig, RunConfig and Tuner.
 
+    run_or_experiment    a function, a class of trainables, the name of a registered one, a trainer, or an Experiment
     config               the search space
     resources_per_trial  what each trial holds, as for tune.with_resources: {"cpu": 2, "gpu": 2}
+    restore              a checkpoint from which each trial begins
+    export_formats       what a class of trainables is to export at the end of a trial
     resume               True or "AUTO": go on with the experiment of this name ("ERRORED_ONLY": its failed trials)
 
     Raises TuneError if trials failed, unless raise_on_failed_trial is False; `.results` has what they reported.
@@ -72,24 +84,46 @@ def run(
     >>> tune.run(trainable, num_samples=10, resources_per_trial={"cpu": 2, "gpu": 2})
     """
     _refuse(others)
+    if isinstance(run_or_experiment, (Experiment, list, tuple)):
+        raise ValueError("tune.run takes one trainable: give Experiments to tune.run_experiments([...]).")
+    trainable = (
+        checked(run_or_experiment) if not isinstance(run_or_experiment, DataParallelTrainer) else run_or_experiment
+    )
     if resources_per_trial is not None:
-        if asked_by(run_or_experiment) is not None:
+        if asked_by(trainable) is not None:
             raise ValueError(
-                "resources_per_trial and tune.with_resources both say what a trial holds: use one of them."
+                "resources_per_trial and tune.with_resources (or default_resource_request of a class) both say what a "
+                "trial holds: use one of them."
             )
-        run_or_experiment = with_resources(run_or_experiment, resources_per_trial)  # type: ignore[arg-type]  # it checks
+        trainable = with_resources(trainable, resources_per_trial)  # type: ignore[arg-type]  # it checks
     tune = TuneConfig(
-        mode, metric, search_alg, scheduler, num_samples, max_concurrent_trials, time_budget_s=time_budget_s
+        mode,
+        metric,
+        search_alg,
+        scheduler,
+        num_samples,
+        max_concurrent_trials,
+        time_budget_s,
+        reuse_actors,
+        trial_name_creator,
+        trial_dirname_creator,
+        chdir_to_trial_dir,
     )
     run_config = TuneRunConfig(
         name,
         os.fspath(storage_path) if storage_path is not None else None,
         failure_config=FailureConfig(max_failures, fail_fast),
-        checkpoint_config=checkpoint_config or CheckpointConfig(),
+        checkpoint_config=checkpoint_config or TuneCheckpointConfig(),
         callbacks=list(callbacks or []),
         stop=stop,
+        verbose=verbose,
+        progress_reporter=progress_reporter,
+        log_to_file=log_to_file,
     )
-    results = _tuner(run_or_experiment, config, tune, run_config, resume).fit()
+    tuner = _tuner(trainable, config, tune, run_config, resume)
+    tuner._wanted.exports = tuple(export_formats or ())
+    tuner._wanted.begins_from = _checkpoint_folder(restore)
+    results = tuner.fit()
     if results.errors and raise_on_failed_trial:
         raise _failed(results)
     return ExperimentAnalysis(
@@ -98,6 +132,15 @@ def run(
         default_mode=results._mode,
         trials=list(results._trials),
     )
+
+
+def _checkpoint_folder(given: Any) -> str:
+    if given is None:
+        return ""
+    folder: str = os.path.abspath(os.path.expanduser(os.fspath(getattr(given, "path", given))))
+    if not os.path.isdir(folder):
+        raise ValueError(f"tune.run(restore={folder!r}): there is no such checkpoint. Give a checkpoint's folder.")
+    return folder
 
 
 def _tuner(trainable: Any, config: Any, tune: TuneConfig, run_config: TuneRunConfig, resume: Any) -> Tuner:

@@ -2,8 +2,9 @@
 
 ```
   {"v": 1, "experiment": "mnist", "metric": "loss", "mode": "min", "num_samples": 50, "seed": 7, …}
-  {"trial": "a1b2_00003", "number": 3, "config": {…}}         a trial is made, or PBT gives it another config;
-                                                              "chosen" is what Optuna chose of it
+  {"trial": "a1b2c_00003", "number": 3, "config": {…},        a trial is made, or PBT gives it another config;
+   "folder": "train_a1b2c_00003_3_lr=0.1"}                    "chosen" is what Optuna chose of it, "drawn" are the names
+                                                              of the parameters that a search has chosen
   {"trial": …, "attempt": 1, "after": "checkpoint_000002"}    it is submitted; later reports are made again
   {"trial": …, "report": 7, "metrics": {…}}
   {"trial": …, "checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}
@@ -89,6 +90,11 @@ def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
         config = {name: decoded(value) for name, value in line["config"].items()}
         trial = past.trials.setdefault(line["trial"], Trial(line["trial"], line["number"], config))
         trial.config = config
+        trial.folder, trial.custom_name = (
+            line.get("folder", trial.folder or trial.id),
+            line.get("name", trial.custom_name),
+        )
+        trial.drawn = tuple(line["drawn"]) if "drawn" in line else trial.drawn
         trial.chosen = {name: (value, text) for name, (value, text) in line.get("chosen", {}).items()}
         trial.unknown = {named(path): value.text for path, value in leaves(config) if isinstance(value, UnknownValue)}
         if "donor" in line:
@@ -129,6 +135,9 @@ class ExperimentJournal:
 
     def trial(self, trial: Trial) -> None:
         line = {"trial": trial.id, "number": trial.number, "config": _encoded_config(trial.config)}
+        for name, value in (("folder", trial.folder), ("name", trial.custom_name), ("drawn", trial.drawn)):
+            if value:
+                line[name] = value
         if trial.chosen:
             line["chosen"] = {name: list(each) for name, each in trial.chosen.items()}
         if trial.donor:

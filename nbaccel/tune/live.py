@@ -19,8 +19,8 @@ import msgspec
 
 from nbaccel import api, exceptions
 from nbaccel.tune import comparing, result_tables
-from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial_decisions import TrialDecisions
 from nbaccel.tune.trial_facts import TrialFacts, metric_of
 from nbaccel.views import sinks, wording
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
@@ -39,16 +39,19 @@ class ExperimentLive:
     compared_by  metric and mode
     total        the number of its trials, if that is known
     asked        another thread calls it with a request such as "stop"
+    is_quiet     nothing is drawn here; other views have it as always
     """
 
     def __init__(
         self,
         name: str,
         path: str,
-        experiment: Experiment,
+        experiment: TrialDecisions,
         compared_by: tuple[str | None, str | None],
         total: int | None,
         asked: Callable[[str], object],
+        *,
+        is_quiet: bool = False,
     ) -> None:
         self.id = f"experiment-{secrets.token_hex(4)}"
         self.due: float | None = None  # on the monotonic clock: when to show the changes
@@ -57,6 +60,7 @@ class ExperimentLive:
         self._compared_by, self._total = compared_by, total
         self._metric = compared_by[0] or ""  # that rows of trials have
         self._asked = asked
+        self._is_quiet = is_quiet
         self._started_at = time.time()
         self._shown_at = float("-inf")
         self._facts = TrialFacts()
@@ -75,7 +79,9 @@ class ExperimentLive:
         """Show the experiment as it is now; if it has ended, with its trials."""
         self.due, self._shown_at = None, time.monotonic()
         snapshot = self.snapshot(state, why, ended_at)
-        if ended_at is None:
+        if self._is_quiet:
+            pass
+        elif ended_at is None:
             sinks.installed.experiment(snapshot)
         else:
             trials = list(self._experiment.trials.values())

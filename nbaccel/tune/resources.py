@@ -24,7 +24,8 @@ from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.plain_numbers import plain_number
-from nbaccel.tune.trainables import BoundTrainable, bound
+from nbaccel.tune.trainable import Trainable
+from nbaccel.tune.trainables import BoundTrainable, bound, is_class
 from nbaccel.util.placement_group import VALID_PLACEMENT_GROUP_STRATEGIES
 
 Resources = dict[str, float]
@@ -226,16 +227,18 @@ def with_parameters(trainable: Callable[..., Any], **parameters: Any) -> BoundTr
 def _check_function(trainable: Any) -> None:
     if isinstance(trainable, DataParallelTrainer):
         raise ValueError(
-            "tune.with_resources and tune.with_parameters take a function. The trials of a trainer hold what its "
-            "scaling_config asks for, and its large values come as datasets=."
+            "tune.with_resources and tune.with_parameters take a function or a class. The trials of a trainer hold "
+            "what its scaling_config asks for, and its large values come as datasets=."
         )
-    if not callable(trainable) or inspect.isclass(trainable):
-        raise ValueError(f"The trainable must be a function of the config, not {trainable!r}.")
+    if not callable(trainable) or (inspect.isclass(trainable) and not issubclass(trainable, Trainable)):
+        raise ValueError(f"The trainable must be a function of the config or a tune.Trainable, not {trainable!r}.")
 
 
 def asked_by(trainable: Any) -> Any:
-    """The resources that `with_resources` gave to a trainable; None without."""
-    return getattr(trainable, "resources", None) if isinstance(trainable, BoundTrainable) else None
-
-
-Trainable = Callable[[dict[str, Any]], Any]
+    """The resources that `with_resources` gave to a trainable, or its class asks for; None without."""
+    bound_to_it = trainable.resources if isinstance(trainable, BoundTrainable) else None
+    if bound_to_it is not None or not is_class(trainable):
+        return bound_to_it
+    cls = trainable.function if isinstance(trainable, BoundTrainable) else trainable
+    own: Any = cls.default_resource_request
+    return None if own.__func__ is vars(Trainable)["default_resource_request"].__func__ else own

@@ -1,7 +1,7 @@
-"""An experiment under way: the thread that carries out what `Experiment` decides, and the handle that `fit` waits on.
+"""An experiment under way: the thread that does what `TrialDecisions` decides, and the handle that `fit` waits on.
 
 ```
-  mailbox, refs of the trials, stop(), a clock ──► Experiment ──► launcher, journal, folders, callbacks
+  mailbox, refs of the trials, stop(), a clock ──► TrialDecisions ──► launcher, journal, folders, callbacks
                                  └───── one thread for each experiment ─────┘
 ```
 """
@@ -23,22 +23,28 @@ from nbaccel.train.loops import UsersCode, is_of_users_code
 from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
+from nbaccel.tune.callback import Callback
 from nbaccel.tune.errors import TuneError, could_not_write, words_of
-from nbaccel.tune.experiment import End, Experiment
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
 from nbaccel.tune.opening import OpenExperiment
+from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.runner_plan import RunnerPlan
+from nbaccel.tune.schedulers.trial_scheduler import Decision
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_checkpoints import TrialCheckpoints
-from nbaccel.tune.trial_mailbox import TrialMailbox
+from nbaccel.tune.trial_decisions import End, TrialDecisions
+from nbaccel.tune.trial_files import TrialFiles
+from nbaccel.tune.trial_mailbox import END, GO_ON, SAVE, TrialMailbox
 from nbaccel.tune.trial_session import MetricMissingError, TrialAssignment
 from nbaccel.tune.trial_task import Ended
 from nbaccel.views import run_snapshot, wording
 from nbaccel.waits import interruptible
 
 _LAST_ANSWER_S = 5.0
+_ASK_AGAIN_S = 0.1  # a search or a scheduler that lets no trial start, while none runs
+_ASK_FOR_S = 60.0  # … so long
 _BUDGET_GRACE_S = 5.0  # after the time budget, for trials that do not report
 
 
@@ -57,7 +63,7 @@ class _Attempt:
 class Runner:
     """An experiment under way."""
 
-    def __init__(self, opened: OpenExperiment, experiment: Experiment, plan: RunnerPlan) -> None:
+    def __init__(self, opened: OpenExperiment, experiment: TrialDecisions, plan: RunnerPlan) -> None:
         self.name = opened.name
         self.path = opened.folder
         self.said = opened.said
@@ -67,16 +73,21 @@ class Runner:
         self._open = opened
         self._journal = opened.journal
         self._checkpoints = TrialCheckpoints(opened.folder, opened.journal, plan.run_config.checkpoint_config)
+        self._files = TrialFiles()
+        self._reporter = ReporterCalls(plan.run_config.progress_reporter)
         self._plan = plan
+        experiment.copies = self._checkpoints.copy_donor
         self._inbox = Inbox()
-        self._live = ExperimentLive(self.name, self.path, experiment, plan.compared_by, plan.total, self._was_asked)
+        self._live = ExperimentLive(self.name, self.path, experiment, plan.compared_by, plan.total, self._was_asked,
+                                    is_quiet=plan.run_config.verbose == 0)  # fmt: skip
         self._attempts: dict[str, _Attempt] = {}
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._mailbox: Any = None
         self._launcher: Launcher | None = None
         self._mail: MailReader | None = None
-        self._calls = 0
+        self._steps = 0  # of the loop
+        self._waits_since: float | None = None  # nothing runs, and no trial may start yet
         self._written = set(experiment.trials)  # trials that the journal has
         self._stop_was_told = False
         self._has_metric = any(trial.reports for trial in experiment.trials.values())
@@ -127,25 +138,40 @@ class Runner:
             told = {"stop": self._plan.run_config.stop, "num_samples": self._plan.num_samples}
             self._each(lambda callback: callback.setup(**told, total_num_samples=self._plan.total))
             take, inbox = self._mailbox.take.remote, self._inbox
+            self._reporter.begin(self._plan.total, self._plan.compared_by)
             self._mail = MailReader(inbox, take, self._read, self._mailbox_failed, lambda: not self._ended.is_set())
             self._mail.follow()
             self._refill()
             self._live.changed()
             while not self._ended.is_set():
-                happened = self._inbox.next(self._next_time())
-                if happened is not None:
-                    happened()
-                    self._live.changed()
-                self._as_time_passes()
-                if self.experiment.is_stopping and not self._stop_was_told:
-                    self._stop_trials()
-                if not self._ended.is_set():
-                    self._refill()
+                self._step(self._inbox.next(self._next_time()))
         except BaseException as error:  # the thread's last line: whoever waits must learn of it
             self._fell(error)
 
+    def _step(self, happened: Callable[[], None] | None) -> None:
+        """Take what has happened, and what time has brought."""
+        self._steps += 1
+        self.experiment.controller.iteration = self._steps
+        self._call_step("on_step_begin")
+        if happened is not None:
+            happened()
+            self._live.changed()
+        self._as_time_passes()
+        self._carry_out_orders()
+        if self.experiment.is_stopping and not self._stop_was_told:
+            self._stop_trials()
+        if self._ended.is_set():
+            return
+        self._refill()
+        if self._ended.is_set():
+            return
+        self._call_step("on_step_end")
+        with UsersCode():
+            self._reporter.step(self.experiment.trials)
+
     def _next_time(self) -> float | None:
-        times = (self._budget_at, self._interrupt_at, self._live.due)
+        again = time.monotonic() + _ASK_AGAIN_S if self._waits_since is not None else None
+        times = (self._budget_at, self._interrupt_at, self._live.due, again, self._reporter.due())
         return min((at for at in times if at is not None), default=None)
 
     def _as_time_passes(self) -> None:
@@ -194,12 +220,40 @@ class Runner:
             self._launch(launcher, trial, asked)
         if experiment.is_over:
             self._finish()
+        else:
+            self._refuse_to_wait_for_ever()
+
+    def _refuse_to_wait_for_ever(self) -> None:
+        """Raises TuneError if no trial runs, and none was let start for a long time."""
+        if self._attempts or self.experiment.running:
+            self._waits_since = None
+        elif self._waits_since is None:
+            self._waits_since = time.monotonic()
+        elif time.monotonic() - self._waits_since > _ASK_FOR_S:
+            raise TuneError(
+                f"No trial runs, and none was let start for {_ASK_FOR_S:g} s. "
+                f"{type(self.experiment.scheduler).__name__}.choose_trial_to_run() or the search's suggest() returns "
+                "None each time."
+            )
+
+    def _carry_out_orders(self) -> None:
+        """Do what the scheduler has ordered about trials."""
+        ordered, self.experiment.ordered = self.experiment.ordered, []
+        for trial in ordered:
+            if trial.has_ended:
+                self._over(trial)
+            elif (attempt := self._attempts.get(trial.id)) is not None:
+                answer = _answer(self.experiment.fate(trial))
+                self._mailbox.stop.remote(trial.id, attempt.number, answer)
 
     def _launch(self, launcher: Launcher, trial: Trial, asked: Any) -> None:
         if trial.donor and not trial.start_from:
             self._checkpoints.take_over(trial)
         trial.forget_after_checkpoint()
+        trial.counters_before = trial.counters
+        trial.resources = asked
         self._journal.attempt(trial)
+        self._files.begin(trial)
         assignment = TrialAssignment(
             trial.id,
             trial.attempts,
@@ -209,9 +263,13 @@ class Runner:
             self.experiment.decides,
             self._plan.metric,
             trial.next_report,
-            self._checkpoints.start_of(trial),
+            self._checkpoints.start_of(trial) or self._plan.begins_from,
             int(trial.counters.get("training_iteration", 0)),
             trial.counters.get("time_total_s", 0.0),
+            str(trial),
+            self._plan.works_in_folder,
+            self._plan.log_files,
+            self._plan.of_class,
         )
         try:
             launched = launcher.launch(trial, asked, assignment, wording.encodable(f"{self.name} {trial.id}"))
@@ -221,6 +279,8 @@ class Runner:
         trial.started_at = trial.started_at or time.time()
         self._attempts[trial.id] = _Attempt(trial.attempts, launched, assignment.waits, time.monotonic())
         self._call("on_trial_start", trial)
+        if assignment.checkpoint:
+            self._call("on_trial_restore", trial)
 
     # ---- news
 
@@ -230,12 +290,12 @@ class Runner:
         ) from error
 
     def _read(self, messages: Any) -> None:
-        answers: dict[tuple[str, int], bool] = {}
+        answers: dict[tuple[str, int], int] = {}
         for name, number, kind, report, contents in messages:
             attempt = self._attempts.get(name)
             if attempt is None or attempt.number != number:
-                if kind == "report":
-                    answers[name, number] = True  # of an attempt that has ended: a thread of it may wait
+                if kind in ("report", "saved"):
+                    answers[name, number] = END  # of an attempt that has ended: a thread of it may wait
                 continue
             trial = self.experiment.trials[name]
             if kind == "begun":
@@ -244,21 +304,25 @@ class Runner:
             if kind == "holds":
                 attempt.launched.groups.append(contents)
                 continue
+            if kind == "saved":
+                self._commit(trial, report, trial.last)
+                answers[name, number] = GO_ON
+                continue
             metrics, has_files = contents
             attempt.received += 1
-            ends = self._report(trial, report, metrics, has_files=has_files)
-            if attempt.waits or has_files:
-                answers[name, number] = ends
-            elif ends:
-                self._mailbox.stop.remote(name, number)
+            answer = self._report(trial, report, metrics, has_files=has_files)
+            if attempt.waits or has_files or metrics.get("done"):
+                answers[name, number] = answer
+            elif answer:
+                self._mailbox.stop.remote(name, number, answer)
         if answers:
             self._mailbox.answer.remote(answers)
         for name, attempt in list(self._attempts.items()):
             if attempt.ended is not None and attempt.received >= attempt.ended[1]:
                 self._settle(self.experiment.trials[name], attempt)
 
-    def _report(self, trial: Trial, number: int, metrics: dict[str, Any], *, has_files: bool) -> bool:
-        """Note a report; returns whether the trial is to end."""
+    def _report(self, trial: Trial, number: int, metrics: dict[str, Any], *, has_files: bool) -> int:
+        """Note a report; returns the answer to the trial."""
         self._has_metric = True
         trial.earlier_config = None
         trial.reports.append({"report": number, "metrics": metrics})
@@ -266,17 +330,21 @@ class Runner:
         if has_files:
             self._commit(trial, number, metrics)
         result = trial.result(metrics)
+        self._files.report(trial, result)
         with UsersCode():  # a stopper, a scheduler's functions, Optuna's storage
-            self._plan.on_result(trial, result)
             decision = self.experiment.on_result(trial, result)
+            self._plan.on_result(trial, result, decision.kind == "stop")
         if decision.kind == "exploit":
             self._checkpoints.copy_donor(trial, self.experiment.trials[decision.donor])
+        if decision.kind == "stop":
+            result["done"] = True
         self._call("on_trial_result", trial, result)
-        return decision.kind != "continue"
+        return _answer(decision)
 
     def _commit(self, trial: Trial, number: int, metrics: dict[str, Any]) -> None:
         path = self._checkpoints.commit(trial, number, metrics)
         self._call("on_checkpoint", trial, Checkpoint(path))
+        self._call("on_trial_save", trial)
         self.experiment.scheduler.has_checkpoint(trial.id)
 
     # ---- ends
@@ -339,8 +407,6 @@ class Runner:
             if how is End.FAILED:
                 start = trial.kept[-1].folder if trial.kept else "its beginning"
                 say("tune", f"Trial {trial.id} failed ({trial.error_words}); it goes on from {start}.")
-            if how is End.STOPPED and trial.donor:
-                trial.start_from = ""  # of an earlier exploit
             return
         self._over(trial)
 
@@ -348,6 +414,7 @@ class Runner:
         """A trial has ended for good."""
         trial.ended_at = time.time()
         trial_folder.clear(self._checkpoints.folder(trial))
+        self._files.end(trial)
         self._journal.state(trial)
         with UsersCode():
             self._plan.on_trial_end(trial)
@@ -426,6 +493,8 @@ class Runner:
             self._error = self.experiment.failed_fast.error
         how = "stopped" if self.experiment.is_stopping else "finished"
         self._each(lambda callback: callback.on_experiment_end(list(self.experiment.trials.values())))
+        with UsersCode():
+            self._reporter.end(self.experiment.trials)
         self._close(how)
 
     def _close(self, how: str) -> None:
@@ -446,6 +515,7 @@ class Runner:
                 pass  # as above
         self._mailbox = self._mail = self._launcher = None
         try:
+            self._files.flush()
             self._journal.end(how)
         finally:
             self._open.close()
@@ -478,6 +548,15 @@ class Runner:
         if not self._plan.run_config.callbacks:
             return
         self._journal.sync()
-        self._calls += 1
         trials = list(self.experiment.trials.values())
-        self._each(lambda callback: getattr(callback, name)(self._calls, trials, trial, *more))
+        self._each(lambda callback: getattr(callback, name)(self._steps, trials, trial, *more))
+
+    def _call_step(self, name: str) -> None:
+        if any(getattr(type(each), name) is not getattr(Callback, name) for each in self._plan.run_config.callbacks):
+            trials = list(self.experiment.trials.values())
+            self._each(lambda callback: getattr(callback, name)(self._steps, trials))
+
+
+def _answer(decision: Decision) -> int:
+    ends = END if decision.kind != "continue" else GO_ON
+    return ends | (SAVE if decision.saves else GO_ON)

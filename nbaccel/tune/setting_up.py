@@ -14,9 +14,8 @@ from nbaccel import api
 from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.tune import opening, searching, stopper, stored_space
 from nbaccel.tune import schedulers as scheduler_names
-from nbaccel.tune.configs import TuneConfig
+from nbaccel.tune.configs import TuneCheckpointConfig, TuneConfig, log_files_of
 from nbaccel.tune.errors import could_not_write
-from nbaccel.tune.experiment import Experiment, Rules
 from nbaccel.tune.experiment_journal import ExperimentPast, UnknownValue, decoded, encoded
 from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.resources import asked_by
@@ -26,11 +25,14 @@ from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
 from nbaccel.tune.search import variants
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
-from nbaccel.tune.search.optuna import OptunaSearch
 from nbaccel.tune.search.optuna_study import StudySource
-from nbaccel.tune.trainables import name_of
+from nbaccel.tune.search.searcher_source import SearcherSource
+from nbaccel.tune.trainables import is_class, name_of
 from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial_decisions import Rules, TrialDecisions
+from nbaccel.tune.trial_names import TrialNames
+from nbaccel.tune.trial_session import ClassOptions
 from nbaccel.tune.trial_source import fill_unknown
 from nbaccel.views import wording
 
@@ -43,6 +45,8 @@ class Wanted:
     space: Mapping[str, Any] | None
     tune: TuneConfig
     run: RunConfig
+    exports: tuple[str, ...] = ()  # formats of models
+    begins_from: str = ""  # the folder of a checkpoint, for trials that have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def start_new(wanted: Wanted) -> Runner:
     scheduler = _scheduler_of(wanted.tune, search)
     goal = searching.goal_of(search, wanted.tune, scheduler)
     _refuse_the_debug_engine()
-    seed, prefix = search.seed(), secrets.token_hex(2)
+    seed, prefix = searching.seed_of(search), secrets.token_hex(3)[:5]
     name = wanted.run.name or f"{name_of(wanted.trainable)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
     source = searching.source_of(search, space, wanted.tune.num_samples, seed, prefix, name, goal)
     trials = source.all_at_once()
@@ -82,7 +86,7 @@ def start_new(wanted: Wanted) -> Runner:
         "stored_space": stored_space.stored(space),
         "max_failures": wanted.run.failure_config.max_failures,
         "keeps": _keeping(wanted.run.checkpoint_config),
-        "max_concurrent": wanted.tune.max_concurrent_trials or search.max_concurrent or None,
+        "max_concurrent": wanted.tune.max_concurrent_trials or searching.max_concurrent(search) or None,
         "scheduler": {"name": type(scheduler).__name__, "given": encoded(scheduler.given)},
         "search": {"name": type(search).__name__, "given": searching.given_of(search)},
         "stop": encoded(wanted.run.stop),
@@ -122,8 +126,8 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
         run.stop = known(past.facts["stop"], "stop=", "run_config=")
     failures = run.failure_config
     run.failure_config = replace(failures, max_failures=failures.max_failures or past.facts.get("max_failures", 0))
-    if _keeping(run.checkpoint_config) == _keeping(CheckpointConfig()):
-        run.checkpoint_config = CheckpointConfig(**past.facts.get("keeps", {}))
+    if _keeping(run.checkpoint_config) == _keeping(TuneCheckpointConfig()):
+        run.checkpoint_config = TuneCheckpointConfig(**past.facts.get("keeps", {}))
     number = tune.num_samples
     facts: dict[str, Any] = {"restored": time.time(), "num_samples": number}
     space = wanted.space
@@ -131,7 +135,7 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
         facts["stored_space"] = stored_space.stored(space)
     elif past.facts.get("total") is None or number != past.facts["num_samples"]:  # else all trials are in the journal
         space = stored_space.read(past.facts.get("stored_space"))
-    wanted = Wanted(wanted.trainable, space, tune, run)
+    wanted = replace(wanted, space=space, tune=tune, run=run)
     search = searching.search_of(tune)
     scheduler = _scheduler_of(tune, search)
     goal = searching.goal_of(search, tune, scheduler)
@@ -148,7 +152,8 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
 
 def _keeping(config: CheckpointConfig) -> dict[str, Any]:
     """Which checkpoints are kept, for the journal."""
-    names = ("num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order")
+    names = ("num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order", "checkpoint_frequency",
+             "checkpoint_at_end")  # fmt: skip
     return {name: getattr(config, name) for name in names}
 
 
@@ -180,7 +185,7 @@ def _source_again(past: ExperimentPast, wanted: Wanted, search: Any, goal: searc
     """Where further trials come from; None if all of them are in the journal, and no study learns from them."""
     facts, number = past.facts, wanted.tune.num_samples
     if wanted.space is None and getattr(search, "space", None) is None:
-        has_all = isinstance(search, OptunaSearch) and 0 <= number <= len(past.trials)
+        has_all = not isinstance(search, BasicVariantGenerator) and 0 <= number <= len(past.trials)
         if not has_all and (facts.get("total") is None or number != facts["num_samples"]):
             raise ValueError(
                 "This experiment has not made all its trials, and its journal could not store its search space (it has "
@@ -204,14 +209,18 @@ def _runner(
     goal: searching.Goal,
 ) -> Runner:
     failures = wanted.run.failure_config
-    most = wanted.tune.max_concurrent_trials or search.max_concurrent or 0
-    experiment = Experiment(
+    names = TrialNames(name_of(wanted.trainable), wanted.tune.trial_name_creator, wanted.tune.trial_dirname_creator)
+    most = wanted.tune.max_concurrent_trials or searching.max_concurrent(search)
+    experiment = TrialDecisions(
         scheduler,
         stopper.of(wanted.run.stop),
         Rules(failures.max_failures, failures.fail_fast, most),
         source.next if source is not None else lambda: None,
         (lambda: source.is_exhausted) if source is not None else lambda: True,
+        lambda trial: names.name(trial, opened.folder),
     )
+    experiment.controller.search_alg = search
+    experiment.controller.makes_checkpoints = is_class(wanted.trainable)
     for trial in trials:
         experiment.add(trial)
         if trial.reports:
@@ -225,11 +234,37 @@ def _runner(
         goal.compared_by,
         total=_total(search, wanted, source, trials),
         num_samples=wanted.tune.num_samples,
+        works_in_folder=wanted.tune.works_in_folder,
+        log_files=log_files_of(wanted.run.log_to_file),
+        of_class=_class_options(wanted),
+        begins_from=wanted.begins_from,
     )
-    if isinstance(source, StudySource):
+    if isinstance(source, (StudySource, SearcherSource)):
+        if isinstance(source, SearcherSource):
+            source.folder = opened.folder
         source.replay(trials)
-        plan.on_result, plan.on_trial_end, plan.study = source.on_result, source.on_end, source.study
+        plan.on_result, plan.on_trial_end = source.on_result, source.on_end
+        plan.study = getattr(source, "study", None)
     return Runner(opened, experiment, plan)
+
+
+def _class_options(wanted: Wanted) -> ClassOptions:
+    """How a class of trainables is run. Raises ValueError for what a function cannot do."""
+    keeping = wanted.run.checkpoint_config
+    if not is_class(wanted.trainable):
+        for name in ("checkpoint_frequency", "checkpoint_at_end"):
+            if getattr(keeping, name):
+                raise ValueError(
+                    f"CheckpointConfig({name}={getattr(keeping, name)!r}) is for a class of trainables: a function "
+                    "makes its checkpoints itself, tune.report(metrics, checkpoint=...)."
+                )
+        return ClassOptions()
+    return ClassOptions(
+        keeping.checkpoint_frequency or 0,
+        bool(keeping.checkpoint_at_end),
+        wanted.exports,
+        wanted.tune.reuse_actors,
+    )
 
 
 def _resources(wanted: Wanted, trials: list[Trial]) -> Any:
@@ -264,7 +299,9 @@ def _scheduler_of(tune: TuneConfig, search: Any) -> TrialScheduler:
         return FIFOScheduler()
     assert isinstance(scheduler, TrialScheduler)
     args, kwargs = scheduler.given
-    scheduler = type(scheduler)(*args, **kwargs)  # the user's own may have decided about other trials
+    if scheduler.has_served:  # it has decided about other trials
+        scheduler = type(scheduler)(*args, **kwargs)
+    scheduler.has_served = True
     if not scheduler.set_search_properties(tune.metric, tune.mode):
         raise ValueError(
             f"metric and mode are given twice, to TuneConfig and to {type(scheduler).__name__}: give them once."
@@ -283,7 +320,13 @@ def _tune_config(past: ExperimentPast, given: TuneConfig) -> TuneConfig:
         args, kwargs = known(
             facts["scheduler"]["given"], f"the options of {what}", "tune_config=TuneConfig(scheduler=…)"
         )
-        scheduler = getattr(scheduler_names, what)(*args, **kwargs)
+        made = getattr(scheduler_names, what, None) if what in scheduler_names.__all__ else None
+        if made is None:
+            raise ValueError(
+                f"The experiment had a scheduler of your own, {what}: pass it again, Tuner.restore(path, trainable, "
+                "tune_config=TuneConfig(scheduler=…))."
+            )
+        scheduler = made(*args, **kwargs)
     return replace(
         given,
         search_alg=given.search_alg or searching.search_again(facts.get("search"), known),

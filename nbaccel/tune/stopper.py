@@ -31,7 +31,7 @@ class Stopper:
         raise NotImplementedError
 
 
-class NoStopper(Stopper):
+class NoopStopper(Stopper):
     """Ends nothing."""
 
     def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
@@ -41,7 +41,7 @@ class NoStopper(Stopper):
         return False
 
 
-class FunctionStopper(NoStopper):
+class FunctionStopper(NoopStopper):
     """Ends a trial when `function(trial_id, result)` returns True."""
 
     def __init__(self, function: Callable[[str, Mapping[str, Any]], bool]) -> None:
@@ -53,7 +53,7 @@ class FunctionStopper(NoStopper):
         return bool(self._function(trial_id, result))
 
 
-class DictStopper(NoStopper):
+class DictStopper(NoopStopper):
     """Ends a trial when one of its metrics reaches its value; what `stop={...}` means."""
 
     def __init__(self, limits: Mapping[str, float]) -> None:
@@ -82,7 +82,7 @@ class DictStopper(NoStopper):
         return False
 
 
-class MaximumIterationStopper(NoStopper):
+class MaximumIterationStopper(NoopStopper):
     """Ends a trial after so many reports."""
 
     def __init__(self, max_iter: int) -> None:
@@ -94,7 +94,7 @@ class MaximumIterationStopper(NoStopper):
         return self._seen[trial_id] >= self._most
 
 
-class TimeoutStopper(NoStopper):
+class TimeoutStopper(NoopStopper):
     """Ends the experiment after so many seconds (or a timedelta), counted from its first result."""
 
     def __init__(self, timeout: float | timedelta) -> None:
@@ -115,7 +115,7 @@ class TimeoutStopper(NoStopper):
         return time.monotonic() >= until
 
 
-class TrialPlateauStopper(NoStopper):
+class TrialPlateauStopper(NoopStopper):
     """Ends a trial whose metric has stopped changing.
 
     metric            the metric to watch
@@ -175,7 +175,7 @@ class CombinedStopper(Stopper):
 def of(given: Any) -> Stopper:
     """The stopper that `stop=` means. Raises ValueError for anything else."""
     if given is None:
-        return NoStopper()
+        return NoopStopper()
     if isinstance(given, Stopper):
         return given
     if isinstance(given, Mapping):

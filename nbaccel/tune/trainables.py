@@ -9,6 +9,8 @@ from typing import Any
 import nbaccel
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train import loops
+from nbaccel.tune import registry
+from nbaccel.tune.trainable import Trainable
 
 
 class BoundTrainable:
@@ -40,28 +42,58 @@ def name_of(function: Any) -> str:
 
 
 def checked(trainable: Any) -> Any:
-    """The trainable, a function of the config.
+    """The trainable, a function of the config or a class; of a name, what was registered.
 
-    Raises ValueError or NotImplementedError, with what to give instead.
+    Raises ValueError, or TuneError for an unknown name, with what to give instead.
     """
     if isinstance(trainable, str):
-        raise NotImplementedError(
-            f"The trainable {trainable!r} is a name, and RLlib, whose algorithms have names, is not here: give a "
-            "function of the config."
-        )
-    if inspect.isclass(trainable):
-        raise NotImplementedError(
-            f"The trainable {trainable.__name__} is a class. Give a function of the config: it does what setup() and "
-            "step() do, and calls tune.report(metrics, checkpoint=...) after each step."
-        )
-    if not callable(trainable):
-        raise ValueError(f"The trainable must be a function of the config or a trainer, not {trainable!r}.")
+        return checked(registry.get_trainable_cls(trainable))
     is_bound = isinstance(trainable, BoundTrainable)
     function, given = (trainable.function, trainable.parameters) if is_bound else (trainable, {})
+    if inspect.isclass(function):
+        _check_class(function, given)
+        return trainable
+    if not callable(trainable):
+        raise ValueError(f"The trainable must be a function of the config or a trainer, not {trainable!r}.")
     loops.refuse_what_a_call_does_not_run(function, "The trainable")
     _refuse_arguments_that_are_left(function, given)
     _refuse_arguments_that_it_does_not_take(function, given)
     return trainable
+
+
+def is_class(trainable: Any) -> bool:
+    """Whether this is a class of trainables, also with resources or parameters."""
+    return inspect.isclass(trainable.function if isinstance(trainable, BoundTrainable) else trainable)
+
+
+def class_of(trainable: Any) -> Any:
+    """The class, whose setup() gets the parameters that were bound to it."""
+    if not isinstance(trainable, BoundTrainable) or not trainable.parameters:
+        return trainable.function if isinstance(trainable, BoundTrainable) else trainable
+    cls = trainable.function
+    values = {name: nbaccel.get(ref) for name, ref in trainable.parameters.items()}
+
+    def setup(self: Trainable, config: dict[str, Any]) -> None:
+        cls.setup(self, config, **values)
+
+    return type(cls.__name__, (cls,), {"setup": setup, "__module__": cls.__module__, "__qualname__": cls.__qualname__})
+
+
+def _check_class(cls: type, given: Mapping[str, Any]) -> None:
+    if not issubclass(cls, Trainable):
+        module = "ray.tune" if any(each.__module__.startswith("ray.tune") for each in cls.__mro__) else ""
+        raise ValueError(
+            f"The trainable {cls.__name__} is a class{' of Ray Tune' if module else ''}. A class of trainables is "
+            "derived from nbaccel.tune.Trainable, with setup() and step()."
+        )
+    wanted = [name for name in loops.required(cls.setup)[2:] if name not in given]
+    if wanted:
+        raise ValueError(
+            f"{cls.__name__}.setup has the arguments {', '.join(wanted)} beside the config: give them once, for all "
+            f"trials: tune.with_parameters({cls.__name__}, {wanted[0]}=...)."
+        )
+    if given:
+        _refuse_unknown_names(cls.setup, given, f"{cls.__name__}.setup")
 
 
 def _refuse_arguments_that_are_left(function: Any, given: Mapping[str, Any]) -> None:
@@ -80,21 +112,27 @@ def _refuse_arguments_that_are_left(function: Any, given: Mapping[str, Any]) -> 
 def _refuse_arguments_that_it_does_not_take(function: Any, given: Mapping[str, Any]) -> None:
     if not given:
         return
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # written in C
-        return
-    known = list(signature.parameters)
-    if unknown := [name for name in given if name not in known and not _takes_all_names(signature)]:
-        raise ValueError(
-            f"tune.with_parameters(trainable, {unknown[0]}=...): {name_of(function)} has no argument {unknown[0]!r}."
-            f"{did_you_mean(unknown[0], known)}"
-        )
-    if takes_config(function) and known[0] in given:
+    known = _refuse_unknown_names(function, given, name_of(function))
+    if known and takes_config(function) and known[0] in given:
         raise ValueError(
             f"tune.with_parameters(trainable, {known[0]}=...): the first argument of {name_of(function)} is the "
             f"config. Let it take two: config, {known[0]}."
         )
+
+
+def _refuse_unknown_names(function: Any, given: Mapping[str, Any], name: str) -> list[str]:
+    """The names of the function's arguments; [] if nobody knows them."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C
+        return []
+    known = list(signature.parameters)
+    if unknown := [each for each in given if each not in known and not _takes_all_names(signature)]:
+        raise ValueError(
+            f"tune.with_parameters(trainable, {unknown[0]}=...): {name} has no argument {unknown[0]!r}."
+            f"{did_you_mean(unknown[0], known)}"
+        )
+    return known
 
 
 def _takes_all_names(signature: inspect.Signature) -> bool:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
+from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.journal import Kept
+from nbaccel.tune import comparing, trial_names
 
 
 class TrialState(Enum):
@@ -29,9 +34,9 @@ class TrialState(Enum):
 ENDED = (TrialState.DONE, TrialState.STOPPED, TrialState.ERROR)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False)
 class Trial:
-    """One trial.
+    """One trial, with the names that callbacks and schedulers of Ray Tune use. Two trials are never equal.
 
     reports   of the latest attempt, with those before the checkpoint from which it went on
     kept      its checkpoints, oldest first
@@ -42,7 +47,16 @@ class Trial:
     chosen    what Optuna chose, by name: the value and its distribution as JSON
     stops     how often a person asked it to end
     is_pruned  a scheduler ended it because others are better
+    is_paused  it is pending, because a scheduler has paused it
+    drawn      the names of the parameters that a search has chosen
+    custom_name, folder  what it is called, and its folder's name in the experiment's; "": by the trainable and its id
     """
+
+    PENDING: ClassVar[str] = "PENDING"
+    RUNNING: ClassVar[str] = "RUNNING"
+    PAUSED: ClassVar[str] = "PAUSED"
+    TERMINATED: ClassVar[str] = "TERMINATED"
+    ERROR: ClassVar[str] = "ERROR"
 
     id: str
     number: int
@@ -69,6 +83,17 @@ class Trial:
     stops: int = 0
     is_pruned: bool = False
     earlier_config: dict[str, Any] | None = None
+    is_paused: bool = False
+    drawn: tuple[str, ...] | None = None  # None: all
+    trainable_name: str = ""
+    custom_name: str = ""
+    tag: str = ""
+    folder: str = ""
+    experiment_folder: str = ""
+    resources: Any = None
+    counters_before: dict[str, float] = field(default_factory=dict)  # what the latest attempt has counted on from
+
+    # ---- Ray's names
 
     @property
     def trial_id(self) -> str:
@@ -76,8 +101,91 @@ class Trial:
 
     @property
     def status(self) -> str:
-        """The state in Ray's words: PENDING, RUNNING, TERMINATED or ERROR."""
+        """The state in Ray's words: PENDING, RUNNING, PAUSED, TERMINATED or ERROR."""
+        if self.is_paused and not self.has_ended:
+            return "PAUSED"
         return "TERMINATED" if self.state in (TrialState.DONE, TrialState.STOPPED) else self.state.name
+
+    def set_status(self, status: str) -> None:
+        """Pause a trial that waits ("PAUSED"), or let a paused one wait ("PENDING"); the experiment sets the others."""
+        if status not in ("PENDING", "PAUSED") or self.state is not TrialState.PENDING:
+            raise ValueError(
+                f"trial.set_status({status!r}): {self} is {self.status}, and a scheduler sets PENDING and PAUSED of a "
+                "trial that does not run. controller.stop_trial(trial) ends one."
+            )
+        self.is_paused = status == "PAUSED"
+
+    def __str__(self) -> str:
+        """ "train_f21cc_00000": the trainable's name and the id."""
+        return self.custom_name or (f"{self.trainable_name}_{self.id}" if self.trainable_name else self.id)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def evaluated_params(self) -> dict[str, Any]:
+        """The parameters that a search has chosen, nested names joined."""
+        flat = comparing.flat(self.config)
+        return flat if self.drawn is None else {name: flat[name] for name in self.drawn if name in flat}
+
+    @property
+    def experiment_tag(self) -> str:
+        """ "0_lr=0.0100": the number, and what a search has chosen."""
+        return self.tag or trial_names.tag_of(self.number, self.evaluated_params)
+
+    @property
+    def folder_name(self) -> str:
+        return self.folder or self.id
+
+    @property
+    def local_path(self) -> str:
+        """The trial's folder."""
+        return os.path.join(self.experiment_folder, self.folder_name)
+
+    path = logdir = local_dir = local_path
+
+    @property
+    def local_experiment_path(self) -> str:
+        return self.experiment_folder
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The latest checkpoint; None if there is none."""
+        folder = self.kept[-1].folder if self.kept else self.start_from
+        return Checkpoint(os.path.join(self.local_path, folder)) if folder else None
+
+    @property
+    def metric_analysis(self) -> dict[str, dict[str, float]]:
+        """For each metric that is a number: max, min, avg, last, last-5-avg, last-10-avg."""
+        rows = [comparing.flat(each["metrics"]) for each in self.reports]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: found for name in names if (found := comparing.analysis(rows, name))}
+
+    def is_finished(self) -> bool:
+        return self.has_ended
+
+    @property
+    def num_failures(self) -> int:
+        return self.failures
+
+    def get_error(self) -> BaseException | None:
+        return self.error
+
+    @property
+    def error_file(self) -> str | None:
+        """The file with the error of a trial that has failed."""
+        path = os.path.join(self.local_path, "error.txt")
+        return path if os.path.exists(path) else None
+
+    @property
+    def placement_group_factory(self) -> Any:
+        """What it holds, as a PlacementGroupFactory."""
+        from nbaccel.tune.resources import PlacementGroupFactory
+
+        bundles = [dict(each) for each in self.resources.bundles] if self.resources is not None else [{"CPU": 1}]
+        return PlacementGroupFactory(bundles)
+
+    # ---- ours
 
     @property
     def has_ended(self) -> bool:
@@ -116,4 +224,17 @@ class Trial:
     def result(self, metrics: dict[str, Any]) -> dict[str, Any]:
         """A result as Ray Tune fills it in: facts about the trial, and the metrics, which come first."""
         facts = {"trial_id": self.id, "pid": self.pid, "hostname": self.host, "node_ip": self.node_ip}
-        return facts | {"done": self.has_ended, "config": self.config} | metrics
+        return facts | {"done": self.has_ended, "config": self.config} | self._of_time(metrics) | metrics
+
+    def _of_time(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        """The facts of a report that follow from others; {} of the trial itself."""
+        if not metrics.keys() >= {"timestamp", "training_iteration", "time_total_s"}:
+            return {}
+        before = self.counters_before
+        return {
+            "date": f"{datetime.fromtimestamp(metrics['timestamp']):%Y-%m-%d_%H-%M-%S}",
+            "iterations_since_restore": metrics["training_iteration"] - int(before.get("training_iteration", 0)),
+            "time_since_restore": metrics["time_total_s"] - before.get("time_total_s", 0.0),
+            "experiment_tag": self.experiment_tag,
+            "checkpoint_dir_name": self.kept[-1].folder if self.kept and self.kept[-1].metrics is metrics else None,
+        }

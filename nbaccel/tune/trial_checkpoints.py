@@ -26,7 +26,7 @@ class TrialCheckpoints:
         self._config = config
 
     def folder(self, trial: Trial) -> str:
-        return os.path.join(self._experiment, trial.id)
+        return os.path.join(self._experiment, trial.folder_name)
 
     def start_of(self, trial: Trial) -> str:
         """The checkpoint with which the trial's next attempt begins; "" for none."""

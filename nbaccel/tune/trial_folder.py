@@ -63,7 +63,7 @@ def settle(experiment: str, trial: Trial, *, remove: bool) -> None:
     A checkpoint whose folder is gone is forgotten. With `remove`, a folder that the journal does not name is removed:
     the trial goes on from the one before, and reports that step again.
     """
-    folder = os.path.join(experiment, trial.id)
+    folder = os.path.join(experiment, trial.folder_name)
     there = set(os.listdir(folder)) if os.path.isdir(folder) else set()
     trial.kept = [each for each in trial.kept if each.folder in there]
     if remove:

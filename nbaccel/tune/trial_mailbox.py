@@ -22,6 +22,7 @@ from typing import Any
 
 from nbaccel.train.mailbox import Batch
 
+GO_ON, END, SAVE = 0, 1, 2  # the bits of an answer: END the trial, SAVE a checkpoint of what was reported
 GATHER_S = 0.01  # between two answers to the driver, if no trial waits
 
 Message = tuple[str, int, str, int, Any]  # trial, attempt, kind, number, contents
@@ -36,15 +37,15 @@ class TrialMailbox:
         self._news = asyncio.Event()
         self._urgent = asyncio.Event()
         self._taken_at = -math.inf
-        self._waiting: dict[tuple[str, int], asyncio.Future[bool]] = {}
+        self._waiting: dict[tuple[str, int], asyncio.Future[int]] = {}
         self._begun: set[tuple[str, int]] = set()
-        self._stopped: set[tuple[str, int]] = set()
+        self._stopped: dict[tuple[str, int], int] = {}  # the answers to their next reports
         self._all_stopped = False
         # Of each run that an attempt fits (several, if it has threads); True once it is interrupted.
         self._fitting: defaultdict[tuple[str, int], list[asyncio.Future[bool]]] = defaultdict(list)
 
-    async def put(self, trial: str, attempt: int, kind: str, number: int, contents: Any, waits: bool = False) -> bool:
-        """Leave a message for the driver; returns whether the trial is to end."""
+    async def put(self, trial: str, attempt: int, kind: str, number: int, contents: Any, waits: bool = False) -> int:
+        """Leave a message for the driver; returns its answer."""
         if kind == "begun":
             self._begun.add((trial, attempt))
         self._messages.append((trial, attempt, kind, number, contents))
@@ -52,9 +53,10 @@ class TrialMailbox:
         if waits:
             self._urgent.set()
             answer = self._waiting[trial, attempt] = asyncio.get_running_loop().create_future()
-            if await answer:
-                return True
-        return self._all_stopped or (trial, attempt) in self._stopped
+            given: int = await answer
+            if given:
+                return given
+        return self._stopped.get((trial, attempt), END if self._all_stopped else GO_ON)
 
     async def is_stopped(self, trial: str, attempt: int) -> bool:
         """Whether this attempt of a trial is to end."""
@@ -76,16 +78,16 @@ class TrialMailbox:
         first, self._taken = self._taken, self._taken + len(messages)
         return first, messages
 
-    async def answer(self, answers: Mapping[tuple[str, int], bool]) -> None:
-        """Let attempts of trials that wait go on, or end them (True)."""
-        for each, ends in answers.items():
+    async def answer(self, answers: Mapping[tuple[str, int], int]) -> None:
+        """Answer attempts of trials that wait."""
+        for each, given in answers.items():
             waiting = self._waiting.pop(each, None)
             if waiting is not None and not waiting.done():
-                waiting.set_result(ends)
+                waiting.set_result(given)
 
-    async def stop(self, trial: str, attempt: int) -> bool:
+    async def stop(self, trial: str, attempt: int, answer: int = END) -> bool:
         """End this attempt of a trial at its next report; returns whether it has begun."""
-        self._stopped.add((trial, attempt))
+        self._stopped[trial, attempt] = answer
         return (trial, attempt) in self._begun
 
     async def stop_all(self) -> set[tuple[str, int]]:

@@ -34,7 +34,7 @@ class TrialResult(Result):
 
 def result_of(folder: str, trial: Trial) -> TrialResult:
     """The result of a trial whose experiment is in `folder`."""
-    own = os.path.join(folder, trial.id)
+    own = os.path.join(folder, trial.folder_name)
     start = Checkpoint(os.path.join(own, trial.start_from)) if trial.start_from else None
     kept = [(Checkpoint(os.path.join(own, each.folder)), each.metrics) for each in trial.kept]
     return TrialResult(

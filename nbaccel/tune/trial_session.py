@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,20 @@ from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, nested
+from nbaccel.tune.trial_mailbox import END, GO_ON
 
 if TYPE_CHECKING:
     from nbaccel.util.placement_group import PlacementGroup
+
+
+@dataclass(frozen=True, slots=True)
+class ClassOptions:
+    """How a class of trainables is run: how often it saves, what it exports, and whether an object serves several."""
+
+    frequency: int = 0
+    at_end: bool = False
+    exports: tuple[str, ...] = ()
+    reuses: bool = False
 
 
 @dataclass(slots=True)
@@ -36,6 +47,10 @@ class TrialAssignment:
     metric     that every report must have; "" for none
     iteration  reports that the trial has made before
     spent_s    seconds that it has run before
+    name       what it is called
+    works_in_folder  its process works in the trial's folder
+    log_files  the files for what it prints, of stdout and of stderr; "" for none
+    of_class   how a class of trainables is run
     """
 
     trial: str
@@ -49,6 +64,10 @@ class TrialAssignment:
     checkpoint: str = ""
     iteration: int = 0
     spent_s: float = 0.0
+    name: str = ""
+    works_in_folder: bool = True
+    log_files: tuple[str, str] = ("", "")
+    of_class: ClassOptions = field(default_factory=ClassOptions)
 
 
 ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
@@ -84,7 +103,7 @@ class TrialSession(TrialHost):
         self._iteration = assignment.iteration
         self._latest = assignment.checkpoint
         self._unanswered: Any = None
-        self._is_stopped = False
+        self._answer = GO_ON
         self.is_a_run = False
         self.run_at = ("", "")
         self.runs = 0
@@ -94,7 +113,7 @@ class TrialSession(TrialHost):
 
     @property
     def run_folder(self) -> str:
-        """The trial's folder. A trial that needs none has none: thousands of empty folders would be slow to make."""
+        """The trial's folder, on a machine that may not have it yet."""
         os.makedirs(self.assignment.folder, exist_ok=True)
         return self.assignment.folder
 
@@ -109,26 +128,40 @@ class TrialSession(TrialHost):
         if os.getpid() != self._pid:  # forked, maybe while another thread had its turn
             self._pid, self._turn = os.getpid(), threading.RLock()
         with self._turn:  # the threads of a trial report one after the other
-            self._report(metrics, checkpoint, move=move)
+            if self.send(metrics, checkpoint, move=move) & END:
+                raise StopTraining
 
-    def _report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+    def send(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> int:
+        """Report, and return the driver's answer: of this report if it waits, else of one before."""
         filled = self.filled(metrics)
         number, self._number = self._number, self._number + 1
         if checkpoint is not None:
-            trial_folder.bring(checkpoint.path, self.run_folder, self.assignment.attempt, number, move=move)
-            self._latest = os.path.join(self.run_folder, storage.folder_name(number))
+            self._bring(checkpoint, number, move=move)
         contents = (filled, checkpoint is not None)
-        waits = self.assignment.waits or checkpoint is not None
+        waits = self.assignment.waits or checkpoint is not None or bool(filled.get("done"))
         self._read_answer()
         self.sent += 1
+        self._put("report", number, contents, waits)
+        if waits or self._answer & END:
+            self._read_answer()
+        answer, self._answer = self._answer, self._answer & END
+        return answer
+
+    def send_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Bring a checkpoint of the latest report after it."""
+        number = self._number - 1
+        self._bring(checkpoint, number, move=True)
+        self._put("saved", number, None, True)
+        self._read_answer()
+
+    def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> None:
+        trial_folder.bring(checkpoint.path, self.run_folder, self.assignment.attempt, number, move=move)
+        self._latest = os.path.join(self.run_folder, storage.folder_name(number))
+
+    def _put(self, kind: str, number: int, contents: Any, waits: bool) -> None:
         self._unanswered = self._mailbox.put.remote(
-            self.assignment.trial, self.assignment.attempt, "report", number, contents, waits
+            self.assignment.trial, self.assignment.attempt, kind, number, contents, waits
         )
-        if waits:
-            self._read_answer()
-        if self._is_stopped:
-            self._read_answer()
-            raise StopTraining
 
     # ---- for a run that the trial fits
 
@@ -197,7 +230,7 @@ class TrialSession(TrialHost):
 
     def _read_answer(self) -> None:
         if self._unanswered is not None:
-            self._is_stopped = bool(nbaccel.get(self._unanswered)) or self._is_stopped
+            self._answer |= nbaccel.get(self._unanswered)
             self._unanswered = None
 
     def latest_checkpoint(self) -> Checkpoint | None:
@@ -207,10 +240,10 @@ class TrialSession(TrialHost):
         return value
 
     def stop_requested(self) -> bool:
-        if not self._is_stopped:
+        if not self._answer & END:
             asked = self._mailbox.is_stopped.remote(self.assignment.trial, self.assignment.attempt)
-            self._is_stopped = bool(nbaccel.get(asked))
-        return self._is_stopped
+            self._answer |= END if nbaccel.get(asked) else GO_ON
+        return bool(self._answer & END)
 
     def connected(self, backend: str) -> None:
         """Do nothing: there is only one rank to connect."""
@@ -253,8 +286,8 @@ class TuneContext:
         return self._assignment.experiment
 
     def get_trial_name(self) -> str:
-        """The trial's name; here it is the same as its id."""
-        return self._assignment.trial
+        """The trial's name: "train_f21cc_00000"."""
+        return self._assignment.name or self._assignment.trial
 
     def get_trial_id(self) -> str:
         return self._assignment.trial

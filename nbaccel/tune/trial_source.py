@@ -28,6 +28,7 @@ class TrialSource:
         self._search, self._space, self._num_samples, self._seed = search, space, num_samples, seed
         self._configs = search.configs(space, num_samples, seed)
         self._prefix = prefix
+        self._drawn = variants.drawn_names(space)
         self._next = 0
         self.is_exhausted = False
 
@@ -47,7 +48,7 @@ class TrialSource:
         if config is None:
             self.is_exhausted = True
             return None
-        trial = Trial(f"{self._prefix}_{self._next:05d}", self._next, config)
+        trial = Trial(f"{self._prefix}_{self._next:05d}", self._next, config, drawn=self._drawn)
         self._next += 1
         return trial
 

@@ -13,7 +13,9 @@ from nbaccel.train import full_disk, session
 from nbaccel.train.errors import StopTraining, TrialInterrupted
 from nbaccel.train.loops import exited
 from nbaccel.train.metrics import Metrics, plain
-from nbaccel.tune.trainables import takes_config
+from nbaccel.tune import trial_place
+from nbaccel.tune.class_loop import run_class
+from nbaccel.tune.trainables import is_class, takes_config
 from nbaccel.tune.trial_session import TrialAssignment, TrialSession, Whereabouts, returned
 
 # "returned", "stopped" or "interrupted", the number of reports that were sent before, a last one, and where it ran
@@ -31,7 +33,8 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
     trial.begin()
     session.enter(trial)
     try:
-        last = _call(payload[0], config, trial)
+        with trial_place.at(assignment):
+            last = _call(payload[0], config, trial)
         trial.finish()
         return "returned", trial.sent, last, trial.whereabouts
     except StopTraining:
@@ -58,6 +61,9 @@ def _finish_failed(trial: TrialSession) -> None:
 
 
 def _call(function: Callable[..., Any], config: dict[str, Any], trial: TrialSession) -> Metrics | None:
+    if is_class(function):
+        run_class(function, config, trial)
+        return None
     value = function(config) if takes_config(function) else function()
     if inspect.isgenerator(value):
         for each in value:

@@ -223,8 +223,8 @@ def test_a_search_without_one_goal_is_refused(config: tune.TuneConfig, words: st
 
 
 def test_a_search_may_be_made_by_name_and_limited(cluster: Any, tmp_path: Path) -> None:
-    search = ConcurrencyLimiter(create_searcher("optuna", seed=1), 2)
-    assert isinstance(search, OptunaSearch) and isinstance(create_searcher("random"), BasicVariantGenerator)
+    search = ConcurrencyLimiter(create_searcher("optuna", seed=1, of_another_search=3), 2)
+    assert isinstance(search.searcher, OptunaSearch) and isinstance(create_searcher("random"), BasicVariantGenerator)
     runner = tune.Tuner(
         trainables.square,
         param_space={"x": tune.uniform(0, 1)},
@@ -236,10 +236,10 @@ def test_a_search_may_be_made_by_name_and_limited(cluster: Any, tmp_path: Path) 
     again = tune.Tuner.restore(runner.path, trainables.square, param_space={"x": tune.uniform(0, 1)})._start()
     again.wait_with_ladder()
     assert again.experiment.rules.max_concurrent == 2
-    with pytest.raises(NotImplementedError, match="batch=True"):
+    with pytest.raises(ValueError, match="not limited yet"):
         ConcurrencyLimiter(search, 2, batch=True)
     with pytest.raises(ValueError, match="must be an int from 1"):
-        ConcurrencyLimiter(search, 0)
+        ConcurrencyLimiter(search.searcher, 0)
     with pytest.raises(ValueError, match="There is no search 'bayes'"):
         create_searcher("bayes")
 

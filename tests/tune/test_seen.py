@@ -18,8 +18,8 @@ from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.train.journal import LineFile
 from nbaccel.tune import experiment_journal, live, result_tables
-from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial_decisions import TrialDecisions
 from nbaccel.views import experiment_snapshot, sinks, tables
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
 from nbaccel.views.observer_lines import ReadRows
@@ -284,7 +284,7 @@ def test_trials_without_a_finite_value_have_a_table_and_no_drawing(loss: float |
 
 
 def test_the_card_of_an_experiment_that_ends_is_sent_with_its_trials() -> None:
-    made = Experiment()
+    made = TrialDecisions()
     for each in drawn_trials():
         made.add(each)
     sent: list[tuple[str, SeenTrials | None]] = []
@@ -307,7 +307,7 @@ def test_the_card_of_an_experiment_that_ends_is_sent_with_its_trials() -> None:
 
 
 def test_the_record_names_the_best_trial_and_the_parameters_that_vary() -> None:
-    made = Experiment()
+    made = TrialDecisions()
     for each in trials():
         made.add(each)
     shown = live.ExperimentLive("e", "/e", made, ("loss", "min"), 5, lambda what: None).snapshot("running", "", None)
@@ -337,7 +337,7 @@ def test_an_experiment_is_seen_by_all_and_stops_when_asked(cluster: Any, tmp_pat
 
 
 def test_what_is_due_a_moment_after_the_journal_was_looked_at_is_not_shown_yet() -> None:
-    shown = live.ExperimentLive("e", "/e", Experiment(), ("loss", "min"), 0, lambda what: None)
+    shown = live.ExperimentLive("e", "/e", TrialDecisions(), ("loss", "min"), 0, lambda what: None)
     shown.changed()
     due = shown.due
     assert due is not None

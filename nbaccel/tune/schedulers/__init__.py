@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel import elsewhere
+from nbaccel.tune.plain_numbers import known_arguments
 from nbaccel.tune.schedulers.async_hyperband import ASHAScheduler, AsyncHyperBandScheduler
+from nbaccel.tune.schedulers.hyperband import HyperBandScheduler
 from nbaccel.tune.schedulers.median_stopping_rule import MedianStoppingRule
 from nbaccel.tune.schedulers.pbt import PopulationBasedTraining
 from nbaccel.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
@@ -14,6 +16,7 @@ __all__ = [
     "ASHAScheduler",
     "AsyncHyperBandScheduler",
     "FIFOScheduler",
+    "HyperBandScheduler",
     "MedianStoppingRule",
     "PopulationBasedTraining",
     "TrialScheduler",
@@ -27,24 +30,33 @@ _BY_NAME: dict[str, type[TrialScheduler]] = {
     "asha": AsyncHyperBandScheduler,
     "median_stopping_rule": MedianStoppingRule,
     "medianstopping": MedianStoppingRule,
+    "hyperband": HyperBandScheduler,
+    "hyperbandscheduler": HyperBandScheduler,
     "pbt": PopulationBasedTraining,
 }
-_ASHA = "use ASHAScheduler, which decides without waiting for the other trials of a rung."
 _ELSEWHERE = {
-    "HyperBandScheduler": _ASHA,
-    "HyperBandForBOHB": "use ASHAScheduler with OptunaSearch.",
-    "PB2": "use ASHAScheduler with OptunaSearch.",
+    "HyperBandForBOHB": "use ASHAScheduler with OptunaSearch, whose TPE sampler is the method of BOHB.",
+    "PB2": "use PopulationBasedTraining with hyperparam_mutations={name: tune.uniform(low, high)} for its "
+    "hyperparam_bounds, or ASHAScheduler with OptunaSearch(sampler=optuna.samplers.GPSampler()).",
     "ResourceChangingScheduler": "use ASHAScheduler with OptunaSearch; a trial keeps its resources.",
     "PopulationBasedTrainingReplay": "run the config of the best trial again.",
 }
 
 
+_REFUSED = {"pb2": "PB2", "hb_bohb": "HyperBandForBOHB", "pbt_replay": "PopulationBasedTrainingReplay"}
+
+
 def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
-    """The scheduler of this name ("asha", "pbt", …) with these options. Raises ValueError for another name."""
+    """The scheduler of this name ("asha", "pbt", …) with those of the options that it has, as in Ray.
+
+    Raises ValueError for another name.
+    """
     found = _BY_NAME.get(scheduler.lower())
+    if scheduler.lower() in _REFUSED:
+        raise ValueError(f"The scheduler {scheduler!r} is not here: {_ELSEWHERE[_REFUSED[scheduler.lower()]]}")
     if found is None:
         raise ValueError(f"There is no scheduler {scheduler!r}; there are: {', '.join(sorted(_BY_NAME))}.")
-    return found(**kwargs)
+    return found(**known_arguments(found, kwargs))
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,8 @@ class AsyncHyperBandScheduler(TrialScheduler):
                       rungs
     """
 
+    needs_metric = True
+
     def __init__(
         self,
         time_attr: str = "training_iteration",

@@ -21,6 +21,8 @@ class MedianStoppingRule(TrialScheduler):
     nothing
     """
 
+    needs_metric = True
+
     def __init__(
         self,
         time_attr: str = "time_total_s",

@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, Decision, Result, TrialScheduler, nested, number_of
+from nbaccel.tune.schedulers.trial_scheduler import (
+    CONTINUE,
+    PAUSE,
+    SAVE,
+    Decision,
+    Result,
+    TrialScheduler,
+    nested,
+    number_of,
+)
 from nbaccel.tune.search import variants
 from nbaccel.tune.search.sample import Domain, Function
 
@@ -37,13 +46,14 @@ class PopulationBasedTraining(TrialScheduler):
     perturbation_factors              by which a number is multiplied; in a list, the value beside it is taken
     custom_explore_fn                 called with the new config, returns it changed
     require_attrs                     a result without time or metric is an error
-    synch                             refused: it needs trials that pause
+    synch                             trials wait for each other at each interval, and all are compared at one time
     seed                              not in Ray: makes the choices repeatable
 
-    The trainable must report checkpoints and begin from get_checkpoint(): a trial without a checkpoint is no donor.
+    A function must report checkpoints and begin from get_checkpoint(): a trial without a checkpoint is no donor. A
+    class of trainables saves when it is one of the best.
     """
 
-    needs_search_space = True
+    needs_metric = needs_search_space = True
 
     def __init__(
         self,
@@ -71,10 +81,6 @@ class PopulationBasedTraining(TrialScheduler):
             raise ValueError(
                 f"PopulationBasedTraining(perturbation_interval={perturbation_interval}) must be positive."
             )
-        if synch:
-            raise NotImplementedError(
-                "PopulationBasedTraining(synch=True) is not here: trials do not pause for others. Leave it out."
-            )
         self.time_attr = time_attr
         self._interval = perturbation_interval
         self._burn_in = burn_in_period
@@ -84,6 +90,8 @@ class PopulationBasedTraining(TrialScheduler):
         self._factors = tuple(perturbation_factors)
         self._explore_fn = custom_explore_fn
         self._requires = require_attrs
+        self._is_synchronous = synch
+        self.num_perturbations = 0
         self._members: dict[str, _Member] = {}
         self._rng = random.Random(seed if seed is not None else random.getrandbits(48))
         for name, mutation in self._mutations.items():
@@ -94,6 +102,12 @@ class PopulationBasedTraining(TrialScheduler):
             if name not in config:
                 config[name] = self._drawn(mutation)
         self._members[trial] = _Member(variants.copied(config))
+
+    def debug_string(self) -> str:
+        return f"PopulationBasedTraining: {self.num_perturbations} perturbs"
+
+    def on_complete(self, trial: str, result: Result) -> None:
+        """It waits for nobody any more, and stays a donor."""
 
     def on_result(self, trial: str, result: Result) -> Decision:
         time, score = number_of(result, self.time_attr), self.value(result)
@@ -110,15 +124,50 @@ class PopulationBasedTraining(TrialScheduler):
             return CONTINUE
         member.decided_at = time
         member.score = -math.inf if score is None or math.isnan(score) else score
+        if self._is_synchronous:
+            return PAUSE
         worst, best = self._quantiles()
         donors = [each for each in best if self._members[each].has_checkpoint]
         if trial not in worst or not donors:
-            return CONTINUE
-        donor = self._rng.choice(donors)
+            return SAVE if trial in best else CONTINUE
+        return self._exploits(trial, self._rng.choice(donors))
+
+    def _exploits(self, trial: str, donor: str) -> Decision:
+        member = self._members[trial]
         member.config = self.explore(self._members[donor].config)
         member.has_checkpoint = False
         member.decided_at = self._members[donor].decided_at  # its time goes on from the donor's checkpoint
+        self.num_perturbations += 1
         return Decision("exploit", donor, member.config)
+
+    # ---- trials that wait for each other (synch=True), or for room
+
+    def choose_trial_to_run(self, controller: Any) -> Any:
+        """The next trial; where trials wait for each other, none goes on before all are there and were compared."""
+        live = [each for each in controller.get_trials() if not each.has_ended]
+        if self._is_synchronous and live and all(each.status == "PAUSED" for each in live):
+            self._compare_all(controller, live)
+        wanted = ("PENDING",) if self._is_synchronous else ("PENDING", "PAUSED")
+        ready = [each for each in live if each.status in wanted and controller.has_resources_for_trial(each)]
+        return min(ready, key=lambda each: self._members[each.id].decided_at, default=None)
+
+    def on_trial_result(self, controller: Any, trial: Any, result: Result) -> str:
+        """Decide; a trial that was compared makes room if others wait, so that all of a population come forward."""
+        before = self._members[trial.id].decided_at
+        decision = self.on_result(trial.id, result)
+        was_compared = self._members[trial.id].decided_at != before
+        if decision.kind != "continue" or not was_compared or not controller.can_pause(trial):
+            return decision
+        return PAUSE if any(each.status in ("PENDING", "PAUSED") for each in controller.get_trials()) else decision
+
+    def _compare_all(self, controller: Any, live: list[Any]) -> None:
+        worst, best = self._quantiles()
+        donors = [each for each in best if self._members[each].has_checkpoint]
+        for trial in live:
+            if trial.id in worst and donors:
+                controller.exploit(trial, self._exploits(trial.id, self._rng.choice(donors)))
+            else:
+                controller.let_go_on(trial)
 
     def replay(self, trial: str, results: Sequence[Result]) -> None:
         """Do nothing: trials of a restored experiment are compared by what they report from then on."""

@@ -4,48 +4,80 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 Result = Mapping[str, Any]
 DEFAULT_METRIC = "_metric"  # what a trial returns if it returns a number
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer to a result.
+Kind = Literal["continue", "stop", "pause", "exploit"]
+_WORDS = {"continue": "CONTINUE", "stop": "STOP", "pause": "PAUSE", "exploit": "PAUSE"}
 
-    kind       "continue" or "stop"; "exploit": the trial ends, and continues as another one
+
+class Decision(str):
+    """The answer to a result: Ray's word, with what a scheduler of this package adds.
+
+    kind       "continue" or "stop"; "pause": the trial ends, and goes on from its checkpoint when it is chosen again;
+               "exploit": the trial ends, and continues as another one
     donor      the trial whose checkpoint it takes over
     config     its new parameters
     is_pruned  it stops because others are better, before its own end
     is_last    it stops because no trial goes on for longer: it has finished
+    saves      a checkpoint of what has been reported is wanted; a class of trainables can make one
     """
 
-    kind: Literal["continue", "stop", "exploit"]
-    donor: str = ""
-    config: Mapping[str, Any] | None = None
-    is_pruned: bool = False
-    is_last: bool = False
+    kind: Kind
+    donor: str
+    config: Mapping[str, Any] | None
+    is_pruned: bool
+    is_last: bool
+    saves: bool
+
+    def __new__(
+        cls,
+        kind: Kind,
+        donor: str = "",
+        config: Mapping[str, Any] | None = None,
+        *,
+        is_pruned: bool = False,
+        is_last: bool = False,
+        saves: bool = False,
+    ) -> Self:
+        made = super().__new__(cls, _WORDS[kind])
+        made.kind, made.donor, made.config = kind, donor, config
+        made.is_pruned, made.is_last, made.saves = is_pruned, is_last, saves
+        return made
 
 
 CONTINUE = Decision("continue")
 STOP = Decision("stop")
 PRUNE = Decision("stop", is_pruned=True)
 FINISH = Decision("stop", is_last=True)
+PAUSE = Decision("pause", saves=True)
+SAVE = Decision("continue", saves=True)
 
 
 class TrialScheduler:
-    """Decides after each result whether its trial goes on. It has no clock, process or file.
+    """Decides after each result whether its trial goes on. A subclass overrides Ray's hooks, or those without `trial`.
 
-    A subclass overrides `on_result`. `metric` and `mode` may be given here or in TuneConfig, not in both.
+    Ray's hooks have a `controller`: get_trials(), get_live_trials(), get_trial(id), stop_trial(trial),
+    pause_trial(trial), has_resources_for_trial(trial). They get results with nested names joined ("eval/loss") besides.
+    The schedulers of this package need no controller: `add`, `on_result`, `on_complete` and `on_remove` have no clock,
+    process or file. `metric` and `mode` may be given here or in TuneConfig, not in both.
     """
 
+    CONTINUE, PAUSE, STOP, NOOP = "CONTINUE", "PAUSE", "STOP", "NOOP"
+    supports_buffered_results = True
+
+    needs_metric = False
+    needs_search_space = False  # it changes configs: a search that learns would learn wrong things
     given: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments, for the experiment's journal
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
         made.given = (args, kwargs)
+        made.metric = made.mode = None  # a subclass may call no __init__ of this class
+        made.has_served = False
         return made
 
     def __init__(self, metric: str | None = None, mode: str | None = None) -> None:
@@ -53,8 +85,9 @@ class TrialScheduler:
             raise ValueError(f"{type(self).__name__}(mode={mode!r}) must be 'min' or 'max'.")
         self.metric, self.mode = metric, mode
 
-    needs_metric = True
-    needs_search_space = False  # it changes configs: a search that learns would learn wrong things
+    metric: str | None
+    mode: str | None
+    has_served: bool  # an experiment has used it
 
     def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
         """Take metric and mode of TuneConfig; False if they are given here too."""
@@ -73,6 +106,49 @@ class TrialScheduler:
                 "pass TuneConfig(metric='loss', mode='min'), or give both to the scheduler."
             )
 
+    # ---- the hooks of Ray Tune
+
+    def on_trial_add(self, controller: Any, trial: Any) -> None:
+        """A trial was made."""
+        self.add(trial.id, trial.config)
+
+    def on_trial_result(self, controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        """Decide after a result: CONTINUE, STOP, PAUSE, or NOOP if the controller was called instead."""
+        return self.on_result(trial.id, result)
+
+    def on_trial_complete(self, controller: Any, trial: Any, result: dict[str, Any]) -> None:
+        """A trial that ran has ended well: by itself, by a stopper or by this scheduler."""
+        self.on_complete(trial.id, result)
+
+    def on_trial_error(self, controller: Any, trial: Any) -> None:
+        """A trial has failed for good."""
+        self.on_remove(trial.id)
+
+    def on_trial_remove(self, controller: Any, trial: Any) -> None:
+        """A trial was ended that did not run, or by a person."""
+        self.on_remove(trial.id)
+
+    def choose_trial_to_run(self, controller: Any) -> Any:
+        """The trial that starts next: one that is pending or paused; None if none is to start now."""
+        ready = [each for each in controller.get_trials() if controller.has_resources_for_trial(each)]
+        for status in ("PENDING", "PAUSED"):
+            for trial in ready:
+                if trial.status == status:
+                    return trial
+        return None
+
+    def debug_string(self) -> str:
+        """A line about its state."""
+        return f"Using {type(self).__name__}."
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing: a restored experiment tells its scheduler the results again."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing, as `save`."""
+
+    # ---- those of this package
+
     def add(self, trial: str, config: dict[str, Any]) -> None:
         """A new trial; its config may be completed here."""
 
@@ -89,10 +165,10 @@ class TrialScheduler:
         """This trial has a checkpoint now, that of its last result."""
 
     def on_complete(self, trial: str, result: Result) -> None:
-        """The trial has ended by itself; `result` is its last one."""
+        """The trial has ended by itself, by a stopper or by this scheduler; `result` is its last one."""
 
     def on_remove(self, trial: str) -> None:
-        """The trial has failed or was stopped by somebody else."""
+        """The trial has failed, or was stopped by somebody else."""
 
     def value(self, result: Result) -> float | None:
         """The metric of a result, larger is better; None without one, NaN as it is."""
@@ -105,7 +181,18 @@ class TrialScheduler:
 class FIFOScheduler(TrialScheduler):
     """Every trial runs to its end, in the order in which they were made."""
 
-    needs_metric = False
+
+def decision_of(answer: Any, scheduler: TrialScheduler) -> Decision:
+    """The decision that a scheduler's hook has returned. Raises ValueError for anything else."""
+    if isinstance(answer, Decision):
+        return answer
+    known = {"CONTINUE": CONTINUE, "NOOP": CONTINUE, "STOP": PRUNE, "PAUSE": PAUSE}
+    if answer not in known:
+        raise ValueError(
+            f"{type(scheduler).__name__}.on_trial_result returned {answer!r}: it returns TrialScheduler.CONTINUE, "
+            "STOP, PAUSE or NOOP."
+        )
+    return known[answer]
 
 
 def nested(result: Result, name: str) -> Any:

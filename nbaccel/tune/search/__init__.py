@@ -1,14 +1,15 @@
-"""Searches choose the configs of trials: grids and random values here, everything that learns in `search.optuna`."""
+"""Searches choose the configs of trials: grids and random values, Optuna in `search.optuna`, or one of your own."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from nbaccel import elsewhere
+from nbaccel.tune.plain_numbers import known_arguments
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
+from nbaccel.tune.search.searcher import ConcurrencyLimiter, Repeater, Searcher
 
-__all__ = ["BasicVariantGenerator", "ConcurrencyLimiter", "create_searcher"]
+__all__ = ["BasicVariantGenerator", "ConcurrencyLimiter", "Repeater", "Searcher", "create_searcher"]
 
 _OPTUNA = (
     "nbaccel searches by Optuna: nbaccel.tune.search.optuna.OptunaSearch(sampler=optuna.samplers.GPSampler()), and "
@@ -23,40 +24,24 @@ _OTHERS = (
     "TuneBOHB",
     "ZOOptSearch",
 )
-REFUSED = dict.fromkeys(_OTHERS, _OPTUNA) | {
-    "Repeater": "let the trainable run several seeds and report their mean.",
-}
+REFUSED = dict.fromkeys(_OTHERS, _OPTUNA)
 
 
 def create_searcher(search_alg: str, **kwargs: Any) -> Any:
-    """The search of this name, "random" or "optuna", with these options. Raises ValueError for another name."""
+    """The search of this name, "random" or "optuna", with those of the options that it has, as in Ray.
+
+    Raises ValueError for another name.
+    """
     name = search_alg.lower()
     if name in ("random", "variant_generator"):
-        return BasicVariantGenerator(**kwargs)
+        return BasicVariantGenerator(**known_arguments(BasicVariantGenerator, kwargs))
     if name == "optuna":
         from nbaccel.tune.search.optuna import OptunaSearch
 
-        return OptunaSearch(**kwargs)
+        return OptunaSearch(**known_arguments(OptunaSearch, kwargs))
     if any(name == known.lower().removesuffix("search") for known in _OTHERS) or name == "bohb":
         raise ValueError(f"The search {search_alg!r} is not here: {_OPTUNA}")
     raise ValueError(f"There is no search {search_alg!r}; there are: optuna, random.")
-
-
-def ConcurrencyLimiter(searcher: Any, max_concurrent: int, batch: bool = False) -> Any:
-    """The same search, for at most so many trials at one time; TuneConfig(max_concurrent_trials=...) does the same.
-
-    batch  not here: it would leave devices idle until the last trial of a batch has ended
-    """
-    if batch:
-        raise NotImplementedError(
-            "ConcurrencyLimiter(batch=True) is not here, because devices would be idle until the last trial of a batch "
-            "has ended: leave it out."
-        )
-    if not isinstance(max_concurrent, int) or max_concurrent < 1:
-        raise ValueError(f"ConcurrencyLimiter(max_concurrent={max_concurrent!r}) must be an int from 1.")
-    limited = copy.copy(searcher)
-    limited.max_concurrent = max_concurrent
-    return limited
 
 
 def __getattr__(name: str) -> Any:

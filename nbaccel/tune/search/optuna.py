@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbaccel.tune.search.optuna_errors import without_password
+from nbaccel.tune.search.searcher import Searcher
+
+if TYPE_CHECKING:
+    from nbaccel.tune.search.optuna_face import SuggestedTrials
 
 
-class OptunaSearch:
+class OptunaSearch(Searcher):
     """Let Optuna choose the configs, and learn from the results of trials. Arguments as in Ray Tune.
 
     space               a dict of domains or of Optuna's distributions, or a function of an Optuna trial that calls
@@ -56,11 +60,13 @@ class OptunaSearch:
                 "give one for each."
             )
         _check_goals(metric, mode)
-        self.space, self.metric, self.mode = space, metric, mode
+        super().__init__(metric, mode)
+        self.space = space
         self.points_to_evaluate, self.evaluated_rewards = points, evaluated_rewards
         self.sampler, self.sampler_seed = sampler, seed
         self.study_name, self.storage = study_name, storage
         self.max_concurrent = 0
+        self._face: SuggestedTrials | None = None  # for a caller of suggest()
 
     @property
     def given(self) -> dict[str, Any]:
@@ -73,6 +79,39 @@ class OptunaSearch:
     def seed(self) -> int:
         """A number from which follows what Optuna does not choose; the experiment's journal keeps it."""
         return self.sampler_seed if self.sampler_seed is not None else secrets.randbits(32)
+
+    # ---- for whoever asks it without an experiment: a searcher around it, or a loop of one's own
+
+    def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
+        if (self.space is not None and config) or (self._metric and metric) or (self._mode and mode):
+            return False
+        self._metric, self._mode = self._metric or metric, self._mode or mode
+        self.space = self.space if self.space is not None else dict(config)
+        return True
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+        return self._suggested().suggest(trial_id)
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        self._suggested().on_trial_result(trial_id, result)
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        self._suggested().on_trial_complete(trial_id, result, error)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write the study into a file, by pickle."""
+        self._suggested().save(checkpoint_path)
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Go on with the study of a file that `save` wrote. Give only files that you trust: pickle runs their code."""
+        self._suggested().restore(checkpoint_path)
+
+    def _suggested(self) -> SuggestedTrials:
+        if self._face is None:
+            from nbaccel.tune.search.optuna_face import SuggestedTrials  # it needs this module
+
+            self._face = SuggestedTrials(self)
+        return self._face
 
     def __repr__(self) -> str:
         return f"OptunaSearch({type(self.sampler).__name__ if self.sampler is not None else 'TPESampler'})"

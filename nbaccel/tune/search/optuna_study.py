@@ -17,7 +17,7 @@ from typing import Any
 
 from nbaccel.train.saying import say
 from nbaccel.tune.schedulers.trial_scheduler import nested
-from nbaccel.tune.search import optuna_errors
+from nbaccel.tune.search import optuna_errors, variants
 from nbaccel.tune.search.optuna import OptunaSearch, imported
 from nbaccel.tune.search.optuna_space import StudySpace, from_flat
 from nbaccel.tune.trial import Trial, TrialState
@@ -54,6 +54,7 @@ class StudySource:
         own: Mapping[str, Any] = search.space if isinstance(search.space, Mapping) else {}
         runs_points = search.evaluated_rewards is None and self._suggest is None
         points = search.points_to_evaluate if runs_points else []
+        self._drawn = variants.drawn_names({**space, **own})
         self._space = StudySpace({**space, **own}, points)
         self._refuse_two_spaces(space)
         if made == 0 and self._space.stays_random:
@@ -123,6 +124,12 @@ class StudySource:
                 raise ValueError(f"A point with an evaluated reward lacks {', '.join(sorted(missing))}: give all.")
             self._add("evaluated", chosen, self._space.distributions, self._state("COMPLETE"), values, {})
 
+    def take_over(self, study: Any) -> None:
+        """Go on with this study in place of its own; of its trials that run, nobody here knows."""
+        self.study = study
+        self._made = len(study.trials)
+        self._live.clear()
+
     # ---- asking
 
     @property
@@ -154,6 +161,7 @@ class StudySource:
             for each, value in asked.params.items()
         }
         trial = Trial(name, number, {**self._config(number, asked.params), **from_flat(extra)}, chosen=chosen)
+        trial.drawn = tuple(dict.fromkeys((*self._drawn, *chosen)))
         self._made += 1
         self._live[name] = asked
         return trial
@@ -171,7 +179,7 @@ class StudySource:
 
     # ---- telling
 
-    def on_result(self, trial: Trial, result: Mapping[str, Any]) -> None:
+    def on_result(self, trial: Trial, result: Mapping[str, Any], ends: bool = False) -> None:
         """Tell of a report."""
         asked = self._live.get(trial.id)
         step, value = result.get("training_iteration"), self._values(result)

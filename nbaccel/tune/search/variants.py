@@ -75,6 +75,11 @@ def is_grid(value: Any) -> bool:
     return isinstance(value, dict) and len(value) == 1 and "grid_search" in value
 
 
+def drawn_names(space: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the parameters that have no fixed value."""
+    return tuple(named(path) for path, value in leaves(space) if isinstance(value, Domain) or is_grid(value))
+
+
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """All values inside of dicts, lists and tuples, with their paths. A grid is one value."""
     if isinstance(value, Mapping) and not is_grid(value):

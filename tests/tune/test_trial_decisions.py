@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbaccel.tune.experiment import End, Experiment, Rules
 from nbaccel.tune.schedulers import ASHAScheduler
 from nbaccel.tune.schedulers.trial_scheduler import Decision, TrialScheduler
 from nbaccel.tune.stopper import DictStopper
 from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial_decisions import End, Rules, TrialDecisions
 
 
-def experiment(count: int, scheduler: Any = None, stopper: Any = None, **rules: Any) -> Experiment:
-    made = Experiment(scheduler, stopper, Rules(**rules))
+def experiment(count: int, scheduler: Any = None, stopper: Any = None, **rules: Any) -> TrialDecisions:
+    made = TrialDecisions(scheduler, stopper, Rules(**rules))
     for number in range(count):
         made.add(Trial(f"t{number}", number, {"x": number}))
     return made
 
 
-def started(made: Experiment) -> list[str]:
+def started(made: TrialDecisions) -> list[str]:
     """The trials that may start now."""
     found = []
     while (trial := made.next()) is not None:
@@ -42,7 +42,7 @@ def test_a_trial_that_does_not_fit_is_the_next_one_again() -> None:
 
 
 def test_trials_that_have_ended_do_not_start() -> None:
-    made = Experiment()
+    made = TrialDecisions()
     made.add(Trial("t0", 0, {}, TrialState.DONE))
     made.add(Trial("t1", 1, {}, TrialState.RUNNING))  # of a driver that was killed
     assert started(made) == ["t1"]
