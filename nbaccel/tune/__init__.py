@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nbaccel.train.result import Result
     from nbaccel.tune.analysis import ExperimentAnalysis
     from nbaccel.tune.callback import Callback
-    from nbaccel.tune.configs import SyncConfig, TuneConfig
+    from nbaccel.tune.configs import ResumeConfig, SyncConfig, TuneConfig
     from nbaccel.tune.configs import TuneCheckpointConfig as CheckpointConfig
     from nbaccel.tune.configs import TuneRunConfig as RunConfig
     from nbaccel.tune.entry import run
@@ -72,6 +72,7 @@ __all__ = [
     "ProgressReporter",
     "Result",
     "ResultGrid",
+    "ResumeConfig",
     "RunConfig",
     "Stopper",
     "SyncConfig",
@@ -118,6 +119,7 @@ _HOMES = {
     "ProgressReporter": "nbaccel.tune.progress_reporter",
     "Result": "nbaccel.train.result",
     "ResultGrid": "nbaccel.tune.result_grid",
+    "ResumeConfig": "nbaccel.tune.configs",
     "RunConfig": "nbaccel.tune.configs",
     "Stopper": "nbaccel.tune.stopper",
     "SyncConfig": "nbaccel.tune.configs",

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.saying import say
 from nbaccel.tune import comparing
 from nbaccel.tune.opening import read_past
 from nbaccel.tune.result_grid import ResultGrid
@@ -35,6 +36,8 @@ class ExperimentAnalysis:
     ) -> None:
         self.experiment_path = os.fspath(experiment_checkpoint_path)
         self.trials = trials if trials is not None else list(read_past(self.experiment_path).trials.values())
+        for trial in self.trials:
+            trial.experiment_folder = self.experiment_path
         self.default_metric, self.default_mode = default_metric, default_mode
 
     @property
@@ -43,23 +46,25 @@ class ExperimentAnalysis:
         return {trial.id: trial.last_result for trial in self.trials}
 
     @property
-    def best_trial(self) -> Trial:
+    def best_trial(self) -> Trial | None:
         return self.get_best_trial()
 
     @property
-    def best_config(self) -> dict[str, Any]:
-        return self.get_best_trial().config
+    def best_config(self) -> dict[str, Any] | None:
+        return self.get_best_config()
 
     @property
-    def best_result(self) -> dict[str, Any]:
-        return self.get_best_trial().last_result
+    def best_result(self) -> dict[str, Any] | None:
+        """The last result of the best trial."""
+        trial = self.get_best_trial()
+        return trial.last_result if trial is not None else None
 
     @property
     def best_result_df(self) -> Any:
         """The last result of the best trial, as a pandas.DataFrame with one row; parameters are "config/lr"."""
         import pandas
 
-        return pandas.DataFrame([comparing.flat(self.best_result)]).set_index("trial_id")
+        return pandas.DataFrame([comparing.flat(self.best_result or {"trial_id": None})]).set_index("trial_id")
 
     def get_all_configs(self, prefix: bool = False) -> dict[str, dict[str, Any]]:
         """The config of each trial, by its id; with `prefix` flat, with names such as "config/lr"."""
@@ -67,12 +72,14 @@ class ExperimentAnalysis:
 
     @property
     def best_checkpoint(self) -> Checkpoint | None:
-        return self.get_best_checkpoint(self.best_trial)
+        trial = self.best_trial
+        return self.get_best_checkpoint(trial) if trial is not None else None
 
     @property
     def best_dataframe(self) -> Any:
         """All reports of the best trial, as a pandas.DataFrame."""
-        return self.trial_dataframes[self.best_trial.id]
+        trial = self.best_trial
+        return self.trial_dataframes[trial.id] if trial is not None else None
 
     @property
     def trial_dataframes(self) -> dict[str, Any]:
@@ -100,17 +107,27 @@ class ExperimentAnalysis:
         mode: str | None = None,
         scope: str = "last",
         filter_nan_and_inf: bool = True,
-    ) -> Trial:
-        """The trial with the best value of the metric. Raises RuntimeError if no trial has reported it."""
+    ) -> Trial | None:
+        """The trial with the best value of the metric. If none has reported a number, it says so and returns None."""
         if len(self.trials) == 1 and metric is None and self.default_metric is None:
             return self.trials[0]
-        result = self._grid().get_best_result(metric, mode, scope, filter_nan_and_inf)
+        try:
+            result = self._grid().get_best_result(metric, mode, scope, filter_nan_and_inf)
+        except RuntimeError as error:
+            say("tune", str(error))
+            return None
         return next(trial for trial in self.trials if trial.id == result.trial_id)
 
     def get_best_config(
-        self, metric: str | None = None, mode: str | None = None, scope: str = "last"
-    ) -> dict[str, Any]:
-        return self.get_best_trial(metric, mode, scope).config
+        self,
+        metric: str | None = None,
+        mode: str | None = None,
+        scope: str = "last",
+        filter_nan_and_inf: bool = True,
+    ) -> dict[str, Any] | None:
+        """The config of the best trial; None if there is none."""
+        trial = self.get_best_trial(metric, mode, scope, filter_nan_and_inf)
+        return trial.config if trial is not None else None
 
     def get_best_checkpoint(
         self, trial: Trial, metric: str | None = None, mode: str | None = None
@@ -123,7 +140,8 @@ class ExperimentAnalysis:
         return found.get_best_checkpoint(metric, mode)
 
     def get_last_checkpoint(self, trial: Trial | None = None) -> Checkpoint | None:
-        return result_of(self.experiment_path, trial or self.best_trial).checkpoint
+        trial = trial or self.best_trial
+        return result_of(self.experiment_path, trial).checkpoint if trial is not None else None
 
     def _grid(self) -> ResultGrid:
         return ResultGrid(self.experiment_path, self.trials, self.default_metric, self.default_mode)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from enum import Enum
 from typing import Any
 
 from nbaccel.train.configs import CheckpointConfig, RunConfig
@@ -111,6 +112,36 @@ class TuneCheckpointConfig(CheckpointConfig):
         if not isinstance(self.checkpoint_frequency or 0, int) or (self.checkpoint_frequency or 0) < 0:
             raise ValueError(
                 f"CheckpointConfig(checkpoint_frequency={self.checkpoint_frequency!r}) must be an int from 0."
+            )
+
+
+@dataclass
+class ResumeConfig:
+    """Which trials of an earlier run tune.run(resume_config=...) goes on with.
+
+    unfinished, errored  "resume" from their checkpoints, "restart" from their beginning, or "skip"
+    finished             "skip"; a finished trial never runs again
+    """
+
+    class ResumeType(Enum):
+        """What happens to a trial."""
+
+        RESUME = "resume"
+        RESTART = "restart"
+        SKIP = "skip"
+
+    finished: ResumeType | str = "skip"
+    unfinished: ResumeType | str = "resume"
+    errored: ResumeType | str = "skip"
+
+    def __post_init__(self) -> None:
+        self.finished, self.unfinished, self.errored = (
+            self.ResumeType(each) for each in (self.finished, self.unfinished, self.errored)
+        )
+        if self.finished is not self.ResumeType.SKIP or self.unfinished is self.ResumeType.RESTART:
+            raise NotImplementedError(
+                "ResumeConfig: finished trials never run again, and unfinished ones go on from their checkpoints. "
+                "Begin an experiment of another name to run them from their beginning."
             )
 
 

@@ -12,7 +12,7 @@ from nbaccel.train.configs import CheckpointConfig, FailureConfig
 from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
-from nbaccel.tune.configs import TuneCheckpointConfig, TuneConfig, TuneRunConfig
+from nbaccel.tune.configs import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneRunConfig
 from nbaccel.tune.errors import TuneError
 from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.progress_reporter import ProgressReporter
@@ -56,6 +56,7 @@ def run(
     max_failures: int = 0,
     fail_fast: bool | str = False,
     resume: bool | str | None = None,
+    resume_config: ResumeConfig | None = None,
     raise_on_failed_trial: bool = True,
     callbacks: Sequence[Callback] | None = None,
     max_concurrent_trials: int | None = None,
@@ -77,7 +78,8 @@ def run(
     resources_per_trial  what each trial holds, as for tune.with_resources: {"cpu": 2, "gpu": 2}
     restore              a checkpoint from which each trial begins
     export_formats       what a class of trainables is to export at the end of a trial
-    resume               True or "AUTO": go on with the experiment of this name ("ERRORED_ONLY": its failed trials)
+    resume               True or "AUTO": go on with the experiment of this name ("AUTO+ERRORED": with its failed trials
+                         too); resume_config says more exactly what goes on
 
     Raises TuneError if trials failed, unless raise_on_failed_trial is False; `.results` has what they reported.
 
@@ -120,7 +122,7 @@ def run(
         progress_reporter=progress_reporter,
         log_to_file=log_to_file,
     )
-    tuner = _tuner(trainable, config, tune, run_config, resume)
+    tuner = _tuner(trainable, config, tune, run_config, resume, resume_config)
     tuner._wanted.exports = tuple(export_formats or ())
     tuner._wanted.begins_from = _checkpoint_folder(restore)
     results = tuner.fit()
@@ -143,11 +145,14 @@ def _checkpoint_folder(given: Any) -> str:
     return folder
 
 
-def _tuner(trainable: Any, config: Any, tune: TuneConfig, run_config: TuneRunConfig, resume: Any) -> Tuner:
+def _tuner(
+    trainable: Any, config: Any, tune: TuneConfig, run_config: TuneRunConfig, resume: Any, how: ResumeConfig | None
+) -> Tuner:
     if not resume:
         return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
     words = str(resume).upper()
-    if words not in ("TRUE", "AUTO", "LOCAL", "ERRORED_ONLY", "AUTO+ERRORED", "LOCAL+ERRORED"):
+    kinds = ("TRUE", "LOCAL", "AUTO", "PROMPT", "ERRORED_ONLY")
+    if words.partition("+")[0] not in kinds or words.partition("+")[2] not in ("", "ERRORED", "ERRORED_ONLY"):
         raise ValueError(f"tune.run(resume={resume!r}) must be True, 'AUTO', 'ERRORED_ONLY' or 'AUTO+ERRORED'.")
     if run_config.name is None:
         raise ValueError("tune.run(resume=...) needs the experiment's name: name=...")
@@ -156,10 +161,13 @@ def _tuner(trainable: Any, config: Any, tune: TuneConfig, run_config: TuneRunCon
         if words.startswith("AUTO"):
             return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
         raise ValueError(f"tune.run(resume={resume!r}): {folder} holds no experiment.")
+    how = how or ResumeConfig(errored="resume" if "ERRORED" in words else "skip")
     return Tuner.restore(
         folder,
         trainable,
-        resume_errored="ERRORED" in words,
+        resume_unfinished=how.unfinished is ResumeConfig.ResumeType.RESUME,
+        resume_errored=how.errored is ResumeConfig.ResumeType.RESUME,
+        restart_errored=how.errored is ResumeConfig.ResumeType.RESTART,
         param_space=config,
         tune_config=tune,
         run_config=run_config,
@@ -182,7 +190,7 @@ def _failed(results: ResultGrid) -> TuneError:
 def _refuse(others: Mapping[str, Any]) -> None:
     for name, value in others.items():
         if name in _INSTEAD:
-            if value not in (None, False):
+            if value not in (None, False, 0):
                 raise NotImplementedError(f"tune.run({name}=...) is not here: {_INSTEAD[name]}.")
         elif name not in _ACCEPTED:
             known = list(run.__kwdefaults__ or {})

@@ -19,6 +19,23 @@ class TuneError(RayError, RuntimeError):
     results: ResultGrid | None = None
 
 
+def as_tune_error(error: BaseException) -> BaseException:
+    """An error of a user's hook as Ray raises it: a TuneError, which is an instance of the error's own class too."""
+    if isinstance(error, TuneError) or not isinstance(error, Exception):
+        return error
+    kind = type(error)
+    try:
+        fused = type(kind.__name__, (TuneError, kind), {"__module__": kind.__module__, "__str__": kind.__str__})
+        made = fused.__new__(fused, *error.args)
+        made.args = error.args
+        made.__dict__.update(error.__dict__)
+    except Exception:  # a class that cannot be derived from, or has a constructor of its own kind
+        return error
+    made.__cause__, made.__suppress_context__ = error.__cause__, True
+    result: BaseException = made.with_traceback(error.__traceback__)
+    return result
+
+
 def words_of(error: BaseException) -> str:
     """One line about an error: its class and message, and the notes that explain it."""
     cause = getattr(error, "cause", None) or error

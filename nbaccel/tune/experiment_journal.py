@@ -136,7 +136,7 @@ class ExperimentJournal:
     def trial(self, trial: Trial) -> None:
         line = {"trial": trial.id, "number": trial.number, "config": _encoded_config(trial.config)}
         for name, value in (("folder", trial.folder), ("name", trial.custom_name), ("drawn", trial.drawn)):
-            if value:
+            if value not in (None, ""):
                 line[name] = value
         if trial.chosen:
             line["chosen"] = {name: list(each) for name, each in trial.chosen.items()}

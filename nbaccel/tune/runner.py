@@ -24,7 +24,7 @@ from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
 from nbaccel.tune.callback import Callback
-from nbaccel.tune.errors import TuneError, could_not_write, words_of
+from nbaccel.tune.errors import TuneError, as_tune_error, could_not_write, words_of
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
 from nbaccel.tune.opening import OpenExperiment
@@ -390,7 +390,7 @@ class Runner:
             return
         cause = getattr(error, "cause", None)
         if not self._has_metric and (isinstance(error, MetricMissingError) or isinstance(cause, MetricMissingError)):
-            raise ValueError(str(cause or error)) from None
+            raise as_tune_error(ValueError(str(cause or error))) from None
         trial.error = error.with_traceback(None)
         trial.error_words = words_of(error)
         if for_good:
@@ -515,9 +515,10 @@ class Runner:
                 pass  # as above
         self._mailbox = self._mail = self._launcher = None
         try:
-            self._files.flush()
+            self._files.wait()
             self._journal.end(how)
         finally:
+            self._files.close()
             self._open.close()
             self._live.end(how, str(self._error or "") if how == "failed" else self.experiment.why_told)
         self._ended.set()
@@ -526,6 +527,7 @@ class Runner:
         """End the experiment after an error outside of trials: the disk, a callback, a metric that no trial reports."""
         self._error = error
         if is_of_users_code(error):
+            self._error = error = as_tune_error(error)
             error.add_note(
                 f"The experiment {self.name} ended here. tune.Tuner.restore({self.path!r}, trainable) goes on."
             )
@@ -548,6 +550,7 @@ class Runner:
         if not self._plan.run_config.callbacks:
             return
         self._journal.sync()
+        self._files.wait()
         trials = list(self.experiment.trials.values())
         self._each(lambda callback: getattr(callback, name)(self._steps, trials, trial, *more))
 

@@ -1,6 +1,7 @@
 """Stoppers end trials, or the whole experiment, by a rule of the user; `stop=` of RunConfig and tune.run takes them.
 
 stop={"accuracy": 0.95, "training_iteration": 20}     a trial ends when one of these values is reached
+stop={"eval": {"loss": 0.1}}, stop={"done": True}     … also of nested metrics, and of flags
 stop=lambda trial_id, result: result["loss"] < 0.01   … or when the function returns True
 stop=TimeoutStopper(600)                              … or by a class
 """
@@ -15,6 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
+from nbaccel.tune import comparing
 from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.schedulers.trial_scheduler import nested
 
@@ -54,14 +56,13 @@ class FunctionStopper(NoopStopper):
 
 
 class DictStopper(NoopStopper):
-    """Ends a trial when one of its metrics reaches its value; what `stop={...}` means."""
+    """Ends a trial when one of its metrics reaches its value; what `stop={...}` means. Names may be nested."""
 
-    def __init__(self, limits: Mapping[str, float]) -> None:
-        limits = {name: plain_number(limit) for name, limit in limits.items()}
-        for name, limit in limits.items():
-            if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-                raise ValueError(f"stop={{{name!r}: {limit!r}}}: the limit must be a number.")
-        self.limits = dict(limits)
+    def __init__(self, limits: Mapping[str, Any]) -> None:
+        self.limits = {name: plain_number(limit) for name, limit in comparing.flat(dict(limits)).items()}
+        for name, limit in self.limits.items():
+            if not isinstance(limit, (int, float)):
+                raise ValueError(f"stop={{{name!r}: {limit!r}}}: the limit must be a number or True.")
 
     def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         for name, limit in self.limits.items():
@@ -156,6 +157,44 @@ class TrialPlateauStopper(NoopStopper):
         if self._threshold is None:
             return True
         return value < self._threshold if self._mode == "min" else value > self._threshold
+
+
+class ExperimentPlateauStopper(Stopper):
+    """Ends all trials when the best values of a metric have stopped changing.
+
+    metric    the metric to watch
+    std       it has, if the standard deviation of the best values is not above this
+    top       so many best values
+    mode      "min" or "max"
+    patience  … for so many further reports
+    """
+
+    def __init__(self, metric: str, std: float = 0.001, top: int = 10, mode: str = "min", patience: int = 0) -> None:
+        if mode not in ("min", "max"):
+            raise ValueError(f"ExperimentPlateauStopper(mode={mode!r}) must be 'min' or 'max'.")
+        if not isinstance(top, int) or top <= 1:
+            raise ValueError(f"ExperimentPlateauStopper(top={top!r}) must be an int from 2.")
+        if not isinstance(patience, int) or patience < 0:
+            raise ValueError(f"ExperimentPlateauStopper(patience={patience!r}) must be an int from 0.")
+        if not isinstance(std, (int, float)) or std <= 0:
+            raise ValueError(f"ExperimentPlateauStopper(std={std!r}) must be a positive number.")
+        self._metric, self._std, self._top, self._mode, self._patience = metric, std, top, mode, patience
+        self._best: list[float] = []
+        self._reports = 0  # since the values stopped changing
+
+    def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+        value = nested(result, self._metric)
+        if value is None:
+            raise ValueError(f"ExperimentPlateauStopper({self._metric!r}): the report has no such metric.")
+        self._best = sorted([*self._best, float(value)], reverse=self._mode == "max")[: self._top]
+        self._reports = self._reports + 1 if self._is_flat() else 0
+        return self.stop_all()
+
+    def _is_flat(self) -> bool:
+        return len(self._best) == self._top and statistics.pstdev(self._best) <= self._std
+
+    def stop_all(self) -> bool:
+        return self._is_flat() and self._reports >= self._patience
 
 
 class CombinedStopper(Stopper):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import cloudpickle
 
 import nbaccel
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train import loops
 from nbaccel.tune import registry
 from nbaccel.tune.trainable import Trainable
+from nbaccel.util.check_serialize import inspect_serializability
 
 
 class BoundTrainable:
@@ -59,6 +63,25 @@ def checked(trainable: Any) -> Any:
     _refuse_arguments_that_are_left(function, given)
     _refuse_arguments_that_it_does_not_take(function, given)
     return trainable
+
+
+def refuse_what_cannot_be_sent(trainable: Any) -> None:
+    """Raises what pickling raises, with the part that cannot be pickled, before an experiment has begun."""
+    function = trainable.function if isinstance(trainable, BoundTrainable) else trainable
+    if nbaccel.is_initialized():
+        nbaccel.put((function,))
+        return
+    try:
+        cloudpickle.dumps(function)
+    except Exception as error:
+        fine, parts = inspect_serializability(function, print_file=io.StringIO())
+        names = ", ".join(sorted(each.name for each in parts))
+        if fine or not names:
+            raise
+        raise TypeError(
+            f"The trainable {name_of(function)} cannot be sent to its trials: {names} cannot be pickled ({error}). "
+            "Make it in the trainable, or give it by tune.with_parameters."
+        ) from error
 
 
 def is_class(trainable: Any) -> bool:

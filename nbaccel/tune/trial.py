@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from nbaccel.train.checkpoint import Checkpoint
@@ -29,6 +30,11 @@ class TrialState(Enum):
     DONE = "done"
     STOPPED = "stopped"
     ERROR = "error"
+
+
+@lru_cache(maxsize=256)
+def _date(timestamp: int) -> str:
+    return f"{datetime.fromtimestamp(timestamp):%Y-%m-%d_%H-%M-%S}"
 
 
 ENDED = (TrialState.DONE, TrialState.STOPPED, TrialState.ERROR)
@@ -232,9 +238,9 @@ class Trial:
             return {}
         before = self.counters_before
         return {
-            "date": f"{datetime.fromtimestamp(metrics['timestamp']):%Y-%m-%d_%H-%M-%S}",
+            "date": _date(metrics["timestamp"]),
             "iterations_since_restore": metrics["training_iteration"] - int(before.get("training_iteration", 0)),
             "time_since_restore": metrics["time_total_s"] - before.get("time_total_s", 0.0),
             "experiment_tag": self.experiment_tag,
-            "checkpoint_dir_name": self.kept[-1].folder if self.kept and self.kept[-1].metrics is metrics else None,
+            "checkpoint_dir_name": self.kept[-1].folder if self.kept and self.kept[-1].metrics == metrics else None,
         }

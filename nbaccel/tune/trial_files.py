@@ -16,40 +16,47 @@ import io
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import msgspec
 
 from nbaccel.tune import comparing
 from nbaccel.tune.experiment_journal import encoded
-from nbaccel.tune.trial import Trial
+from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import wording
 
 PARAMS, RESULTS, TABLE, ERROR = "params.json", "result.json", "progress.csv", "error.txt"
+_LARGEST = 2**63
 _CELL = 10_000  # characters
 FLUSH_S = 1.0
 
 
 class TrialFiles:
-    """The files of all trials of an experiment, for its thread. Its methods raise OSError if the disk is full."""
+    """The files of all trials of an experiment, for its thread. A second thread writes, since a disk may be slow.
+
+    Each method raises OSError if something could not be written before, most likely since the disk is full.
+    """
 
     def __init__(self) -> None:
         self._is_off = os.environ.get("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS") == "1"
-        self._waiting: dict[str, tuple[Trial, list[dict[str, Any]]]] = {}
-        self._columns: dict[str, list[str]] = {}
+        self._waiting: dict[str, tuple[Trial, Results]] = {}
         self._flushed_at = time.monotonic()
+        self._tables = _Tables()
+        self._writer = ThreadPoolExecutor(1, "nbaccel-trial-files")
+        self._error: OSError | None = None
 
     def begin(self, trial: Trial) -> None:
         """An attempt begins: its folder is there, with its parameters and the reports that count."""
-        os.makedirs(trial.local_path, exist_ok=True)
+        self._do(os.makedirs, trial.local_path, exist_ok=True)
         if self._is_off:
             return
-        _write(trial, PARAMS, _json(trial.config, indent=4))
+        self._do(_write, trial.local_path, PARAMS, _json(trial.config, indent=4))
         if trial.attempts > 1:
             self._waiting.pop(trial.id, None)
-            self._columns.pop(trial.id, None)
-            for name in (RESULTS, TABLE):
-                _write(trial, name, "")
-            self._append(trial, [trial.result(each["metrics"]) for each in trial.reports])
+            self._do(self._tables.clear, trial.local_path)
+            self._hand_over(trial, [trial.result(each["metrics"]) for each in trial.reports])
 
     def report(self, trial: Trial, result: dict[str, Any]) -> None:
         if self._is_off:
@@ -60,47 +67,109 @@ class TrialFiles:
 
     def end(self, trial: Trial) -> None:
         """A trial has ended for good."""
-        _, results = self._waiting.pop(trial.id, (trial, []))
-        self._append(trial, results)
-        self._columns.pop(trial.id, None)
-        if trial.error_words and trial.state is trial.state.ERROR and os.path.isdir(trial.local_path):
-            _write(trial, ERROR, f"{trial.error if trial.error is not None else trial.error_words}\n")
+        self._hand_over(*self._waiting.pop(trial.id, (trial, [])))
+        if trial.error_words and trial.state is TrialState.ERROR and not self._is_off:
+            text = f"{trial.error if trial.error is not None else trial.error_words}\n"
+            self._do(_write, trial.local_path, ERROR, text)
 
     def flush(self) -> None:
         """Write the reports that wait."""
         self._flushed_at = time.monotonic()
         waiting, self._waiting = self._waiting, {}
         for trial, results in waiting.values():
-            self._append(trial, results)
+            self._hand_over(trial, results)
 
-    def _append(self, trial: Trial, results: Sequence[dict[str, Any]]) -> None:
-        if not results:
-            return
-        flat = [comparing.flat(each) for each in results]
-        columns = self._columns.get(trial.id)
-        is_new = columns is None
-        if columns is None:
-            columns = self._columns[trial.id] = list(flat[0])
+    def wait(self) -> None:
+        """Wait until all files have what they are to have."""
+        self.flush()
+        self._writer.submit(lambda: None).result()
+        self._do(os.getpid)  # raises what went wrong
+
+    def close(self) -> None:
+        self._writer.shutdown()
+
+    def _hand_over(self, trial: Trial, results: Results) -> None:
+        if results:
+            self._do(self._tables.append, trial.local_path, trial.config, results)
+
+    def _do(self, function: Callable[..., object], *args: Any, **options: Any) -> None:
+        """Let the second thread do it; raises what it met before."""
+        if self._error is not None:
+            raise self._error
+
+        def done() -> None:
+            try:
+                function(*args, **options)
+            except FileNotFoundError:
+                pass  # somebody has removed the folder; nothing is read from these files
+            except OSError as error:
+                self._error = error
+
+        self._writer.submit(done)
+
+
+Results = list[dict[str, Any]]
+
+
+class _Tables:
+    """Writes results into two files of a folder, for one thread."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list[str]] = {}
+
+    def clear(self, folder: str) -> None:
+        self._columns.pop(folder, None)
+        for name in (RESULTS, TABLE):
+            _write(folder, name, "")
+
+    def append(self, folder: str, config: dict[str, Any], results: Results) -> None:
+        flat = comparing.flat({"config": config})
+        rows = [comparing.flat(each | {"config": None}) | flat for each in results]
+        columns = self._columns.get(folder)
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
-        if is_new:
+        if columns is None:
+            columns = self._columns[folder] = [name for name in rows[0] if name != "config"]
             table.writerow(columns)
-        table.writerows([[_cell(row.get(name)) for name in columns] for row in flat])
-        _write(trial, RESULTS, "".join(_json(each) + "\n" for each in results), "a")
-        _write(trial, TABLE, text.getvalue(), "a")
+        table.writerows([[_cell(row.get(name)) for name in columns] for row in rows])
+        with open(os.path.join(folder, RESULTS), "ab") as file:
+            file.write(b"".join(_line(result, row) for result, row in zip(results, rows, strict=True)))
+        _write(folder, TABLE, text.getvalue(), "a")
+
+
+def _line(result: dict[str, Any], row: dict[str, Any]) -> bytes:
+    """A line of JSON; msgspec is fast, and has no NaN, no infinity and no very large int."""
+    if all(each == each and abs(each) < _LARGEST for each in row.values() if type(each) in (int, float)):
+        try:
+            return msgspec.json.encode(result, enc_hook=_text) + b"\n"
+        except (TypeError, UnicodeEncodeError):  # names that are no texts, lone surrogates
+            pass
+    return f"{_json(result)}\n".encode()
+
+
+def _text(value: Any) -> str:
+    return wording.text_of(value, text=repr)
 
 
 def _cell(value: Any) -> Any:
-    return value if type(value) in (bool, float, str) else "" if value is None else wording.text_of(value, _CELL)
+    return value if type(value) in (bool, int, float, str) and not _is_huge(value) else _words(value)
+
+
+def _is_huge(value: Any) -> bool:
+    return type(value) is int and abs(value) >= _LARGEST
+
+
+def _words(value: Any) -> str:
+    return "" if value is None else wording.text_of(value, _CELL)
 
 
 def _json(value: Any, **options: Any) -> str:
     try:
-        return json.dumps(value, default=lambda each: wording.text_of(each, text=repr), skipkeys=True, **options)
+        return json.dumps(value, default=_text, skipkeys=True, **options)
     except (ValueError, RecursionError):  # a very large int, a dict that holds itself
         return json.dumps(encoded(value), **options)
 
 
-def _write(trial: Trial, name: str, text: str, how: str = "w") -> None:
-    with open(os.path.join(trial.local_path, name), how, encoding="utf-8", errors="backslashreplace") as file:
+def _write(folder: str, name: str, text: str, how: str = "w") -> None:
+    with open(os.path.join(folder, name), how, encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)

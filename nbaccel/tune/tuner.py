@@ -15,16 +15,16 @@ from nbaccel.tune.errors import TuneError
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
-from nbaccel.tune.trainables import checked
+from nbaccel.tune.trainables import checked, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
 
 
 class Tuner:
-    """Run many trials of one function, each with other parameters, on the devices that they hold.
+    """Run many trials of one function or class, each with other parameters, on the devices that they hold.
 
     trainable    a function of the config. It calls tune.report({"loss": 0.1}), or returns a dict or a number, or yields
-                 dicts. tune.with_resources says what each trial holds; by default one CPU. Or a trainer of
-                 nbaccel.train: each trial is then a run of its gang
+                 dicts. tune.with_resources says what each trial holds; by default one CPU. Or a class, tune.Trainable;
+                 or the name of a registered one; or a trainer of nbaccel.train: each trial is then a run of its gang
     param_space  a dict of values, domains such as tune.uniform(0, 1), and tune.grid_search([…]). For a trainer,
                  {"train_loop_config": {…}, "scaling_config": {"num_workers": …}}
     tune_config  how many samples, compared by which metric, with which scheduler and search
@@ -41,7 +41,7 @@ class Tuner:
 
     def __init__(
         self,
-        trainable: Callable[..., Any] | DataParallelTrainer | None = None,
+        trainable: Callable[..., Any] | type | str | DataParallelTrainer | None = None,
         *,
         param_space: Mapping[str, Any] | None = None,
         tune_config: TuneConfig | None = None,
@@ -55,6 +55,7 @@ class Tuner:
             run_config = run_config or trainable.run_config
         else:
             function = checked(trainable)
+            refuse_what_cannot_be_sent(function)
         self._wanted = Wanted(function, param_space, tune, of_tune(run_config))
         self._restored_from = ""
         self._again = Again()
@@ -110,7 +111,7 @@ class Tuner:
     def restore(
         cls,
         path: str | os.PathLike[str],
-        trainable: Callable[..., Any] | DataParallelTrainer,
+        trainable: Callable[..., Any] | type | str | DataParallelTrainer,
         resume_unfinished: bool = True,
         resume_errored: bool = False,
         restart_errored: bool = False,

@@ -154,7 +154,7 @@ def test_of_a_bracket_the_best_go_on_after_each_round(kept: Kept) -> None:
         run_config=kept(),
     ).fit()
     assert [str(each) for each in results.errors] == []
-    assert [len(each.history) for each in results] == [9, 4, 4, 1, 1, 1, 1, 1, 1] + [9, 9, 3, 3, 3]
+    assert [len(each.history) for each in results] == [9, 4, 4, 1, 1, 1, 1, 1, 1, 9, 9, 3, 3, 3]
 
 
 class Watching(tune.Callback):

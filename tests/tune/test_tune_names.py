@@ -39,9 +39,7 @@ def test_what_is_not_here_says_what_to_use() -> None:
 
 
 def test_a_name_that_nobody_registered_is_an_error_of_tune() -> None:
-    with pytest.raises(
-        tune.TuneError, match="Unknown trainable: PPO"
-    ):
+    with pytest.raises(tune.TuneError, match="Unknown trainable: PPO"):
         tune.run("PPO")
 
 

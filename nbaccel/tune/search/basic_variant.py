@@ -57,8 +57,11 @@ class BasicVariantGenerator:
         return points + max(0, num_samples - len(self.points_to_evaluate)) * variants.grid_size(space)
 
 
-def with_point(space: Mapping[str, Any], point: Mapping[str, Any]) -> Space:
-    """The space with the values of a point in it. Raises ValueError for a parameter that the space does not have."""
+def with_point(space: Mapping[str, Any], point: Mapping[str, Any], *, is_strict: bool = False) -> Space:
+    """The space with the values of a point in it. Raises ValueError for a parameter that the space does not have.
+
+    A choice may be given a value that is none of its own, as in Ray, unless `is_strict`.
+    """
     chosen: Space = variants.copied(space)
     for path, value in _values(space, point):
         try:
@@ -67,7 +70,8 @@ def with_point(space: Mapping[str, Any], point: Mapping[str, Any]) -> Space:
             raise ValueError(
                 f"points_to_evaluate has a parameter {variants.named(path)}, which param_space does not have."
             ) from None
-        if isinstance(domain, Domain) and not domain.is_valid(value):
+        is_free = isinstance(domain, Categorical) and not is_strict
+        if isinstance(domain, Domain) and not is_free and not domain.is_valid(value):
             raise ValueError(
                 f"points_to_evaluate has {variants.named(path)}={value!r}, which is outside of {domain!r}."
             )

@@ -38,7 +38,7 @@ class StudySpace:
         variants.check(plain)
         self._refuse_grids(plain)
         self._space = space
-        self._points = [with_point(space, point) for point in points]
+        self._points = [with_point(space, point, is_strict=True) for point in points]
         self._paths: dict[str, Path] = {}
         self._labels: dict[str, dict[str, Any]] = {}
         self.distributions: dict[str, Any] = {}

@@ -19,6 +19,7 @@ from __future__ import annotations
 import inspect
 import math
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -228,20 +229,37 @@ def _stepped(value: float, step: float) -> float:
 
 
 def generator(state: Any) -> random.Random:
-    """A generator of random numbers from a seed, from another generator (numpy's too), or from `random`'s own state.
+    """A generator of random numbers from a seed, from another generator (numpy's too), or from the program's own state.
 
-    So `random.seed(1)` before a run makes its random choices repeatable.
+    So `numpy.random.seed(1)`, as with Ray, or `random.seed(1)` before a run makes its random choices repeatable.
     """
     if isinstance(state, random.Random):
         return state
     if state is None:
-        return random.Random(random.getrandbits(64))
+        return random.Random(_of_this_program())
     if isinstance(state, int):
         return random.Random(state)
     for name in ("integers", "randint"):  # of numpy's Generator and RandomState
         if hasattr(state, name):
             return random.Random(int(getattr(state, name)(0, 2**31 - 1)))
     raise ValueError(f"random_state must be a number or a generator of random numbers, not {state!r}.")
+
+
+def _of_this_program() -> int:
+    """A number from numpy's own state, as in Ray; from that of `random` if the program has used only that one."""
+    now = _states()
+    if now[1] is None or (now[0] != _at_first[0] and now[1] == _at_first[1]):
+        return random.getrandbits(63)
+    return int(sys.modules["numpy"].random.randint(0, 2**63 - 1, dtype="int64"))
+
+
+def _states() -> tuple[int, int | None]:
+    """What differs when the state of `random`, or of numpy, has changed; None where numpy is not loaded."""
+    numpy_random = sys.modules.get("numpy.random")
+    return hash(random.getstate()), None if numpy_random is None else hash(repr(numpy_random.get_state()[1:]))
+
+
+_at_first = _states()
 
 
 # ---- the functions that users call

@@ -77,7 +77,12 @@ def is_grid(value: Any) -> bool:
 
 def drawn_names(space: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the parameters that have no fixed value."""
-    return tuple(named(path) for path, value in leaves(space) if isinstance(value, Domain) or is_grid(value))
+    return tuple(named(path) for path, value in leaves(space) if has_no_value(value))
+
+
+def has_no_value(value: Any) -> bool:
+    """Whether this is a domain or a grid."""
+    return isinstance(value, Domain) or is_grid(value)
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

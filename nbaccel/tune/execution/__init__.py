@@ -1,0 +1,1 @@
+"""Names of Ray Tune's own engine that programs import."""

@@ -1,0 +1,5 @@
+"""WandbLoggerCallback, which says what to call instead."""
+
+from nbaccel.tune import logger
+
+WandbLoggerCallback = logger.WandbLoggerCallback
