@@ -317,6 +317,13 @@ SHARED_CLASS_NAMES = {
     "Backend": {"train/backend.py", "util/collective/types.py"},  # what prepares a gang; a library of collectives
     "LoggingConfig": {"logging_config.py", "train/configs.py"},  # of ray.init; of a RunConfig
     "RayTrainReportCallback": {"train/huggingface/transformers.py", "train/lightning.py"},
+    # Ray's names, a module for each library.
+    "TuneReportCallback": {
+        f"tune/integration/{name}.py" for name in ("keras", "lightgbm", "pytorch_lightning", "ray_train", "xgboost")
+    },
+    "TuneReportCheckpointCallback": {
+        f"tune/integration/{name}.py" for name in ("keras", "lightgbm", "pytorch_lightning", "xgboost")
+    },
 }
 
 

@@ -23,7 +23,6 @@ from nbaccel import elsewhere
 if TYPE_CHECKING:
     from nbaccel.train.checkpoint import Checkpoint
     from nbaccel.train.configs import FailureConfig
-    from nbaccel.train.result import Result
     from nbaccel.tune.analysis import ExperimentAnalysis
     from nbaccel.tune.callback import Callback
     from nbaccel.tune.configs import ResumeConfig, SyncConfig, TuneConfig
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     )
     from nbaccel.tune.stopper import Stopper
     from nbaccel.tune.trainable import Trainable
+    from nbaccel.tune.trial_result import TrialResult as Result
     from nbaccel.tune.trial_session import TuneContext, get_checkpoint, get_context, report
     from nbaccel.tune.tuner import Tuner
 
@@ -117,7 +117,7 @@ _HOMES = {
     "JupyterNotebookReporter": "nbaccel.tune.progress_reporter",
     "PlacementGroupFactory": "nbaccel.tune.resources",
     "ProgressReporter": "nbaccel.tune.progress_reporter",
-    "Result": "nbaccel.train.result",
+    "Result": "nbaccel.tune.trial_result",
     "ResultGrid": "nbaccel.tune.result_grid",
     "ResumeConfig": "nbaccel.tune.configs",
     "RunConfig": "nbaccel.tune.configs",
@@ -153,7 +153,7 @@ _HOMES = {
     "with_parameters": "nbaccel.tune.resources",
     "with_resources": "nbaccel.tune.resources",
 }
-_OUR_NAMES = {"CheckpointConfig": "TuneCheckpointConfig", "RunConfig": "TuneRunConfig"}
+_OUR_NAMES = {"CheckpointConfig": "TuneCheckpointConfig", "Result": "TrialResult", "RunConfig": "TuneRunConfig"}
 _ROOMS = (
     "analysis", "callback", "error", "execution", "experiment", "integration", "logger", "progress_reporter",
     "registry", "result", "result_grid", "schedulers", "search", "stopper", "syncer", "trainable", "tune_config",

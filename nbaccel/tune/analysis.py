@@ -11,7 +11,7 @@ from nbaccel.tune import comparing
 from nbaccel.tune.opening import read_past
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.trial import Trial
-from nbaccel.tune.trial_result import result_of
+from nbaccel.tune.trial_result import frame_of, result_of
 from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.tables import Table
 
@@ -84,12 +84,7 @@ class ExperimentAnalysis:
     @property
     def trial_dataframes(self) -> dict[str, Any]:
         """All reports of each trial, as a pandas.DataFrame, by its id."""
-        import pandas
-
-        return {
-            trial.id: pandas.DataFrame([comparing.flat(each["metrics"]) for each in trial.reports])
-            for trial in self.trials
-        }
+        return {trial.id: frame for trial in self.trials if (frame := frame_of(trial)) is not None}
 
     @property
     def results_df(self) -> Any:

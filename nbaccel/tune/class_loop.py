@@ -18,7 +18,7 @@ from nbaccel.train.metrics import Metrics, plain
 from nbaccel.tune.trainable import OF_EACH_RESULT, SHOULD_CHECKPOINT, OwnTrial, Trainable
 from nbaccel.tune.trainables import class_of
 from nbaccel.tune.trial_mailbox import END, SAVE
-from nbaccel.tune.trial_session import TrialSession
+from nbaccel.tune.trial_session import HeldByTrial, TrialSession
 
 _resting: dict[str, Trainable] = {}  # by experiment: an object that may serve another trial of this process
 
@@ -61,7 +61,8 @@ def _saved(made: Trainable, trial: TrialSession) -> Checkpoint:
 def _object(given: Any, config: dict[str, Any], trial: TrialSession) -> Iterator[Trainable]:
     """The trial's object, which has begun where the trial goes on; it is stopped, or rests for the next trial."""
     assignment = trial.assignment
-    facts = OwnTrial(assignment.trial, assignment.name, assignment.folder, assignment.resources)
+    trial_resources = HeldByTrial(assignment.resources, assignment.bundles)
+    facts = OwnTrial(assignment.trial, assignment.name, assignment.folder, trial_resources)
     cls = class_of(given)
     made = _reset(cls, config, facts, assignment.experiment) or cls(config, facts=facts)
     rests = False

@@ -270,6 +270,7 @@ class Runner:
             self._plan.works_in_folder,
             self._plan.log_files,
             self._plan.of_class,
+            asked.bundles,
         )
         try:
             launched = launcher.launch(trial, asked, assignment, wording.encodable(f"{self.name} {trial.id}"))

@@ -210,6 +210,12 @@ def _runner(
 ) -> Runner:
     failures = wanted.run.failure_config
     names = TrialNames(name_of(wanted.trainable), wanted.tune.trial_name_creator, wanted.tune.trial_dirname_creator)
+    criterion = dict(wanted.run.stop) if isinstance(wanted.run.stop, Mapping) else {}
+
+    def named(trial: Trial) -> None:
+        names.name(trial, opened.folder)
+        trial.stopping_criterion = criterion
+
     most = wanted.tune.max_concurrent_trials or searching.max_concurrent(search)
     experiment = TrialDecisions(
         scheduler,
@@ -217,7 +223,7 @@ def _runner(
         Rules(failures.max_failures, failures.fail_fast, most),
         source.next if source is not None else lambda: None,
         (lambda: source.is_exhausted) if source is not None else lambda: True,
-        lambda trial: names.name(trial, opened.folder),
+        named,
     )
     experiment.controller.search_alg = search
     experiment.controller.makes_checkpoints = is_class(wanted.trainable)

@@ -97,6 +97,7 @@ class Trial:
     folder: str = ""
     experiment_folder: str = ""
     resources: Any = None
+    stopping_criterion: dict[str, Any] = field(default_factory=dict)
     counters_before: dict[str, float] = field(default_factory=dict)  # what the latest attempt has counted on from
 
     # ---- Ray's names
@@ -166,6 +167,10 @@ class Trial:
         rows = [comparing.flat(each["metrics"]) for each in self.reports]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: found for name in names if (found := comparing.analysis(rows, name))}
+
+    @property
+    def start_time(self) -> float:
+        return self.started_at
 
     def is_finished(self) -> bool:
         return self.has_ended

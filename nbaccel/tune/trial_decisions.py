@@ -181,6 +181,8 @@ class TrialDecisions:
             self.stop("its stopper ended it")
         if decision.kind != "continue":
             self._fates[trial.id] = decision
+            if decision.kind == "stop":
+                self.scheduler.on_trial_complete(self.controller, trial, {**result, "done": True})
         elif self.is_stopping:
             return STOP
         return decision
@@ -192,7 +194,9 @@ class TrialDecisions:
         self.running.pop(trial.id, None)
         fate = self._fates.pop(trial.id, CONTINUE)
         if how is End.RETURNED:
-            self._completed(trial, TrialState.DONE)
+            trial.state = TrialState.DONE
+            if fate.kind != "stop":  # else the scheduler has been told
+                self.scheduler.on_trial_complete(self.controller, trial, trial.last_result)
         elif how is End.STOPPED and fate.kind == "exploit" and not self.is_stopping:
             trial.state = TrialState.PENDING
             self._exploited(trial, fate)
@@ -202,18 +206,13 @@ class TrialDecisions:
             self._paused.append(trial)
         elif how is End.STOPPED and fate.kind == "stop":
             trial.is_pruned = fate.is_pruned
-            self._completed(trial, TrialState.DONE if fate.is_last else TrialState.STOPPED)
+            trial.state = TrialState.DONE if fate.is_last else TrialState.STOPPED
         elif how is End.FAILED:
             self._failed(trial)
         else:
             self.scheduler.on_trial_remove(self.controller, trial)
             trial.state = TrialState.PENDING
         return trial.state
-
-    def _completed(self, trial: Trial, state: TrialState) -> None:
-        trial.state = state
-        if not trial.stops:  # else it was removed when a person ended it
-            self.scheduler.on_trial_complete(self.controller, trial, trial.last_result)
 
     def _failed(self, trial: Trial) -> None:
         trial.failures += 1
@@ -261,6 +260,8 @@ class TrialDecisions:
             return
         if self._end_trial(trial, decision):
             self.scheduler.on_trial_remove(self.controller, trial)
+        elif decision.kind == "stop":
+            self.scheduler.on_trial_complete(self.controller, trial, trial.last_result)
         self.ordered.append(trial)
 
     def fate(self, trial: Trial) -> Decision:

@@ -8,6 +8,8 @@ from typing import Any
 
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.result import Result
+from nbaccel.tune import comparing
+from nbaccel.tune.opening import read_past
 from nbaccel.tune.trial import Trial, TrialState
 
 
@@ -26,10 +28,40 @@ class TrialResult(Result):
     trial_id: str = ""
     state: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
+    trial: Trial | None = None
 
     @property
     def config(self) -> dict[str, Any]:
         return self.parameters
+
+    @property
+    def metrics_dataframe(self) -> Any:
+        """Every report as a row of a pandas.DataFrame, with the parameters as "config/lr"; None without a report."""
+        return frame_of(self.trial) if self.trial is not None else super().metrics_dataframe
+
+    @classmethod
+    def from_path(cls, path: str | os.PathLike[str], storage_filesystem: Any = None) -> TrialResult:
+        """The result of a trial from its folder, which is in that of its experiment.
+
+        Raises FileNotFoundError if there is no such trial.
+        """
+        if storage_filesystem is not None or "://" in os.fspath(path):
+            raise NotImplementedError("tune.Result.from_path takes a folder: copy the experiment here first.")
+        folder, name = os.path.split(os.path.abspath(os.path.expanduser(os.fspath(path))))
+        for trial in read_past(folder).trials.values():
+            if trial.folder_name == name:
+                trial.experiment_folder = folder
+                return result_of(folder, trial)
+        raise FileNotFoundError(f"The experiment {folder} has no trial with the folder {name}.")
+
+
+def frame_of(trial: Trial) -> Any:
+    """The reports of a trial as a pandas.DataFrame; None without any. Raises ImportError without pandas."""
+    if not trial.reports:
+        return None
+    import pandas
+
+    return pandas.DataFrame([comparing.flat(trial.result(each["metrics"])) for each in trial.reports])
 
 
 def result_of(folder: str, trial: Trial) -> TrialResult:
@@ -48,6 +80,7 @@ def result_of(folder: str, trial: Trial) -> TrialResult:
         trial_id=trial.id,
         state=trial.state.value,
         parameters=trial.config,
+        trial=trial,
     )
 
 

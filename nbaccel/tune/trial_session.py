@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,7 @@ class TrialAssignment:
     works_in_folder  its process works in the trial's folder
     log_files  the files for what it prints, of stdout and of stderr; "" for none
     of_class   how a class of trainables is run
+    bundles    of its resources, which are the sum
     """
 
     trial: str
@@ -68,6 +69,7 @@ class TrialAssignment:
     works_in_folder: bool = True
     log_files: tuple[str, str] = ("", "")
     of_class: ClassOptions = field(default_factory=ClassOptions)
+    bundles: tuple[dict[str, float], ...] = ()
 
 
 ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
@@ -276,6 +278,23 @@ def get_checkpoint() -> Checkpoint | None:
     return _current("tune.get_checkpoint").latest_checkpoint()
 
 
+class HeldByTrial(dict[str, float]):
+    """What a trial holds: a dict of the sum, with the names of a PlacementGroupFactory, which Ray Tune gives."""
+
+    def __init__(self, total: Mapping[str, float], bundles: Sequence[Mapping[str, float]] = ()) -> None:
+        super().__init__(total)
+        self.bundles = [dict(bundle) for bundle in bundles] or [dict(total)]
+
+    @property
+    def required_resources(self) -> dict[str, float]:
+        return dict(self)
+
+    @property
+    def head_cpus(self) -> float:
+        """The CPUs of the first bundle."""
+        return self.bundles[0].get("CPU", 0)
+
+
 class TuneContext:
     """The facts of the trial that runs in this process."""
 
@@ -297,9 +316,9 @@ class TuneContext:
         Path(self._assignment.folder).mkdir(parents=True, exist_ok=True)
         return self._assignment.folder
 
-    def get_trial_resources(self) -> dict[str, float]:
+    def get_trial_resources(self) -> HeldByTrial:
         """The sum of what the trial holds."""
-        return dict(self._assignment.resources)
+        return HeldByTrial(self._assignment.resources, self._assignment.bundles)
 
     def get_world_size(self) -> int:
         """1: a trial is one process, unless it is a trainer's gang."""

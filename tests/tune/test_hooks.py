@@ -33,7 +33,7 @@ class Noting(FIFOScheduler):
         return TrialScheduler.STOP if result["training_iteration"] == 3 else TrialScheduler.CONTINUE
 
     def on_trial_complete(self, controller: Any, trial: Any, result: dict[str, Any]) -> None:
-        self.seen.append(("complete", result["step"], result["done"], trial.status))
+        self.seen.append(("complete", result["step"], result["done"]))
 
     def on_trial_error(self, controller: Any, trial: Any) -> None:
         self.seen.append(("error", trial.status))
@@ -49,7 +49,7 @@ def test_the_hooks_of_a_scheduler_of_ones_own_are_called(kept: Kept) -> None:
         verbose=0,
     )
     results = [("result", 0), ("result", 1), ("result", 2)]
-    assert scheduler.seen == [("add", 1), *results, ("complete", 2, True, "TERMINATED")]
+    assert scheduler.seen == [("add", 1), *results, ("complete", 2, True)]
     assert [len(each.reports) for each in analysis.trials] == [3]
 
 

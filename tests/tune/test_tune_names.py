@@ -30,7 +30,8 @@ def test_every_name_is_there() -> None:
     for name in tune.__all__:
         assert getattr(tune, name) is not None and name in dir(tune)
     assert tune.FailureConfig is train.FailureConfig and issubclass(tune.RunConfig, train.RunConfig)
-    assert tune.Checkpoint is train.Checkpoint and tune.Result is train.Result
+    assert tune.Checkpoint is train.Checkpoint and issubclass(tune.Result, train.Result)
+    assert issubclass(tune.CheckpointConfig, train.CheckpointConfig)
 
 
 def test_what_is_not_here_says_what_to_use() -> None:

@@ -13,6 +13,7 @@ import nbaccel
 from nbaccel import train, tune
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.util.placement_group import placement_group_table
+from tests.rig import wait_until
 
 
 def silent_at_one(config: dict[str, Any]) -> dict[str, Any] | None:
@@ -125,7 +126,10 @@ def learns(config: dict[str, Any]) -> None:
     for _ in range(12):
         value += config["rate"]
         tune.report({"value": value}, checkpoint=tune.Checkpoint.save({"value": value}))
+        if checkpoint is not None:
+            (strong.parent / "taken").touch()
     strong.touch()
+    wait_until((strong.parent / "taken").exists)  # a trial that has ended is no donor
 
 
 def fits(config: dict[str, Any]) -> None:

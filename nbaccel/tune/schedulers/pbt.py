@@ -107,7 +107,12 @@ class PopulationBasedTraining(TrialScheduler):
         return f"PopulationBasedTraining: {self.num_perturbations} perturbs"
 
     def on_complete(self, trial: str, result: Result) -> None:
-        """It waits for nobody any more, and stays a donor."""
+        """A trial that has ended is compared with nobody any more."""
+        self.on_remove(trial)
+
+    def on_remove(self, trial: str) -> None:
+        if trial in self._members:
+            self._members[trial].score = None
 
     def on_result(self, trial: str, result: Result) -> Decision:
         time, score = number_of(result, self.time_attr), self.value(result)

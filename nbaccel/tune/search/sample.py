@@ -246,20 +246,27 @@ def generator(state: Any) -> random.Random:
 
 
 def _of_this_program() -> int:
-    """A number from numpy's own state, as in Ray; from that of `random` if the program has used only that one."""
+    """A number from numpy's own state, as in Ray; from that of `random` if the program has used only that one since."""
+    global _last
     now = _states()
-    if now[1] is None or (now[0] != _at_first[0] and now[1] == _at_first[1]):
-        return random.getrandbits(63)
-    return int(sys.modules["numpy"].random.randint(0, 2**63 - 1, dtype="int64"))
+    is_of_python = now[1] is None or (now[0] != _last[0] and now[1] == _last[1])
+    found = random.getrandbits(63) if is_of_python else sys.modules["numpy"].random.randint(0, 2**63 - 1, dtype="int64")
+    _last = _states()
+    return int(found)
 
 
 def _states() -> tuple[int, int | None]:
     """What differs when the state of `random`, or of numpy, has changed; None where numpy is not loaded."""
     numpy_random = sys.modules.get("numpy.random")
-    return hash(random.getstate()), None if numpy_random is None else hash(repr(numpy_random.get_state()[1:]))
+    return hash(random.getstate()), None if numpy_random is None else _numpy_state(numpy_random)
 
 
-_at_first = _states()
+def _numpy_state(numpy_random: Any) -> int:
+    _, key, place, *_ = numpy_random.get_state()
+    return hash((key.tobytes(), place))
+
+
+_last = _states()
 
 
 # ---- the functions that users call

@@ -274,7 +274,7 @@ class Trainable:
 
     @property
     def trial_resources(self) -> dict[str, float]:
-        return dict(self._facts.resources)
+        return self._facts.resources
 
     def get_config(self) -> dict[str, Any]:
         return self.config
