@@ -15,6 +15,7 @@ from typing import Any
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.metrics import Metrics, plain
+from nbaccel.tune.array_metrics import with_lists
 from nbaccel.tune.trainable import OF_EACH_RESULT, SHOULD_CHECKPOINT, OwnTrial, Trainable
 from nbaccel.tune.trainables import class_of
 from nbaccel.tune.trial_mailbox import END, SAVE
@@ -45,7 +46,8 @@ def run_class(given: Any, config: dict[str, Any], trial: TrialSession) -> None:
 
 def _metrics(result: dict[str, Any]) -> Metrics:
     """What a step has reported; a trial adds the rest itself."""
-    return plain({name: value for name, value in result.items() if name not in OF_EACH_RESULT}, "step()")
+    own = {name: value for name, value in result.items() if name not in OF_EACH_RESULT}
+    return plain(with_lists(own), "step()")
 
 
 def _saved(made: Trainable, trial: TrialSession) -> Checkpoint:

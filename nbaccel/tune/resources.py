@@ -115,6 +115,11 @@ class PlacementGroupFactory:
         self.strategy = strategy
 
     @property
+    def head_cpus(self) -> float:
+        """The CPUs of the first bundle."""
+        return resources_of(self, {}).bundles[0].get("CPU", 0)
+
+    @property
     def required_resources(self) -> Resources:
         return resources_of(self, {}).total
 

@@ -138,6 +138,8 @@ class Runner:
             told = {"stop": self._plan.run_config.stop, "num_samples": self._plan.num_samples}
             self._each(lambda callback: callback.setup(**told, total_num_samples=self._plan.total))
             take, inbox = self._mailbox.take.remote, self._inbox
+            if not self._open.past.ended:
+                self._files.repair(self.experiment.trials.values())
             self._reporter.begin(self._plan.total, self._plan.compared_by)
             self._mail = MailReader(inbox, take, self._read, self._mailbox_failed, lambda: not self._ended.is_set())
             self._mail.follow()
@@ -516,7 +518,8 @@ class Runner:
                 pass  # as above
         self._mailbox = self._mail = self._launcher = None
         try:
-            self._files.wait()
+            if how != "failed":
+                self._files.wait()
             self._journal.end(how)
         finally:
             self._files.close()

@@ -16,7 +16,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -55,8 +55,18 @@ class TrialFiles:
         self._do(_write, trial.local_path, PARAMS, _json(trial.config, indent=4))
         if trial.attempts > 1:
             self._waiting.pop(trial.id, None)
-            self._do(self._tables.clear, trial.local_path)
-            self._hand_over(trial, [trial.result(each["metrics"]) for each in trial.reports])
+            self._write_again(trial)
+
+    def repair(self, trials: Iterable[Trial]) -> None:
+        """After a process that was killed: write what ended trials have in the journal, and maybe not in their files."""
+        for trial in trials:
+            if trial.has_ended and not self._is_off and _lines(trial.local_path) != len(trial.reports):
+                self._do(os.makedirs, trial.local_path, exist_ok=True)
+                self._write_again(trial)
+
+    def _write_again(self, trial: Trial) -> None:
+        self._do(self._tables.clear, trial.local_path)
+        self._hand_over(trial, [trial.result(each["metrics"]) for each in trial.reports])
 
     def report(self, trial: Trial, result: dict[str, Any]) -> None:
         if self._is_off:
@@ -135,6 +145,14 @@ class _Tables:
         with open(os.path.join(folder, RESULTS), "ab") as file:
             file.write(b"".join(_line(result, row) for result, row in zip(results, rows, strict=True)))
         _write(folder, TABLE, text.getvalue(), "a")
+
+
+def _lines(folder: str) -> int:
+    try:
+        with open(os.path.join(folder, RESULTS), "rb") as file:
+            return sum(1 for _ in file)
+    except OSError:
+        return 0
 
 
 def _line(result: dict[str, Any], row: dict[str, Any]) -> bytes:

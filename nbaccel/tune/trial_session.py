@@ -22,6 +22,7 @@ from nbaccel.train.metrics import Metrics
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.saying import say
 from nbaccel.tune import trial_folder
+from nbaccel.tune.array_metrics import with_lists
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, nested
 from nbaccel.tune.trial_mailbox import END, GO_ON
 
@@ -261,8 +262,8 @@ class TrialSession(TrialHost):
 def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) -> None:
     """Report metrics of this trial, optionally with a checkpoint.
 
-    metrics     a dict of numbers, texts and booleans, also nested. training_iteration, time_total_s and timestamp are
-                added
+    metrics     a dict of numbers, texts and booleans, also nested; small arrays become lists. training_iteration,
+                time_total_s and timestamp are added
     checkpoint  a folder; its files are in the trial's folder when this returns
 
     If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` lets
@@ -270,7 +271,9 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
     is missing.
     """
     _current("tune.report")
-    session.report_as("tune.report()", dict(metrics) if isinstance(metrics, Mapping) else metrics, checkpoint)
+    session.report_as(
+        "tune.report()", with_lists(dict(metrics) if isinstance(metrics, Mapping) else metrics), checkpoint
+    )
 
 
 def get_checkpoint() -> Checkpoint | None:
@@ -350,7 +353,7 @@ def returned(value: Any) -> Metrics | None:
     if value is None:
         return None
     if isinstance(value, Mapping):
-        return dict(value)
+        return dict(with_lists(value))
     item = getattr(value, "item", None)
     number = item() if callable(item) else value
     if isinstance(number, (int, float)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from nbaccel.train.configs import RunConfig
@@ -17,6 +19,8 @@ from nbaccel.tune.runner import Runner
 from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
 from nbaccel.tune.trainables import checked, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
+
+_begun_here: dict[str, Wanted] = {}  # what experiments of this process were asked for, by folder
 
 
 class Tuner:
@@ -84,11 +88,20 @@ class Tuner:
         if self._restored_from:
             runner = start_again(self._restored_from, self._wanted, self._again)
         else:
+            asked_for = replace(self._wanted, tune=replace(self._wanted.tune, search_alg=self._fresh_search()))
             runner = start_new(self._wanted)
+            _begun_here[runner.path] = asked_for
         if runner.said:
             say("tune", runner.said)
         runner.begin()
         return runner
+
+    def _fresh_search(self) -> Any:
+        """The search as it is before it has suggested anything; itself if it cannot be copied."""
+        try:
+            return copy.deepcopy(self._wanted.tune.search_alg)
+        except Exception:  # of a user's class, or of what it holds
+            return self._wanted.tune.search_alg
 
     def _grid(self, runner: Runner) -> ResultGrid:
         trials = sorted(runner.experiment.trials.values(), key=lambda trial: trial.number)
@@ -126,7 +139,8 @@ class Tuner:
         resume_unfinished  trials that were under way continue from their latest checkpoints
         resume_errored     trials that failed do so too; restart_errored: they begin again
         param_space        only needed if the space has functions or objects, which the journal cannot store
-        tune_config, run_config  not in Ray: options that the journal could not store, or other ones than before
+        tune_config, run_config  not in Ray: options that the journal could not store, or other ones than before. The
+                           scheduler, the search and the callbacks of an experiment of this process are known
 
         Raises FileNotFoundError if the folder holds no experiment.
         """
@@ -136,6 +150,9 @@ class Tuner:
             )
         folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
         opening.read_past(folder)
+        if (begun := _begun_here.get(folder)) is not None:
+            tune_config = tune_config or TuneConfig(scheduler=begun.tune.scheduler, search_alg=begun.tune.search_alg)
+            run_config = run_config or begun.run
         tuner = cls(trainable, param_space=param_space, tune_config=tune_config, run_config=run_config)
         tuner._restored_from = folder
         tuner._again = Again(resume_unfinished, resume_errored, restart_errored)

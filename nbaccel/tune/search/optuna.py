@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbaccel.tune.search.optuna_errors import without_password
@@ -66,6 +68,9 @@ class OptunaSearch(Searcher):
         self.sampler, self.sampler_seed = sampler, seed
         self.study_name, self.storage = study_name, storage
         self.max_concurrent = 0
+        self.evaluated: list[tuple[dict[str, Any], Any, str]] = []  # elsewhere: point, value, state
+        self.earlier: list[Any] = []  # Optuna's trials of a file
+        self.study: Any = None  # of the latest experiment
         self._face: SuggestedTrials | None = None  # for a caller of suggest()
 
     @property
@@ -98,13 +103,25 @@ class OptunaSearch(Searcher):
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         self._suggested().on_trial_complete(trial_id, result, error)
 
+    def add_evaluated_point(
+        self,
+        parameters: dict[str, Any],
+        value: float,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: list[float] | None = None,
+    ) -> None:
+        self.evaluated.append((dict(parameters), value, "FAIL" if error else "PRUNED" if pruned else "COMPLETE"))
+
     def save(self, checkpoint_path: str) -> None:
-        """Write the study into a file, by pickle."""
-        self._suggested().save(checkpoint_path)
+        """Write what Optuna has learned into a file, by pickle."""
+        study = self.study if self.study is not None else self._suggested().study
+        Path(checkpoint_path).write_bytes(pickle.dumps(study.trials))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on with the study of a file that `save` wrote. Give only files that you trust: pickle runs their code."""
-        self._suggested().restore(checkpoint_path)
+        """Begin with what a file has that `save` wrote. Give only files that you trust: pickle runs their code."""
+        self.earlier = pickle.loads(Path(checkpoint_path).read_bytes())
+        self._face = self.study = None
 
     def _suggested(self) -> SuggestedTrials:
         if self._face is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from pathlib import Path
 from typing import Any
 
 from nbaccel.tune.search.optuna import OptunaSearch
@@ -40,9 +38,6 @@ class SuggestedTrials:
         trial.reports = [{"report": 0, "metrics": result}] if result is not None else []
         self._source.on_end(trial)
 
-    def save(self, path: str) -> None:
-        Path(path).write_bytes(pickle.dumps((self._source.study, self._trials)))
-
-    def restore(self, path: str) -> None:
-        study, self._trials = pickle.loads(Path(path).read_bytes())
-        self._source.take_over(study)
+    @property
+    def study(self) -> Any:
+        return self._source.study

@@ -62,6 +62,9 @@ class StudySource:
             say("tune", f"Optuna does not choose {names}: it has no distribution for them, and they stay random.")
         self.study = self._opened(name, modes)
         self._known = {each.user_attrs.get(_OURS): each for each in self.study.trials}
+        search.study = self.study
+        if made == 0:
+            self._learn()
         self._begin_with_points()
 
     def _refuse_two_spaces(self, space: Mapping[str, Any]) -> None:
@@ -124,11 +127,15 @@ class StudySource:
                 raise ValueError(f"A point with an evaluated reward lacks {', '.join(sorted(missing))}: give all.")
             self._add("evaluated", chosen, self._space.distributions, self._state("COMPLETE"), values, {})
 
-    def take_over(self, study: Any) -> None:
-        """Go on with this study in place of its own; of its trials that run, nobody here knows."""
-        self.study = study
-        self._made = len(study.trials)
-        self._live.clear()
+    def _learn(self) -> None:
+        """Begin with what the search knows of other experiments."""
+        ended = [each for each in self._search.earlier if each.state.is_finished()]
+        self.study.add_trials(ended)
+        for point, value, state in self._search.evaluated:
+            params = self._space.params(point)
+            known = {name: self._space.distributions[name] for name in params}
+            values = None if state == "FAIL" else [float(value)]
+            self._add("evaluated", params, known, self._state(state), values, {})
 
     # ---- asking
 
