@@ -58,7 +58,7 @@ class TrialFiles:
             self._write_again(trial)
 
     def repair(self, trials: Iterable[Trial]) -> None:
-        """After a process that was killed: write what ended trials have in the journal, and maybe not in their files."""
+        """After a process that was killed: write what ended trials have in the journal and not in their files."""
         for trial in trials:
             if trial.has_ended and not self._is_off and _lines(trial.local_path) != len(trial.reports):
                 self._do(os.makedirs, trial.local_path, exist_ok=True)

@@ -295,7 +295,7 @@ class TestGoingOn:
                     tuner.fit()
             (disk / "filler").unlink()
             before = tune.Tuner.restore(disk / "experiment", trainables.square).get_results()
-            results = tune.Tuner.restore(disk / "experiment", trainables.square).fit()
+            results = tune.Tuner.restore(disk / "experiment", trainables.square, run_config=kept()).fit()
             assert 0 < before.num_terminated < 40 and results.num_terminated == 40
             states = [line for line in map(json.loads, lines_of(disk / "experiment")) if "state" in line]
             assert len({line["trial"] for line in states}) == len(states) == 40
