@@ -59,3 +59,22 @@ def test_each_of_several_sees_every_result() -> None:
 def test_anything_else_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match="stop takes a dict"):
         stoppers.of(given)
+
+
+def test_limits_may_be_nested_and_may_be_flags() -> None:
+    nested = stoppers.of({"eval": {"loss": 2}, "is_bad": True})
+    seen = [{"eval": {"loss": 1}, "is_bad": False}, {"eval": {"loss": 3}, "is_bad": False}]
+    assert [nested("t", each) for each in seen] == [False, True]
+    assert nested("t", {"eval": {"loss": 1}, "is_bad": True})
+    assert not stoppers.of({"done": True})("t", {"done": False}) and stoppers.NoopStopper()("t", {}) is False
+
+
+def test_all_trials_end_when_the_best_values_have_stopped_changing() -> None:
+    flat = stoppers.ExperimentPlateauStopper("loss", std=0.1, top=3, patience=2)
+    answers = [flat("t", {"loss": value}) for value in (9, 5, 1, 1, 1, 7)]
+    assert answers == [False, False, False, False, False, True] and flat.stop_all()
+    largest = stoppers.ExperimentPlateauStopper("loss", top=2, mode="max")
+    assert [largest("t", {"loss": value}) for value in (1, 5, 5)] == [False, False, True]
+    for given in ({"mode": "best"}, {"top": 1}, {"patience": -1}, {"std": 0}):
+        with pytest.raises(ValueError, match="ExperimentPlateauStopper"):
+            stoppers.ExperimentPlateauStopper("loss", **given)  # type: ignore[arg-type]

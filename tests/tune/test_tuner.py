@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import threading
@@ -393,3 +394,71 @@ def test_a_trial_that_exits_has_failed_and_is_told_to_return(code: Any, kept: Ke
 def test_an_error_of_a_report_names_what_the_user_called(trainable: Any, words: str, kept: Kept) -> None:
     (result,) = fit(trainable, {}, kept())
     assert re.search("^" + re.escape(words[1:]), str(getattr(result.error, "cause", result.error)))
+
+
+def test_a_result_that_is_done_ends_its_trial(kept: Kept) -> None:
+    (result,) = fit(done_at_three, {}, kept())
+    assert (len(result.history), result.state) == (3, "done")
+    (result,) = fit(done_at_three, {}, kept("rule", stop={"done": True}))
+    assert len(result.history) == 3
+
+
+def done_at_three(config: dict[str, Any]) -> None:
+    for number in range(1, 9):
+        tune.report({"number": number, "done": number == 3})
+
+
+def test_what_cannot_be_sent_is_refused_when_the_tuner_is_made(kept: Kept) -> None:
+    lock = threading.Lock()
+    with pytest.raises(TypeError, match="lock"):
+        tune.Tuner(lambda config: lock)
+
+
+def test_an_error_of_a_users_hook_is_one_of_tune_and_of_its_own_class(kept: Kept) -> None:
+    class OwnError(Exception):
+        pass
+
+    class Raises(tune.Callback):
+        def on_trial_result(self, *args: Any, **info: Any) -> None:
+            raise OwnError("of the callback")
+
+    with pytest.raises(tune.TuneError, match="of the callback") as caught:
+        fit(trainables.square, {"x": 1}, kept(callbacks=[Raises()]))
+    assert isinstance(caught.value, OwnError)
+    with pytest.raises(tune.TuneError, match="the metric 'los'") as caught:
+        fit(trainables.square, {"x": 1}, kept("other"), metric="los", mode="min")
+    assert isinstance(caught.value, ValueError)
+
+
+def test_an_analysis_without_a_number_has_no_best_trial(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    analysis = tune.run(not_a_number, metric="loss", mode="min", storage_path=kept().storage_path)
+    assert analysis.best_trial is None and analysis.get_best_config("loss", "min") is None
+    assert analysis.best_result is None and analysis.best_checkpoint is None
+    assert "No trial has reported a finite value of 'loss'" in capsys.readouterr().err
+
+
+def not_a_number(config: dict[str, Any]) -> dict[str, Any]:
+    return {"loss": float("nan")}
+
+
+def test_a_trials_result_is_read_from_its_folder(kept: Kept) -> None:
+    pytest.importorskip("pandas")
+    results = fit(trainables.steps, {"x": tune.grid_search([1, 2]), "steps": 3}, kept())
+    again = tune.Result.from_path(results[1].path)
+    assert again.config == results[1].config and again.metrics is not None and again.metrics["step"] == 2
+    frame = results[1].metrics_dataframe
+    assert list(frame["step"]) == [0, 1, 2] and set(frame["config/x"]) == {2}
+    with pytest.raises(FileNotFoundError, match="has no trial with the folder"):
+        tune.Result.from_path(os.path.join(results.experiment_path, "nobody"))
+
+
+def test_a_trial_that_goes_on_may_be_chosen_by_what_went_on_before(kept: Kept) -> None:
+    for how, expected in (("skip", 1), ("resume", 0), ("restart", 0)):
+        storage = {"storage_path": kept().storage_path, "name": how}
+        with pytest.raises(tune.TuneError):
+            tune.run(trainables.raises, config={"x": 1}, **storage)
+        again = {"resume": True, "resume_config": tune.ResumeConfig(errored=how), "raise_on_failed_trial": False}
+        analysis = tune.run(trainables.square, config={"x": 1}, **storage, **again)
+        assert sum(each.status == "ERROR" for each in analysis.trials) == expected
+    with pytest.raises(NotImplementedError, match="finished trials never run again"):
+        tune.ResumeConfig(finished="restart")
