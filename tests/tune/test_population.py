@@ -11,7 +11,7 @@ import pytest
 
 from nbaccel import tune
 from nbaccel.tune import experiment_journal
-from nbaccel.tune.schedulers import PopulationBasedTraining
+from nbaccel.tune.schedulers import PopulationBasedTraining, PopulationBasedTrainingReplay
 from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, Decision, Result, TrialScheduler
 from tests.rig import wait_until
 
@@ -159,3 +159,52 @@ def test_one_scheduler_serves_two_experiments(kept: Kept) -> None:
             run_config=kept(name=name),
         )
         assert tuner.fit().num_errors == 0
+
+
+class Grows(tune.Trainable):
+    """Its value grows by its rate in each step."""
+
+    def setup(self, config: dict[str, Any]) -> None:
+        self.value, self.rate = 0.0, config["rate"]
+
+    def step(self) -> dict[str, Any]:
+        self.value += self.rate
+        return {"value": self.value, "rate": self.rate}
+
+    def save_checkpoint(self, checkpoint_dir: str) -> dict[str, Any]:
+        return {"value": self.value}
+
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        self.value = checkpoint["value"]
+
+
+def test_the_exchanges_of_a_population_are_written_and_run_again(kept: Kept) -> None:
+    scheduler = PopulationBasedTraining(
+        "training_iteration",
+        "value",
+        "max",
+        1,
+        hyperparam_mutations={"rate": [1, 5]},
+        quantile_fraction=0.5,
+        synch=True,
+    )
+    results = tune.Tuner(
+        Grows,
+        param_space={"rate": tune.grid_search([1, 5])},
+        tune_config=tune.TuneConfig(scheduler=scheduler),
+        run_config=kept(stop={"training_iteration": 6}),
+    ).fit()
+    folder = Path(results.experiment_path)
+    assert len((folder / "pbt_global.txt").read_text().splitlines()) == scheduler.num_perturbations > 0
+    (policy, *_) = sorted(folder.glob("pbt_policy_*"))
+    exchanged = next(each for each in results if each.trial_id in policy.name)
+    replay = PopulationBasedTrainingReplay(str(policy))
+    (again,) = tune.Tuner(
+        Grows,
+        tune_config=tune.TuneConfig(scheduler=replay),
+        run_config=kept("again", stop={"training_iteration": 6}),
+    ).fit()
+    assert again.config == exchanged.config and again.metrics is not None
+    assert [each["training_iteration"] for each in again.history] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ValueError, match="there is no file"):
+        PopulationBasedTrainingReplay("nowhere")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -197,3 +198,32 @@ def test_only_a_name_that_somebody_gave_is_told_when_it_is_taken(tmp_path: Path)
     assert [each.said != "" for each in opened] == [False, False, False, True]
     for each in opened:
         each.close()
+
+
+def documented(column: str) -> list[str]:
+    """The names in a table of docs/tuning.md whose second column has this heading."""
+    page = (Path(__file__).parent.parent.parent / "docs" / "tuning.md").read_text()
+    table = page.partition("## Ray Tune's names")[2].partition(f"| {column} |\n")[2].partition("\n\n")[0]
+    return [name for line in table.splitlines() for name in re.findall(r"`([^`]+)`", line.split("|")[2])]
+
+
+def found(name: str) -> Any:
+    """What a program gets of nbaccel.tune by a name with dots."""
+    value: Any = tune
+    for part in name.split("."):
+        value = getattr(value, part) if hasattr(value, part) else importlib.import_module(f"{value.__name__}.{part}")
+    return value
+
+
+def test_the_page_about_tuning_knows_which_of_rays_names_are_here() -> None:
+    here = documented("here")
+    assert len(here) > 160 and len(set(here)) == len(here)
+    for name in here:
+        if not name.startswith("integration."):  # each needs its library
+            assert found(name) is not None and type(found(name)).__name__ != "_Unbuilt", name
+
+
+@pytest.mark.parametrize("name", documented("not here"))
+def test_each_name_that_is_not_here_says_what_to_use(name: str) -> None:
+    with pytest.raises((NotImplementedError, ModuleNotFoundError), match=r"not here: |nbaccel has no "):
+        found(name)()

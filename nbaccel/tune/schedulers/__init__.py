@@ -10,6 +10,7 @@ from nbaccel.tune.schedulers.async_hyperband import ASHAScheduler, AsyncHyperBan
 from nbaccel.tune.schedulers.hyperband import HyperBandScheduler
 from nbaccel.tune.schedulers.median_stopping_rule import MedianStoppingRule
 from nbaccel.tune.schedulers.pbt import PopulationBasedTraining
+from nbaccel.tune.schedulers.pbt_replay import PopulationBasedTrainingReplay
 from nbaccel.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "HyperBandScheduler",
     "MedianStoppingRule",
     "PopulationBasedTraining",
+    "PopulationBasedTrainingReplay",
     "TrialScheduler",
     "create_scheduler",
 ]
@@ -33,17 +35,17 @@ _BY_NAME: dict[str, type[TrialScheduler]] = {
     "hyperband": HyperBandScheduler,
     "hyperbandscheduler": HyperBandScheduler,
     "pbt": PopulationBasedTraining,
+    "pbt_replay": PopulationBasedTrainingReplay,
 }
 _ELSEWHERE = {
     "HyperBandForBOHB": "use ASHAScheduler with OptunaSearch, whose TPE sampler is the method of BOHB.",
     "PB2": "use PopulationBasedTraining with hyperparam_mutations={name: tune.uniform(low, high)} for its "
     "hyperparam_bounds, or ASHAScheduler with OptunaSearch(sampler=optuna.samplers.GPSampler()).",
     "ResourceChangingScheduler": "use ASHAScheduler with OptunaSearch; a trial keeps its resources.",
-    "PopulationBasedTrainingReplay": "run the config of the best trial again.",
 }
 
 
-_REFUSED = {"pb2": "PB2", "hb_bohb": "HyperBandForBOHB", "pbt_replay": "PopulationBasedTrainingReplay"}
+_REFUSED = {"pb2": "PB2", "hb_bohb": "HyperBandForBOHB"}
 
 
 def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nbaccel.tune.schedulers import pbt_log
 from nbaccel.tune.schedulers.trial_scheduler import (
     CONTINUE,
     PAUSE,
@@ -45,6 +46,7 @@ class PopulationBasedTraining(TrialScheduler):
     resample_probability              draw a new value instead of changing the old one
     perturbation_factors              by which a number is multiplied; in a list, the value beside it is taken
     custom_explore_fn                 called with the new config, returns it changed
+    log_config                        write each exchange into pbt_global.txt and pbt_policy_<trial>.txt
     require_attrs                     a result without time or metric is an error
     synch                             trials wait for each other at each interval, and all are compared at one time
     seed                              not in Ray: makes the choices repeatable
@@ -90,7 +92,7 @@ class PopulationBasedTraining(TrialScheduler):
         self._factors = tuple(perturbation_factors)
         self._explore_fn = custom_explore_fn
         self._requires = require_attrs
-        self._is_synchronous = synch
+        self._is_synchronous, self._logs = synch, log_config
         self.num_perturbations = 0
         self._members: dict[str, _Member] = {}
         self._rng = random.Random(seed if seed is not None else random.getrandbits(48))
@@ -160,17 +162,26 @@ class PopulationBasedTraining(TrialScheduler):
         """Decide; a trial that was compared makes room if others wait, so that all of a population come forward."""
         before = self._members[trial.id].decided_at
         decision = self.on_result(trial.id, result)
+        if decision.kind == "exploit":
+            self._note(controller, trial, decision)
         was_compared = self._members[trial.id].decided_at != before
         if decision.kind != "continue" or not was_compared or not controller.can_pause(trial):
             return decision
         return PAUSE if any(each.status in ("PENDING", "PAUSED") for each in controller.get_trials()) else decision
+
+    def _note(self, controller: Any, trial: Any, decision: Decision) -> None:
+        if self._logs:
+            donor = controller.get_trial(decision.donor)
+            pbt_log.note(trial, donor, trial.config, dict(decision.config or {}))
 
     def _compare_all(self, controller: Any, live: list[Any]) -> None:
         worst, best = self._quantiles()
         donors = [each for each in best if self._members[each].has_checkpoint]
         for trial in live:
             if trial.id in worst and donors:
-                controller.exploit(trial, self._exploits(trial.id, self._rng.choice(donors)))
+                decision = self._exploits(trial.id, self._rng.choice(donors))
+                self._note(controller, trial, decision)
+                controller.exploit(trial, decision)
             else:
                 controller.let_go_on(trial)
 
