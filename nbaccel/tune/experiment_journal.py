@@ -10,6 +10,7 @@
   {"trial": …, "checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}
   {"trial": …, "deleted": "checkpoint_000004"}
   {"trial": …, "state": "done" | "stopped" | "error", "error": ""}
+  {"callbacks": [{…}, null]}                                  what callbacks want back, as far as JSON holds it
   {"end": "finished" | "stopped" | "failed"}
 ```
 Names of folders are relative, and nothing is pickled. A value of a config that JSON cannot hold is kept as its `repr`,
@@ -46,6 +47,7 @@ class ExperimentPast:
     trials: dict[str, Trial] = field(default_factory=dict)
     ended: str = ""
     length: int = 0
+    callbacks: list[Any] = field(default_factory=list)
 
 
 def read(folder: str | Path) -> ExperimentPast | None:
@@ -81,6 +83,8 @@ def _apply(past: ExperimentPast, line: Mapping[str, Any]) -> None:
         past.ended = ""
     elif "trial" in line:
         _apply_to_trial(past, line)
+    elif "callbacks" in line:
+        past.callbacks = [decoded(each) for each in line["callbacks"]]
     elif "end" in line:
         past.ended = line["end"]
 
@@ -171,6 +175,9 @@ class ExperimentJournal:
     def state(self, trial: Trial) -> None:
         line = {"trial": trial.id, "state": trial.state.value, "error": trial.error_words, "time": time.time()}
         self._write(line | {"failures": trial.failures} | ({"pruned": True} if trial.is_pruned else {}))
+
+    def callbacks(self, states: list[Any]) -> None:
+        self._write({"callbacks": [encoded(each) for each in states]})
 
     def end(self, how: str) -> None:
         self._write({"end": how, "time": time.time()})

@@ -137,6 +137,7 @@ class Runner:
                 self._budget_at = time.monotonic() + self._plan.time_budget_s
             told = {"stop": self._plan.run_config.stop, "num_samples": self._plan.num_samples}
             self._each(lambda callback: callback.setup(**told, total_num_samples=self._plan.total))
+            self._give_back_states()
             take, inbox = self._mailbox.take.remote, self._inbox
             if not self._open.past.ended:
                 self._files.repair(self.experiment.trials.values())
@@ -422,6 +423,7 @@ class Runner:
         with UsersCode():
             self._plan.on_trial_end(trial)
         self._call("on_trial_error" if trial.state is TrialState.ERROR else "on_trial_complete", trial)
+        self._keep_states()
 
     # ---- stopping
 
@@ -557,6 +559,20 @@ class Runner:
         self._files.wait()
         trials = list(self.experiment.trials.values())
         self._each(lambda callback: getattr(callback, name)(self._steps, trials, trial, *more))
+
+    def _keep_states(self) -> None:
+        """Write what callbacks want back in a restored experiment, if one of them wants something."""
+        callbacks = self._plan.run_config.callbacks
+        if any(type(each).get_state is not Callback.get_state for each in callbacks):
+            with UsersCode():
+                states = [each.get_state() for each in callbacks]
+            self._journal.callbacks(states)
+
+    def _give_back_states(self) -> None:
+        with UsersCode():
+            for callback, state in zip(self._plan.run_config.callbacks, self._open.past.callbacks, strict=False):
+                if isinstance(state, dict):
+                    callback.set_state(state)
 
     def _call_step(self, name: str) -> None:
         if any(getattr(type(each), name) is not getattr(Callback, name) for each in self._plan.run_config.callbacks):

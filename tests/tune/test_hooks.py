@@ -251,3 +251,28 @@ def test_trials_are_called_as_in_ray(kept: Kept) -> None:
     assert (trial.trainable_name, trial.status, trial.is_finished()) == ("square", "TERMINATED", True)
     assert trial.local_path == trial.path == results[0].path and trial.checkpoint is None
     assert trial.metric_analysis["loss"]["max"] == 4 and trial.last_result["experiment_tag"] == trial.experiment_tag
+
+
+class Remembers(tune.Callback):
+    def __init__(self) -> None:
+        self.results = 0
+
+    def on_trial_result(self, *args: Any, **info: Any) -> None:
+        self.results += 1
+
+    def get_state(self) -> dict[str, Any]:
+        return {"results": self.results, "pair": (1, 2)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        assert state["pair"] == (1, 2)
+        self.results = state["results"]
+
+
+def test_a_callback_has_its_state_back_in_a_restored_experiment(kept: Kept) -> None:
+    config = kept(callbacks=[tune.Callback(), Remembers()])
+    results = tune.Tuner(trainables.square, param_space={"x": tune.grid_search([1, 2])}, run_config=config).fit()
+    again = Remembers()
+    tune.Tuner.restore(
+        results.experiment_path, trainables.square, run_config=kept(callbacks=[tune.Callback(), again])
+    ).fit()
+    assert again.results == 2
