@@ -180,6 +180,7 @@ class TuneRunConfig(RunConfig):
                 "An experiment is written to a folder: RunConfig(storage_path=...) takes no URL and no "
                 "storage_filesystem in nbaccel.tune. Copy the folder afterwards; a moved experiment can be continued."
             )
+        _refuse_what_is_of_a_run(self)
         super().__post_init__()
         stopper.of(given["stop"])
         log_files_of(given["log_to_file"])
@@ -192,6 +193,15 @@ class TuneRunConfig(RunConfig):
         self.callbacks = list(callbacks)
         for name, value in given.items():
             setattr(self, name, value)
+
+
+def _refuse_what_is_of_a_run(config: RunConfig) -> None:
+    for name, instead in (
+        ("worker_runtime_env", "give it to all workers: nbaccel.init(runtime_env=...)"),
+        ("resume", "an experiment goes on by tune.Tuner.restore(path, trainable)"),
+    ):
+        if getattr(config, name):
+            raise NotImplementedError(f"RunConfig({name}=...) is of a training run; {instead}.")
 
 
 def log_files_of(given: Any) -> tuple[str, str]:

@@ -89,7 +89,7 @@ class Runner:
         self._steps = 0  # of the loop
         self._waits_since: float | None = None  # nothing runs, and no trial may start yet
         self._written = set(experiment.trials)  # trials that the journal has
-        self._stop_was_told = False
+        self._stop_was_told = self._anew_was_said = False
         self._has_metric = any(trial.reports for trial in experiment.trials.values())
         self._budget_at: float | None = None
         self._interrupt_at: float | None = None
@@ -411,6 +411,13 @@ class Runner:
             if how is End.FAILED:
                 start = trial.kept[-1].folder if trial.kept else "its beginning"
                 say("tune", f"Trial {trial.id} failed ({trial.error_words}); it goes on from {start}.")
+            if trial.is_paused and not trial.kept and not self._anew_was_said:
+                self._anew_was_said = True
+                say(
+                    "tune",
+                    f"Trial {trial.id} has paused without a checkpoint, so it begins anew when it goes on. Report "
+                    "checkpoints, and begin from get_checkpoint().",
+                )
             return
         self._over(trial)
 

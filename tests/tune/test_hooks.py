@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from nbaccel import tune
-from nbaccel.tune.schedulers import ASHAScheduler, FIFOScheduler, HyperBandScheduler, TrialScheduler
+from nbaccel.tune.schedulers import (
+    ASHAScheduler,
+    FIFOScheduler,
+    HyperBandScheduler,
+    MedianStoppingRule,
+    TrialScheduler,
+)
 from nbaccel.tune.trial import Trial
 from tests.tune import trainables
 
@@ -276,3 +282,29 @@ def test_a_callback_has_its_state_back_in_a_restored_experiment(kept: Kept) -> N
         results.experiment_path, trainables.square, run_config=kept(callbacks=[tune.Callback(), again])
     ).fit()
     assert again.results == 2
+
+
+def test_a_trial_that_is_worse_than_the_median_may_pause_for_others(kept: Kept) -> None:
+    rule = MedianStoppingRule("training_iteration", "loss", "min", 1, min_samples_required=1, hard_stop=False)
+    results = tune.Tuner(
+        trainables.steps,
+        param_space={"x": tune.grid_search([1, 9, 1, 1]), "steps": 3},
+        tune_config=tune.TuneConfig(scheduler=rule, max_concurrent_trials=1),
+        run_config=kept(),
+    ).fit()
+    assert [each.state for each in results] == ["done"] * 4 and [len(each.history) for each in results] == [3] * 4
+    assert [trial.attempts for trial in results._trials] == [1, 2, 1, 1]
+
+
+def test_a_trial_that_pauses_without_a_checkpoint_is_told(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    class Once(FIFOScheduler):
+        has_paused = False
+
+        def on_trial_result(self, controller: Any, trial: Any, result: dict[str, Any]) -> str:
+            before, self.has_paused = self.has_paused, True
+            return self.CONTINUE if before else self.PAUSE
+
+    config = tune.TuneConfig(scheduler=Once())
+    space = {"x": 1, "steps": 2, "saves": False}
+    (result,) = tune.Tuner(trainables.steps, param_space=space, tune_config=config, run_config=kept()).fit()
+    assert len(result.history) == 2 and "has paused without a checkpoint" in capsys.readouterr().err

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
-from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, PRUNE, Decision, Result, TrialScheduler, number_of
+from nbaccel.tune.schedulers.trial_scheduler import CONTINUE, PAUSE, PRUNE, Decision, Result, TrialScheduler, number_of
 
 
 class MedianStoppingRule(TrialScheduler):
@@ -17,8 +18,8 @@ class MedianStoppingRule(TrialScheduler):
     time_attr             the result's time; by default seconds of the trial, "time_total_s"
     grace_period          no trial stops before this time
     min_samples_required  so many other trials must have come as far
-    min_time_slice, hard_stop=False are accepted for trials that pause; here no trial pauses, and hard_stop=False stops
-    nothing
+    hard_stop             False: such a trial pauses, if it has a checkpoint, and goes on when no other one waits
+    min_time_slice        a trial that has gone on after a pause goes on for this long at least
     """
 
     needs_metric = True
@@ -37,7 +38,8 @@ class MedianStoppingRule(TrialScheduler):
         self.time_attr = time_attr
         self._grace = grace_period
         self._least = min_samples_required
-        self._stops = hard_stop
+        self._stops, self._slice = hard_stop, min_time_slice
+        self._paused_at: dict[str, float] = {}
         self._results: dict[str, list[tuple[float, float]]] = {}  # time, value (larger is better)
 
     def on_result(self, trial: str, result: Result) -> Decision:
@@ -53,7 +55,21 @@ class MedianStoppingRule(TrialScheduler):
         if len(finite) < self._least:
             return CONTINUE
         best = max((each for _, each in own if not math.isnan(each)), default=-math.inf)
-        return PRUNE if best < statistics.median(finite) and self._stops else CONTINUE
+        if best >= statistics.median(finite):
+            return CONTINUE
+        if self._stops:
+            return PRUNE
+        if time - self._paused_at.get(trial, -math.inf) <= self._slice:
+            return CONTINUE
+        self._paused_at[trial] = time
+        return PAUSE
+
+    def on_trial_result(self, controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        decision = self.on_result(trial.id, result)
+        if decision.kind != "pause":
+            return decision
+        waits = any(each.status in ("PENDING", "PAUSED") for each in controller.get_trials())
+        return decision if waits and controller.can_pause(trial) else CONTINUE
 
     def on_complete(self, trial: str, result: Result) -> None:
         time, value = number_of(result, self.time_attr), self.value(result)
