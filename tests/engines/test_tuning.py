@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 from nbaccel import train, tune
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune import experiment_journal
+from nbaccel.tune.schedulers import FIFOScheduler
 from tests.tune import trainables
+from tests.tune.class_trainables import Counts, calls
 
 
 @pytest.fixture
@@ -52,6 +55,35 @@ def test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints(kept: A
     assert [each["step"] for each in result.history] == [0, 1, 2]
     attempts = [line["first"] for line in map(json.loads, journal.read_bytes().splitlines()) if "attempt" in line]
     assert attempts == [0, 1, 2]
+
+
+class PausesOnce(FIFOScheduler):
+    """Lets each trial pause at its second report, and ends it at its fourth."""
+
+    def on_trial_result(self, controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        if result["training_iteration"] == 2:
+            return self.PAUSE
+        return self.STOP if result["training_iteration"] == 4 else self.CONTINUE
+
+
+def test_a_class_pauses_saves_and_goes_on_in_its_own_folder(kept: Any, engine: str) -> None:
+    tuner = tune.Tuner(
+        Counts,
+        param_space={"x": tune.grid_search([1, 2]), "fails_in": 4},
+        tune_config=tune.TuneConfig(scheduler=PausesOnce()),
+        run_config=kept,
+    )
+    if engine == "debug":
+        with pytest.raises(ValueError, match="one process and cannot run trials"):
+            tuner.fit()
+        return
+    results = tuner.fit()
+    assert [str(each) for each in results.errors] == []
+    for result in results:
+        assert [each["count"] for each in result.history] == [1, 2, 3, 4]
+        assert [each["folder"] for each in result.history] == [result.path] * 4
+        assert {"params.json", "result.json", "progress.csv", "calls"} <= set(os.listdir(result.path))
+        assert calls(result.path).count("setup") == 3, "it began, went on after the pause, and after its failure"
 
 
 def test_a_trainers_trial_is_its_gang(kept: Any) -> None:
