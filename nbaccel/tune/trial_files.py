@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -28,7 +29,6 @@ from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import wording
 
 PARAMS, RESULTS, TABLE, ERROR = "params.json", "result.json", "progress.csv", "error.txt"
-_LARGEST = 2**63
 _CELL = 10_000  # characters
 FLUSH_S = 1.0
 
@@ -136,15 +136,23 @@ class _Tables:
         flat = comparing.flat({"config": config})
         rows = [comparing.flat(each | {"config": None}) | flat for each in results]
         columns = self._columns.get(folder)
-        text = io.StringIO()
-        table = csv.writer(text, lineterminator="\n")
         if columns is None:
             columns = self._columns[folder] = [name for name in rows[0] if name != "config"]
-            table.writerow(columns)
-        table.writerows([[_cell(row.get(name)) for name in columns] for row in rows])
+            _write(folder, TABLE, _csv([columns]), "a")
+        cells = [[row.get(name) for name in columns] for row in rows]
         with open(os.path.join(folder, RESULTS), "ab") as file:
             file.write(b"".join(_line(result, row) for result, row in zip(results, rows, strict=True)))
-        _write(folder, TABLE, text.getvalue(), "a")
+        _write(folder, TABLE, _csv(cells), "a")
+
+
+def _csv(rows: list[list[Any]]) -> str:
+    text = io.StringIO()
+    try:
+        csv.writer(text, lineterminator="\n").writerows(rows)
+    except Exception:  # a very large int, or an object whose text raises
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([list(map(_cell, row)) for row in rows])
+    return text.getvalue()
 
 
 def _lines(folder: str) -> int:
@@ -156,28 +164,25 @@ def _lines(folder: str) -> int:
 
 
 def _line(result: dict[str, Any], row: dict[str, Any]) -> bytes:
-    """A line of JSON; msgspec is fast, and has no NaN, no infinity and no very large int."""
-    if all(each == each and abs(each) < _LARGEST for each in row.values() if type(each) in (int, float)):
-        try:
-            return msgspec.json.encode(result, enc_hook=_text) + b"\n"
-        except (TypeError, UnicodeEncodeError):  # names that are no texts, lone surrogates
-            pass
-    return f"{_json(result)}\n".encode()
+    """A line of JSON. msgspec is fast; it writes NaN and infinity as null, and refuses very large ints."""
+    try:
+        line = msgspec.json.encode(result, enc_hook=_text)
+    except (TypeError, ValueError, OverflowError):  # names that are no texts, lone surrogates
+        return f"{_json(result)}\n".encode()
+    if line.count(b"null") > 1 and any(each != each or abs(each) == math.inf for each in _floats(row)):
+        return f"{_json(result)}\n".encode()
+    return line + b"\n"
+
+
+def _floats(row: dict[str, Any]) -> list[float]:
+    return [each for each in row.values() if type(each) is float]
 
 
 def _text(value: Any) -> str:
     return wording.text_of(value, text=repr)
 
 
-def _cell(value: Any) -> Any:
-    return value if type(value) in (bool, int, float, str) and not _is_huge(value) else _words(value)
-
-
-def _is_huge(value: Any) -> bool:
-    return type(value) is int and abs(value) >= _LARGEST
-
-
-def _words(value: Any) -> str:
+def _cell(value: Any) -> str:
     return "" if value is None else wording.text_of(value, _CELL)
 
 
