@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -31,7 +32,7 @@ from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.runner_plan import RunnerPlan
-from nbaccel.tune.schedulers.trial_scheduler import Decision
+from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, TrialScheduler
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_checkpoints import TrialCheckpoints
 from nbaccel.tune.trial_decisions import End, TrialDecisions
@@ -411,6 +412,7 @@ class Runner:
             if how is End.FAILED:
                 start = trial.kept[-1].folder if trial.kept else "its beginning"
                 say("tune", f"Trial {trial.id} failed ({trial.error_words}); it goes on from {start}.")
+                self._call("on_trial_recover", trial)
             if trial.is_paused and not trial.kept and not self._anew_was_said:
                 self._anew_was_said = True
                 say(
@@ -429,6 +431,8 @@ class Runner:
         self._journal.state(trial)
         with UsersCode():
             self._plan.on_trial_end(trial)
+            if type(self.experiment.scheduler).save is not TrialScheduler.save:
+                self.experiment.scheduler.save(os.path.join(self.path, SCHEDULER_STATE))
         self._call("on_trial_error" if trial.state is TrialState.ERROR else "on_trial_complete", trial)
         self._keep_states()
 

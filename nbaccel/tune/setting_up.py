@@ -22,7 +22,7 @@ from nbaccel.tune.resources import asked_by
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.runner_plan import RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
-from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
+from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, SCHEDULER_STATE
 from nbaccel.tune.search import variants
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 from nbaccel.tune.search.optuna_study import StudySource
@@ -227,6 +227,9 @@ def _runner(
     )
     experiment.controller.search_alg = search
     experiment.controller.makes_checkpoints = is_class(wanted.trainable)
+    state = os.path.join(opened.folder, SCHEDULER_STATE)
+    if trials and type(scheduler).restore is not TrialScheduler.restore and os.path.exists(state):
+        scheduler.restore(state)
     for trial in trials:
         experiment.add(trial)
         if trial.reports:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,6 +182,9 @@ class Watching(tune.Callback):
     def on_trial_restore(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self.seen.append("restore")
 
+    def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.seen.append("recover")
+
 
 def test_all_methods_of_a_callback_are_called(kept: Kept, tmp_path: Any) -> None:
     callback = Watching()
@@ -192,6 +196,7 @@ def test_all_methods_of_a_callback_are_called(kept: Kept, tmp_path: Any) -> None
     assert {"begin", "end"} < set(callback.seen)
     assert [each for each in callback.seen if each not in ("begin", "end")] == [
         "save checkpoint_000000",
+        "recover",
         "restore",
         "save checkpoint_000001",
     ]
@@ -308,3 +313,30 @@ def test_a_trial_that_pauses_without_a_checkpoint_is_told(kept: Kept, capsys: py
     space = {"x": 1, "steps": 2, "saves": False}
     (result,) = tune.Tuner(trainables.steps, param_space=space, tune_config=config, run_config=kept()).fit()
     assert len(result.history) == 2 and "has paused without a checkpoint" in capsys.readouterr().err
+
+
+class Saves(FIFOScheduler):
+    """Counts results, also over a restart."""
+
+    def __init__(self) -> None:
+        self.results = 0
+
+    def on_trial_result(self, controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        self.results += 1
+        return self.CONTINUE
+
+    def save(self, checkpoint_path: str) -> None:
+        Path(checkpoint_path).write_text(str(self.results))
+
+    def restore(self, checkpoint_path: str) -> None:
+        self.results = int(Path(checkpoint_path).read_text())
+
+
+def test_a_scheduler_that_saves_has_its_state_back(kept: Kept) -> None:
+    config = tune.TuneConfig(scheduler=Saves())
+    space = {"x": tune.grid_search([1, 2])}
+    path = tune.Tuner(trainables.square, param_space=space, tune_config=config, run_config=kept()).fit().experiment_path
+    again = Saves()
+    more = tune.TuneConfig(scheduler=again, num_samples=2)
+    tune.Tuner.restore(path, trainables.square, tune_config=more).fit()
+    assert again.results == 4

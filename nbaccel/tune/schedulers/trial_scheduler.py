@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 Result = Mapping[str, Any]
+SCHEDULER_STATE = "scheduler-state-nbaccel.pkl"  # the file in an experiment's folder, of a scheduler that saves
 DEFAULT_METRIC = "_metric"  # what a trial returns if it returns a number
 
 
@@ -142,10 +143,10 @@ class TrialScheduler:
         return f"Using {type(self).__name__}."
 
     def save(self, checkpoint_path: str) -> None:
-        """Nothing: a restored experiment tells its scheduler the results again."""
+        """Write the state into a file, when a trial has ended; those of this package are told all results again."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Nothing, as `save`."""
+        """Take the state from the file, in a restored experiment."""
 
     # ---- those of this package
 

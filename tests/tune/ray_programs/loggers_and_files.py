@@ -22,7 +22,6 @@ class Lines(LoggerCallback):
 
 
 def steps(config):
-    print("printed")
     with open("own.txt", "w") as file:
         file.write(str(config["x"]))
     for step in range(3):
@@ -34,7 +33,7 @@ callbacks = [lines, JsonLoggerCallback(), CSVLoggerCallback()]
 results = tune.Tuner(
     steps,
     param_space={"x": tune.grid_search([7])},
-    run_config=tune.RunConfig(callbacks=callbacks, log_to_file=("out", "err"), verbose=0),
+    run_config=tune.RunConfig(callbacks=callbacks, verbose=0),
 ).fit()
 (result,) = results
 folder = result.path
@@ -49,6 +48,5 @@ answer = {
     "reported": [[each["a"], each["deep"]["b"], each["config"]["x"], each["training_iteration"]] for each in reported],
     "columns": sorted({"a", "deep/b", "config/x", "training_iteration", "trial_id", "done"} & set(columns)),
     "params": params,
-    "printed": "printed" in open(os.path.join(folder, "out")).read(),  # noqa: SIM115
     "frame": [len(result.metrics_dataframe), result.metrics_dataframe["config/x"].tolist()],
 }
