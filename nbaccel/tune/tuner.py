@@ -78,6 +78,10 @@ class Tuner:
         runner = self._start()
         try:
             runner.wait_with_ladder()
+        except BaseException:
+            if (begun := _begun_here.get(runner.path)) is not None:  # a callback may have raised it: it goes on without
+                begun.run = replace(begun.run, callbacks=[])
+            raise
         finally:
             self._results = self._grid(runner)
             self._restored_from = runner.path  # another fit() goes on with it

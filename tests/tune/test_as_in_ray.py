@@ -78,9 +78,10 @@ def test_programs_in_rays_style_run_with_their_import_lines_changed(tmp_path: Pa
 @pytest.mark.ray
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_ray_gives_the_same_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", range(3))
+def test_ray_gives_the_same_answers(tmp_path: Path, part: int) -> None:
     pytest.importorskip("ray.tune")
+    programs = there()[part::3]
     with inside(Place()):
-        ours = answers(there(), tmp_path / "nbaccel", "nbaccel")
-    assert answers(there(), tmp_path / "ray", "ray") == ours
+        ours = answers(programs, tmp_path / "nbaccel", "nbaccel")
+    assert answers(programs, tmp_path / "ray", "ray") == ours
