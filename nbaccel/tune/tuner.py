@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nbaccel.train.configs import RunConfig
@@ -20,7 +20,18 @@ from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
 from nbaccel.tune.trainables import checked, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
 
-_begun_here: dict[str, Wanted] = {}  # what experiments of this process were asked for, by folder
+
+@dataclass(slots=True)
+class _Begun:
+    """What a journal cannot hold of an experiment; not the trainable, which may hold large values."""
+
+    scheduler: Any
+    search: Any
+    run: RunConfig
+
+
+_MOST_BEGUN = 32
+_begun_here: dict[str, _Begun] = {}  # the latest experiments of this process, by folder
 
 
 class Tuner:
@@ -92,9 +103,11 @@ class Tuner:
         if self._restored_from:
             runner = start_again(self._restored_from, self._wanted, self._again)
         else:
-            asked_for = replace(self._wanted, tune=replace(self._wanted.tune, search_alg=self._fresh_search()))
+            scheduler, search = self._wanted.tune.scheduler, self._fresh_search()
             runner = start_new(self._wanted)
-            _begun_here[runner.path] = asked_for
+            _begun_here[runner.path] = _Begun(scheduler, search, self._wanted.run)
+            while len(_begun_here) > _MOST_BEGUN:
+                del _begun_here[next(iter(_begun_here))]
         if runner.said:
             say("tune", runner.said)
         runner.begin()
@@ -155,7 +168,7 @@ class Tuner:
         folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
         opening.read_past(folder)
         if (begun := _begun_here.get(folder)) is not None:
-            tune_config = tune_config or TuneConfig(scheduler=begun.tune.scheduler, search_alg=begun.tune.search_alg)
+            tune_config = tune_config or TuneConfig(scheduler=begun.scheduler, search_alg=begun.search)
             run_config = run_config or begun.run
         tuner = cls(trainable, param_space=param_space, tune_config=tune_config, run_config=run_config)
         tuner._restored_from = folder
