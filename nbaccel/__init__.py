@@ -129,6 +129,7 @@ _ROOMS = {
     "remote_function",
     "runtime_context",
     "runtime_env",
+    "serve",
     "train",
     "tune",
     "types",

@@ -27,7 +27,6 @@ LIBRARIES = {
     "job_submission": "the job submission client",
     "llm": "Ray LLM",
     "rllib": "RLlib",
-    "serve": "Ray Serve",
     "workflow": "Ray Workflow",
 }
 
@@ -43,6 +42,7 @@ _MISSING = {
         "ray_debugpy", "rpdb", "sgd", "spark", "timer", "tracing", "xgboost",
     ),
     "cluster_utils": ("AutoscalingCluster",),
+    "serve": ("grpc_util", "llm", "metrics", "request_router", "task_consumer", "task_processor"),
     "train": (
         "gbdt_trainer", "jax", "rl", "sklearn", "torch.xla", "trainer",
     ),

@@ -1,0 +1,222 @@
+"""ASGI over frames: a user's ASGI app, or a response of Starlette's, answers a call of the door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from nbaccel.serve.frames import Frame, Kind
+from nbaccel.serve.link import Exchange, LinkLost
+from nbaccel.serve.records import Head, HttpCall, encode
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Message, Receive, Send], Awaitable[None]]
+
+APP_ATTRIBUTE = "_nbaccel_serve_app"  # of an ingress's instance: makes the app of this instance
+
+
+def scope_of(call: HttpCall) -> Message:
+    """The request as ASGI describes it."""
+    scope: Message = {
+        "type": "websocket" if call.websocket else "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": call.http_version,
+        "method": call.method,
+        "scheme": call.scheme,
+        "path": call.path,
+        "raw_path": call.raw_path,
+        "query_string": call.query,
+        "root_path": call.root_path,
+        "headers": [(name, value) for name, value in call.headers],
+        "client": call.client,
+        "server": call.server,
+        "state": {},
+    }
+    if call.websocket:
+        del scope["method"]
+        scope["subprotocols"] = _subprotocols(call)
+    return scope
+
+
+def _subprotocols(call: HttpCall) -> list[str]:
+    given = [value.decode("latin-1") for name, value in call.headers if name == b"sec-websocket-protocol"]
+    return [each.strip() for each in ",".join(given).split(",") if each.strip()]
+
+
+class _Receiver:
+    """The body of a request, as ASGI's messages."""
+
+    def __init__(self, exchange: Exchange, call: HttpCall, body: bytes) -> None:
+        self._exchange = exchange
+        self._body = body
+        self._more = call.more
+        self._is_first = True
+
+    async def __call__(self) -> Message:
+        if self._is_first:
+            self._is_first = False
+            return {"type": "http.request", "body": self._body, "more_body": self._more}
+        if not self._more:
+            await asyncio.Event().wait()  # a client that leaves cancels the task
+        frame = await self._exchange.next()
+        if frame.kind is Kind.LOST:
+            return {"type": "http.disconnect"}
+        self._more = frame.kind is Kind.CHUNK
+        return {"type": "http.request", "body": frame.body, "more_body": self._more}
+
+
+class _Sender:
+    """Sends an app's messages as frames: a whole answer in one frame where it comes as a whole."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._head = b""
+        self._first: bytes | None = None
+        self.is_done = False
+
+    async def __call__(self, message: Message) -> None:
+        kind = message["type"]
+        if kind == "http.response.start":
+            headers = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
+            self._head = encode(Head(message["status"], headers))
+        elif kind == "http.response.body":
+            await self._body(message.get("body", b""), more=message.get("more_body", False))
+
+    async def _body(self, body: bytes, *, more: bool) -> None:
+        head, self._head = self._head, b""
+        if not more:
+            self.is_done = True
+            if head:
+                await self._exchange.finish_with(head, bytes(body))
+                return
+            if body:
+                await self._exchange.send_chunk(bytes(body))
+            self._exchange.finish(Kind.END)
+        elif body or head:
+            await self._exchange.send_chunk(bytes(body), head)
+
+
+async def answer(app: Any, exchange: Exchange, call: HttpCall, body: bytes) -> None:
+    """Have an app answer a call."""
+    if call.websocket:
+        await _talk(app, exchange, call)
+        return
+    send = _Sender(exchange)
+    await app(scope_of(call), _Receiver(exchange, call, body), send)
+    if not send.is_done:
+        raise RuntimeError("The ASGI app returned without a complete response.")
+
+
+async def _talk(app: Any, exchange: Exchange, call: HttpCall) -> None:
+    """A WebSocket: each message is a chunk with a byte in front that says what it is."""
+    is_first = True
+
+    async def receive() -> Message:
+        nonlocal is_first
+        if is_first:
+            is_first = False
+            return {"type": "websocket.connect"}
+        return unpack_message(await exchange.next())
+
+    async def send(message: Message) -> None:
+        await exchange.send_chunk(*pack_message(message))
+
+    await app(scope_of(call), receive, send)
+    exchange.finish(Kind.END)
+
+
+def pack_message(message: Message) -> tuple[bytes, bytes]:
+    """A WebSocket's message as the body and the meta of a chunk."""
+    kind = message["type"].removeprefix("websocket.")
+    facts = {name: value for name, value in message.items() if name not in ("type", "bytes", "text")}
+    if message.get("bytes") is not None:
+        return bytes(message["bytes"]), encode([kind, "bytes", facts])
+    if message.get("text") is not None:
+        return message["text"].encode(), encode([kind, "text", facts])
+    return b"", encode([kind, "", facts])
+
+
+def unpack_message(frame: Frame) -> Message:
+    import msgspec
+
+    if frame.kind is not Kind.CHUNK:
+        return {"type": "websocket.disconnect", "code": 1006, "reason": ""}
+    kind, form, facts = msgspec.msgpack.decode(frame.meta)
+    if "headers" in facts:
+        facts["headers"] = [(bytes(name), bytes(value)) for name, value in facts["headers"]]
+    message: Message = {"type": f"websocket.{kind}", **facts}
+    if form == "bytes":
+        message["bytes"] = frame.body
+    elif form == "text":
+        message["text"] = frame.body.decode()
+    return message
+
+
+def request(exchange: Exchange, call: HttpCall, body: bytes) -> Any:
+    """Starlette's Request for a plain deployment."""
+    from starlette.requests import Request
+
+    return Request(scope_of(call), _Receiver(exchange, call, body))
+
+
+# ---- an ingress
+
+
+class App:
+    """A user's ASGI app, with its lifespan."""
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._app = app
+        self._events: asyncio.Queue[Message] = asyncio.Queue()
+        self._answers: asyncio.Queue[Message] = asyncio.Queue()
+        self._life: asyncio.Task[None] | None = None
+        self._state: dict[str, Any] = {}
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        scope["state"] = dict(self._state)
+        await self._app(scope, receive, send)
+
+    async def begin(self) -> None:
+        """Have the app start up. Raises RuntimeError if it reports a failure; an app may know no lifespan."""
+        self._life = asyncio.ensure_future(self._live())
+        await self._step("startup")
+
+    async def _live(self) -> None:
+        scope: Message = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self._state}
+        await self._app(scope, self._events.get, self._answers.put)
+
+    async def _step(self, what: str) -> None:
+        if self._life is None or self._life.done():
+            return
+        self._events.put_nowait({"type": f"lifespan.{what}"})
+        answer = asyncio.ensure_future(self._answers.get())
+        await asyncio.wait([answer, self._life], return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            answer.cancel()
+            self._life.exception()  # an app that knows no lifespan raises at once
+        elif answer.result()["type"].endswith("failed"):
+            raise RuntimeError(f"The app's lifespan failed at {what}: {answer.result().get('message', '')}")
+
+    async def end(self) -> None:
+        await self._step("shutdown")
+        if self._life is not None and not self._life.done():
+            self._life.cancel()
+
+
+async def app_of(made: Any) -> App | None:
+    """The app of an ingress's instance, started; None for any other deployment."""
+    make = getattr(type(made), APP_ATTRIBUTE, None)
+    if make is None:
+        return None
+    app = make(made)
+    if asyncio.iscoroutine(app):
+        app = await app
+    started = App(app)
+    await started.begin()
+    return started
+
+
+__all__ = ["APP_ATTRIBUTE", "App", "LinkLost", "answer", "app_of", "request", "scope_of"]

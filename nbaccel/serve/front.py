@@ -1,0 +1,367 @@
+"""The door's ASGI function: it finds the application of a request, has a replica answer, and counts.
+
+It moves bytes: what a request means is the replica's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from nbaccel.serve import asgi
+from nbaccel.serve.controller import Application, Controller
+from nbaccel.serve.counting import Counts
+from nbaccel.serve.deployment_state import DeploymentState
+from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
+from nbaccel.serve.frames import LONGEST_BODY, Frame, Kind
+from nbaccel.serve.limits import Refused, TooSlow
+from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
+from nbaccel.serve.routing import Sent, Upload
+
+PATIENCE_S = 30.0  # so long a request waits while its deployment has no replica
+_REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
+_JSON = (b"content-type", b"application/json")
+_LEAVE = "nbaccel.leave"  # in the scope: called when the client has gone
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class _Facts:
+    """What the door reads in the headers of a request."""
+
+    __slots__ = ("authorization", "has_body", "is_repeatable", "length", "request_id", "timeout_s")
+
+    def __init__(self, method: str, headers: list[tuple[bytes, bytes]], timeout_s: float | None) -> None:
+        self.request_id = ""
+        self.timeout_s = timeout_s
+        self.is_repeatable = method in _REPEATABLE
+        self.has_body = False
+        self.length = 0
+        self.authorization: list[bytes] = []
+        for name, value in headers:
+            if name == b"content-length":
+                self.length = int(value)
+                self.has_body = self.length > 0
+            elif name == b"transfer-encoding":
+                self.has_body = True
+            elif name == b"x-request-id":
+                self.request_id = value.decode("latin-1")[:200]
+            elif name == b"authorization":
+                self.authorization.append(value)
+            elif name == b"idempotency-key":
+                self.is_repeatable = True
+            elif name == b"x-request-timeout-seconds":
+                self.timeout_s = _seconds(value, timeout_s)
+        self.request_id = self.request_id or secrets.token_hex(16)
+
+
+def _seconds(value: bytes, default: float | None) -> float | None:
+    try:
+        given = float(value)
+    except ValueError:
+        return default
+    return given if given > 0 else default
+
+
+class Front:
+    """The ASGI function of the door."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.timeout_s: float | None = None
+        self.max_body_bytes = 100 << 20
+        self.left = 0  # clients that went away before their answer
+        self.counts: dict[str, Counts] = {}
+        self._controller = controller
+        self._prefixes: list[tuple[str, Application]] = []
+
+    def routes_changed(self) -> None:
+        """Applications have come or gone; the longest prefix is looked at first."""
+        served = [app for app in self._controller.apps.values() if app.serving or app.status == "DEPLOY_FAILED"]
+        found = [((app.serving or app.goal).route_prefix, app) for app in served]
+        self._prefixes = sorted(
+            ((prefix.rstrip("/"), app) for prefix, app in found if prefix is not None), key=lambda each: -len(each[0])
+        )
+        self.counts = {app.name: self.counts.get(app.name) or Counts() for app in self._controller.apps.values()}
+
+    def _app_of(self, path: str) -> tuple[str, Application] | None:
+        for prefix, app in self._prefixes:
+            if path.startswith(prefix) and (len(path) == len(prefix) or path[len(prefix)] == "/" or not prefix):
+                return prefix, app
+        return None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._websocket(scope, receive, send)
+            return
+        facts = _Facts(scope["method"], scope["headers"], self.timeout_s)
+        path = scope["path"]
+        found = self._app_of(path)
+        if path.startswith("/-/") and await self._own_page(path, send):
+            return
+        if found is None:
+            await _refuse(send, facts, 404, "NotFound", f"No application serves the path {path[:200]}.")
+            return
+        prefix, app = found
+        counts = self.counts[app.name]
+        began = time.perf_counter()
+        counts.begin()
+        status = 499
+        try:
+            status = await self._serve(scope, receive, send, facts, prefix, app)
+        finally:
+            counts.end(status, time.perf_counter() - began)
+
+    async def _own_page(self, path: str, send: Send) -> bool:
+        if path == "/-/healthz":
+            await _whole(send, 200, [(b"content-type", b"text/plain; charset=utf-8")], b"success")
+        elif path == "/-/routes":
+            routes = {prefix or "/": app.name for prefix, app in self._prefixes}
+            await _whole(send, 200, [_JSON], json.dumps(routes, separators=(",", ":")).encode())
+        else:
+            return False
+        return True
+
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, facts: _Facts, prefix: str, app: Application
+    ) -> int:
+        """Answer a request of an application; its status, for the counters."""
+        spec = app.serving or app.goal
+        if spec.tokens is not None and not _may_come(facts.authorization, spec.tokens):
+            words = "Send the header `Authorization: Bearer TOKEN` with the token of serve.run(token=...)."
+            extra = [(b"www-authenticate", b"Bearer"), (b"connection", b"close")]
+            return await _refuse(send, facts, 401, "Unauthorized", words, *extra)
+        if facts.length > self.max_body_bytes:
+            return await self._too_large(send, facts)
+        state = app.deployments.get(spec.ingress)
+        if state is None:
+            return await _refuse(send, facts, 503, "DeploymentUnavailableError", app.message or "It is not there.")
+        task = asyncio.current_task()
+        assert task is not None
+        scope[_LEAVE] = task.cancel
+        answer = _Answer(send, facts)
+        try:
+            if facts.timeout_s is None:
+                return await self._exchange(scope, receive, facts, prefix, state, answer)
+            async with asyncio.timeout(facts.timeout_s):
+                return await self._exchange(scope, receive, facts, prefix, state, answer)
+        except asyncio.CancelledError:
+            if _LEAVE in scope:
+                raise  # the door ends
+            self.left += 1
+            return 499
+        except TimeoutError:
+            words = f"There was no answer within {facts.timeout_s:g} s."
+            return await answer.refuse(408, "TimeoutError", words)
+        except BackPressureError as error:
+            return await answer.refuse(error.status_code, "BackPressureError", str(error), (b"retry-after", b"1"))
+        except DeploymentUnavailableError as error:
+            return await answer.refuse(503, "DeploymentUnavailableError", str(error), (b"retry-after", b"1"))
+        except ReplicaUnavailableError as error:
+            repeated = facts.is_repeatable
+            status = 500 if repeated else 503
+            return await answer.refuse(status, "ReplicaUnavailableError", str(error), (b"retry-after", b"1"))
+        except Refused as error:
+            return await answer.refuse(error.status, type(error).__name__, str(error), (b"connection", b"close"))
+
+    async def _too_large(self, send: Send, facts: _Facts) -> int:
+        words = f"The body may have {self.max_body_bytes >> 20} MB (max_body_mb)."
+        return await _refuse(send, facts, 413, "TooLarge", words, (b"connection", b"close"))
+
+    async def _exchange(
+        self,
+        scope: Scope,
+        receive: Receive,
+        facts: _Facts,
+        prefix: str,
+        state: DeploymentState,
+        answer: _Answer,
+    ) -> int:
+        body, more = await self._first_part(receive) if facts.has_body else (b"", False)
+        upload = Upload(_Rest(receive, len(body), self.max_body_bytes)) if more else None
+        call = _call(scope, facts, prefix, more=more)
+        sent, frame = await state.route.send(
+            encode(call), body, upload, may_repeat=facts.is_repeatable, patience_s=PATIENCE_S
+        )
+        try:
+            return await answer.pass_on(sent, frame, state)
+        finally:
+            sent.release()
+
+    async def _first_part(self, receive: Receive) -> tuple[bytes, bool]:
+        """The whole body if it is short, else the first of it; and whether more follows."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise TooSlow("The body did not come.")
+            part = message.get("body", b"")
+            more = message.get("more_body", False)
+            size += len(part)
+            parts.append(part)
+            if not more or size >= LONGEST_BODY >> 1:
+                break
+        body = b"".join(parts)
+        return body, more
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = self._app_of(scope["path"])
+        await receive()  # websocket.connect
+        facts = _Facts("GET", scope["headers"], None)
+        if found is None or not _may_come_in(found[1], facts):
+            await send({"type": "websocket.close", "code": 1008 if found else 1000, "reason": ""})
+            return
+        prefix, app = found
+        state = app.deployments.get((app.serving or app.goal).ingress)
+        if state is None:
+            await send({"type": "websocket.close", "code": 1013, "reason": ""})
+            return
+        call = _call(scope, facts, prefix, websocket=True)
+        await _talk(state, call, receive, send)
+
+
+def _may_come_in(app: Application, facts: _Facts) -> bool:
+    tokens = (app.serving or app.goal).tokens
+    return tokens is None or _may_come(facts.authorization, tokens)
+
+
+def _may_come(given: list[bytes], tokens: list[str]) -> bool:
+    """Whether the one header names a token. Each is compared in constant time."""
+    if len(given) != 1 or len(given[0]) > 1000:
+        return False
+    scheme, _, token = given[0].partition(b" ")
+    if scheme.lower() != b"bearer":
+        return False
+    return bool(sum([hmac.compare_digest(token.strip(), each.encode()) for each in tokens]))
+
+
+def _call(scope: Scope, facts: _Facts, prefix: str, *, more: bool = False, websocket: bool = False) -> HttpCall:
+    return HttpCall(
+        scope.get("method", "GET"),
+        scope["path"],
+        scope["raw_path"],
+        scope["query_string"],
+        scope.get("root_path", "") + prefix,
+        scope["headers"],
+        scope["client"],
+        scope["server"],
+        scope["scheme"],
+        scope["http_version"],
+        facts.request_id,
+        more,
+        websocket,
+    )
+
+
+class _Rest:
+    """Reads the part of a body that follows its beginning. Raises Refused when the whole is too large."""
+
+    def __init__(self, receive: Receive, read: int, most: int) -> None:
+        self._receive = receive
+        self._read = read
+        self._most = most
+        self._more = True
+
+    async def __call__(self) -> bytes:
+        while self._more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise TooSlow("The body was cut.")
+            self._more = message.get("more_body", False)
+            part: bytes = message.get("body", b"")
+            self._read += len(part)
+            if self._read > self._most:
+                raise Refused(413, f"The body may have {self._most >> 20} MB (max_body_mb).")
+            if part:
+                return part
+        return b""
+
+
+class _Answer:
+    """An answer on its way to the client."""
+
+    def __init__(self, send: Send, facts: _Facts) -> None:
+        self._send = send
+        self._facts = facts
+        self._begun = False
+
+    async def pass_on(self, sent: Sent, frame: Frame, state: DeploymentState) -> int:
+        """Send what the replica answers; the status."""
+        if frame.kind is Kind.ERROR:
+            failure = decode_failure(frame.meta)
+            state.note_error(failure)
+            return await self.refuse(500, failure.type, failure.message)
+        head = decode_head(frame.meta)
+        self._begun = True
+        id = (b"x-request-id", self._facts.request_id.encode("latin-1"))
+        await self._send({"type": "http.response.start", "status": head.status, "headers": [*head.headers, id]})
+        more = frame.kind is Kind.CHUNK
+        await self._send({"type": "http.response.body", "body": frame.body, "more_body": more})
+        while more:
+            frame = await sent.exchange.next()
+            if frame.kind not in (Kind.CHUNK, Kind.END):
+                if frame.kind is Kind.ERROR:
+                    state.note_error(decode_failure(frame.meta))
+                raise CutStream
+            more = frame.kind is Kind.CHUNK
+            await self._send({"type": "http.response.body", "body": frame.body, "more_body": more})
+        return head.status
+
+    async def refuse(self, status: int, kind: str, words: str, *headers: tuple[bytes, bytes]) -> int:
+        """Answer with an error, unless the answer has begun: then the client sees it cut."""
+        if self._begun:
+            raise CutStream
+        self._begun = True
+        return await _refuse(self._send, self._facts, status, kind, words, *headers)
+
+
+class CutStream(Exception):
+    """An answer that has begun cannot be finished: the connection is closed without its last chunk."""
+
+
+async def _refuse(
+    send: Send, facts: _Facts, status: int, kind: str, words: str, *headers: tuple[bytes, bytes]
+) -> int:
+    body = json.dumps({"error": words, "type": kind, "request_id": facts.request_id}).encode()
+    id = (b"x-request-id", facts.request_id.encode("latin-1"))
+    await _whole(send, status, [_JSON, id, *headers], body)
+    return status
+
+
+async def _whole(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _talk(state: DeploymentState, call: HttpCall, receive: Receive, send: Send) -> None:
+    """Pass a WebSocket's messages on in both directions until either side ends it."""
+    replica = await state.route.turn(PATIENCE_S)
+    sent = state.route.open(replica, encode(call), b"", None)
+
+    async def forwards() -> None:
+        while True:
+            message = await receive()
+            await sent.exchange.send_chunk(*asgi.pack_message(message))
+            if message["type"] == "websocket.disconnect":
+                return
+
+    pump = asyncio.ensure_future(forwards())
+    try:
+        while (frame := await sent.exchange.next()).kind is Kind.CHUNK:
+            message = asgi.unpack_message(frame)
+            await send(message)
+            if message["type"] == "websocket.close":
+                return
+        if frame.kind is not Kind.END and not pump.done():
+            await send({"type": "websocket.close", "code": 1011, "reason": ""})
+    finally:
+        pump.cancel()
+        sent.release()

@@ -1,0 +1,239 @@
+"""uvicorn's protocol of HTTP with the limits that it lacks: deadlines for heads and bodies, sizes, connections."""
+
+from __future__ import annotations
+
+import asyncio
+from email.utils import formatdate
+from time import time
+from typing import Any
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from nbaccel.serve import limits
+from nbaccel.serve.limits import Limits, Refused
+
+LEAVE = "nbaccel.leave"
+
+
+class Counters(ServerState):
+    """What connections share. The date is made when it is needed: an idle door does nothing."""
+
+    def __init__(self, limit: Limits) -> None:
+        self.idle: dict[DoorProtocol, None] = {}  # connections without a request, the oldest first
+        self.refused: dict[int, int] = {}
+        self.slow = 0  # connections that were closed since they took too long
+        self.limit = limit
+        self.most = limits.connections(limit.max_connections)
+        self._second = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        super().__init__()
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
+        now = int(time())
+        if now != self._second:
+            self._second = now
+            self._headers = [(b"date", formatdate(now, usegmt=True).encode())]
+        return self._headers
+
+    @default_headers.setter
+    def default_headers(self, value: list[tuple[bytes, bytes]]) -> None:
+        """They are always made from the time."""
+
+
+class _Quiet:
+    """In the place of uvicorn's logger: what strangers send is counted, not logged."""
+
+    level = 100
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
+class DoorProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(self, config: Config, state: Counters, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(config, state, {}, loop)
+        self.logger = _Quiet()  # type: ignore[assignment]
+        self.access_log = False
+        self._shared = state
+        self._head_bytes = 0
+        self._hosts = 0
+        self._in_head = False
+        self._in_body = False
+        self._deadline: asyncio.TimerHandle | None = None
+        self._reader_deadline: asyncio.TimerHandle | None = None
+        self._body_bytes = 0
+        self._body_since = 0.0
+        self._last_byte = 0.0
+        self._unsent = 0
+        self._refusal: Refused | None = None  # raised in a callback of the parser
+
+    # ---- connections
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # type: ignore[override]
+        super().connection_made(transport)  # type: ignore[arg-type]
+        state = self._shared
+        if len(state.connections) > state.most:
+            oldest = next(iter(state.idle), None)
+            if oldest is None:
+                self._refuse(Refused(503, "The door has as many connections as it may have."))
+                return
+            oldest.transport.close()
+            del state.idle[oldest]
+        state.idle[self] = None
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._shared.idle.pop(self, None)
+        self._unset_keepalive_if_required()
+        for timer in (self._deadline, self._reader_deadline):
+            if timer is not None:
+                timer.cancel()
+        waiting = [cycle for cycle, _ in self.pipeline]
+        super().connection_lost(exc)
+        for cycle in (self.cycle, *waiting):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                leave = cycle.scope.pop(LEAVE, None)  # type: ignore[typeddict-item]
+                if leave is not None:
+                    leave()
+
+    # ---- what comes
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_body:
+            self._body_bytes += len(data)
+            self._last_byte = self.loop.time()
+        began_in_head = self._in_head
+        super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > limits.HEAD_BYTES:
+                self._refuse(Refused(431, f"The head may have {limits.HEAD_BYTES >> 10} KB."))
+            elif not began_in_head or self._deadline is None:
+                self._arm(self._shared.limit.head_s, self._head_is_late)
+        elif self._in_body:
+            if began_in_head or self._deadline is None:
+                self._body_bytes, self._body_since = 0, self.loop.time()
+                self._last_byte = self._body_since
+                self._arm(min(self._shared.limit.body_pause_s, self._shared.limit.body_span_s) / 4, self._look_at_body)
+        elif self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _arm(self, seconds: float, act: Any) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(seconds, act)
+
+    def _head_is_late(self) -> None:
+        self._shared.slow += 1
+        self._refuse(Refused(408, "The head of the request did not come in time."))
+
+    def _look_at_body(self) -> None:
+        """A body must not stop, nor trickle. While we do not read it, it may."""
+        now, limit = self.loop.time(), self._shared.limit
+        if self.flow.read_paused:
+            self._body_bytes, self._body_since, self._last_byte = 0, now, now
+        span_s = now - self._body_since
+        trickles = span_s >= limit.body_span_s and self._body_bytes < span_s * limits.BODY_BYTES_PER_S
+        if now - self._last_byte >= limit.body_pause_s or trickles:
+            self._shared.slow += 1
+            self.transport.close()
+            return
+        if span_s >= limit.body_span_s:
+            self._body_bytes, self._body_since = 0, now
+        self._arm(min(limit.body_pause_s, limit.body_span_s) / 4, self._look_at_body)
+
+    # ---- callbacks of the parser: what they raise is answered by `send_400_response`
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+        self._head_bytes = 0
+        self._hosts = 0
+        self._shared.idle.pop(self, None)
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+        if len(self.url) > limits.URL_BYTES:
+            raise self._refusing(414, f"The URL may have {limits.URL_BYTES >> 10} KB.")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"host":
+            self._hosts += 1
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        if len(self.headers) > limits.HEADERS:
+            raise self._refusing(431, f"A request may have {limits.HEADERS} headers.")
+        if self._hosts != 1 and (self._hosts or self.parser.get_http_version() == "1.1"):
+            raise self._refusing(400, "A request has one Host header.")
+        self._in_body = True
+        try:
+            super().on_headers_complete()
+        except (httptools.HttpParserError, UnicodeError) as error:  # of the URL
+            raise self._refusing(400, "The URL is damaged.") from error
+
+    def _refusing(self, status: int, words: str) -> Refused:
+        self._refusal = Refused(status, words)
+        return self._refusal
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.pipeline and not self.transport.is_closing():
+            self._shared.idle[self] = None
+
+    def send_400_response(self, msg: str) -> None:
+        """The parser has refused something: with one of our limits, or since it is no HTTP."""
+        refused, self._refusal = self._refusal, None
+        self._refuse(refused or Refused(400, "This is no request of HTTP/1.1."))
+
+    def _refuse(self, refused: Refused) -> None:
+        self._in_head = self._in_body = False
+        self._shared.refused[refused.status] = self._shared.refused.get(refused.status, 0) + 1
+        if self.cycle is None or self.cycle.response_complete:  # else the bytes would stand inside of its answer
+            body = str(refused).encode()
+            self.transport.write(
+                STATUS_LINE[refused.status]
+                + b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: "
+                + str(len(body)).encode()
+                + b"\r\n\r\n"
+                + body
+            )
+        self.transport.close()
+
+    # ---- what goes
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._reader_deadline = self.loop.call_later(self._shared.limit.reader_s, self._look_at_reader)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reader_deadline is not None:
+            self._reader_deadline.cancel()
+            self._reader_deadline = None
+
+    def _look_at_reader(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent >= self._unsent:
+            self._shared.slow += 1
+            self.transport.abort()
+            return
+        self._unsent = unsent
+        self._reader_deadline = self.loop.call_later(self._shared.limit.reader_s, self._look_at_reader)

@@ -1,0 +1,344 @@
+"""A link: frames over one Unix socket between two processes of a session, and the calls that are open on it.
+
+```
+  caller ── CALL 7 ──► replica                 one process opens calls, the other answers them
+         ◄─ DONE 7 ──                          or CHUNK 7 … END 7, or ERROR 7
+         ── CANCEL 7 ─►
+```
+All of it runs in one asyncio loop; the frames of one turn of the loop leave in one write. A body that is sent in chunks
+waits for its reader: at most `WINDOW` bytes are under way, and a chunk counts as at least `LEAST` bytes.
+
+A later line between workers in the core can take the place of the socket: this module alone knows of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+from nbaccel.serve.frames import LONGEST_BODY, BadFrame, Frame, FrameParser, Kind, pack
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future, Transport
+
+WINDOW = 1 << 20
+LEAST = 1 << 14
+_NOTHING = b""
+
+
+class LinkLost(ConnectionError):
+    """The process at the other end has gone, or is leaving the session."""
+
+
+class Exchange:
+    """One call on a link, as either end sees it."""
+
+    __slots__ = ("_inbox", "_owed", "_room", "_room_waiter", "_waiter", "answered", "ended", "id", "link", "on_cancel",
+                 "on_end")  # fmt: skip
+
+    def __init__(self, link: Link, id: int) -> None:
+        self.link = link
+        self.id = id
+        self.ended = False
+        self.answered = False  # the other end has answered, and reads no body any more
+        self.on_end: Callable[[], None] | None = None  # called once, when the last frame has come or gone
+        self.on_cancel: Callable[[], None] | None = None  # called in the process that answers
+        self._inbox: deque[Frame] = deque()
+        self._waiter: Future[None] | None = None
+        self._room = WINDOW
+        self._room_waiter: Future[None] | None = None
+        self._owed = 0  # what the other end may send again once it is told
+
+    # ---- reading
+
+    def received(self, frame: Frame) -> None:
+        """A frame of this call has arrived."""
+        if frame.kind is Kind.CREDIT:
+            self._room += int.from_bytes(frame.meta, "little")
+            _wake(self._room_waiter)
+            return
+        self._inbox.append(frame)
+        _wake(self._waiter)
+        if frame.kind is not Kind.CHUNK and frame.kind is not Kind.END:
+            self.answered = True
+            _wake(self._room_waiter)
+
+    async def next(self) -> Frame:
+        """The next frame. A lost link is a frame of the kind LOST."""
+        if self._owed >= WINDOW // 4:
+            self.link.send(Kind.CREDIT, self.id, self._owed.to_bytes(8, "little"))
+            self._owed = 0
+        if not self._inbox:
+            self._waiter = self.link.loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        frame = self._inbox.popleft()
+        if frame.kind is Kind.CHUNK:
+            self._owed += max(len(frame.body), LEAST)
+        return frame
+
+    async def rest_of_body(self, first: bytes) -> bytes:
+        """A body that is sent in chunks, as a whole. Raises LinkLost."""
+        parts = [first]
+        async for part in self.chunks():
+            parts.append(part)
+        return b"".join(parts)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The chunks until the END. Raises LinkLost."""
+        while (frame := await self.next()).kind is not Kind.END:
+            if frame.kind is not Kind.CHUNK:
+                raise LinkLost(frame.meta.decode(errors="replace") or "the stream was cut")
+            yield frame.body
+
+    # ---- writing
+
+    async def send_chunk(self, body: bytes, meta: bytes = _NOTHING) -> None:
+        """Send a part of a body when its reader has room for it; nothing if the reader has answered. Raises LinkLost."""
+        if len(body) > LONGEST_BODY:
+            view = memoryview(body)
+            for start in range(0, len(body), LONGEST_BODY):
+                await self.send_chunk(bytes(view[start : start + LONGEST_BODY]), meta)
+                meta = _NOTHING
+            return
+        while self._room <= 0 and not self.answered:
+            self._room_waiter = self.link.loop.create_future()
+            try:
+                await self._room_waiter
+            finally:
+                self._room_waiter = None
+        self._check()
+        if not self.answered and not self.ended:
+            self._room -= max(len(body), LEAST)
+            self.link.send(Kind.CHUNK, self.id, meta, body)
+
+    def _check(self) -> None:
+        if self.link.lost_because:
+            raise LinkLost(self.link.lost_because)
+
+    def finish(self, kind: Kind, meta: bytes = _NOTHING, body: bytes = _NOTHING) -> None:
+        """Send the last frame of this call."""
+        if not self.ended:
+            self.link.send(kind, self.id, meta, body)
+            self.end()
+
+    async def finish_with(self, meta: bytes, body: bytes) -> None:
+        """Send a whole answer, in chunks if it is long."""
+        if len(body) <= LONGEST_BODY:
+            self.finish(Kind.DONE, meta, body)
+            return
+        await self.send_chunk(body, meta)
+        self.finish(Kind.END)
+
+    def end(self) -> None:
+        """This call is over, whether or not all of it was read."""
+        if self.ended:
+            return
+        self.ended = True
+        self.link.exchanges.pop(self.id, None)
+        if self.on_end is not None:
+            done, self.on_end = self.on_end, None
+            done()
+
+    def cancel(self) -> None:
+        """The caller wants no answer any more."""
+        self.finish(Kind.CANCEL)
+
+
+def _wake(waiter: Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)
+
+
+class Link(asyncio.Protocol):
+    """One end. `opened` is called with each call that the other end opens; it returns at once."""
+
+    def __init__(
+        self,
+        opened: Callable[[Exchange, Frame], None] | None = None,
+        lost: Callable[[Link], None] | None = None,
+        about_link: Callable[[Link, Frame], None] | None = None,
+    ) -> None:
+        self.loop: AbstractEventLoop = asyncio.get_running_loop()
+        self.exchanges: dict[int, Exchange] = {}
+        self.lost_because = ""
+        self.bad_frames = 0
+        self._opened = opened
+        self._lost = lost
+        self._about_link = about_link
+        self._parser = FrameParser()
+        self._outbox: list[bytes] = []
+        self._next_id = 1
+        self._transport: Transport | None = None
+
+    # ---- calls
+
+    def call(self, meta: bytes, body: bytes = _NOTHING) -> Exchange:
+        """Open a call. `body` is the whole of it or its first part, of at most LONGEST_BODY bytes."""
+        if self.lost_because:
+            raise LinkLost(self.lost_because)
+        id = self._next_id
+        self._next_id = id % 0xFFFFFFFF + 1
+        exchange = self.exchanges[id] = Exchange(self, id)
+        self.send(Kind.CALL, id, meta, body)
+        return exchange
+
+    async def ask(self, meta: bytes, body: bytes = _NOTHING) -> Frame:
+        """Open a call with a body of any length, and return the answer as one frame. Raises LinkLost."""
+        exchange = self.call(meta, body[:LONGEST_BODY])
+        try:
+            for start in range(LONGEST_BODY, len(body), LONGEST_BODY):
+                await exchange.send_chunk(body[start : start + LONGEST_BODY])
+            if len(body) > LONGEST_BODY:
+                self.send(Kind.END, exchange.id)
+            return await whole(exchange, await exchange.next())
+        except asyncio.CancelledError:
+            exchange.cancel()
+            raise
+        finally:
+            exchange.end()
+
+    def send(self, kind: Kind, id: int, meta: bytes = _NOTHING, body: bytes = _NOTHING) -> None:
+        if self.lost_because:
+            return
+        if not self._outbox:
+            self.loop.call_soon(self._flush)
+        self._outbox.append(pack(kind, id, meta, body))
+
+    def _flush(self) -> None:
+        outbox, self._outbox = self._outbox, []
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(outbox[0] if len(outbox) == 1 else b"".join(outbox))
+
+    def close(self, why: str = "this process is leaving") -> None:
+        """End the link after what was sent has left."""
+        if self._outbox:
+            self._flush()
+            self._outbox = []
+        if self._transport is not None:
+            self._transport.close()
+        self._end(why)
+
+    # ---- asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+        if self._outbox:
+            self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            frames = self._parser.feed(data)
+        except BadFrame as error:
+            self.bad_frames += 1
+            self.close(f"a frame is damaged: {error}")
+            return
+        for frame in frames:
+            self._dispatch(frame)
+
+    def _dispatch(self, frame: Frame) -> None:
+        if frame.kind is Kind.CALL:
+            self._open(frame)
+        elif not frame.id:
+            if self._about_link is not None:
+                self._about_link(self, frame)
+        elif (exchange := self.exchanges.get(frame.id)) is not None:
+            if frame.kind is Kind.CANCEL:
+                cancelled = exchange.on_cancel
+                exchange.end()
+                if cancelled is not None:
+                    cancelled()
+            else:
+                exchange.received(frame)
+
+    def _open(self, frame: Frame) -> None:
+        if self._opened is None or not frame.id or frame.id in self.exchanges:
+            self.bad_frames += 1
+            self.close("a call came where none is answered")
+            return
+        exchange = self.exchanges[frame.id] = Exchange(self, frame.id)
+        self._opened(exchange, frame)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(f"the connection ended: {exc}" if exc else "the process at the other end has gone")
+
+    def _end(self, why: str) -> None:
+        if self.lost_because:
+            return
+        self.lost_because = why
+        for exchange in list(self.exchanges.values()):
+            exchange.received(Frame(Kind.LOST, exchange.id, why.encode(), b""))
+            if exchange.on_cancel is not None:
+                exchange.on_cancel()
+            exchange.end()
+        if self._lost is not None:
+            self._lost(self)
+
+
+async def whole(exchange: Exchange, frame: Frame) -> Frame:
+    """An answer that may have come in chunks, as one DONE frame. Raises LinkLost."""
+    if frame.kind is Kind.LOST:
+        raise LinkLost(frame.meta.decode(errors="replace"))
+    if frame.kind is not Kind.CHUNK:
+        return frame
+    return Frame(Kind.DONE, frame.id, frame.meta, await exchange.rest_of_body(frame.body))
+
+
+# ---- addresses: a Unix socket's path has at most 107 bytes, a session's directory may have more
+
+_LONGEST_PATH = 107
+
+
+async def listen(path: str, make: Callable[[], Link]) -> asyncio.Server:
+    """Answer links at this path, which only this user can reach."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    loop = asyncio.get_running_loop()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _Short(path) as short:
+            listener.bind(short)
+        os.chmod(path, 0o600)
+        return await loop.create_unix_server(make, sock=listener)
+    except BaseException:
+        listener.close()
+        raise
+
+
+async def connect(path: str, make: Callable[[], Link]) -> Link:
+    """Connect to the process that listens at this path. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.setblocking(False)
+    try:
+        with _Short(path) as short:
+            await loop.sock_connect(connection, short)
+        _, link = await loop.create_unix_connection(make, sock=connection)
+    except BaseException:
+        connection.close()
+        raise
+    return link
+
+
+class _Short:
+    """A path, or a short one that leads to the same place while the block lasts."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._folder = -1
+
+    def __enter__(self) -> str:
+        if len(os.fsencode(self._path)) <= _LONGEST_PATH:
+            return self._path
+        folder, name = os.path.split(self._path)
+        self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        return f"/proc/self/fd/{self._folder}/{name}"
+
+    def __exit__(self, *exc: object) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)

@@ -1,0 +1,333 @@
+"""`serve.run` and the other functions of a driver: they check, ask the door, and wait so that Stop is noticed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pickle
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from concurrent import futures
+from typing import Any
+
+import msgspec
+
+import nbaccel
+from nbaccel import engine as engines
+from nbaccel import exceptions
+from nbaccel.handles.internal_work import internal_actor
+from nbaccel.serve import callers, context
+from nbaccel.serve.config import HTTPOptions, http_options
+from nbaccel.serve.deployments import Application, Deployment, app_spec
+from nbaccel.serve.exceptions import RayServeException
+from nbaccel.serve.frames import Frame
+from nbaccel.serve.handle import DeploymentHandle
+from nbaccel.serve.link import LinkLost
+from nbaccel.serve.records import encode
+from nbaccel.serve.schema import ServeStatus, status_of
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from nbaccel.views import sinks
+from nbaccel.waits import interruptible
+
+_NEEDED = ("starlette", "uvicorn", "httptools")
+_LOOK_S = 1.0  # between two looks at a run that takes long
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_door: tuple[str, Any, HTTPOptions] | None = None  # the folder of the session, the actor, what it was started with
+_lock = threading.RLock()
+
+
+def run(
+    target: Application,
+    blocking: bool = False,
+    name: str = "default",
+    route_prefix: str | None = "/",
+    logging_config: Any = None,
+    *,
+    token: bool | str | Sequence[str] | None = None,
+    port: int | None = None,
+    **unknown: Any,
+) -> DeploymentHandle:
+    """Serve an application; returns the handle of its ingress when each of its deployments answers.
+
+    Run the same cell again: the same code, options and bound values change nothing; other limits or another user_config
+    reconfigure the replicas; other code or values start new replicas, before the old ones end where devices suffice. What
+    the constructor raises is raised here, and the version before serves on.
+
+    - `route_prefix`: None serves no HTTP. `blocking`: wait until Stop ends it.
+    - `token`: True makes one, a text or several are taken; requests then need `Authorization: Bearer TOKEN`.
+    - `port`: of the door; without it the first free one from 8000 on.
+
+    >>> handle = serve.run(Greeter.bind())
+    """
+    _check_run(target, name, route_prefix, logging_config, unknown)
+    if port is not None:
+        start(http_options={**msgspec.structs.asdict(_wanted()), "port": port})
+    tokens = _tokens(token, name)
+    _check_address(_wanted(), tokens, token)
+    spec = app_spec(target, name, route_prefix, tokens)
+    facts = _deploy(spec.name, encode(spec))
+    handle = DeploymentHandle(spec.ingress, name)
+    _show(name, route_prefix, facts, tokens is not None)
+    if blocking:
+        _block(name)
+    return handle
+
+
+def _check_run(target: Any, name: Any, route_prefix: Any, logging_config: Any, unknown: dict[str, Any]) -> None:
+    if isinstance(target, Deployment):
+        raise TypeError(f"{target.name} is not bound: serve.run({target.name}.bind(...)).")
+    if not isinstance(target, Application):
+        raise TypeError(f"serve.run takes an application, as deployment.bind(...) makes one, not {target!r}.")
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"The name of an application is a text, not {name!r}.")
+    if route_prefix is not None and (not isinstance(route_prefix, str) or not route_prefix.startswith("/")):
+        raise ValueError(f"route_prefix begins with '/', or is None for no HTTP, not {route_prefix!r}.")
+    if route_prefix not in (None, "/") and route_prefix.endswith("/"):
+        raise ValueError(f"route_prefix has no '/' at its end: {route_prefix!r}.")
+    if logging_config is not None:
+        raise ValueError("logging_config is not built here: what replicas print is shown as that of any actor.")
+    if unknown.pop("_local_testing_mode", False):
+        raise ValueError("_local_testing_mode is not built here: nbaccel.init(engine='debug') runs all in this process.")
+    if unknown := {key: value for key, value in unknown.items() if value not in (None, False)}:
+        raise TypeError(f"serve.run has no {', '.join(unknown)} here. On a Ray cluster, `from ray import serve` has more.")
+
+
+def _tokens(token: Any, name: str) -> list[str] | None:
+    if token is None or token is False:
+        return None
+    if token is True:
+        return [_made.setdefault(name, secrets.token_urlsafe(32))]  # the same again, so that the same cell changes nothing
+    given = [token] if isinstance(token, str) else list(token)
+    if not given or not all(isinstance(each, str) and each.isascii() and each.strip() == each and each for each in given):
+        raise ValueError("token is True, a text of ASCII without blanks around it, or several of them.")
+    return given
+
+
+_made: dict[str, str] = {}  # tokens of this process's applications
+
+
+def token_of(name: str = "default") -> str | None:
+    """The token that `serve.run(token=True)` made for an application of this process."""
+    return _made.get(name)
+
+
+def _wanted() -> HTTPOptions:
+    """What the door listens at, or will."""
+    return _door[2] if _door is not None and _is_ours() else HTTPOptions()
+
+
+def _check_address(http: HTTPOptions, tokens: list[str] | None, token: Any) -> None:
+    if http.host not in _LOOPBACK and tokens is None and token is not False:
+        raise ValueError(
+            f"The door listens at {http.host}, where others reach it. Pass token=True to serve.run, which then asks for a "
+            "token, or token=False if whoever reaches it may ask."
+        )
+
+
+# ---- the door
+
+
+def start(proxy_location: Any = None, http_options: Any = None, **unknown: Any) -> None:
+    """Start the door, or move it: host, port, request_timeout_s, keep_alive_timeout_s, root_path, ssl_keyfile,
+    ssl_certfile, max_body_mb, max_connections.
+    """
+    if unknown := {key: value for key, value in unknown.items() if value is not None}:
+        raise TypeError(f"serve.start has no {', '.join(unknown)} here: it takes http_options. Ray Serve has gRPC and more.")
+    asked = _checked(http_options)
+    global _door
+    with _lock:
+        if _door is None or not _is_ours():
+            _start_door(asked)
+        elif http_options is not None and asked != _door[2]:
+            _ask("http", encode(asked))
+            _door = (_door[0], _door[1], asked)
+
+
+def _checked(given: Any) -> HTTPOptions:
+    asked = http_options(given)
+    if given is None and _door is not None and _is_ours():
+        return _door[2]
+    return asked
+
+
+def _is_ours() -> bool:
+    """Whether the door is of the session that this process is in."""
+    return _door is not None and engines.started() is not None and _door[0] == callers.folder()
+
+
+def _start_door(asked: HTTPOptions) -> None:
+    global _door
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(f"nbaccel.serve needs {', '.join(missing)}: pip install 'nbaccel[serve]'", name=missing[0])
+    from nbaccel.serve.door import DoorActor
+
+    here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
+    actor = internal_actor(
+        DoorActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here
+    ).remote(callers.folder(), asked)
+    try:
+        nbaccel.get(actor.address.remote())
+    except exceptions.RayActorError as error:
+        if error.cause is not None and isinstance(error.cause, exceptions.RayTaskError):
+            raise OSError(str(error.cause.cause)) from None
+        raise
+    _door = (callers.folder(), actor, asked)
+    engines.before_end(_session_ends)
+
+
+def _session_ends(engine: Any) -> None:
+    global _door
+    _door = None
+    _made.clear()
+
+
+def _ask(op: str, body: bytes = b"", **facts: Any) -> dict[str, Any]:
+    """Ask the door; waits so that Stop is noticed. Raises what the door raises."""
+    return msgspec.msgpack.decode(_asked(op, body, **facts).meta)  # type: ignore[no-any-return]
+
+
+def _asked(op: str, body: bytes = b"", look: Callable[[], None] | None = None, **facts: Any) -> Frame:
+    ways = callers.current()
+    answer = ways.submit(lambda: ways.ask_door(op, body, **facts))
+    try:
+        while not interruptible.until(
+            lambda seconds: bool(futures.wait([answer], seconds).done), None if look is None else _LOOK_S
+        ):
+            if look is not None:
+                look()
+        return answer.result()
+    except KeyboardInterrupt:
+        answer.cancel()
+        raise
+    except (LinkLost, OSError) as error:
+        raise RayServeException(f"The door of this session does not answer: {error}") from None
+
+
+def _deploy(name: str, packed: bytes) -> dict[str, Any]:
+    """Have the door serve it. Raises what user code raised."""
+    with _lock:
+        if _door is None or not _is_ours():
+            if not nbaccel.is_initialized():
+                nbaccel.init()
+            _start_door(_wanted())
+    frame = _asked("deploy", packed, look=_Looker(name))
+    facts: dict[str, Any] = msgspec.msgpack.decode(frame.meta)
+    if facts.get("error"):
+        error = pickle.loads(frame.body)
+        raise error.as_instanceof_cause() if isinstance(error, exceptions.RayTaskError) else error
+    return facts
+
+
+class _Looker:
+    """Shows once what a run waits for, when it takes long."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._shown: set[str] = set()
+
+    def __call__(self) -> None:
+        try:
+            app = _ask("status")["apps"].get(self._name, {})
+        except RayServeException:
+            return  # the run itself fails as well
+        for name, facts in app.get("deployments", {}).items():
+            words = facts["waits"] or facts["message"]
+            kind = words.partition(" for ")[0]  # the seconds of a constructor count on
+            if words and (name, kind) not in self._shown:
+                self._shown.add((name, kind))
+                _notice(f"{name}: {words}")
+
+
+def _notice(sentence: str) -> None:
+    sinks.installed.notice(sinks.Notice("serve", sentence))
+
+
+def _show(name: str, route_prefix: str | None, facts: dict[str, Any], made: bool) -> None:
+    """One line about what is served, and about a port that is another one than asked."""
+    if not facts["changed"]:
+        _notice(f"{name}: nothing has changed.")
+        return
+    where = f" at {facts['url']}{route_prefix}" if route_prefix is not None else ""
+    token = " Requests need the token of serve.token_of()." if made else ""
+    port = f" (the ports from 8000 on are taken)" if facts["wanted_port"] is None and facts["port"] != 8000 else ""
+    _notice(f"{name} is served{where}{port}.{token}")
+
+
+def _block(name: str) -> None:
+    """Wait for Stop, then end the application."""
+    forever = threading.Event()
+    try:
+        interruptible.until(lambda seconds: forever.wait(seconds), None)
+    except KeyboardInterrupt:
+        delete(name)
+
+
+# ---- what there is
+
+
+def _has_door() -> bool:
+    """Whether this job has a door: this process has made it, or another one of the job."""
+    return engines.started() is not None and os.path.exists(callers.door_path())
+
+
+def delete(name: str, _blocking: bool = True) -> None:
+    """End an application: no new requests, those under way are finished, then its replicas end."""
+    if _has_door():
+        _ask("delete", name=name)
+    _made.pop(name, None)
+
+
+def shutdown() -> None:
+    """End all applications of this job, and the door."""
+    global _door
+    with _lock:
+        if not _has_door():
+            return
+        _ask("shutdown")
+        if _door is not None:
+            nbaccel.kill(_door[1])
+            _door = None
+        callers.close()
+        _made.clear()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(callers.door_path())
+
+
+def status() -> ServeStatus:
+    """All applications of this job with their deployments: states, what they wait for, requests, the last error."""
+    if not _has_door():
+        return ServeStatus()
+    return status_of(_ask("status"), nbaccel.get_runtime_context().get_node_id())
+
+
+def get_app_handle(name: str) -> DeploymentHandle:
+    """The handle of an application's ingress. Raises RayServeException where there is no such application."""
+    apps = _ask("status")["apps"] if _has_door() else {}
+    if name not in apps or apps[name]["status"] == "DELETING":
+        raise RayServeException(f"There is no application {name!r}. {_there_are(apps)}")
+    return DeploymentHandle(apps[name]["ingress"], name)
+
+
+def get_deployment_handle(deployment_name: str, app_name: str | None = None) -> DeploymentHandle:
+    """The handle of a deployment; in a replica `app_name` is by default its own application.
+
+    Raises RayServeException where there is no such deployment.
+    """
+    if app_name is None:
+        here = context.replica.get(None)
+        if here is None:
+            raise RayServeException("get_deployment_handle() needs app_name outside of a replica.")
+        app_name = here().app_name
+    apps = _ask("status")["apps"] if _has_door() and not callers.current().is_here() else None
+    if apps is not None and deployment_name not in apps.get(app_name, {}).get("deployments", {}):
+        raise RayServeException(f"There is no deployment {deployment_name!r} in {app_name!r}. {_there_are(apps)}")
+    return DeploymentHandle(deployment_name, app_name)
+
+
+def _there_are(apps: dict[str, Any]) -> str:
+    found = [f"{name} ({', '.join(app['deployments'])})" for name, app in apps.items()]
+    return f"There are {', '.join(found)}." if found else "None is served here."

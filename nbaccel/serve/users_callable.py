@@ -1,0 +1,147 @@
+"""The user's class or function in a replica: how it is made, and how its methods are called.
+
+Async code runs in the replica's loop. Plain methods run in a pool of as many threads as requests may be under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import pickle
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+_END = object()
+
+
+class Pool:
+    """Threads for plain methods. A caller that is cancelled leaves its thread at work: `busy` counts it until it ends."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="nbaccel-serve-call")
+        self._threads = threads
+        self.left = 0  # calls whose callers went away before the end
+
+    def grow(self, threads: int) -> None:
+        """At least so many threads from now on."""
+        self._threads = max(self._threads, threads)
+        self._pool._max_workers = self._threads
+
+    async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call it in a thread. Raises what it raises; a CancelledError has the unfinished work as `unfinished`."""
+        copied = contextvars.copy_context()
+        work: Future[Any] = self._pool.submit(lambda: _called(copied, function, args, kwargs))
+        try:
+            return await asyncio.wrap_future(work)
+        except asyncio.CancelledError as error:
+            if not work.cancel() and not work.done():
+                self.left += 1
+                error.unfinished = work  # type: ignore[attr-defined]
+            raise
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _called(copied: contextvars.Context, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    try:
+        return copied.run(function, *args, **kwargs)
+    except StopIteration as error:  # a future cannot hold it
+        raise RuntimeError("the method raised StopIteration") from error
+
+
+class UsersCallable:
+    """The user's object, and the pool of its plain methods."""
+
+    def __init__(self, code: bytes, threads: int) -> None:
+        self._code = code
+        self.pool = Pool(threads)
+        self.made: Any = None
+        self.is_function = False
+        self._takes_request = True
+
+    async def make(self) -> None:
+        """Call the constructor. Raises what it raises."""
+        target, args, kwargs = pickle.loads(self._code)
+        self._code = b""
+        self.is_function = not isinstance(target, type)
+        if self.is_function:
+            self.made = target
+        else:
+            self.made = target.__new__(target, *args, **kwargs) if target.__new__ is not object.__new__ else object.__new__(target)
+            made = self.made.__init__(*args, **kwargs)
+            if inspect.isawaitable(made):
+                await made
+        call = self.method("__call__") if self.has("__call__") else None
+        self._takes_request = call is None or takes_arguments(call)
+
+    def has(self, name: str) -> bool:
+        return self.is_function if name == "__call__" and self.is_function else hasattr(self.made, name)
+
+    def method(self, name: str) -> Callable[..., Any]:
+        """A method by its name. Raises AttributeError with the names that there are."""
+        if self.is_function:
+            if name != "__call__":
+                raise AttributeError(f"{self.name} is a function: it has no method {name}. Call handle.remote(...).")
+            return self.made  # type: ignore[no-any-return]
+        found = getattr(self.made, name, None)
+        if not callable(found):
+            names = [each for each in dir(type(self.made)) if not each.startswith("_")]
+            raise AttributeError(f"{self.name} has no method {name}; it has {', '.join(names) or 'none'}.")
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        return getattr(self.made if self.is_function else type(self.made), "__name__", "deployment")
+
+    async def call(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The value, or an async iterator for what a generator yields."""
+        if is_async(method):
+            return await method(*args, **kwargs)
+        if is_async_generator(method):
+            return method(*args, **kwargs)
+        value = await self.pool.run(method, *args, **kwargs)
+        if inspect.isawaitable(value):
+            return await value
+        return self._stepped(value) if inspect.isgenerator(value) else value
+
+    async def call_with_request(self, make_request: Callable[[], Any]) -> Any:
+        """Answer a request of HTTP."""
+        return await self.call(self.method("__call__"), (make_request(),) if self._takes_request else (), {})
+
+    async def _stepped(self, generator: Any) -> AsyncIterator[Any]:
+        """A plain generator, each step in a thread of the pool."""
+        try:
+            while (item := await self.pool.run(next, generator, _END)) is not _END:
+                yield item
+        finally:
+            try:
+                generator.close()
+            except ValueError:
+                pass  # its thread is still in it: the generator goes with its last step
+
+
+def _unwrapped(method: Any) -> Any:
+    return getattr(method, "__func__", method)
+
+
+def is_async(method: Any) -> bool:
+    return inspect.iscoroutinefunction(method) or inspect.iscoroutinefunction(getattr(method, "__call__", None))
+
+
+def is_async_generator(method: Any) -> bool:
+    return inspect.isasyncgenfunction(method) or inspect.isasyncgenfunction(getattr(method, "__call__", None))
+
+
+def yields(value: Any) -> bool:
+    """Whether a call gave a stream."""
+    return inspect.isasyncgen(value) or hasattr(value, "__anext__")
+
+
+def takes_arguments(function: Any) -> bool:
+    try:
+        return bool(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return True
