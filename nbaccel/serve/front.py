@@ -184,7 +184,10 @@ class Front:
         answer: _Answer,
     ) -> int:
         body, more = await self._first_part(receive) if facts.has_body else (b"", False)
-        upload = Upload(_Rest(receive, len(body), self.max_body_bytes)) if more else None
+        upload = None
+        if more or len(body) > LONGEST_BODY:
+            rest = _Rest(receive, body[LONGEST_BODY:], len(body), self.max_body_bytes, more=more)
+            body, more, upload = body[:LONGEST_BODY], True, Upload(rest)
         call = _call(scope, facts, prefix, more=more)
         sent, frame = await state.route.send(
             encode(call), body, upload, may_repeat=facts.is_repeatable, patience_s=PATIENCE_S
@@ -263,13 +266,17 @@ def _call(scope: Scope, facts: _Facts, prefix: str, *, more: bool = False, webso
 class _Rest:
     """Reads the part of a body that follows its beginning. Raises Refused when the whole is too large."""
 
-    def __init__(self, receive: Receive, read: int, most: int) -> None:
+    def __init__(self, receive: Receive, ready: bytes, read: int, most: int, *, more: bool) -> None:
         self._receive = receive
+        self._ready = ready  # has been read, and goes first
         self._read = read
         self._most = most
-        self._more = True
+        self._more = more
 
     async def __call__(self) -> bytes:
+        if self._ready:
+            ready, self._ready = self._ready, b""
+            return ready
         while self._more:
             message = await self._receive()
             if message["type"] == "http.disconnect":

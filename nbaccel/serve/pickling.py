@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import hashlib
 import io
+import linecache
 import os
 import sys
 import threading
@@ -28,10 +29,30 @@ def _new_rlock() -> Any:
     return threading.RLock()
 
 
+def _received_code(parts: tuple[Any, ...], filename: str, source: str) -> CodeType:
+    """Code with the file or cell that it is from, so that tracebacks show its lines."""
+    if source and filename not in linecache.cache:
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    return CodeType(*parts).replace(co_filename=filename)
+
+
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """A lock becomes a fresh one: an app of FastAPI's may hold some."""
+    """A lock becomes a fresh one: an app of FastAPI's may hold some. Code keeps the name of its file, and a cell's text."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=5)
+        self._sources: dict[str, str] = {}
+
+    def _source(self, filename: str) -> str:
+        if filename not in self._sources:
+            is_file = os.path.exists(filename)
+            self._sources[filename] = "" if is_file else "".join(linecache.getlines(filename))
+        return self._sources[filename]
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, CodeType):
+            _, parts = cloudpickle.Pickler._dispatch_table[CodeType](obj)
+            return _received_code, (parts, obj.co_filename, self._source(obj.co_filename))
         if isinstance(obj, _thread.LockType):
             return _new_lock, ()
         if isinstance(obj, _RLOCK):
@@ -77,7 +98,7 @@ def digest(thing: Any) -> str:
 
 def _dumped(pickler: type[_Pickler], thing: Any) -> bytes:
     file = io.BytesIO()
-    pickler(file, protocol=5).dump(thing)
+    pickler(file).dump(thing)
     return file.getvalue()
 
 

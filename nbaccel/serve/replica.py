@@ -234,9 +234,9 @@ class Replica:
     def _failed(self, exchange: Exchange, call: HttpCall | HandleCall, error: BaseException) -> None:
         method = call.method if isinstance(call, HandleCall) else "__call__"
         wrapped = answering.task_error(error, f"{self._spec.name}.{method}", self._where)
-        print(f"request {call.request_id}: {wrapped.traceback_str}", file=sys.stderr, flush=True)
         words = answering.failure(wrapped, call.request_id)
         if isinstance(call, HttpCall):
+            print(f"request {call.request_id}: {wrapped.traceback_str}", file=sys.stderr, flush=True)
             exchange.finish(Kind.ERROR, words)
             return
         packed = answering.pickled(wrapped)
