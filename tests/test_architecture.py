@@ -64,6 +64,7 @@ ARROWS: dict[str, set[str]] = {
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"hints", "util", "views", "waits"},
+    "serve": HELD | {"__init__", "cloudpickle", "elsewhere", "hints", "roots", "util", "views", "waits"},
     "tune": {
         "__init__",
         "api",
@@ -266,7 +267,7 @@ def test_no_part_asks_for_more_than_twelve_things() -> None:
     """The promise itself is made of several Protocols."""
     for path in OURS:
         for node in _nodes(path):
-            if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(each) for each in node.bases):
+            if isinstance(node, ast.ClassDef) and any(ast.unparse(each).startswith("Protocol") for each in node.bases):
                 members = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AnnAssign)]
                 assert len(members) <= 12, f"{_name(path)}: {node.name} asks for {len(members)} things"
 

@@ -2,7 +2,7 @@
 
 ```
  driver ── serve.run: a specification ──► door ── makes, watches, ends ──► replica   an actor (num_gpus=.5, …)
-   │                                      │ uvicorn, Front, Controller        ▲ its loop: links, async code
+   │                                      │ uvicorn, Front, ServeController        ▲ its loop: links, async code
    └── handle.remote ── link ─────────────┴────────── link: frames ───────────┘ its pool: plain methods
 ```
 Requests are no tasks, and the head never sees one: they travel as frames over Unix sockets in the session's directory.

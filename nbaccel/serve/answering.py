@@ -1,7 +1,7 @@
 """What a deployment returns, as an answer by HTTP.
 
-None → empty; bytes and str → text/plain; a Starlette Response → as it is; a generator → its items as they come; anything
-else → JSON, with arrays as lists. A tuple is a list, not (body, status).
+None → empty; bytes and str → text/plain; a Starlette Response → as it is; a generator → its items as they come;
+anything else → JSON, with arrays as lists. A tuple is a list, not (body, status).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from nbaccel import cloudpickle, roots
 from nbaccel.exceptions import RayTaskError
-from nbaccel.serve.records import Failure, Head, encode
+from nbaccel.serve.records import AnswerHead, ErrorWords, encode
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 
@@ -41,10 +41,10 @@ def head_and_body(value: Any) -> tuple[bytes, bytes]:
     else:
         kind, body = _JSON, to_json(value)
     length = str(len(body)).encode()
-    return encode(Head(200, [(b"content-length", length), (b"content-type", kind)])), body
+    return encode(AnswerHead(200, [(b"content-length", length), (b"content-type", kind)])), body
 
 
-STREAM_HEAD = encode(Head(200, [(b"content-type", _TEXT)]))
+STREAM_HEAD = encode(AnswerHead(200, [(b"content-type", _TEXT)]))
 
 
 def as_bytes(item: Any) -> bytes:
@@ -86,8 +86,8 @@ _encoder = msgspec.json.Encoder(enc_hook=_plain)
 def _why_no_json(value: Any, error: Exception) -> str:
     place, part = _culprit(value, "result")
     return (
-        f"The answer cannot be made JSON: {place} is a {type(part).__name__} ({error}). Return what JSON has, bytes, or a "
-        "starlette Response."
+        f"The answer cannot be made JSON: {place} is a {type(part).__name__} ({error}). Return what JSON has, bytes, "
+        "or a starlette Response."
     )
 
 
@@ -135,12 +135,14 @@ def task_error(error: BaseException, where: str, facts: Mapping[str, Any]) -> Ra
 def failure(error: BaseException, request_id: str = "") -> bytes:
     """Words about it, packed."""
     cause = error.cause if isinstance(error, RayTaskError) and error.cause is not None else error
-    text = error.traceback_str if isinstance(error, RayTaskError) else "".join(traceback.format_exception(error)).rstrip()
+    text = (
+        error.traceback_str if isinstance(error, RayTaskError) else "".join(traceback.format_exception(error)).rstrip()
+    )
     try:
         message = str(cause)
     except Exception:  # a user's __str__ may raise as well
         message = ""
-    return encode(Failure(type(cause).__name__, message, text, request_id))
+    return encode(ErrorWords(type(cause).__name__, message, text, request_id))
 
 
 def pickled(error: BaseException) -> bytes:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from nbaccel.serve.frames import Frame, Kind
+from nbaccel.serve.frames import Frame, FrameKind
 from nbaccel.serve.link import Exchange, LinkLost
-from nbaccel.serve.records import Head, HttpCall, encode
+from nbaccel.serve.records import AnswerHead, HttpCall, encode
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -62,9 +62,9 @@ class _Receiver:
         if not self._more:
             await asyncio.Event().wait()  # a client that leaves cancels the task
         frame = await self._exchange.next()
-        if frame.kind is Kind.LOST:
+        if frame.kind is FrameKind.LOST:
             return {"type": "http.disconnect"}
-        self._more = frame.kind is Kind.CHUNK
+        self._more = frame.kind is FrameKind.CHUNK
         return {"type": "http.request", "body": frame.body, "more_body": self._more}
 
 
@@ -81,7 +81,7 @@ class _Sender:
         kind = message["type"]
         if kind == "http.response.start":
             headers = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
-            self._head = encode(Head(message["status"], headers))
+            self._head = encode(AnswerHead(message["status"], headers))
         elif kind == "http.response.body":
             await self._body(message.get("body", b""), more=message.get("more_body", False))
 
@@ -94,7 +94,7 @@ class _Sender:
                 return
             if body:
                 await self._exchange.send_chunk(bytes(body))
-            self._exchange.finish(Kind.END)
+            self._exchange.finish(FrameKind.END)
         elif body or head:
             await self._exchange.send_chunk(bytes(body), head)
 
@@ -125,7 +125,7 @@ async def _talk(app: Any, exchange: Exchange, call: HttpCall) -> None:
         await exchange.send_chunk(*pack_message(message))
 
     await app(scope_of(call), receive, send)
-    exchange.finish(Kind.END)
+    exchange.finish(FrameKind.END)
 
 
 def pack_message(message: Message) -> tuple[bytes, bytes]:
@@ -142,7 +142,7 @@ def pack_message(message: Message) -> tuple[bytes, bytes]:
 def unpack_message(frame: Frame) -> Message:
     import msgspec
 
-    if frame.kind is not Kind.CHUNK:
+    if frame.kind is not FrameKind.CHUNK:
         return {"type": "websocket.disconnect", "code": 1006, "reason": ""}
     kind, form, facts = msgspec.msgpack.decode(frame.meta)
     if "headers" in facts:

@@ -37,7 +37,9 @@ class _Item:
 class BatchOptions:
     """The limits of one batched function; they can be changed while it serves."""
 
-    def __init__(self, max_batch_size: int, wait_s: float, concurrent: int, size_of: Callable[[list[Any]], int] | None) -> None:
+    def __init__(
+        self, max_batch_size: int, wait_s: float, concurrent: int, size_of: Callable[[list[Any]], int] | None
+    ) -> None:
         self.max_batch_size = max_batch_size
         self.wait_s = wait_s
         self.concurrent = concurrent
@@ -162,10 +164,13 @@ class _Batcher:
 
 def _check_length(results: Any, batch: list[_Item]) -> None:
     if not hasattr(results, "__len__") or isinstance(results, (str, bytes, dict)):
-        raise RayServeException(f"A batched function returns a list with a result for each item, not a {type(results).__name__}.")
+        raise RayServeException(
+            f"A batched function returns a list with a result for each item, not a {type(results).__name__}."
+        )
     if len(results) != len(batch):
         raise RayServeException(
-            f"A batched function returned {len(results)} results for {len(batch)} items: it returns one for each, in order."
+            f"A batched function returned {len(results)} results for {len(batch)} items: it returns one for each, in "
+            "order."
         )
 
 
@@ -190,8 +195,7 @@ def batch(
 ) -> Any:
     """Gather the calls of a method into lists: it gets a list for each parameter, and returns a list of results.
 
-    `batch_wait_timeout_s=0` sends what has come at once. An async generator yields lists, one item for each caller's
-    stream. A plain `def` runs in a thread. `.set_max_batch_size(n)` and `.set_batch_wait_timeout_s(s)` change the limits.
+    `batch_wait_timeout_s=0` sends what has come at once. An async generator yields lists, one item for each stream. A plain `def` runs in a thread. `.set_max_batch_size(n)` and `.set_batch_wait_timeout_s(s)` change the limits.
 
     >>> @serve.batch(max_batch_size=8)
     ... async def embed(self, texts):
@@ -278,5 +282,7 @@ def batch_sizes(target: Any) -> list[tuple[str, int]]:
     members = vars(target).items() if isinstance(target, type) else [(getattr(target, "__name__", ""), target)]
     marked = [(name, getattr(member, _MARK, None)) for name, member in members]
     return [
-        (name, options.max_batch_size * options.concurrent) for name, options in marked if isinstance(options, BatchOptions)
+        (name, options.max_batch_size * options.concurrent)
+        for name, options in marked
+        if isinstance(options, BatchOptions)
     ]

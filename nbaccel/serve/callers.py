@@ -20,8 +20,8 @@ import msgspec
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Frame, Kind
-from nbaccel.serve.link import Link, LinkLost, connect
+from nbaccel.serve.frames import Frame, FrameKind
+from nbaccel.serve.link import FrameLink, LinkLost, connect
 from nbaccel.serve.records import decode_membership, encode
 from nbaccel.serve.routing import Route
 
@@ -49,7 +49,7 @@ class Callers:
         self._path = path
         self._routes: dict[tuple[str, str], Route] = {}
         self._watches: list[asyncio.Task[None]] = []
-        self._door: Link | None = None
+        self._door: FrameLink | None = None
         self._door_lock = asyncio.Lock()
         self._posted: deque[Callable[[], None]] = deque()
         self._is_woken = False
@@ -127,24 +127,24 @@ class Callers:
             try:
                 door = await self._reach()
                 exchange = door.call(encode({"op": "watch", "app": app, "deployment": deployment}))
-                while (frame := await exchange.next()).kind is Kind.CHUNK:
+                while (frame := await exchange.next()).kind is FrameKind.CHUNK:
                     route.set(decode_membership(frame.meta))
             except (OSError, LinkLost):
                 pass  # its successor comes, or the session ends
             await asyncio.sleep(_AGAIN_S)
 
-    async def _reach(self) -> Link:
+    async def _reach(self) -> FrameLink:
         """The link to the door. Raises OSError."""
         async with self._door_lock:
             if self._door is None or self._door.lost_because:
-                self._door = await connect(self._path, Link)
+                self._door = await connect(self._path, FrameLink)
             return self._door
 
     async def ask_door(self, op: str, body: bytes = b"", **facts: Any) -> Frame:
         """Ask the controller something. Raises what it raised, LinkLost and OSError."""
         door = await self._reach()
         frame = await door.ask(encode({"op": op, "size": len(body), **facts}), body)
-        if frame.kind is Kind.ERROR:
+        if frame.kind is FrameKind.ERROR:
             raise RayServeException(_decode(frame.meta)["message"])
         return frame
 

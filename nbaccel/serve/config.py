@@ -39,7 +39,9 @@ def http_options(given: Any) -> HTTPOptions:
             raise ValueError(f"http_options has no {name} here: there is one door, on the driver's machine. {_ON_RAY}")
     unknown = asked.keys() - set(HTTPOptions.__struct_fields__)
     if unknown:
-        raise TypeError(f"http_options has no {', '.join(sorted(unknown))}; it has {', '.join(HTTPOptions.__struct_fields__)}.")
+        raise TypeError(
+            f"http_options has no {', '.join(sorted(unknown))}; it has {', '.join(HTTPOptions.__struct_fields__)}."
+        )
     if bool(asked.get("ssl_keyfile")) != bool(asked.get("ssl_certfile")):
         raise ValueError("ssl_keyfile and ssl_certfile are given together.")
     try:
@@ -79,7 +81,7 @@ _ELSEWHERE: dict[str, tuple[Any, str]] = {
     "deployment_actors": (None, f"Make the actor in the constructor, or pass its handle to bind(). {_ON_RAY}"),
     "rolling_update_percentage": (
         0.2,
-        "Replicas that hold devices are exchanged one at a time, others all at once, new ones first where there is room.",
+        "Replicas that hold devices are exchanged one at a time, others all at once.",
     ),
     "max_surge_percent": (0, "New replicas start first where devices suffice."),
 }
@@ -99,7 +101,7 @@ def deployment_options(given: dict[str, Any], before: dict[str, Any] | None = No
     if given.get("autoscaling_config") and "num_replicas" not in given:
         options["num_replicas"] = None
     if options["num_replicas"] not in (None, "auto") and options["autoscaling_config"] is not None:
-        raise ValueError("Give num_replicas=\"auto\" with autoscaling_config, or a number without it.")
+        raise ValueError('Give num_replicas="auto" with autoscaling_config, or a number without it.')
     _check_values(options)
     return options
 
@@ -181,8 +183,8 @@ def scaling_of(options: dict[str, Any]) -> AutoscalingConfig | None:
         given = {"max_replicas": 100, **given}
     if refused := given.keys() & _NOT_OF_SCALING:
         raise ValueError(
-            f"autoscaling_config: {', '.join(sorted(refused))} is not built here. A deployment grows when what is under way "
-            f"has asked for more replicas for upscale_delay_s, and shrinks after downscale_delay_s. {_ON_RAY}"
+            f"autoscaling_config: {', '.join(sorted(refused))} is not built here. A deployment grows when what is under "
+            f"way has asked for more replicas for upscale_delay_s, and shrinks after downscale_delay_s. {_ON_RAY}"
         )
     if unknown := given.keys() - set(AutoscalingConfig.__struct_fields__):
         raise TypeError(
@@ -190,11 +192,15 @@ def scaling_of(options: dict[str, Any]) -> AutoscalingConfig | None:
             f"{', '.join(AutoscalingConfig.__struct_fields__)}."
         )
     try:
-        scaling = msgspec.convert({name: value for name, value in given.items() if value is not None}, AutoscalingConfig)
+        scaling = msgspec.convert(
+            {name: value for name, value in given.items() if value is not None}, AutoscalingConfig
+        )
     except msgspec.ValidationError as error:
         raise TypeError(f"autoscaling_config: {error}") from None
     if scaling.target_ongoing_requests <= 0 or scaling.min_replicas < 0 or scaling.max_replicas < 1:
-        raise ValueError("autoscaling_config: target_ongoing_requests and max_replicas are above 0, min_replicas is not below.")
+        raise ValueError(
+            "autoscaling_config: target_ongoing_requests and max_replicas are above 0, and min_replicas is not below."
+        )
     if scaling.max_replicas < max(scaling.min_replicas, scaling.initial_replicas or 0):
         raise ValueError(f"max_replicas={scaling.max_replicas} is below min_replicas or initial_replicas.")
     return scaling

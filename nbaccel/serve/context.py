@@ -24,7 +24,7 @@ class ReplicaContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ServedRequest:
     """The request that the running code answers."""
 
     request_id: str
@@ -32,7 +32,7 @@ class Request:
 
 
 replica: ContextVar[Callable[[], ReplicaContext]] = ContextVar("replica")
-request: ContextVar[Request] = ContextVar("request")
+request: ContextVar[ServedRequest] = ContextVar("request")
 _only: list[Callable[[], ReplicaContext]] = []  # of this process, for threads that the user's code has started
 
 

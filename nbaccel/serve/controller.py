@@ -1,7 +1,7 @@
 """The controller: applications as they are wanted, and the replicas that there are.
 
 ```
-  deploy(spec) ─► Application ─► a DeploymentState each ─► next_step (pure) ─► start, drain, end replicas
+  deploy(spec) ─► ServedApp ─► a DeploymentState each ─► next_step (pure) ─► start, drain, end replicas
                                         └─► members: the door's own route, and all who watch
 ```
 It runs in the door's loop. A request costs it nothing.
@@ -19,7 +19,7 @@ from nbaccel.serve.exceptions import RayServeException
 from nbaccel.serve.records import AppSpec, Membership
 
 
-class Application:
+class ServedApp:
     """One application."""
 
     def __init__(self, spec: AppSpec) -> None:
@@ -42,7 +42,7 @@ class Replaced(RayServeException):
     """Another run of the same application has come."""
 
 
-class Controller:
+class ServeController:
     """All applications of one job."""
 
     def __init__(self, folder: str, *, keep: Callable[[list[AppSpec]], None], changed: Callable[[], None]) -> None:
@@ -50,7 +50,7 @@ class Controller:
         self._folder = folder
         self._keep = keep
         self._changed = changed
-        self.apps: dict[str, Application] = {}
+        self.apps: dict[str, ServedApp] = {}
         self._watchers: dict[tuple[str, str], list[Callable[[Membership], None]]] = {}
 
     # ---- what users ask
@@ -61,7 +61,7 @@ class Controller:
         Raises UserFailure for what user code raised; the version before serves on. Cancelling it undoes it.
         """
         self._check_prefix(spec)
-        app = self.apps.setdefault(spec.name, Application(spec))
+        app = self.apps.setdefault(spec.name, ServedApp(spec))
         if app.status == "DELETING":
             raise RayServeException(f"The application {spec.name} is being deleted.")
         if spec == app.serving == app.goal and app.status == "RUNNING":
@@ -82,23 +82,29 @@ class Controller:
 
     def _check_prefix(self, spec: AppSpec) -> None:
         for other in self.apps.values():
-            if other.name != spec.name and spec.route_prefix is not None and spec.route_prefix == other.goal.route_prefix:
+            if (
+                other.name != spec.name
+                and spec.route_prefix is not None
+                and spec.route_prefix == other.goal.route_prefix
+            ):
                 raise RayServeException(
                     f"The prefix {spec.route_prefix} belongs to the application {other.name}. Give another one, "
                     f"serve.run(..., name={spec.name!r}, route_prefix='/{spec.name}'), or serve.delete({other.name!r})."
                 )
 
-    def _set_goal(self, app: Application, spec: AppSpec) -> None:
+    def _set_goal(self, app: ServedApp, spec: AppSpec) -> None:
         app.goal = spec
         app.status, app.message = "DEPLOYING", ""
         for each in spec.deployments:
             known = app.deployments.get(each.name)
             if known is None or known.unavailable:
-                known = app.deployments[each.name] = DeploymentState(self._folder, each, self._members_changed, app.wake)
+                known = app.deployments[each.name] = DeploymentState(
+                    self._folder, each, self._members_changed, app.wake
+                )
             known.set_goal(each)
         app.wake()
 
-    async def _until_up(self, app: Application, mine: int) -> None:
+    async def _until_up(self, app: ServedApp, mine: int) -> None:
         while True:
             if app.generation != mine:
                 raise Replaced(f"Another serve.run of {app.name} has come meanwhile, and counts.")
@@ -110,7 +116,7 @@ class Controller:
                 return
             await app.changed.wait()
 
-    async def _took(self, app: Application) -> None:
+    async def _took(self, app: ServedApp) -> None:
         """The goal has come up: it is what is served."""
         app.serving = app.goal
         app.status, app.deployed_at = "RUNNING", time.time()
@@ -121,7 +127,7 @@ class Controller:
         for state in gone:
             state.delete(f"The application {app.name} has no deployment {state.name} any more.")
 
-    async def _undo(self, app: Application, error: BaseException) -> None:
+    async def _undo(self, app: ServedApp, error: BaseException) -> None:
         """The goal failed or was given up: the version before serves on."""
         app.generation += 1
         words = str(error) if isinstance(error, UserFailure | RayServeException) else "The run was stopped."
@@ -203,7 +209,7 @@ class Controller:
         return {name: _status_of(app) for name, app in self.apps.items()}
 
 
-def _status_of(app: Application) -> dict[str, Any]:
+def _status_of(app: ServedApp) -> dict[str, Any]:
     return {
         "status": app.status,
         "message": app.message,

@@ -14,12 +14,12 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.serve.controlling import Seen, State, back_off_s, next_step
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Kind
-from nbaccel.serve.link import Link, LinkLost, connect
+from nbaccel.serve.frames import FrameKind
+from nbaccel.serve.link import FrameLink, LinkLost, connect
 from nbaccel.serve.records import (
     ControlCall,
     DeploymentSpec,
-    Failure,
+    ErrorWords,
     Membership,
     Target,
     decode_failure,
@@ -38,7 +38,7 @@ _FAILED_CHECKS = 3
 class UserFailure(Exception):
     """User code raised while it was deployed. `error` is the pickled exception, `words` describes it."""
 
-    def __init__(self, error: bytes, words: Failure) -> None:
+    def __init__(self, error: bytes, words: ErrorWords) -> None:
         super().__init__(f"{words.type}: {words.message}")
         self.error = error
         self.words = words
@@ -54,7 +54,7 @@ class ReplicaRecord:
         self.state = State.STARTING
         self.since = time.time()
         self.facts: dict[str, Any] = {}
-        self.link: Link | None = None
+        self.link: FrameLink | None = None
         self.waits = ""  # why it has not begun
         self.blocked = ""  # the stack of its loop, if that does not turn
         self.failed_checks = 0
@@ -125,11 +125,9 @@ class DeploymentState:
         self._tell()
 
     def is_up(self) -> bool:
-        """Whether a replica of the goal answers, and each that serves on has its limits and config."""
+        """Whether a replica of the goal answers, and none of another version any more."""
         running = [each for each in self.replicas.values() if each.state is State.RUNNING]
-        return any(each.spec == self.goal for each in running) and not any(
-            each.spec != self.goal and each.spec.version == self.goal.version for each in running
-        )
+        return bool(running) and all(each.spec == self.goal for each in running)
 
     # ---- the task
 
@@ -182,7 +180,8 @@ class DeploymentState:
         asked = {
             name: value
             for name, value in options.items()
-            if name in ("num_cpus", "num_gpus", "memory", "resources", "accelerator_type", "gpu_memory", "label_selector")
+            if name
+            in ("num_cpus", "num_gpus", "memory", "resources", "accelerator_type", "gpu_memory", "label_selector")
         }
         found = await asyncio.to_thread(lambda: nbaccel.probe(**{"num_cpus": 0, **asked}))
         return bool(found)
@@ -195,7 +194,7 @@ class DeploymentState:
                 continue
             goal = self.goal
             frame = await self._ask(each, "reconfigure", encode(goal))
-            if frame is not None and frame.kind is Kind.ERROR:
+            if frame is not None and frame.kind is FrameKind.ERROR:
                 self._fail(UserFailure(frame.body, decode_failure(frame.meta)))
                 return
             each.spec = goal
@@ -241,7 +240,7 @@ class DeploymentState:
             return
         record.facts, record.waits = facts, ""
         try:
-            record.link = await connect(facts["path"], lambda: Link(lost=lambda link: self._link_lost(record)))
+            record.link = await connect(facts["path"], lambda: FrameLink(lost=lambda link: self._link_lost(record)))
         except OSError as error:
             await self._died_while_starting(record, str(error))
             return
@@ -259,7 +258,7 @@ class DeploymentState:
         while True:
             await asyncio.sleep(_EXPLAIN_S)
             try:
-                found = await asyncio.to_thread(nbaccel.explain, record.actor)
+                found = await asyncio.to_thread(lambda: nbaccel.explain(record.actor))
             except exceptions.RayError:
                 continue
             waits = "" if found.state in ("ALIVE", "RUNNING") else found.sentence
@@ -272,8 +271,10 @@ class DeploymentState:
             return
         self._forget(record)
         self._deaths += 1
-        if self._deaths > self.goal.max_constructor_retry_count or self._deaths >= 3 and not self._has_running():
-            self._fail(RayServeException(f"A replica of {self.name} ended {self._deaths} times while it started: {why}"))
+        if self._deaths > self.goal.max_constructor_retry_count or (self._deaths >= 3 and not self._has_running()):
+            self._fail(
+                RayServeException(f"A replica of {self.name} ended {self._deaths} times while it started: {why}")
+            )
             return
         self._back_off()
 
@@ -333,7 +334,7 @@ class DeploymentState:
         except TimeoutError:
             pass
         words = f"Replica {record.tag} ended: {why.rstrip('.')}."
-        self._note_error(Failure("ReplicaDied", words, ""))
+        self._note_error(ErrorWords("ReplicaDied", words, ""))
         reason = self._reasons.pop(record.tag, None)
         if reason is not None and not reason.done():
             reason.set_result(words)
@@ -346,7 +347,9 @@ class DeploymentState:
         """Ask a running replica from time to time, through the loop that its requests go through."""
         check_at = time.monotonic() + record.spec.health_check_period_s
         while record.state is State.RUNNING:
-            await asyncio.sleep(PULSE_S if not record.facts["checks"] else min(PULSE_S, record.spec.health_check_period_s))
+            await asyncio.sleep(
+                PULSE_S if not record.facts["checks"] else min(PULSE_S, record.spec.health_check_period_s)
+            )
             is_check = record.facts["checks"] and time.monotonic() >= check_at
             if is_check:
                 check_at = time.monotonic() + record.spec.health_check_period_s
@@ -358,7 +361,7 @@ class DeploymentState:
                 self._unblock(record)
             frame = answer.result()
             if is_check and frame is not None:
-                self._checked(record, decode_failure(frame.meta) if frame.kind is Kind.ERROR else None)
+                self._checked(record, decode_failure(frame.meta) if frame.kind is FrameKind.ERROR else None)
 
     async def _look(self, record: ReplicaRecord) -> None:
         """It has not answered: a blocked loop gets no more requests until it turns again."""
@@ -369,8 +372,8 @@ class DeploymentState:
         if stack and record.state is State.RUNNING:
             record.blocked = stack
             self.note = (
-                f"The loop of replica {record.tag} is blocked and gets no more requests until it turns: async code must not "
-                "wait without `await`. Make the method a plain `def`, or use asyncio.to_thread."
+                f"The loop of replica {record.tag} is blocked, and gets no more requests until it turns: async code must "
+                "not wait without `await`. Make the method a plain `def`, or use asyncio.to_thread."
             )
             self._tell()
 
@@ -379,7 +382,7 @@ class DeploymentState:
             record.blocked, self.note = "", ""
             self._tell()
 
-    def _checked(self, record: ReplicaRecord, failure: Failure | None) -> None:
+    def _checked(self, record: ReplicaRecord, failure: ErrorWords | None) -> None:
         if failure is None:
             record.failed_checks = 0
             return
@@ -405,7 +408,7 @@ class DeploymentState:
         self.failure = error
         self._wake_app()
 
-    def _note_error(self, failure: Failure) -> None:
+    def _note_error(self, failure: ErrorWords) -> None:
         self.last_error = {
             "time": time.time(),
             "type": failure.type,
@@ -413,7 +416,7 @@ class DeploymentState:
             "traceback": failure.traceback,
         }
 
-    def note_error(self, failure: Failure) -> None:
+    def note_error(self, failure: ErrorWords) -> None:
         """A request failed in user code."""
         self._note_error(failure)
 
@@ -476,4 +479,3 @@ def _row(record: ReplicaRecord) -> dict[str, Any]:
         "blocked": record.blocked,
         "actor_id": record.actor._actor_id.hex(),
     }
-

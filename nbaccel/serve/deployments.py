@@ -90,8 +90,8 @@ def deployment(target: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Options: name, num_replicas (a number or "auto"), ray_actor_options ({"num_gpus": 0.5}), user_config,
     max_ongoing_requests (5, or as many as a batch needs), max_queued_requests, autoscaling_config,
-    graceful_shutdown_timeout_s, health_check_period_s, health_check_timeout_s, max_constructor_retry_count; and nbaccel's
-    own `retry_on_death`: a request whose replica dies is sent to another one.
+    graceful_shutdown_timeout_s, health_check_period_s, health_check_timeout_s, max_constructor_retry_count; and, not in
+    Ray, `retry_on_death`: a request whose replica dies is sent to another one.
 
     >>> @serve.deployment
     ... class Greeter:
@@ -121,8 +121,8 @@ def _ongoing(deployment: Deployment) -> int:
         name = next(name for name, size in batch_sizes(deployment.func_or_class) if size == needed)
         raise ValueError(
             f"{deployment.name} lets {given} requests in at once (max_ongoing_requests), but the batches of {name} need "
-            f"{needed} (max_batch_size × max_concurrent_batches): they could never fill. Leave max_ongoing_requests out, or "
-            "raise it."
+            f"{needed} (max_batch_size × max_concurrent_batches): they could never fill. Leave max_ongoing_requests "
+            "out, or raise it."
         )
     return given  # type: ignore[no-any-return]
 

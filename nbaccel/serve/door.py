@@ -2,11 +2,11 @@
 
 ```
   its thread and loop    uvicorn's protocol ─► Front ─► replicas, over links
-                         Controller, asked by drivers and replicas over the socket `door`
+                         ServeController, asked by drivers and replicas over the socket `door`
   its main thread        nothing: the worker's own
 ```
-The kernel may be stuck: nothing here waits for it. With the driver the door ends, and its replicas with it. A door that is
-killed has a successor on the same port, which starts what the file `goal` has.
+The kernel may be stuck: nothing here waits for it. With the driver the door ends, and its replicas with it. A door that
+is killed has a successor on the same port, which starts what the file `goal` has.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 import msgspec
 
 from nbaccel.serve.config import HTTPOptions
-from nbaccel.serve.controller import Controller, Replaced
+from nbaccel.serve.controller import Replaced, ServeController
 from nbaccel.serve.deployment_state import UserFailure
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Frame, Kind
+from nbaccel.serve.frames import Frame, FrameKind
 from nbaccel.serve.front import Front
 from nbaccel.serve.limits import Limits
-from nbaccel.serve.link import Exchange, Link, LinkLost, listen
+from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
 from nbaccel.serve.records import AppSpec, Membership, decode_app, encode
 
 FIRST_PORT, LAST_PORT = 8000, 8099
@@ -36,10 +36,12 @@ class DoorActor:
     """The actor."""
 
     def __init__(self, folder: str, http: HTTPOptions) -> None:
-        self._door: Door | None = None
+        self._door: HttpDoor | None = None
         self._trouble: BaseException | None = None
         ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(folder, http, ready), name="nbaccel-serve-door", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(folder, http, ready), name="nbaccel-serve-door", daemon=True
+        )
         self._thread.start()
         ready.wait()
         if self._trouble is not None:
@@ -49,7 +51,7 @@ class DoorActor:
         loop = _new_loop()
         asyncio.set_event_loop(loop)
         try:
-            self._door = Door(folder)
+            self._door = HttpDoor(folder)
             loop.run_until_complete(self._door.begin(http))
         except BaseException as error:  # the constructor raises it
             self._trouble = error
@@ -72,7 +74,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()  # type: ignore[no-any-return]
 
 
-class Door:
+class HttpDoor:
     """All of the door that runs in its loop."""
 
     def __init__(self, folder: str) -> None:
@@ -86,14 +88,16 @@ class Door:
     async def begin(self, http: HTTPOptions) -> None:
         """Listen for HTTP and for the session's own processes. Raises OSError where the asked port is taken."""
         self.ended = asyncio.Event()
-        self.controller = Controller(self._folder, keep=self._keep, changed=self._routes_changed)
+        self.controller = ServeController(self._folder, keep=self._keep, changed=self._routes_changed)
         self.front = Front(self.controller)
         self._later: asyncio.Task[None] | None = None
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         goal, port = self._kept()
         await self._listen(http if port is None or http.port is not None else msgspec.structs.replace(http, port=port))
         _remove(os.path.join(self._folder, "door"))
-        self._control = await listen(os.path.join(self._folder, "door"), lambda: Link(self._opened, self._link_ended))
+        self._control = await listen(
+            os.path.join(self._folder, "door"), lambda: FrameLink(self._opened, self._link_ended)
+        )
         self._watches: dict[Exchange, Any] = {}
         for spec in goal:
             self._spawn(self._deploy_again(spec))
@@ -186,16 +190,17 @@ class Door:
         if asked.get("op") == "watch":
             self._watch(exchange, asked)
             return
-        exchange.on_cancel = self._spawn(self._answer(exchange, asked, frame.body)).cancel
+        task = self._spawn(self._answer(exchange, asked, frame.body))
+        exchange.on_cancel = lambda: _cancel(task)
 
     def _watch(self, exchange: Exchange, asked: dict[str, Any]) -> None:
         def told(members: Membership) -> None:
-            exchange.link.send(Kind.CHUNK, exchange.id, encode(members))
+            exchange.link.send(FrameKind.CHUNK, exchange.id, encode(members))
 
         self._watches[exchange] = self.controller.watch(asked["app"], asked["deployment"], told)
         exchange.on_cancel = lambda: self._watches.pop(exchange, lambda: None)()
 
-    def _link_ended(self, link: Link) -> None:
+    def _link_ended(self, link: FrameLink) -> None:
         for exchange in [each for each in self._watches if each.link is link]:
             self._watches.pop(exchange)()
 
@@ -208,11 +213,11 @@ class Door:
             return
         except UserFailure as error:
             await exchange.send_chunk(error.error, encode({"error": "user"}))
-            exchange.finish(Kind.END)
+            exchange.finish(FrameKind.END)
         except Replaced as error:
-            exchange.finish(Kind.ERROR, encode({"message": str(error)}))
+            exchange.finish(FrameKind.ERROR, encode({"message": str(error)}))
         except (RayServeException, OSError, KeyError, ValueError, TypeError, msgspec.MsgspecError) as error:
-            exchange.finish(Kind.ERROR, encode({"message": str(error)}))
+            exchange.finish(FrameKind.ERROR, encode({"message": str(error)}))
         else:
             await exchange.finish_with(encode(answer), b"")
 
@@ -258,6 +263,10 @@ class Door:
         for connection in list(self._counters.connections):
             connection.shutdown()
         _remove(os.path.join(self._folder, "goal"))
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
 
 
 def _remove(path: str) -> None:

@@ -18,7 +18,7 @@ LONGEST_META = 1 << 20
 LONGEST_BODY = 1 << 18  # a longer one is sent in chunks
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame is."""
 
     CALL = 1  # a request; its body follows in chunks if meta announces it
@@ -34,7 +34,7 @@ class Kind(IntEnum):
 
 
 class Frame(NamedTuple):
-    kind: Kind
+    kind: FrameKind
     id: int
     meta: bytes
     body: bytes
@@ -44,11 +44,11 @@ class BadFrame(ValueError):
     """Bytes that are no frame: the link cannot go on."""
 
 
-def pack(kind: Kind, id: int, meta: bytes = b"", body: bytes = b"") -> bytes:
+def pack(kind: FrameKind, id: int, meta: bytes = b"", body: bytes = b"") -> bytes:
     return HEADER.pack(len(body), len(meta), id, kind) + meta + body
 
 
-_KINDS = {int(kind): kind for kind in Kind if kind is not Kind.LOST}
+_KINDS = {int(kind): kind for kind in FrameKind if kind is not FrameKind.LOST}
 
 
 class FrameParser:

@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from nbaccel.serve import asgi
-from nbaccel.serve.controller import Application, Controller
+from nbaccel.serve.controller import ServeController, ServedApp
 from nbaccel.serve.counting import Counts
 from nbaccel.serve.deployment_state import DeploymentState
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
-from nbaccel.serve.frames import LONGEST_BODY, Frame, Kind
-from nbaccel.serve.limits import Refused, TooSlow
+from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
+from nbaccel.serve.limits import OverLimit, TooSlow
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
 from nbaccel.serve.routing import Sent, Upload
 
@@ -73,13 +73,13 @@ def _seconds(value: bytes, default: float | None) -> float | None:
 class Front:
     """The ASGI function of the door."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: ServeController) -> None:
         self.timeout_s: float | None = None
         self.max_body_bytes = 100 << 20
         self.left = 0  # clients that went away before their answer
         self.counts: dict[str, Counts] = {}
         self._controller = controller
-        self._prefixes: list[tuple[str, Application]] = []
+        self._prefixes: list[tuple[str, ServedApp]] = []
 
     def routes_changed(self) -> None:
         """Applications have come or gone; the longest prefix is looked at first."""
@@ -90,7 +90,7 @@ class Front:
         )
         self.counts = {app.name: self.counts.get(app.name) or Counts() for app in self._controller.apps.values()}
 
-    def _app_of(self, path: str) -> tuple[str, Application] | None:
+    def _app_of(self, path: str) -> tuple[str, ServedApp] | None:
         for prefix, app in self._prefixes:
             if path.startswith(prefix) and (len(path) == len(prefix) or path[len(prefix)] == "/" or not prefix):
                 return prefix, app
@@ -129,7 +129,7 @@ class Front:
         return True
 
     async def _serve(
-        self, scope: Scope, receive: Receive, send: Send, facts: _Facts, prefix: str, app: Application
+        self, scope: Scope, receive: Receive, send: Send, facts: _Facts, prefix: str, app: ServedApp
     ) -> int:
         """Answer a request of an application; its status, for the counters."""
         spec = app.serving or app.goal
@@ -167,7 +167,7 @@ class Front:
             repeated = facts.is_repeatable
             status = 500 if repeated else 503
             return await answer.refuse(status, "ReplicaUnavailableError", str(error), (b"retry-after", b"1"))
-        except Refused as error:
+        except OverLimit as error:
             return await answer.refuse(error.status, type(error).__name__, str(error), (b"connection", b"close"))
 
     async def _too_large(self, send: Send, facts: _Facts) -> int:
@@ -230,7 +230,7 @@ class Front:
         await _talk(state, call, receive, send)
 
 
-def _may_come_in(app: Application, facts: _Facts) -> bool:
+def _may_come_in(app: ServedApp, facts: _Facts) -> bool:
     tokens = (app.serving or app.goal).tokens
     return tokens is None or _may_come(facts.authorization, tokens)
 
@@ -264,7 +264,7 @@ def _call(scope: Scope, facts: _Facts, prefix: str, *, more: bool = False, webso
 
 
 class _Rest:
-    """Reads the part of a body that follows its beginning. Raises Refused when the whole is too large."""
+    """Reads the part of a body that follows its beginning. Raises OverLimit when the whole is too large."""
 
     def __init__(self, receive: Receive, ready: bytes, read: int, most: int, *, more: bool) -> None:
         self._receive = receive
@@ -285,7 +285,7 @@ class _Rest:
             part: bytes = message.get("body", b"")
             self._read += len(part)
             if self._read > self._most:
-                raise Refused(413, f"The body may have {self._most >> 20} MB (max_body_mb).")
+                raise OverLimit(413, f"The body may have {self._most >> 20} MB (max_body_mb).")
             if part:
                 return part
         return b""
@@ -301,7 +301,7 @@ class _Answer:
 
     async def pass_on(self, sent: Sent, frame: Frame, state: DeploymentState) -> int:
         """Send what the replica answers; the status."""
-        if frame.kind is Kind.ERROR:
+        if frame.kind is FrameKind.ERROR:
             failure = decode_failure(frame.meta)
             state.note_error(failure)
             return await self.refuse(500, failure.type, failure.message)
@@ -309,15 +309,15 @@ class _Answer:
         self._begun = True
         id = (b"x-request-id", self._facts.request_id.encode("latin-1"))
         await self._send({"type": "http.response.start", "status": head.status, "headers": [*head.headers, id]})
-        more = frame.kind is Kind.CHUNK
+        more = frame.kind is FrameKind.CHUNK
         await self._send({"type": "http.response.body", "body": frame.body, "more_body": more})
         while more:
             frame = await sent.exchange.next()
-            if frame.kind not in (Kind.CHUNK, Kind.END):
-                if frame.kind is Kind.ERROR:
+            if frame.kind not in (FrameKind.CHUNK, FrameKind.END):
+                if frame.kind is FrameKind.ERROR:
                     state.note_error(decode_failure(frame.meta))
                 raise CutStream
-            more = frame.kind is Kind.CHUNK
+            more = frame.kind is FrameKind.CHUNK
             await self._send({"type": "http.response.body", "body": frame.body, "more_body": more})
         return head.status
 
@@ -333,9 +333,7 @@ class CutStream(Exception):
     """An answer that has begun cannot be finished: the connection is closed without its last chunk."""
 
 
-async def _refuse(
-    send: Send, facts: _Facts, status: int, kind: str, words: str, *headers: tuple[bytes, bytes]
-) -> int:
+async def _refuse(send: Send, facts: _Facts, status: int, kind: str, words: str, *headers: tuple[bytes, bytes]) -> int:
     body = json.dumps({"error": words, "type": kind, "request_id": facts.request_id}).encode()
     id = (b"x-request-id", facts.request_id.encode("latin-1"))
     await _whole(send, status, [_JSON, id, *headers], body)
@@ -362,12 +360,12 @@ async def _talk(state: DeploymentState, call: HttpCall, receive: Receive, send: 
 
     pump = asyncio.ensure_future(forwards())
     try:
-        while (frame := await sent.exchange.next()).kind is Kind.CHUNK:
+        while (frame := await sent.exchange.next()).kind is FrameKind.CHUNK:
             message = asgi.unpack_message(frame)
             await send(message)
             if message["type"] == "websocket.close":
                 return
-        if frame.kind is not Kind.END and not pump.done():
+        if frame.kind is not FrameKind.END and not pump.done():
             await send({"type": "websocket.close", "code": 1011, "reason": ""})
     finally:
         pump.cancel()

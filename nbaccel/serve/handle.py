@@ -14,7 +14,7 @@ from nbaccel.exceptions import RayTaskError
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.serve import callers, context
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
-from nbaccel.serve.frames import LONGEST_BODY, Frame, Kind
+from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
 from nbaccel.serve.link import whole
 from nbaccel.serve.records import HandleCall, decode_failure, encode
 from nbaccel.serve.routing import Sent, Upload
@@ -120,7 +120,8 @@ class _Call:
             args, kwargs = self._given
             self._given = None
             self._body = self._pickled(
-                tuple([await _value(each) for each in args]), {name: await _value(each) for name, each in kwargs.items()}
+                tuple([await _value(each) for each in args]),
+                {name: await _value(each) for name, each in kwargs.items()},
             )
         handle, body = self._handle, self._body
         more = len(body) > LONGEST_BODY
@@ -150,9 +151,9 @@ def _slices(body: bytes) -> Callable[[], Any]:
 
 def _loaded(frame: Frame, request_id: str) -> Any:
     """The value of an answer. Raises what the deployment raised."""
-    if frame.kind is Kind.DONE:
+    if frame.kind is FrameKind.DONE:
         return pickle.loads(frame.body)
-    if frame.kind is Kind.ERROR:
+    if frame.kind is FrameKind.ERROR:
         raise _error(frame)
     raise RequestCancelledError(request_id)
 
@@ -162,7 +163,9 @@ def _error(frame: Frame) -> BaseException:
         error = pickle.loads(frame.body)
     except Exception as broken:  # a class of the user's that this process cannot build
         failure = decode_failure(frame.meta)
-        return RayServeException(f"{failure.type}: {failure.message}\n{failure.traceback}\n(It cannot be unpickled: {broken})")
+        return RayServeException(
+            f"{failure.type}: {failure.message}\n{failure.traceback}\n(It cannot be unpickled: {broken})"
+        )
     return error.as_instanceof_cause() if isinstance(error, RayTaskError) else error  # type: ignore[no-any-return]
 
 
@@ -218,7 +221,7 @@ class DeploymentResponse(_Response, Generic[T]):
             finally:
                 sent.release()
         except asyncio.CancelledError:
-            frame = Frame(Kind.CANCEL, 0, b"", b"")
+            frame = Frame(FrameKind.CANCEL, 0, b"", b"")
         except BaseException as error:
             self._frame.set_exception(error)
             return
@@ -278,13 +281,13 @@ class DeploymentResponse(_Response, Generic[T]):
 
     def cancelled(self) -> bool:
         """Whether cancel() was called before the answer came."""
-        return self._cancelled and (not self._frame.done() or _kind(self._frame) is Kind.CANCEL)
+        return self._cancelled and (not self._frame.done() or _kind(self._frame) is FrameKind.CANCEL)
 
     def __repr__(self) -> str:
         return f"DeploymentResponse({self._call._handle._method} of {self._call._handle!r}, request {self.request_id})"
 
 
-def _kind(frame: futures.Future[Frame]) -> Kind | None:
+def _kind(frame: futures.Future[Frame]) -> FrameKind | None:
     return None if frame.exception() is not None else frame.result().kind
 
 
@@ -307,15 +310,15 @@ class DeploymentResponseGenerator(_Response):
         parts: list[bytes] = []
         while True:
             frame = await self._frame()
-            if frame.kind is Kind.CHUNK:
+            if frame.kind is FrameKind.CHUNK:
                 parts.append(frame.body)
                 if frame.meta != PART:
                     return (b"".join(parts),)
                 continue
             self._end()
-            if frame.kind is Kind.ERROR:
+            if frame.kind is FrameKind.ERROR:
                 raise _error(frame)
-            if frame.kind is not Kind.END:
+            if frame.kind is not FrameKind.END:
                 raise RayServeException(f"The stream was cut: {frame.meta.decode(errors='replace')}")
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from email.utils import formatdate
 from time import time
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn.config import Config
@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from nbaccel.serve import limits
-from nbaccel.serve.limits import Limits, Refused
+from nbaccel.serve.limits import Limits, OverLimit
 
 LEAVE = "nbaccel.leave"
 
@@ -71,17 +71,17 @@ class DoorProtocol(HttpToolsProtocol):
         self._body_since = 0.0
         self._last_byte = 0.0
         self._unsent = 0
-        self._refusal: Refused | None = None  # raised in a callback of the parser
+        self._refusal: OverLimit | None = None  # raised in a callback of the parser
 
     # ---- connections
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)  # type: ignore[arg-type]
         state = self._shared
         if len(state.connections) > state.most:
             oldest = next(iter(state.idle), None)
             if oldest is None:
-                self._refuse(Refused(503, "The door has as many connections as it may have."))
+                self._refuse(OverLimit(503, "The door has as many connections as it may have."))
                 return
             oldest.transport.close()
             del state.idle[oldest]
@@ -99,7 +99,7 @@ class DoorProtocol(HttpToolsProtocol):
         for cycle in (self.cycle, *waiting):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
-                leave = cycle.scope.pop(LEAVE, None)  # type: ignore[typeddict-item]
+                leave = cast("dict[str, Any]", cycle.scope).pop(LEAVE, None)
                 if leave is not None:
                     leave()
 
@@ -114,7 +114,7 @@ class DoorProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > limits.HEAD_BYTES:
-                self._refuse(Refused(431, f"The head may have {limits.HEAD_BYTES >> 10} KB."))
+                self._refuse(OverLimit(431, f"The head may have {limits.HEAD_BYTES >> 10} KB."))
             elif not began_in_head or self._deadline is None:
                 self._arm(self._shared.limit.head_s, self._head_is_late)
         elif self._in_body:
@@ -133,7 +133,7 @@ class DoorProtocol(HttpToolsProtocol):
 
     def _head_is_late(self) -> None:
         self._shared.slow += 1
-        self._refuse(Refused(408, "The head of the request did not come in time."))
+        self._refuse(OverLimit(408, "The head of the request did not come in time."))
 
     def _look_at_body(self) -> None:
         """A body must not stop, nor trickle. While we do not read it, it may."""
@@ -184,8 +184,8 @@ class DoorProtocol(HttpToolsProtocol):
         except (httptools.HttpParserError, UnicodeError) as error:  # of the URL
             raise self._refusing(400, "The URL is damaged.") from error
 
-    def _refusing(self, status: int, words: str) -> Refused:
-        self._refusal = Refused(status, words)
+    def _refusing(self, status: int, words: str) -> OverLimit:
+        self._refusal = OverLimit(status, words)
         return self._refusal
 
     def on_message_complete(self) -> None:
@@ -200,9 +200,9 @@ class DoorProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """The parser has refused something: with one of our limits, or since it is no HTTP."""
         refused, self._refusal = self._refusal, None
-        self._refuse(refused or Refused(400, "This is no request of HTTP/1.1."))
+        self._refuse(refused or OverLimit(400, "This is no request of HTTP/1.1."))
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: OverLimit) -> None:
         self._in_head = self._in_body = False
         self._shared.refused[refused.status] = self._shared.refused.get(refused.status, 0) + 1
         if self.cycle is None or self.cycle.response_complete:  # else the bytes would stand inside of its answer

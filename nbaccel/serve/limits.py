@@ -16,7 +16,7 @@ URL_BYTES = 16 << 10
 _SPARE_DESCRIPTORS = 32  # for links, files and what the process has anyway
 
 
-class Refused(Exception):
+class OverLimit(Exception):
     """A request that goes over a limit; answered with this status, and its connection is closed."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -24,7 +24,7 @@ class Refused(Exception):
         self.status = status
 
 
-class TooSlow(Refused):
+class TooSlow(OverLimit):
     """A body that stopped coming."""
 
     def __init__(self, words: str) -> None:

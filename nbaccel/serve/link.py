@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
-from nbaccel.serve.frames import LONGEST_BODY, BadFrame, Frame, FrameParser, Kind, pack
+from nbaccel.serve.frames import LONGEST_BODY, BadFrame, Frame, FrameKind, FrameParser, pack
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future, Transport
@@ -40,7 +40,7 @@ class Exchange:
     __slots__ = ("_inbox", "_owed", "_room", "_room_waiter", "_waiter", "answered", "ended", "id", "link", "on_cancel",
                  "on_end")  # fmt: skip
 
-    def __init__(self, link: Link, id: int) -> None:
+    def __init__(self, link: FrameLink, id: int) -> None:
         self.link = link
         self.id = id
         self.ended = False
@@ -57,20 +57,20 @@ class Exchange:
 
     def received(self, frame: Frame) -> None:
         """A frame of this call has arrived."""
-        if frame.kind is Kind.CREDIT:
+        if frame.kind is FrameKind.CREDIT:
             self._room += int.from_bytes(frame.meta, "little")
             _wake(self._room_waiter)
             return
         self._inbox.append(frame)
         _wake(self._waiter)
-        if frame.kind is not Kind.CHUNK and frame.kind is not Kind.END:
+        if frame.kind is not FrameKind.CHUNK and frame.kind is not FrameKind.END:
             self.answered = True
             _wake(self._room_waiter)
 
     async def next(self) -> Frame:
         """The next frame. A lost link is a frame of the kind LOST."""
         if self._owed >= WINDOW // 4:
-            self.link.send(Kind.CREDIT, self.id, self._owed.to_bytes(8, "little"))
+            self.link.send(FrameKind.CREDIT, self.id, self._owed.to_bytes(8, "little"))
             self._owed = 0
         if not self._inbox:
             self._waiter = self.link.loop.create_future()
@@ -79,7 +79,7 @@ class Exchange:
             finally:
                 self._waiter = None
         frame = self._inbox.popleft()
-        if frame.kind is Kind.CHUNK:
+        if frame.kind is FrameKind.CHUNK:
             self._owed += max(len(frame.body), LEAST)
         return frame
 
@@ -92,15 +92,15 @@ class Exchange:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The chunks until the END. Raises LinkLost."""
-        while (frame := await self.next()).kind is not Kind.END:
-            if frame.kind is not Kind.CHUNK:
+        while (frame := await self.next()).kind is not FrameKind.END:
+            if frame.kind is not FrameKind.CHUNK:
                 raise LinkLost(frame.meta.decode(errors="replace") or "the stream was cut")
             yield frame.body
 
     # ---- writing
 
     async def send_chunk(self, body: bytes, meta: bytes = _NOTHING) -> None:
-        """Send a part of a body when its reader has room for it; nothing if the reader has answered. Raises LinkLost."""
+        """Send a part of a body when its reader has room; nothing if the reader has answered. Raises LinkLost."""
         if len(body) > LONGEST_BODY:
             view = memoryview(body)
             for start in range(0, len(body), LONGEST_BODY):
@@ -116,13 +116,13 @@ class Exchange:
         self._check()
         if not self.answered and not self.ended:
             self._room -= max(len(body), LEAST)
-            self.link.send(Kind.CHUNK, self.id, meta, body)
+            self.link.send(FrameKind.CHUNK, self.id, meta, body)
 
     def _check(self) -> None:
         if self.link.lost_because:
             raise LinkLost(self.link.lost_because)
 
-    def finish(self, kind: Kind, meta: bytes = _NOTHING, body: bytes = _NOTHING) -> None:
+    def finish(self, kind: FrameKind, meta: bytes = _NOTHING, body: bytes = _NOTHING) -> None:
         """Send the last frame of this call."""
         if not self.ended:
             self.link.send(kind, self.id, meta, body)
@@ -131,10 +131,10 @@ class Exchange:
     async def finish_with(self, meta: bytes, body: bytes) -> None:
         """Send a whole answer, in chunks if it is long."""
         if len(body) <= LONGEST_BODY:
-            self.finish(Kind.DONE, meta, body)
+            self.finish(FrameKind.DONE, meta, body)
             return
         await self.send_chunk(body, meta)
-        self.finish(Kind.END)
+        self.finish(FrameKind.END)
 
     def end(self) -> None:
         """This call is over, whether or not all of it was read."""
@@ -148,7 +148,7 @@ class Exchange:
 
     def cancel(self) -> None:
         """The caller wants no answer any more."""
-        self.finish(Kind.CANCEL)
+        self.finish(FrameKind.CANCEL)
 
 
 def _wake(waiter: Future[None] | None) -> None:
@@ -156,14 +156,14 @@ def _wake(waiter: Future[None] | None) -> None:
         waiter.set_result(None)
 
 
-class Link(asyncio.Protocol):
+class FrameLink(asyncio.Protocol):
     """One end. `opened` is called with each call that the other end opens; it returns at once."""
 
     def __init__(
         self,
         opened: Callable[[Exchange, Frame], None] | None = None,
-        lost: Callable[[Link], None] | None = None,
-        about_link: Callable[[Link, Frame], None] | None = None,
+        lost: Callable[[FrameLink], None] | None = None,
+        about_link: Callable[[FrameLink, Frame], None] | None = None,
     ) -> None:
         self.loop: AbstractEventLoop = asyncio.get_running_loop()
         self.exchanges: dict[int, Exchange] = {}
@@ -186,7 +186,7 @@ class Link(asyncio.Protocol):
         id = self._next_id
         self._next_id = id % 0xFFFFFFFF + 1
         exchange = self.exchanges[id] = Exchange(self, id)
-        self.send(Kind.CALL, id, meta, body)
+        self.send(FrameKind.CALL, id, meta, body)
         return exchange
 
     async def ask(self, meta: bytes, body: bytes = _NOTHING) -> Frame:
@@ -196,7 +196,7 @@ class Link(asyncio.Protocol):
             for start in range(LONGEST_BODY, len(body), LONGEST_BODY):
                 await exchange.send_chunk(body[start : start + LONGEST_BODY])
             if len(body) > LONGEST_BODY:
-                self.send(Kind.END, exchange.id)
+                self.send(FrameKind.END, exchange.id)
             return await whole(exchange, await exchange.next())
         except asyncio.CancelledError:
             exchange.cancel()
@@ -204,7 +204,7 @@ class Link(asyncio.Protocol):
         finally:
             exchange.end()
 
-    def send(self, kind: Kind, id: int, meta: bytes = _NOTHING, body: bytes = _NOTHING) -> None:
+    def send(self, kind: FrameKind, id: int, meta: bytes = _NOTHING, body: bytes = _NOTHING) -> None:
         if self.lost_because:
             return
         if not self._outbox:
@@ -243,13 +243,13 @@ class Link(asyncio.Protocol):
             self._dispatch(frame)
 
     def _dispatch(self, frame: Frame) -> None:
-        if frame.kind is Kind.CALL:
+        if frame.kind is FrameKind.CALL:
             self._open(frame)
         elif not frame.id:
             if self._about_link is not None:
                 self._about_link(self, frame)
         elif (exchange := self.exchanges.get(frame.id)) is not None:
-            if frame.kind is Kind.CANCEL:
+            if frame.kind is FrameKind.CANCEL:
                 cancelled = exchange.on_cancel
                 exchange.end()
                 if cancelled is not None:
@@ -273,7 +273,7 @@ class Link(asyncio.Protocol):
             return
         self.lost_because = why
         for exchange in list(self.exchanges.values()):
-            exchange.received(Frame(Kind.LOST, exchange.id, why.encode(), b""))
+            exchange.received(Frame(FrameKind.LOST, exchange.id, why.encode(), b""))
             if exchange.on_cancel is not None:
                 exchange.on_cancel()
             exchange.end()
@@ -283,11 +283,11 @@ class Link(asyncio.Protocol):
 
 async def whole(exchange: Exchange, frame: Frame) -> Frame:
     """An answer that may have come in chunks, as one DONE frame. Raises LinkLost."""
-    if frame.kind is Kind.LOST:
+    if frame.kind is FrameKind.LOST:
         raise LinkLost(frame.meta.decode(errors="replace"))
-    if frame.kind is not Kind.CHUNK:
+    if frame.kind is not FrameKind.CHUNK:
         return frame
-    return Frame(Kind.DONE, frame.id, frame.meta, await exchange.rest_of_body(frame.body))
+    return Frame(FrameKind.DONE, frame.id, frame.meta, await exchange.rest_of_body(frame.body))
 
 
 # ---- addresses: a Unix socket's path has at most 107 bytes, a session's directory may have more
@@ -295,7 +295,7 @@ async def whole(exchange: Exchange, frame: Frame) -> Frame:
 _LONGEST_PATH = 107
 
 
-async def listen(path: str, make: Callable[[], Link]) -> asyncio.Server:
+async def listen(path: str, make: Callable[[], FrameLink]) -> asyncio.Server:
     """Answer links at this path, which only this user can reach."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     loop = asyncio.get_running_loop()
@@ -310,7 +310,7 @@ async def listen(path: str, make: Callable[[], Link]) -> asyncio.Server:
         raise
 
 
-async def connect(path: str, make: Callable[[], Link]) -> Link:
+async def connect(path: str, make: Callable[[], FrameLink]) -> FrameLink:
     """Connect to the process that listens at this path. Raises OSError."""
     loop = asyncio.get_running_loop()
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

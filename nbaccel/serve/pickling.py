@@ -37,7 +37,7 @@ def _received_code(parts: tuple[Any, ...], filename: str, source: str) -> CodeTy
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """A lock becomes a fresh one: an app of FastAPI's may hold some. Code keeps the name of its file, and a cell's text."""
+    """A lock becomes a fresh one: an app of FastAPI's may hold some. Code keeps its file's name, and a cell's text."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
@@ -142,5 +142,8 @@ def _parts(thing: Any, name: str) -> list[tuple[str, Any]]:
         scope = thing.__globals__
         found += [(f"the global {key} of {name}", scope[key]) for key in code.co_names if key in scope]
         cells = thing.__closure__ or ()
-        found += [(f"{key}, which {name} captures,", cell.cell_contents) for key, cell in zip(code.co_freevars, cells, strict=False)]
+        found += [
+            (f"{key}, which {name} captures,", cell.cell_contents)
+            for key, cell in zip(code.co_freevars, cells, strict=False)
+        ]
     return [(part, value) for part, value in found if not part.endswith("__")]

@@ -109,14 +109,14 @@ class ControlCall(Struct, frozen=True, array_like=True, tag=2):
 ReplicaCall = HttpCall | HandleCall | ControlCall
 
 
-class Head(Struct, frozen=True, array_like=True):
+class AnswerHead(Struct, frozen=True, array_like=True):
     """The head of an answer by HTTP."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
 
 
-class Failure(Struct, frozen=True, array_like=True):
+class ErrorWords(Struct, frozen=True, array_like=True):
     """Words about an exception, for who cannot unpickle it."""
 
     type: str
@@ -127,7 +127,7 @@ class Failure(Struct, frozen=True, array_like=True):
 
 encode = msgspec.msgpack.Encoder().encode
 decode_call = msgspec.msgpack.Decoder(ReplicaCall).decode
-decode_head = msgspec.msgpack.Decoder(Head).decode
-decode_failure = msgspec.msgpack.Decoder(Failure).decode
+decode_head = msgspec.msgpack.Decoder(AnswerHead).decode
+decode_failure = msgspec.msgpack.Decoder(ErrorWords).decode
 decode_membership = msgspec.msgpack.Decoder(Membership).decode
 decode_app = msgspec.msgpack.Decoder(AppSpec).decode

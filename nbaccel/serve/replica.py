@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Coroutine
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,9 +27,9 @@ import msgspec
 import nbaccel
 from nbaccel import cloudpickle
 from nbaccel.serve import answering, asgi, callers, context
-from nbaccel.serve.frames import LONGEST_BODY, Frame, Kind
+from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
 from nbaccel.serve.handle import PART
-from nbaccel.serve.link import Exchange, Link, LinkLost, listen
+from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
 from nbaccel.serve.records import ControlCall, DeploymentSpec, HandleCall, HttpCall, decode_call, encode
 from nbaccel.serve.users_callable import UsersCallable, yields
 
@@ -39,7 +40,7 @@ class ReplicaActor:
     """The actor. Its methods are for the controller."""
 
     def __init__(self) -> None:
-        self._replica: Replica | None = None
+        self._replica: ReplicaLoop | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="nbaccel-serve-replica", daemon=True)
         self._thread.start()
@@ -51,7 +52,7 @@ class ReplicaActor:
 
     def begin(self, spec: bytes, tag: str, rank: int, folder: str) -> dict[str, Any]:
         """Make the user's object and listen. What its constructor raised is in the answer: "error", "words"."""
-        made = Replica(msgspec.msgpack.decode(spec, type=DeploymentSpec), tag, rank, folder, self._loop)
+        made = ReplicaLoop(msgspec.msgpack.decode(spec, type=DeploymentSpec), tag, rank, folder, self._loop)
         self._replica = made
         return asyncio.run_coroutine_threadsafe(made.begin(), self._loop).result()
 
@@ -77,12 +78,10 @@ class ReplicaActor:
         self._thread.join()
 
 
-class Replica:
+class ReplicaLoop:
     """All of a replica that runs in its loop."""
 
-    def __init__(
-        self, spec: DeploymentSpec, tag: str, rank: int, folder: str, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, spec: DeploymentSpec, tag: str, rank: int, folder: str, loop: asyncio.AbstractEventLoop) -> None:
         self._spec = spec
         self._tag = tag
         self._rank = rank
@@ -94,8 +93,8 @@ class Replica:
         self._going = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._links: set[Link] = set()
-        self._refused: set[Link] = set()  # links that want to know when there is room
+        self._links: set[FrameLink] = set()
+        self._refused: set[FrameLink] = set()  # links that want to know when there is room
         self._tasks: set[asyncio.Task[None]] = set()
         self._users = UsersCallable(spec.code, spec.max_ongoing_requests)
         self._app: asgi.App | None = None
@@ -115,7 +114,7 @@ class Replica:
         error = await self._in_context(self._make())
         if error is not None:
             return {"error": answering.pickled(error), "words": answering.failure(error)}
-        self._server = await listen(self._path, lambda: Link(self._opened, self._link_ended))
+        self._server = await listen(self._path, lambda: FrameLink(self._opened, self._link_ended))
         return {
             **self._where,
             "path": self._path,
@@ -180,10 +179,10 @@ class Replica:
         if isinstance(call, ControlCall):
             self._begin_task(self._control(exchange, call, frame.body), exchange)
         elif self._going:
-            exchange.finish(Kind.GOING)
+            exchange.finish(FrameKind.GOING)
         elif self._ongoing >= self._limit:
             self._refused.add(exchange.link)
-            exchange.finish(Kind.FULL)
+            exchange.finish(FrameKind.FULL)
         else:
             self._ongoing += 1
             self._idle.clear()
@@ -193,9 +192,9 @@ class Replica:
         task = self._loop.create_task(work, context=self._inside.copy())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        exchange.on_cancel = task.cancel
+        exchange.on_cancel = partial(_cancel, task)
 
-    def _link_ended(self, link: Link) -> None:
+    def _link_ended(self, link: FrameLink) -> None:
         self._links.discard(link)
         self._refused.discard(link)
 
@@ -206,7 +205,7 @@ class Replica:
             self._idle.set()
         if self._refused and not self._going:
             for link in self._refused:
-                link.send(Kind.CREDIT, 0)
+                link.send(FrameKind.CREDIT, 0)
             self._refused.clear()
 
     async def _answer(self, exchange: Exchange, call: HttpCall | HandleCall, body: bytes) -> None:
@@ -236,13 +235,13 @@ class Replica:
         wrapped = answering.task_error(error, f"{self._spec.name}.{method}", self._where)
         words = answering.failure(wrapped, call.request_id)
         if isinstance(call, HttpCall):
-            print(f"request {call.request_id}: {wrapped.traceback_str}", file=sys.stderr, flush=True)
-            exchange.finish(Kind.ERROR, words)
+            sys.stderr.write(f"request {call.request_id}: {wrapped.traceback_str}\n")
+            exchange.finish(FrameKind.ERROR, words)
             return
         packed = answering.pickled(wrapped)
         if len(packed) > LONGEST_BODY:
             packed = answering.pickled(nbaccel.exceptions.RayTaskError(method, wrapped.traceback_str[-100_000:], None))
-        exchange.finish(Kind.ERROR, words, packed)
+        exchange.finish(FrameKind.ERROR, words, packed)
 
     # ---- from Python
 
@@ -250,7 +249,7 @@ class Replica:
         if call.more:
             body = await exchange.rest_of_body(body)
         args, kwargs = pickle.loads(body)
-        context.request.set(context.Request(call.request_id, call.model))
+        context.request.set(context.ServedRequest(call.request_id, call.model))
         value = await self._users.call(self._users.method(call.method), args, kwargs)
         if yields(value) != call.stream:
             await _refuse_stream(value, self._spec.name, call)
@@ -262,7 +261,7 @@ class Replica:
                 await self._send_item(exchange, cloudpickle.dumps(item, protocol=5))
         finally:
             await value.aclose()
-        exchange.finish(Kind.END)
+        exchange.finish(FrameKind.END)
 
     async def _send_item(self, exchange: Exchange, packed: bytes) -> None:
         for start in range(0, len(packed), LONGEST_BODY):
@@ -272,7 +271,7 @@ class Replica:
     # ---- by HTTP
 
     async def _answer_http(self, exchange: Exchange, call: HttpCall, body: bytes) -> None:
-        context.request.set(context.Request(call.request_id, _header(call, b"serve_multiplexed_model_id")))
+        context.request.set(context.ServedRequest(call.request_id, _header(call, b"serve_multiplexed_model_id")))
         if self._app is not None:
             await asgi.answer(self._app, exchange, call, body)
             return
@@ -295,7 +294,7 @@ class Replica:
             return
         except (KeyboardInterrupt, SystemExit, Exception) as error:
             wrapped = answering.task_error(error, f"{self._spec.name}.{call.what}", self._where)
-            exchange.finish(Kind.ERROR, answering.failure(wrapped), answering.pickled(wrapped))
+            exchange.finish(FrameKind.ERROR, answering.failure(wrapped), answering.pickled(wrapped))
             return
         await exchange.finish_with(b"", answer)
 
@@ -322,7 +321,7 @@ class Replica:
         """Take no more, finish what is under way, and let the user's object end."""
         self._going = True
         for link in self._links:
-            link.send(Kind.GOING, 0)
+            link.send(FrameKind.GOING, 0)
         await self._idle.wait()
         if self._app is not None:
             await self._app.end()
@@ -331,6 +330,10 @@ class Replica:
             done = end()
             if inspect.isawaitable(done):
                 await done
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
 
 
 async def _refuse_stream(value: Any, name: str, call: HandleCall) -> None:
@@ -354,7 +357,7 @@ async def _send_stream(exchange: Exchange, items: Any) -> None:
         await items.aclose()
     if meta:
         await exchange.send_chunk(b"", meta)
-    exchange.finish(Kind.END)
+    exchange.finish(FrameKind.END)
 
 
 def _header(call: HttpCall, name: bytes) -> str:

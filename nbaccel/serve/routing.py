@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
-from nbaccel.serve.frames import Frame, Kind
-from nbaccel.serve.link import WINDOW, Exchange, Link, LinkLost, connect
+from nbaccel.serve.frames import Frame, FrameKind
+from nbaccel.serve.link import WINDOW, Exchange, FrameLink, LinkLost, connect
 from nbaccel.serve.records import Membership, Target
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MOST_TRIES = 3  # of a request whose replicas die
 _CONNECT_PAUSE_S = 0.05
 
 
-class Replica:
+class Candidate:
     """A replica, as one caller knows it."""
 
     __slots__ = ("blocked", "connecting", "full", "going", "limit", "link", "path", "tag", "under_way")
@@ -34,7 +34,7 @@ class Replica:
         self.tag = target.tag
         self.path = target.path
         self.limit = target.max_ongoing_requests
-        self.link: Link | None = None
+        self.link: FrameLink | None = None
         self.connecting: asyncio.Task[None] | None = None
         self.under_way = 0
         self.full = False  # it has refused, and has not had room since
@@ -49,7 +49,7 @@ class Replica:
         )
 
 
-def _lives(replica: Replica) -> bool:
+def _lives(replica: Candidate) -> bool:
     return replica.link is not None and not replica.link.lost_because
 
 
@@ -58,7 +58,7 @@ class Sent:
 
     __slots__ = ("_released", "_route", "exchange", "pump", "replica")
 
-    def __init__(self, route: Route, replica: Replica, exchange: Exchange) -> None:
+    def __init__(self, route: Route, replica: Candidate, exchange: Exchange) -> None:
         self._route = route
         self._released = False
         self.replica = replica
@@ -79,9 +79,9 @@ class Sent:
 class Route:
     """One caller's way to one deployment."""
 
-    def __init__(self, name: str, lost: Callable[[Replica, str], None] | None = None) -> None:
+    def __init__(self, name: str, lost: Callable[[Candidate, str], None] | None = None) -> None:
         self.name = name
-        self.replicas: dict[str, Replica] = {}
+        self.replicas: dict[str, Candidate] = {}
         self.max_queued = -1
         self.retry_on_death = False
         self.unavailable = ""
@@ -102,12 +102,12 @@ class Route:
         for tag, target in wanted.items():
             known = self.replicas.get(tag)
             if known is None:
-                known = self.replicas[tag] = Replica(target)
+                known = self.replicas[tag] = Candidate(target)
                 known.connecting = asyncio.ensure_future(self._connect(known))
             known.limit = target.max_ongoing_requests
         self.has_room()
 
-    def _drop(self, replica: Replica) -> None:
+    def _drop(self, replica: Candidate) -> None:
         """A replica that is no member any more: its link ends with its last answer."""
         replica.going = True
         if replica.connecting is not None:
@@ -115,19 +115,19 @@ class Route:
         if replica.link is not None and not replica.under_way:
             replica.link.close()
 
-    def released(self, replica: Replica) -> None:
+    def released(self, replica: Candidate) -> None:
         """One request less is under way there."""
         if replica.under_way == 0 and replica.link is not None and self.replicas.get(replica.tag) is not replica:
             replica.link.close()
         self.has_room()
 
-    async def _connect(self, replica: Replica) -> None:
+    async def _connect(self, replica: Candidate) -> None:
         """Try until it works, or until the replica is no member: one that dies is dropped by its controller."""
         while True:
             try:
                 replica.link = await connect(
                     replica.path,
-                    lambda: Link(
+                    lambda: FrameLink(
                         lost=lambda link: self._link_lost(replica),
                         about_link=lambda link, frame: self._about(replica, frame),
                     ),
@@ -137,21 +137,21 @@ class Route:
                 await asyncio.sleep(_CONNECT_PAUSE_S)
         self.has_room()
 
-    def _about(self, replica: Replica, frame: Frame) -> None:
-        if frame.kind is Kind.CREDIT:
+    def _about(self, replica: Candidate, frame: Frame) -> None:
+        if frame.kind is FrameKind.CREDIT:
             replica.full = False
             self.has_room()
-        elif frame.kind is Kind.GOING:
+        elif frame.kind is FrameKind.GOING:
             replica.going = True
 
-    def _link_lost(self, replica: Replica) -> None:
+    def _link_lost(self, replica: Candidate) -> None:
         if not self._closed and replica.tag in self.replicas and self._lost is not None:
             self._lost(replica, replica.link.lost_because if replica.link is not None else "")
 
     # ---- the choice
 
-    def _pick(self) -> Replica | None:
-        best: list[Replica] = []
+    def _pick(self) -> Candidate | None:
+        best: list[Candidate] = []
         least = 1 << 60
         for replica in self.replicas.values():
             if replica.under_way <= least and replica.has_room():
@@ -172,7 +172,7 @@ class Route:
     def under_way(self) -> int:
         return sum(replica.under_way for replica in self.replicas.values())
 
-    async def turn(self, patience_s: float | None = None) -> Replica:
+    async def turn(self, patience_s: float | None = None) -> Candidate:
         """A replica with room; the oldest request gets it first.
 
         `patience_s`: so long a request may wait while no replica lives. Raises BackPressureError,
@@ -187,7 +187,7 @@ class Route:
             raise BackPressureError(len(self._queue), self.max_queued)
         return await self._wait(patience_s)
 
-    async def _wait(self, patience_s: float | None) -> Replica:
+    async def _wait(self, patience_s: float | None) -> Candidate:
         place = asyncio.get_running_loop().create_future()
         self._queue.append(place)
         while True:
@@ -259,17 +259,17 @@ class Route:
             except BaseException:
                 sent.release()
                 raise
-            if frame.kind is Kind.FULL or frame.kind is Kind.GOING:
-                replica.full, replica.going = frame.kind is Kind.FULL, frame.kind is Kind.GOING
+            if frame.kind is FrameKind.FULL or frame.kind is FrameKind.GOING:
+                replica.full, replica.going = frame.kind is FrameKind.FULL, frame.kind is FrameKind.GOING
                 sent.release()
-            elif frame.kind is Kind.LOST:
+            elif frame.kind is FrameKind.LOST:
                 sent.release()
                 deaths += 1
                 await self._answer_death(replica, deaths, upload, may_repeat=may_repeat)
             else:
                 return sent, frame
 
-    def open(self, replica: Replica, meta: bytes, body: bytes, upload: Upload | None) -> Sent:
+    def open(self, replica: Candidate, meta: bytes, body: bytes, upload: Upload | None) -> Sent:
         assert replica.link is not None
         exchange = replica.link.call(meta, body)
         replica.under_way += 1
@@ -278,7 +278,7 @@ class Route:
             sent.pump = asyncio.ensure_future(upload.pump(exchange))
         return sent
 
-    async def _answer_death(self, replica: Replica, deaths: int, upload: Upload | None, *, may_repeat: bool) -> None:
+    async def _answer_death(self, replica: Candidate, deaths: int, upload: Upload | None, *, may_repeat: bool) -> None:
         """A replica has gone with a request: return if another may have it, raise if not."""
         if upload is not None and upload.failed is not None:
             raise upload.failed
@@ -333,12 +333,12 @@ class Upload:
                 self._complete = not part
                 if part:
                     await exchange.send_chunk(part)
-            exchange.link.send(Kind.END, exchange.id)
+            exchange.link.send(FrameKind.END, exchange.id)
         except LinkLost:
             return  # whoever waits for the answer knows as well
         except Exception as error:  # of whoever reads the body: it is raised where the answer is awaited
             self.failed = error
-            exchange.received(Frame(Kind.LOST, exchange.id, b"", b""))
+            exchange.received(Frame(FrameKind.LOST, exchange.id, b"", b""))
 
     def _keep(self, part: bytes) -> None:
         self._size += len(part)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 
-class ApplicationStatus(str, Enum):
+class ApplicationStatus(StrEnum):
     NOT_STARTED = "NOT_STARTED"
     DEPLOYING = "DEPLOYING"
     DEPLOY_FAILED = "DEPLOY_FAILED"
@@ -16,7 +16,7 @@ class ApplicationStatus(str, Enum):
     DELETING = "DELETING"
 
 
-class DeploymentStatus(str, Enum):
+class DeploymentStatus(StrEnum):
     UPDATING = "UPDATING"
     HEALTHY = "HEALTHY"
     UNHEALTHY = "UNHEALTHY"
@@ -25,7 +25,7 @@ class DeploymentStatus(str, Enum):
     DOWNSCALING = "DOWNSCALING"
 
 
-class ProxyStatus(str, Enum):
+class ProxyStatus(StrEnum):
     STARTING = "STARTING"
     HEALTHY = "HEALTHY"
 

@@ -53,8 +53,8 @@ def run(
     """Serve an application; returns the handle of its ingress when each of its deployments answers.
 
     Run the same cell again: the same code, options and bound values change nothing; other limits or another user_config
-    reconfigure the replicas; other code or values start new replicas, before the old ones end where devices suffice. What
-    the constructor raises is raised here, and the version before serves on.
+    reconfigure the replicas; other code or values start new replicas, before the old ones end where devices suffice.
+    What the constructor raises is raised here, and the version before serves on.
 
     - `route_prefix`: None serves no HTTP. `blocking`: wait until Stop ends it.
     - `token`: True makes one, a text or several are taken; requests then need `Authorization: Bearer TOKEN`.
@@ -90,18 +90,26 @@ def _check_run(target: Any, name: Any, route_prefix: Any, logging_config: Any, u
     if logging_config is not None:
         raise ValueError("logging_config is not built here: what replicas print is shown as that of any actor.")
     if unknown.pop("_local_testing_mode", False):
-        raise ValueError("_local_testing_mode is not built here: nbaccel.init(engine='debug') runs all in this process.")
+        raise ValueError(
+            "_local_testing_mode is not built here: nbaccel.init(engine='debug') runs all in this process."
+        )
     if unknown := {key: value for key, value in unknown.items() if value not in (None, False)}:
-        raise TypeError(f"serve.run has no {', '.join(unknown)} here. On a Ray cluster, `from ray import serve` has more.")
+        raise TypeError(
+            f"serve.run has no {', '.join(unknown)} here. On a Ray cluster, `from ray import serve` has more."
+        )
 
 
 def _tokens(token: Any, name: str) -> list[str] | None:
     if token is None or token is False:
         return None
     if token is True:
-        return [_made.setdefault(name, secrets.token_urlsafe(32))]  # the same again, so that the same cell changes nothing
+        return [
+            _made.setdefault(name, secrets.token_urlsafe(32))
+        ]  # the same again, so that the same cell changes nothing
     given = [token] if isinstance(token, str) else list(token)
-    if not given or not all(isinstance(each, str) and each.isascii() and each.strip() == each and each for each in given):
+    if not given or not all(
+        isinstance(each, str) and each.isascii() and each.strip() == each and each for each in given
+    ):
         raise ValueError("token is True, a text of ASCII without blanks around it, or several of them.")
     return given
 
@@ -135,7 +143,9 @@ def start(proxy_location: Any = None, http_options: Any = None, **unknown: Any) 
     ssl_certfile, max_body_mb, max_connections.
     """
     if unknown := {key: value for key, value in unknown.items() if value is not None}:
-        raise TypeError(f"serve.start has no {', '.join(unknown)} here: it takes http_options. Ray Serve has gRPC and more.")
+        raise TypeError(
+            f"serve.start has no {', '.join(unknown)} here: it takes http_options. Ray Serve has gRPC and more."
+        )
     asked = _checked(http_options)
     global _door
     with _lock:
@@ -166,9 +176,9 @@ def _start_door(asked: HTTPOptions) -> None:
     from nbaccel.serve.door import DoorActor
 
     here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
-    actor = internal_actor(
-        DoorActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here
-    ).remote(callers.folder(), asked)
+    actor = internal_actor(DoorActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here).remote(
+        callers.folder(), asked
+    )
     try:
         nbaccel.get(actor.address.remote())
     except exceptions.RayActorError as error:
@@ -227,7 +237,7 @@ class _Looker:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._shown: set[str] = set()
+        self._shown: set[tuple[str, str]] = set()
 
     def __call__(self) -> None:
         try:
@@ -253,7 +263,7 @@ def _show(name: str, route_prefix: str | None, facts: dict[str, Any], made: bool
         return
     where = f" at {facts['url']}{route_prefix}" if route_prefix is not None else ""
     token = " Requests need the token of serve.token_of()." if made else ""
-    port = f" (the ports from 8000 on are taken)" if facts["wanted_port"] is None and facts["port"] != 8000 else ""
+    port = " (the ports from 8000 on are taken)" if facts["wanted_port"] is None and facts["port"] != 8000 else ""
     _notice(f"{name} is served{where}{port}.{token}")
 
 

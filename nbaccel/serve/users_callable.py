@@ -16,8 +16,8 @@ from typing import Any
 _END = object()
 
 
-class Pool:
-    """Threads for plain methods. A caller that is cancelled leaves its thread at work: `busy` counts it until it ends."""
+class MethodPool:
+    """Threads for plain methods. A caller that is cancelled leaves its thread at work."""
 
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="nbaccel-serve-call")
@@ -57,7 +57,7 @@ class UsersCallable:
 
     def __init__(self, code: bytes, threads: int) -> None:
         self._code = code
-        self.pool = Pool(threads)
+        self.pool = MethodPool(threads)
         self.made: Any = None
         self.is_function = False
         self._takes_request = True
@@ -70,7 +70,11 @@ class UsersCallable:
         if self.is_function:
             self.made = target
         else:
-            self.made = target.__new__(target, *args, **kwargs) if target.__new__ is not object.__new__ else object.__new__(target)
+            self.made = (
+                target.__new__(target, *args, **kwargs)
+                if target.__new__ is not object.__new__
+                else object.__new__(target)
+            )
             made = self.made.__init__(*args, **kwargs)
             if inspect.isawaitable(made):
                 await made
@@ -128,11 +132,16 @@ def _unwrapped(method: Any) -> Any:
 
 
 def is_async(method: Any) -> bool:
-    return inspect.iscoroutinefunction(method) or inspect.iscoroutinefunction(getattr(method, "__call__", None))
+    return inspect.iscoroutinefunction(method) or inspect.iscoroutinefunction(_call_of(method))
 
 
 def is_async_generator(method: Any) -> bool:
-    return inspect.isasyncgenfunction(method) or inspect.isasyncgenfunction(getattr(method, "__call__", None))
+    return inspect.isasyncgenfunction(method) or inspect.isasyncgenfunction(_call_of(method))
+
+
+def _call_of(thing: Any) -> Any:
+    """What an object that is no function itself runs when it is called."""
+    return vars(type(thing)).get("__call__")
 
 
 def yields(value: Any) -> bool:
