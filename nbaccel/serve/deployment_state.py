@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import os
 import pickle
 import secrets
 import time
@@ -313,6 +315,8 @@ class DeploymentState:
             nbaccel.kill(record.actor)
         except exceptions.RayError:
             pass  # the cluster is ending
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self._folder, record.tag))
         self._wake_app()
 
     def _link_lost(self, record: ReplicaRecord) -> None:
@@ -347,14 +351,12 @@ class DeploymentState:
         """Ask a running replica from time to time, through the loop that its requests go through."""
         check_at = time.monotonic() + record.spec.health_check_period_s
         while record.state is State.RUNNING:
-            await asyncio.sleep(
-                PULSE_S if not record.facts["checks"] else min(PULSE_S, record.spec.health_check_period_s)
-            )
+            await asyncio.sleep(min(PULSE_S, record.spec.health_check_period_s))
             is_check = record.facts["checks"] and time.monotonic() >= check_at
             if is_check:
                 check_at = time.monotonic() + record.spec.health_check_period_s
             answer = asyncio.ensure_future(self._ask(record, "check" if is_check else "state"))
-            done, _ = await asyncio.wait([answer], timeout=PULSE_S)
+            done, _ = await asyncio.wait([answer], timeout=min(PULSE_S, record.spec.health_check_timeout_s))
             if not done:
                 await self._look(record)
                 await asyncio.wait([answer])
@@ -447,10 +449,25 @@ class DeploymentState:
             "message": str(self.failure) if self.failure is not None else self.note or waits,
             "waits": waits,
             "wanted": self.goal.num_replicas,
-            "replicas": [_row(each) for each in self.replicas.values()],
+            "replicas": [self._row(each) for each in self.replicas.values()],
             "last_error": self.last_error,
             "restarts": self.restarts,
             "max_ongoing_requests": self.goal.max_ongoing_requests,
+        }
+
+    def _row(self, record: ReplicaRecord) -> dict[str, Any]:
+        known = self.route.replicas.get(record.tag)
+        return {
+            "tag": record.tag,
+            "state": record.state.value,
+            "pid": record.facts.get("pid"),
+            "device_ids": record.facts.get("device_ids", {}),
+            "fallback": record.facts.get("fallback", ""),
+            "since": record.since,
+            "waits": record.waits,
+            "blocked": record.blocked,
+            "ongoing": known.under_way if known is not None else 0,  # of the door's requests
+            "actor_id": record.actor._actor_id.hex(),
         }
 
     def _status_word(self) -> str:
@@ -465,17 +482,3 @@ class DeploymentState:
 
 async def _awaited(ref: Any) -> Any:
     return await ref
-
-
-def _row(record: ReplicaRecord) -> dict[str, Any]:
-    return {
-        "tag": record.tag,
-        "state": record.state.value,
-        "pid": record.facts.get("pid"),
-        "device_ids": record.facts.get("device_ids", {}),
-        "fallback": record.facts.get("fallback", ""),
-        "since": record.since,
-        "waits": record.waits,
-        "blocked": record.blocked,
-        "actor_id": record.actor._actor_id.hex(),
-    }

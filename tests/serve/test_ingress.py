@@ -1,0 +1,179 @@
+"""An ASGI app as an ingress: FastAPI's routes on methods, builders, lifespans, WebSockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nbaccel import serve
+from tests.serve.conftest import Answer
+
+Door = Callable[..., Answer]
+
+
+async def plain_app(scope: Any, receive: Any, send: Any) -> None:
+    """An app of nobody's framework, with a lifespan that counts."""
+    if scope["type"] == "lifespan":
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                scope["state"]["started"] = 1
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+    body = b"".join([f"{scope['state'].get('started')} {scope['method']} {scope['path']}".encode()])
+    await send({"type": "http.response.start", "status": 201, "headers": [(b"content-type", b"text/x")]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def test_any_asgi_app_answers_and_its_lifespan_runs_in_the_replica(door: Door) -> None:
+    @serve.deployment
+    @serve.ingress(plain_app)
+    class Api:
+        def add(self, x: int) -> int:
+            return x + 1
+
+    handle = serve.run(Api.bind(), route_prefix="/api")
+    answer = door("/api/x", "PUT")
+    assert (answer.status, answer.text, answer.headers["content-type"]) == (201, "1 PUT /api/x", "text/x")
+    assert handle.add.remote(1).result() == 2
+
+
+def test_a_function_that_makes_the_app_runs_in_the_replica(door: Door) -> None:
+    async def build() -> Any:
+        return plain_app
+
+    @serve.deployment
+    @serve.ingress(build)
+    class Api:
+        pass
+
+    serve.run(Api.bind())
+    assert door("/y").text == "1 GET /y"
+
+
+def test_an_ingress_decorates_a_class_without_call() -> None:
+    with pytest.raises(ValueError, match="has __call__"):
+
+        @serve.ingress(plain_app)
+        class Both:
+            def __call__(self) -> None: ...
+
+    with pytest.raises(ValueError, match="decorates a class"):
+        serve.ingress(plain_app)(lambda: None)  # type: ignore[type-var]
+
+
+@pytest.mark.extra("fastapi")
+def test_methods_are_routes_of_a_fastapi_app(door: Door) -> None:
+    import fastapi
+    import pydantic
+
+    app = fastapi.FastAPI()
+
+    class Item(pydantic.BaseModel):
+        name: str
+        price: float = 1.5
+
+    @app.get("/free")
+    def free() -> str:
+        return "no self"
+
+    @serve.deployment
+    @serve.ingress(app)
+    class Api:
+        def __init__(self, word: str) -> None:
+            self.word = word
+
+        @app.get("/hello/{name}")
+        def hello(self, name: str, times: int = 1) -> dict[str, Any]:
+            return {"text": f"{self.word} {name}" * times}
+
+        @app.post("/items", status_code=201)
+        async def items(self, item: Item) -> Item:
+            return item
+
+        @app.get("/teapot")
+        async def teapot(self) -> None:
+            raise fastapi.HTTPException(418, "short and stout")
+
+    handle = serve.run(Api.bind("hello"), route_prefix="/v1")
+    assert door("/v1/hello/bob?times=2").json == {"text": "hello bobhello bob"}
+    assert door("/v1/hello/bob?times=x").status == 422
+    answer = door("/v1/items", "POST", '{"name": "a"}', content_type="application/json")
+    assert (answer.status, answer.json) == (201, {"name": "a", "price": 1.5})
+    assert (door("/v1/teapot").status, door("/v1/teapot").json) == (418, {"detail": "short and stout"})
+    assert door("/v1/free").json == "no self"
+    schema = door("/v1/openapi.json").json
+    assert [each["name"] for each in schema["paths"]["/hello/{name}"]["get"]["parameters"]] == ["name", "times"]
+    assert "/v1/openapi.json" in door("/v1/docs").text
+    assert handle.hello.remote("x").result() == {"text": "hello x"}
+
+
+@pytest.mark.extra("fastapi")
+def test_a_router_and_an_app_with_locks_work_and_dependencies_stay(door: Door) -> None:
+    import threading
+
+    import fastapi
+
+    router = fastapi.APIRouter()
+    app = fastapi.FastAPI()
+    app.state.lock = threading.Lock()
+    app.state.again = threading.RLock()
+
+    def user(name: str = "nobody") -> str:
+        return name
+
+    @serve.deployment
+    @serve.ingress(router)
+    class Routed:
+        @router.get("/who")
+        def who(self, name: str = fastapi.Depends(user)) -> str:
+            return name
+
+    @serve.deployment
+    @serve.ingress(app)
+    class Locked:
+        @app.get("/locked")
+        def locked(self, request: fastapi.Request) -> bool:
+            with request.app.state.lock, request.app.state.again:
+                return True
+
+    serve.run(Routed.bind(), name="routed", route_prefix="/r")
+    serve.run(Locked.bind(), name="locked", route_prefix="/l")
+    assert door("/r/who?name=x").json == "x"
+    assert door("/l/locked").json is True
+
+
+@pytest.mark.extra("websockets")
+def test_web_sockets_reach_an_ingress_and_end_on_both_sides(door: Door) -> None:
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    async def echo(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "websocket":
+            return
+        assert (await receive())["type"] == "websocket.connect"
+        await send({"type": "websocket.accept"})
+        while (message := await receive())["type"] == "websocket.receive":
+            if message.get("text") == "end":
+                await send({"type": "websocket.close", "code": 4001})
+                return
+            await send({**message, "type": "websocket.send"})
+
+    @serve.deployment
+    @serve.ingress(echo)
+    class Api:
+        pass
+
+    serve.run(Api.bind())
+    url = serve.status().url.replace("http", "ws")
+    with connect(f"{url}/ws") as client:
+        for message in ("text", b"bytes", "x" * 700_000):
+            client.send(message)
+            assert client.recv() == message
+        client.send("end")
+        with pytest.raises(ConnectionClosed) as closed:
+            client.recv()
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 4001
