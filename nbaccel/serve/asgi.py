@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from nbaccel.serve.frames import Frame, FrameKind
-from nbaccel.serve.link import Exchange, LinkLost
+import msgspec
+
+from nbaccel.serve.frames import LONGEST_BODY, PART, FrameKind
+from nbaccel.serve.link import Exchange
 from nbaccel.serve.records import AnswerHead, HttpCall, encode
 
 Message = MutableMapping[str, Any]
@@ -119,39 +121,44 @@ async def _talk(app: Any, exchange: Exchange, call: HttpCall) -> None:
         if is_first:
             is_first = False
             return {"type": "websocket.connect"}
-        return unpack_message(await exchange.next())
+        return await next_message(exchange)
 
-    async def send(message: Message) -> None:
-        await exchange.send_chunk(*pack_message(message))
-
-    await app(scope_of(call), receive, send)
+    await app(scope_of(call), receive, lambda message: send_message(exchange, message))
     exchange.finish(FrameKind.END)
 
 
-def pack_message(message: Message) -> tuple[bytes, bytes]:
-    """A WebSocket's message as the body and the meta of a chunk."""
+async def send_message(exchange: Exchange, message: Message) -> None:
+    """Send a WebSocket's message: chunks, of which the last one has all but the content in its meta."""
     kind = message["type"].removeprefix("websocket.")
     facts = {name: value for name, value in message.items() if name not in ("type", "bytes", "text")}
+    form, content = "", b""
     if message.get("bytes") is not None:
-        return bytes(message["bytes"]), encode([kind, "bytes", facts])
-    if message.get("text") is not None:
-        return message["text"].encode(), encode([kind, "text", facts])
-    return b"", encode([kind, "", facts])
+        form, content = "bytes", bytes(message["bytes"])
+    elif message.get("text") is not None:
+        form, content = "text", message["text"].encode()
+    while len(content) > LONGEST_BODY:
+        await exchange.send_chunk(content[:LONGEST_BODY], PART)
+        content = content[LONGEST_BODY:]
+    await exchange.send_chunk(content, encode([kind, form, facts]))
 
 
-def unpack_message(frame: Frame) -> Message:
-    import msgspec
+async def next_message(exchange: Exchange) -> Message:
+    """The next message of a WebSocket; a disconnect where the other side has ended."""
+    parts: list[bytes] = []
+    while (frame := await exchange.next()).kind is FrameKind.CHUNK:
+        parts.append(frame.body)
+        if frame.meta != PART:
+            return _message(frame.meta, b"".join(parts))
+    return {"type": "websocket.disconnect", "code": 1005 if frame.kind is FrameKind.END else 1006, "reason": ""}
 
-    if frame.kind is not FrameKind.CHUNK:
-        return {"type": "websocket.disconnect", "code": 1006, "reason": ""}
-    kind, form, facts = msgspec.msgpack.decode(frame.meta)
+
+def _message(meta: bytes, content: bytes) -> Message:
+    kind, form, facts = msgspec.msgpack.decode(meta)
     if "headers" in facts:
         facts["headers"] = [(bytes(name), bytes(value)) for name, value in facts["headers"]]
     message: Message = {"type": f"websocket.{kind}", **facts}
-    if form == "bytes":
-        message["bytes"] = frame.body
-    elif form == "text":
-        message["text"] = frame.body.decode()
+    if form:
+        message[form] = content if form == "bytes" else content.decode()
     return message
 
 
@@ -217,6 +224,3 @@ async def app_of(made: Any) -> App | None:
     started = App(app)
     await started.begin()
     return started
-
-
-__all__ = ["APP_ATTRIBUTE", "App", "LinkLost", "answer", "app_of", "request", "scope_of"]

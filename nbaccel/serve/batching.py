@@ -78,6 +78,8 @@ class _Batcher:
     def _look(self) -> None:
         """Begin a batch if one is full, or wait for company."""
         options = self._options
+        if any(item.future.cancelled() for item in self._waiting):
+            self._waiting = [item for item in self._waiting if not item.future.cancelled()]
         while self._waiting and self._running < options.concurrent:
             if self._fits() >= len(self._waiting) and not self._is_full() and options.wait_s > 0:
                 if self._timer is None:
@@ -111,9 +113,6 @@ class _Batcher:
             self._timer = None
         count = self._fits()
         batch, self._waiting = self._waiting[:count], self._waiting[count:]
-        batch = [item for item in batch if not item.future.cancelled()]
-        if not batch:
-            return
         self._running += 1
         self._options.batches += 1
         self._options.items += len(batch)
@@ -195,7 +194,8 @@ def batch(
 ) -> Any:
     """Gather the calls of a method into lists: it gets a list for each parameter, and returns a list of results.
 
-    `batch_wait_timeout_s=0` sends what has come at once. An async generator yields lists, one item for each stream. A plain `def` runs in a thread. `.set_max_batch_size(n)` and `.set_batch_wait_timeout_s(s)` change the limits.
+    `batch_wait_timeout_s=0` sends what has come at once. An async generator yields lists, one item for each stream. A
+    plain `def` runs in a thread. `.set_max_batch_size(n)` and `.set_batch_wait_timeout_s(s)` change the limits.
 
     >>> @serve.batch(max_batch_size=8)
     ... async def embed(self, texts):

@@ -169,7 +169,8 @@ def packed_actor_options(options: dict[str, Any]) -> tuple[bytes, bool]:
 
 _NOT_OF_SCALING = {
     "metrics_interval_s", "look_back_period_s", "smoothing_factor", "upscaling_factor", "downscaling_factor",
-    "upscale_smoothing_factor", "downscale_smoothing_factor", "downscale_to_zero_delay_s", "aggregation_function", "policy",
+    "upscale_smoothing_factor", "downscale_smoothing_factor", "downscale_to_zero_delay_s", "aggregation_function",
+    "policy",
 }  # fmt: skip
 
 
@@ -183,8 +184,8 @@ def scaling_of(options: dict[str, Any]) -> AutoscalingConfig | None:
         given = {"max_replicas": 100, **given}
     if refused := given.keys() & _NOT_OF_SCALING:
         raise ValueError(
-            f"autoscaling_config: {', '.join(sorted(refused))} is not built here. A deployment grows when what is under "
-            f"way has asked for more replicas for upscale_delay_s, and shrinks after downscale_delay_s. {_ON_RAY}"
+            f"autoscaling_config: {', '.join(sorted(refused))} is not built here. A deployment grows when what is "
+            f"under way has asked for more replicas for upscale_delay_s, and shrinks after downscale_delay_s. {_ON_RAY}"
         )
     if unknown := given.keys() - set(AutoscalingConfig.__struct_fields__):
         raise TypeError(

@@ -374,8 +374,8 @@ class DeploymentState:
         if stack and record.state is State.RUNNING:
             record.blocked = stack
             self.note = (
-                f"The loop of replica {record.tag} is blocked, and gets no more requests until it turns: async code must "
-                "not wait without `await`. Make the method a plain `def`, or use asyncio.to_thread."
+                f"The loop of replica {record.tag} is blocked, and gets no more requests until it turns: async code "
+                "must not wait without `await`. Make the method a plain `def`, or use asyncio.to_thread."
             )
             self._tell()
 

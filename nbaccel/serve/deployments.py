@@ -120,8 +120,8 @@ def _ongoing(deployment: Deployment) -> int:
     if given < needed:
         name = next(name for name, size in batch_sizes(deployment.func_or_class) if size == needed)
         raise ValueError(
-            f"{deployment.name} lets {given} requests in at once (max_ongoing_requests), but the batches of {name} need "
-            f"{needed} (max_batch_size × max_concurrent_batches): they could never fill. Leave max_ongoing_requests "
+            f"{deployment.name} lets {given} requests in at once (max_ongoing_requests), but the batches of {name} "
+            f"need {needed} (max_batch_size × max_concurrent_batches): they could never fill. Leave max_ongoing_requests "
             "out, or raise it."
         )
     return given  # type: ignore[no-any-return]

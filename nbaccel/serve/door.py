@@ -298,7 +298,7 @@ def _bound(host: str, port: int | None) -> socket.socket:
 
 def _taken(host: str, number: int, port: int | None) -> str:
     if port is None:
-        return f"All ports from {FIRST_PORT} to {LAST_PORT} of {host} are taken: give serve.start(http_options={{'port': ...}})"
+        return f"All ports from {FIRST_PORT} to {LAST_PORT} of {host} are taken: give port= to serve.run"
     return f"The port {number} of {host} cannot be had{_who_has(number)}. Give another one, or none to take a free one"
 
 

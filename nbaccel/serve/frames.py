@@ -16,6 +16,7 @@ from typing import NamedTuple
 HEADER = Struct("<IIIB")
 LONGEST_META = 1 << 20
 LONGEST_BODY = 1 << 18  # a longer one is sent in chunks
+PART = b"+"  # the meta of a chunk that has not all of an item
 
 
 class FrameKind(IntEnum):

@@ -354,18 +354,17 @@ async def _talk(state: DeploymentState, call: HttpCall, receive: Receive, send: 
     async def forwards() -> None:
         while True:
             message = await receive()
-            await sent.exchange.send_chunk(*asgi.pack_message(message))
+            await asgi.send_message(sent.exchange, message)
             if message["type"] == "websocket.disconnect":
                 return
 
     pump = asyncio.ensure_future(forwards())
     try:
-        while (frame := await sent.exchange.next()).kind is FrameKind.CHUNK:
-            message = asgi.unpack_message(frame)
+        while (message := await asgi.next_message(sent.exchange))["type"] != "websocket.disconnect":
             await send(message)
             if message["type"] == "websocket.close":
                 return
-        if frame.kind is not FrameKind.END and not pump.done():
+        if message["code"] == 1006 and not pump.done():
             await send({"type": "websocket.close", "code": 1011, "reason": ""})
     finally:
         pump.cancel()

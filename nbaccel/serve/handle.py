@@ -14,15 +14,13 @@ from nbaccel.exceptions import RayTaskError
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.serve import callers, context
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
-from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
+from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
 from nbaccel.serve.link import whole
 from nbaccel.serve.records import HandleCall, decode_failure, encode
 from nbaccel.serve.routing import Sent, Upload
 from nbaccel.waits import interruptible
 
 T = TypeVar("T")
-
-PART = b"+"  # the meta of a chunk that has not all of an item
 
 
 class DeploymentHandle:
@@ -188,8 +186,8 @@ class _Response:
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            "A response can be passed on as an argument of another .remote(...), where it is replaced by its value, but "
-            "not inside of a list or dict, and not to a task. Await it, or pass response.result()."
+            "A response can be passed on as an argument of another .remote(...), where it is replaced by its value, "
+            "but not inside of a list or dict, and not to a task. Await it, or pass response.result()."
         )
 
 

@@ -5,9 +5,10 @@ Methods of the class that are routes of the app (`@app.get("/")`) get the replic
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, get_type_hints
 
 from nbaccel.serve.asgi import APP_ATTRIBUTE
 
@@ -36,6 +37,7 @@ def ingress(app: Any) -> Callable[[C], C]:
             raise ValueError(
                 f"{cls.__name__} has __call__, and an ingress has none: its app answers. Make it a route of the app."
             )
+        _resolve_annotations(app, cls)
         setattr(cls, APP_ATTRIBUTE, AppMaker(app))
         return cls
 
@@ -74,31 +76,45 @@ async def _bound_later(app: Any, made: Any) -> Any:
 
 def _bound(app: Any, made: Any) -> Any:
     """The app, in which the methods of the class are bound to this object."""
-    if _has_routes(app) and not callable(getattr(app, "openapi", None)) and _is_fastapis_router(app):
+    methods = {function: name for name, function in _functions(type(made)).items()}
+    for route in list(_routes(app)):
+        if route.endpoint in methods:
+            _bind(route, getattr(made, methods[route.endpoint]))
+    if any(cls.__name__ == "APIRouter" for cls in type(app).__mro__):
         from fastapi import FastAPI
 
         whole = FastAPI()
         whole.include_router(app)
-        app = whole
-    methods = {
-        getattr(member, "__func__", member): name
-        for cls in reversed(type(made).__mro__)
-        for name, member in vars(cls).items()
-        if inspect.isroutine(member)
-    }
-    for route in getattr(app, "routes", ()):
-        endpoint = getattr(route, "endpoint", None)
-        if endpoint in methods:
-            _bind(route, getattr(made, methods[endpoint]))
+        return whole
     return app
 
 
-def _has_routes(app: Any) -> bool:
-    return hasattr(app, "routes")
+def _functions(cls: type) -> dict[str, Any]:
+    """The functions of a class and its bases, by their names."""
+    return {
+        name: getattr(member, "__func__", member)
+        for each in reversed(cls.__mro__)
+        for name, member in vars(each).items()
+        if inspect.isroutine(member)
+    }
 
 
-def _is_fastapis_router(app: Any) -> bool:
-    return any(cls.__name__ == "APIRouter" for cls in type(app).__mro__)
+def _routes(app: Any) -> Iterator[Any]:
+    """The routes of an app, and of routers inside of it, that have an endpoint."""
+    for route in getattr(app, "routes", ()):
+        if hasattr(route, "endpoint"):
+            yield route
+        else:
+            yield from _routes(getattr(route, "original_router", None) or getattr(route, "app", None))
+
+
+def _resolve_annotations(app: Any, cls: type) -> None:
+    """Put classes in the place of texts (`from __future__ import annotations`), which mean nothing in a replica."""
+    functions = set(_functions(cls).values())
+    for route in _routes(app):
+        if route.endpoint in functions:
+            with contextlib.suppress(NameError):  # FastAPI has not found it either
+                route.endpoint.__annotations__ = get_type_hints(route.endpoint, include_extras=True)
 
 
 def _bind(route: Any, method: Any) -> None:

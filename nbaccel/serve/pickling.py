@@ -57,6 +57,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return _new_lock, ()
         if isinstance(obj, _RLOCK):
             return _new_rlock, ()
+        if type(obj).__name__ == "State" and type(obj).__module__ == "starlette.datastructures":
+            return type(obj), (dict(obj._state),)  # its own way ends in a recursion when it is unpickled
         return super().reducer_override(obj)
 
 
@@ -81,9 +83,9 @@ def pickled(thing: Any, name: str) -> bytes:
         return _dumped(_Pickler, thing)
     except Exception as error:  # whatever a captured object's pickling raises
         raise TypeError(
-            f"The deployment {name} cannot be sent to a replica: {_culprit(thing, name)} cannot be pickled ({error}). Make "
-            "it in the constructor, or, if it belongs to an app, use @serve.ingress(build_app) with a function that makes "
-            "the app."
+            f"The deployment {name} cannot be sent to a replica: {_culprit(thing, name)} cannot be pickled ({error}). "
+            "Make it in the constructor, or, if it belongs to an app, use @serve.ingress(build_app) with a function that "
+            "makes the app."
         ) from error
 
 

@@ -27,8 +27,7 @@ import msgspec
 import nbaccel
 from nbaccel import cloudpickle
 from nbaccel.serve import answering, asgi, callers, context
-from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
-from nbaccel.serve.handle import PART
+from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
 from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
 from nbaccel.serve.records import ControlCall, DeploymentSpec, HandleCall, HttpCall, decode_call, encode
 from nbaccel.serve.users_callable import UsersCallable, yields

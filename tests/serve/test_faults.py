@@ -296,7 +296,8 @@ END
 
 
 @pytest.mark.parametrize(
-    "end", ["os.kill(os.getpid(), signal.SIGKILL)", "", "serve.shutdown(); print('down', flush=True); sys.stdin.readline()"]
+    "end",
+    ["os.kill(os.getpid(), signal.SIGKILL)", "", "serve.shutdown(); print('down', flush=True); sys.stdin.readline()"],
 )
 def test_nothing_is_left_of_a_driver_however_it_ends(place: Place, end: str) -> None:
     port = free_port()
@@ -325,7 +326,9 @@ def test_nothing_is_left_of_a_driver_however_it_ends(place: Place, end: str) -> 
 
 def test_a_kernel_stuck_in_c_does_not_stop_the_door(place: Place) -> None:
     port = free_port()
-    stuck = PROGRAM.replace("PORT", str(port)).replace("sys.stdin.readline()\n", "import ctypes; ctypes.PyDLL(None).sleep(2)\n")
+    stuck = PROGRAM.replace("PORT", str(port)).replace(
+        "sys.stdin.readline()\n", "import ctypes; ctypes.PyDLL(None).sleep(2)\n"
+    )
     program = place.start(stuck.replace("END", ""))
     assert program.stdout is not None
     assert program.stdout.readline() == "up\n"
@@ -336,7 +339,9 @@ def test_a_kernel_stuck_in_c_does_not_stop_the_door(place: Place) -> None:
 
 
 def test_two_drivers_serve_one_name_at_two_ports(place: Place) -> None:
-    programs = [place.start(PROGRAM.replace("PORT", "None").replace("END", "print(serve.status().url)")) for _ in range(2)]
+    programs = [
+        place.start(PROGRAM.replace("PORT", "None").replace("END", "print(serve.status().url)")) for _ in range(2)
+    ]
     try:
         for program in programs:
             assert program.stdout is not None

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from nbaccel import serve
 from tests.serve.conftest import Answer
 
 Door = Callable[..., Answer]
+
+
+@dataclasses.dataclass
+class Item:
+    name: str
+    price: float = 1.5
 
 
 async def plain_app(scope: Any, receive: Any, send: Any) -> None:
@@ -68,13 +77,8 @@ def test_an_ingress_decorates_a_class_without_call() -> None:
 @pytest.mark.extra("fastapi")
 def test_methods_are_routes_of_a_fastapi_app(door: Door) -> None:
     import fastapi
-    import pydantic
 
     app = fastapi.FastAPI()
-
-    class Item(pydantic.BaseModel):
-        name: str
-        price: float = 1.5
 
     @app.get("/free")
     def free() -> str:
@@ -113,8 +117,6 @@ def test_methods_are_routes_of_a_fastapi_app(door: Door) -> None:
 
 @pytest.mark.extra("fastapi")
 def test_a_router_and_an_app_with_locks_work_and_dependencies_stay(door: Door) -> None:
-    import threading
-
     import fastapi
 
     router = fastapi.APIRouter()
@@ -136,7 +138,7 @@ def test_a_router_and_an_app_with_locks_work_and_dependencies_stay(door: Door) -
     @serve.ingress(app)
     class Locked:
         @app.get("/locked")
-        def locked(self, request: fastapi.Request) -> bool:
+        def locked(self, request: Request) -> bool:
             with request.app.state.lock, request.app.state.again:
                 return True
 
