@@ -130,12 +130,14 @@ def _ongoing(deployment: Deployment) -> int:
 # ---- from applications to specifications
 
 
-def app_spec(target: Application, name: str, route_prefix: str | None, tokens: list[str] | None) -> AppSpec:
+def app_spec(
+    target: Application, name: str, route_prefix: str | None, tokens: list[str] | None, *, is_open: bool
+) -> AppSpec:
     """What the door is asked to serve. Raises TypeError for what cannot be pickled."""
     specs: dict[int, DeploymentSpec] = {}
     names: dict[str, int] = {}
     ingress = _add(target, name, specs, names)
-    return AppSpec(name, ingress.name, list(specs.values()), route_prefix, tokens)
+    return AppSpec(name, ingress.name, list(specs.values()), route_prefix, tokens, is_open)
 
 
 def _add(app: Application, name: str, specs: dict[int, DeploymentSpec], names: dict[str, int]) -> DeploymentSpec:

@@ -123,6 +123,7 @@ class HttpDoor:
             lifespan="off",
             log_config=None,
             server_header=False,
+            proxy_headers=False,
             root_path=http.root_path,
             timeout_keep_alive=int(http.keep_alive_timeout_s),
             ssl_keyfile=http.ssl_keyfile,

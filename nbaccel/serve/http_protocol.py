@@ -71,6 +71,7 @@ class DoorProtocol(HttpToolsProtocol):
         self._body_since = 0.0
         self._last_byte = 0.0
         self._unsent = 0
+        self._active: Any = None  # the cycle that is being answered; `cycle` is the newest
         self._refusal: OverLimit | None = None  # raised in a callback of the parser
 
     # ---- connections
@@ -96,12 +97,16 @@ class DoorProtocol(HttpToolsProtocol):
                 timer.cancel()
         waiting = [cycle for cycle, _ in self.pipeline]
         super().connection_lost(exc)
-        for cycle in (self.cycle, *waiting):
+        for cycle in (self._active, self.cycle, *waiting):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
                 leave = cast("dict[str, Any]", cycle.scope).pop(LEAVE, None)
                 if leave is not None:
                     leave()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._active = cycle
+        super()._start_asgi_task(cycle, app)
 
     # ---- what comes
 
@@ -205,7 +210,11 @@ class DoorProtocol(HttpToolsProtocol):
     def _refuse(self, refused: OverLimit) -> None:
         self._in_head = self._in_body = False
         self._shared.refused[refused.status] = self._shared.refused.get(refused.status, 0) + 1
-        if self.cycle is None or self.cycle.response_complete:  # else the bytes would stand inside of its answer
+        cycle = self.cycle
+        is_between = cycle is None or cycle.response_complete or not cycle.response_started
+        if is_between and not self.pipeline:  # else it would stand inside of an answer
+            if cycle is not None:
+                cycle.disconnected = True  # its app is cancelled when the connection has ended
             body = str(refused).encode()
             self.transport.write(
                 STATUS_LINE[refused.status]

@@ -47,4 +47,4 @@ def connections(wanted: int) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted
-    return max(4, min(wanted, soft - _SPARE_DESCRIPTORS))
+    return max(1, min(wanted, soft - _SPARE_DESCRIPTORS))

@@ -52,6 +52,7 @@ class AppSpec(Struct, frozen=True):
     deployments: list[DeploymentSpec]
     route_prefix: str | None = "/"
     tokens: list[str] | None = None  # None: whoever reaches the port may ask
+    is_open: bool = False  # the user has said so: from anywhere
 
 
 class Target(Struct, frozen=True):

@@ -67,7 +67,7 @@ def run(
         start(http_options={**msgspec.structs.asdict(_wanted()), "port": port})
     tokens = _tokens(token, name)
     _check_address(_wanted(), tokens, token)
-    spec = app_spec(target, name, route_prefix, tokens)
+    spec = app_spec(target, name, route_prefix, tokens, is_open=token is False)
     facts = _deploy(spec.name, encode(spec))
     handle = DeploymentHandle(spec.ingress, name)
     _show(name, route_prefix, facts, tokens is not None)
@@ -152,8 +152,18 @@ def start(proxy_location: Any = None, http_options: Any = None, **unknown: Any) 
         if _door is None or not _is_ours():
             _start_door(asked)
         elif http_options is not None and asked != _door[2]:
+            _check_move(asked)
             _ask("http", encode(asked))
             _door = (_door[0], _door[1], asked)
+
+
+def _check_move(asked: HTTPOptions) -> None:
+    open_to_all = [name for name, app in _ask("status")["apps"].items() if not app["asks_token"]]
+    if asked.host not in _LOOPBACK and open_to_all:
+        raise ValueError(
+            f"At {asked.host} others reach the door, and {', '.join(open_to_all)} asks for no token. Run it with "
+            "serve.run(..., token=True) first, or with token=False if whoever reaches it may ask."
+        )
 
 
 def _checked(given: Any) -> HTTPOptions:
