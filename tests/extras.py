@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 EXTRAS = {
-    "test": {"anywidget", "fsspec", "joblib", "jsonschema", "numpy", "optuna", "tqdm", "yaml"},
+    "test": {"anywidget", "fsspec", "httptools", "joblib", "jsonschema", "numpy", "optuna", "starlette", "tqdm"}
+    | {"uvicorn", "yaml"},
     "ray": {"ray", "grpc"},
     "lab": {"jupyterlab", "jupyter_server"},
     "train": {"torch"},

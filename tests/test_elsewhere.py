@@ -13,7 +13,7 @@ import pytest
 
 import nbaccel
 
-LIBRARIES = ["data", "job_submission", "llm", "rllib", "serve", "workflow"]
+LIBRARIES = ["data", "job_submission", "llm", "rllib", "workflow"]
 
 
 def entered(name):
@@ -45,39 +45,39 @@ def test_what_rays_air_had_for_training_is_said_to_be_in_train():
 
 
 def test_every_way_to_import_such_a_name_gives_the_same_words():
-    from nbaccel.serve import Application
-    from nbaccel.serve.handle import DeploymentHandle
+    from nbaccel.rllib import Algorithm
+    from nbaccel.rllib.algorithms import PPO
 
-    from nbaccel import serve
+    from nbaccel import rllib
 
-    assert Application is serve.Application
-    with pytest.raises(ModuleNotFoundError, match=r"no serve.Application: .* Ray Serve .*`import ray.serve`"):
-        Application()
-    with pytest.raises(ModuleNotFoundError, match=r"no serve.handle.DeploymentHandle: .*`import ray.serve.handle`"):
-        DeploymentHandle()
+    assert Algorithm is rllib.Algorithm
+    with pytest.raises(ModuleNotFoundError, match=r"no rllib.Algorithm: .* RLlib .*`import ray.rllib`"):
+        Algorithm()
+    with pytest.raises(ModuleNotFoundError, match=r"no rllib.algorithms.PPO: .*`import ray.rllib.algorithms`"):
+        PPO()
 
 
 def test_what_a_package_does_with_such_a_name_at_its_top_works():
-    data, serve = nbaccel.data, importlib.import_module("nbaccel.serve")
+    data, rllib = nbaccel.data, importlib.import_module("nbaccel.rllib")
 
     def rows(source: data.Dataset | None, more: "list[data.Dataset]", typed: data.Dataset[int]) -> bool:
         return isinstance(source, data.Dataset)
 
-    class OwnDeployment(serve.Deployment):
+    class OwnAlgorithm(rllib.Algorithm):
         pass
 
     assert not rows([1], [], None)
-    assert issubclass(OwnDeployment, serve.Deployment)
+    assert issubclass(OwnAlgorithm, rllib.Algorithm)
     assert pickle.loads(pickle.dumps(data.Dataset)) is data.Dataset
     assert inspect.isclass(data.Dataset) and not hasattr(data.Dataset, "take")
-    with pytest.raises(ModuleNotFoundError, match=r"no serve.Deployment: "):
-        OwnDeployment()
+    with pytest.raises(ModuleNotFoundError, match=r"no rllib.Algorithm: "):
+        OwnAlgorithm()
 
 
 def test_such_a_name_refuses_as_a_decorator_and_by_its_attributes():
-    with pytest.raises(ModuleNotFoundError, match=r"no serve.deployment: "):
+    with pytest.raises(ModuleNotFoundError, match=r"no workflow.options: "):
 
-        @nbaccel.serve.deployment
+        @nbaccel.workflow.options
         class Model:
             pass
 
@@ -133,9 +133,10 @@ def test_other_names_below_nbaccel_are_still_not_found():
 
 
 def test_a_module_of_nbaccels_own_comes_before_one_that_is_not_here(tmp_path):
-    (tmp_path / "serve.py").write_text("OWN = True")
+    (tmp_path / "workflow.py").write_text("OWN = True")
     program = (
-        f"import nbaccel; nbaccel.__path__.append({str(tmp_path)!r})\nfrom nbaccel.serve import OWN; assert OWN is True"
+        f"import nbaccel; nbaccel.__path__.append({str(tmp_path)!r})\n"
+        "from nbaccel.workflow import OWN; assert OWN is True"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -16,7 +16,7 @@ import msgspec
 
 from nbaccel import cloudpickle, roots
 from nbaccel.exceptions import RayTaskError
-from nbaccel.serve.records import AnswerHead, ErrorWords, encode
+from nbaccel.serve.records import AnswerHead, ErrorWords, answer_head, encode
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 
@@ -41,10 +41,11 @@ def head_and_body(value: Any) -> tuple[bytes, bytes]:
     else:
         kind, body = _JSON, to_json(value)
     length = str(len(body)).encode()
-    return encode(AnswerHead(200, [(b"content-length", length), (b"content-type", kind)])), body
+    block = b"content-length: %b\r\ncontent-type: %b\r\n" % (length, kind)
+    return encode(AnswerHead(200, block, True)), body
 
 
-STREAM_HEAD = encode(AnswerHead(200, [(b"content-type", _TEXT)]))
+STREAM_HEAD = answer_head(200, [(b"content-type", _TEXT)])
 
 
 def as_bytes(item: Any) -> bytes:

@@ -10,7 +10,7 @@ import msgspec
 
 from nbaccel.serve.frames import LONGEST_BODY, PART, FrameKind
 from nbaccel.serve.link import Exchange
-from nbaccel.serve.records import AnswerHead, HttpCall, encode
+from nbaccel.serve.records import HttpCall, answer_head, encode
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -82,8 +82,7 @@ class _Sender:
     async def __call__(self, message: Message) -> None:
         kind = message["type"]
         if kind == "http.response.start":
-            headers = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
-            self._head = encode(AnswerHead(message["status"], headers))
+            self._head = answer_head(message["status"], message.get("headers", ()))
         elif kind == "http.response.body":
             await self._body(message.get("body", b""), more=message.get("more_body", False))
 

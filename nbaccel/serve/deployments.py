@@ -121,8 +121,8 @@ def _ongoing(deployment: Deployment) -> int:
         name = next(name for name, size in batch_sizes(deployment.func_or_class) if size == needed)
         raise ValueError(
             f"{deployment.name} lets {given} requests in at once (max_ongoing_requests), but the batches of {name} "
-            f"need {needed} (max_batch_size × max_concurrent_batches): they could never fill. Leave max_ongoing_requests "
-            "out, or raise it."
+            f"need {needed} (max_batch_size × max_concurrent_batches): they could never fill. Leave "
+            "max_ongoing_requests out, or raise it."
         )
     return given  # type: ignore[no-any-return]
 

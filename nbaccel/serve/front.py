@@ -19,6 +19,7 @@ from nbaccel.serve.counting import Counts
 from nbaccel.serve.deployment_state import DeploymentState
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
 from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
+from nbaccel.serve.http_protocol import LEAVE, send_whole
 from nbaccel.serve.limits import OverLimit, TooSlow
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
 from nbaccel.serve.routing import Sent, Upload
@@ -26,7 +27,6 @@ from nbaccel.serve.routing import Sent, Upload
 PATIENCE_S = 30.0  # so long a request waits while its deployment has no replica
 _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
 _JSON = (b"content-type", b"application/json")
-_LEAVE = "nbaccel.leave"  # in the scope: called when the client has gone
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -144,7 +144,7 @@ class Front:
             return await _refuse(send, facts, 503, "DeploymentUnavailableError", app.message or "It is not there.")
         task = asyncio.current_task()
         assert task is not None
-        scope[_LEAVE] = task.cancel
+        scope[LEAVE] = task.cancel
         answer = _Answer(send, facts)
         try:
             if facts.timeout_s is None:
@@ -152,7 +152,7 @@ class Front:
             async with asyncio.timeout(facts.timeout_s):
                 return await self._exchange(scope, receive, facts, prefix, state, answer)
         except asyncio.CancelledError:
-            if _LEAVE in scope:
+            if LEAVE in scope:
                 raise  # the door ends
             self.left += 1
             return 499
@@ -307,8 +307,12 @@ class _Answer:
             return await self.refuse(500, failure.type, failure.message)
         head = decode_head(frame.meta)
         self._begun = True
-        id = (b"x-request-id", self._facts.request_id.encode("latin-1"))
-        await self._send({"type": "http.response.start", "status": head.status, "headers": [*head.headers, id]})
+        id = self._facts.request_id.encode("latin-1")
+        if frame.kind is FrameKind.DONE and head.has_length:
+            await send_whole(self._send, head, id, frame.body)
+            return head.status
+        headers = [*head.headers, (b"x-request-id", id)]
+        await self._send({"type": "http.response.start", "status": head.status, "headers": headers})
         more = frame.kind is FrameKind.CHUNK
         await self._send({"type": "http.response.body", "body": frame.body, "more_body": more})
         while more:

@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from nbaccel.serve import limits
 from nbaccel.serve.limits import Limits, OverLimit
+from nbaccel.serve.records import AnswerHead
 
 LEAVE = "nbaccel.leave"
 
@@ -42,6 +43,29 @@ class Counters(ServerState):
     @default_headers.setter
     def default_headers(self, value: list[tuple[bytes, bytes]]) -> None:
         """They are always made from the time."""
+
+
+async def send_whole(send: Any, head: AnswerHead, request_id: bytes, body: bytes) -> None:
+    """What two calls of `send` with head and body do, in one write. The head has a Content-Length."""
+    cycle: RequestResponseCycle = send.__self__
+    if cycle.flow.write_paused and not cycle.disconnected:
+        await cycle.flow.drain()
+    if cycle.disconnected:
+        return
+    if cycle.waiting_for_100_continue:  # the body was not asked for
+        cycle.keep_alive = False
+    parts = [STATUS_LINE[head.status]]
+    parts += [b"%b: %b\r\n" % each for each in cycle.default_headers]
+    parts += [head.block, b"x-request-id: ", request_id, b"\r\n" if cycle.keep_alive else b"\r\nconnection: close\r\n"]
+    parts.append(b"\r\n")
+    if cycle.scope["method"] != "HEAD":
+        parts.append(body)
+    cycle.transport.write(b"".join(parts))
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
 
 
 class _Quiet:

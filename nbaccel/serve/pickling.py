@@ -84,8 +84,8 @@ def pickled(thing: Any, name: str) -> bytes:
     except Exception as error:  # whatever a captured object's pickling raises
         raise TypeError(
             f"The deployment {name} cannot be sent to a replica: {_culprit(thing, name)} cannot be pickled ({error}). "
-            "Make it in the constructor, or, if it belongs to an app, use @serve.ingress(build_app) with a function that "
-            "makes the app."
+            "Make it in the constructor, or, if it belongs to an app, use @serve.ingress(build_app) with a function "
+            "that makes the app."
         ) from error
 
 

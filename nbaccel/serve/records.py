@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from msgspec import Struct
 
@@ -111,10 +113,33 @@ ReplicaCall = HttpCall | HandleCall | ControlCall
 
 
 class AnswerHead(Struct, frozen=True, array_like=True):
-    """The head of an answer by HTTP."""
+    """The head of an answer by HTTP. `block` has its headers as they are written: "name: value" with their line ends."""
 
     status: int
-    headers: list[tuple[bytes, bytes]]
+    block: bytes
+    has_length: bool  # a Content-Length is among them, and nothing that is for one connection
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        parted = [line.partition(b": ") for line in self.block.split(b"\r\n") if line]
+        return [(name, value) for name, _, value in parted]
+
+
+def answer_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """A packed head. Raises ValueError for a header that would begin another one."""
+    has_length, is_plain = False, True
+    parts: list[bytes] = []
+    for given, value in headers:
+        name = given.lower()
+        if b"\n" in value or b"\r" in value or b"\0" in value or not name or name.translate(None, _TOKEN):
+            raise ValueError(f"An answer's header is damaged: {given!r}: {value!r}.")
+        has_length = has_length or name == b"content-length"
+        is_plain = is_plain and name not in (b"connection", b"transfer-encoding")
+        parts.append(b"%b: %b\r\n" % (name, value))
+    return encode(AnswerHead(status, b"".join(parts), has_length and is_plain))
+
+
+_TOKEN = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class ErrorWords(Struct, frozen=True, array_like=True):

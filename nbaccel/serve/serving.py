@@ -130,8 +130,8 @@ def _wanted() -> HTTPOptions:
 def _check_address(http: HTTPOptions, tokens: list[str] | None, token: Any) -> None:
     if http.host not in _LOOPBACK and tokens is None and token is not False:
         raise ValueError(
-            f"The door listens at {http.host}, where others reach it. Pass token=True to serve.run, which then asks for "
-            "a token, or token=False if whoever reaches it may ask."
+            f"The door listens at {http.host}, where others reach it. Pass token=True to serve.run, which then asks "
+            "for a token, or token=False if whoever reaches it may ask."
         )
 
 

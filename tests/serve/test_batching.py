@@ -132,7 +132,7 @@ def test_the_limit_of_a_replica_follows_its_batches(door: Door) -> None:
     assert made.max_ongoing_requests == 16
     handle = serve.run(made.bind(), route_prefix=None)
     assert {response.result() for response in [handle.remote("a") for _ in range(16)]} == {16}
-    with pytest.raises(ValueError, match="lets 5 requests in at once .* need 16"):
+    with pytest.raises(ValueError, match=r"lets 5 requests in at once .* need 16"):
         made.options(max_ongoing_requests=5).bind()
 
 

@@ -24,7 +24,9 @@ def test_replicas_of_devices_are_exchanged_one_at_a_time_new_first() -> None:
     step = next_step(2, old, holds_devices=True, room=True)
     assert (step.start, step.stop) == (1, [])
     starting = [*old, Seen("n", NEW, State.STARTING)]
-    assert next_step(2, starting, holds_devices=True, room=None) == next_step(2, starting, holds_devices=True, room=True)
+    assert next_step(2, starting, holds_devices=True, room=None) == next_step(
+        2, starting, holds_devices=True, room=True
+    )
     assert next_step(2, starting, holds_devices=True, room=None).start == 0
     up = [*old, Seen("n", NEW, State.RUNNING)]
     assert next_step(2, up, holds_devices=True, room=None).stop == ["0"]
@@ -74,9 +76,7 @@ def test_every_exchange_ends_with_what_is_wanted_and_never_stops_more_than_it_mu
         for _ in range(step.start):
             replicas.append(Seen(f"n{made}", NEW, State.STARTING))
             made += 1
-        replicas = [
-            Seen(each.tag, each.is_new, State.STOPPING) if each.tag in step.stop else each for each in replicas
-        ]
+        replicas = [Seen(each.tag, each.is_new, State.STOPPING) if each.tag in step.stop else each for each in replicas]
         # something happens: what stops has ended, or what starts is up
         if any(each.state is State.STOPPING for each in replicas):
             replicas = [each for each in replicas if each.state is not State.STOPPING]

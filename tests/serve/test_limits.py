@@ -225,7 +225,9 @@ def test_descriptors_bound_the_connections(monkeypatch: pytest.MonkeyPatch) -> N
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400),
     ],
-    ids=lambda value: value[:30].decode("latin-1").encode("unicode_escape").decode() if isinstance(value, bytes) else str(value),
+    ids=lambda value: (
+        value[:30].decode("latin-1").encode("unicode_escape").decode() if isinstance(value, bytes) else str(value)
+    ),
 )
 def test_what_is_too_large_or_no_http_is_refused_and_closed(server: Server, request_: bytes, expected: int) -> None:
     assert status(server.ask(request_)) == expected
@@ -244,7 +246,8 @@ ORDINARY = [
     b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
     b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
-    b"GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\nPOST /3 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx",
+    b"GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n"
+    b"POST /3 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx",
     b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(b"Cookie: a%d=b\r\n" % n for n in range(150)) + b"\r\n",
     b"PATCH / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
     b"DELETE /x HTTP/1.1\r\nhOsT:   x  \r\nX-Empty:\r\n\r\n",

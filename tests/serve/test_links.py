@@ -35,7 +35,9 @@ def test_frames_are_the_same_however_they_are_cut(frames: list[Any], cuts: list[
     assert [(frame.kind, frame.id, frame.meta, frame.body) for frame in found] == frames
 
 
-@pytest.mark.parametrize("head", [(0, 0, 1, 0), (0, 0, 1, 10), (0, 0, 1, 77), (LONGEST_BODY + 1, 0, 1, 1), (0, 1 << 31, 1, 1)])
+@pytest.mark.parametrize(
+    "head", [(0, 0, 1, 0), (0, 0, 1, 10), (0, 0, 1, 77), (LONGEST_BODY + 1, 0, 1, 1), (0, 1 << 31, 1, 1)]
+)
 def test_what_is_no_frame_is_refused(head: tuple[int, int, int, int]) -> None:
     with pytest.raises(BadFrame):
         FrameParser().feed(HEADER.pack(*head))
@@ -176,7 +178,9 @@ def test_random_bytes_end_their_link_and_nothing_else(tmp_path: Path) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda loop, facts: seen.append(facts))
         for _ in range(300):
             kind = chance.randrange(12)
-            frame = bytearray(struct.pack("<IIIB", chance.randrange(40), chance.randrange(20), chance.randrange(4), kind))
+            frame = bytearray(
+                struct.pack("<IIIB", chance.randrange(40), chance.randrange(20), chance.randrange(4), kind)
+            )
             frame += chance.randbytes(chance.randrange(80))
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(str(tmp_path / "socket"))

@@ -79,7 +79,7 @@ def test_a_wrong_call_is_refused_with_what_to_do(call: Any, error: type[Exceptio
 
 
 def test_modules_that_are_rays_alone_name_it() -> None:
-    with pytest.raises(ModuleNotFoundError, match="ray.serve.llm"):
+    with pytest.raises(ModuleNotFoundError, match=r"ray\.serve\.llm"):
         import nbaccel.serve.llm  # type: ignore[import-not-found]  # noqa: F401
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         serve.nothing  # type: ignore[attr-defined]
@@ -140,7 +140,8 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import importlib.util
 found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, package=None: None if name in ("starlette", "uvicorn", "httptools") else found(name, package)
+EXTRA = ("starlette", "uvicorn", "httptools")
+importlib.util.find_spec = lambda name, package=None: None if name in EXTRA else found(name, package)
 from nbaccel import serve
 assert not {"asyncio", "msgspec", "starlette", "uvicorn"} & set(sys.modules), set(sys.modules)
 @serve.deployment
@@ -151,4 +152,6 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stdout == "nbaccel.serve needs starlette, uvicorn, httptools: pip install 'nbaccel[serve]'\n", done.stderr
+    assert done.stdout == "nbaccel.serve needs starlette, uvicorn, httptools: pip install 'nbaccel[serve]'\n", (
+        done.stderr
+    )
