@@ -21,12 +21,13 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel.serve.exceptions import RayServeException
 from nbaccel.serve.frames import Frame, FrameKind
-from nbaccel.serve.link import FrameLink, LinkLost, connect
+from nbaccel.serve.link import Exchange, FrameLink, LinkLost, connect
 from nbaccel.serve.records import decode_membership, encode
 from nbaccel.serve.routing import Route
 
 T = TypeVar("T")
 
+_REPORT_S = 0.2  # between two reports of a queue
 _AGAIN_S = 0.1  # between two attempts to reach the door, which has a successor when it dies
 _decode = msgspec.msgpack.decode
 
@@ -127,8 +128,13 @@ class Callers:
             try:
                 door = await self._reach()
                 exchange = door.call(encode({"op": "watch", "app": app, "deployment": deployment}))
+                reporter = _QueueReporter(route, exchange)
                 while (frame := await exchange.next()).kind is FrameKind.CHUNK:
-                    route.set(decode_membership(frame.meta))
+                    members = decode_membership(frame.meta)
+                    route.queue_grew = reporter.begin if members.scales else None
+                    route.set(members)
+                    if members.scales and route.queued:
+                        reporter.begin()
             except (OSError, LinkLost):
                 pass  # its successor comes, or the session ends
             await asyncio.sleep(_AGAIN_S)
@@ -147,6 +153,28 @@ class Callers:
         if frame.kind is FrameKind.ERROR:
             raise RayServeException(_decode(frame.meta)["message"])
         return frame
+
+
+class _QueueReporter:
+    """Reports to the door how many requests wait at a route, while any does."""
+
+    def __init__(self, route: Route, exchange: Exchange) -> None:
+        self._route = route
+        self._exchange = exchange
+        self._is_due = False
+
+    def begin(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(_REPORT_S, self._report)
+
+    def _report(self) -> None:
+        self._is_due = False
+        if self._exchange.ended:
+            return
+        self._exchange.link.send(FrameKind.CHUNK, self._exchange.id, encode(self._route.queued))
+        if self._route.queued:
+            self.begin()
 
 
 # ---- the one of this code

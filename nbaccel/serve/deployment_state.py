@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.serve.controlling import Seen, State, back_off_s, next_step
@@ -29,7 +31,9 @@ from nbaccel.serve.records import (
 )
 from nbaccel.serve.replica import ReplicaActor
 from nbaccel.serve.routing import Route
+from nbaccel.serve.scaling import Scaler
 
+SCALE_S = 0.5  # between two looks at the demand
 PULSE_S = 5.0  # a loop that does not turn for so long is blocked
 _REASON_S = 0.1  # so long a request that a dead replica had may wait for the reason
 _EXPLAIN_S = 1.0  # a replica that has not begun after so long is explained
@@ -96,6 +100,7 @@ class DeploymentState:
         self.last_error: dict[str, Any] = {}
         self.note = ""  # what is special now, in words
         self.restarts = 0
+        self.queues: dict[Any, int] = {}  # of callers in other processes, as they report them
         self.is_gone = asyncio.Event()
         self._folder = folder
         self._members_changed = members_changed
@@ -107,6 +112,8 @@ class DeploymentState:
         self._came_up = False  # a replica of the goal has served
         self._start_at = 0.0  # of the loop's clock; not before
         self._room: bool | None = None
+        self._scaler = Scaler(goal.scaling, goal.num_replicas) if goal.scaling is not None else None
+        self._scaling: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._task = asyncio.ensure_future(self._tend())
 
@@ -115,10 +122,24 @@ class DeploymentState:
     def set_goal(self, goal: DeploymentSpec) -> None:
         self._came_up = self._came_up and goal.version == self.goal.version
         self.goal = goal
+        self._scaler = self._scaler_of(goal)
         self.failure = None
         self.note = ""
         self._deaths, self._start_at, self._room = 0, 0.0, None
         self._woken.set()
+
+    def _scaler_of(self, goal: DeploymentSpec) -> Scaler | None:
+        """With the replicas that there are, as far as the new bounds allow."""
+        if goal.scaling is None:
+            return None
+        replicas = self._scaler.replicas if self._scaler is not None else goal.num_replicas
+        bounds = goal.scaling
+        return Scaler(bounds, max(1, bounds.min_replicas, min(bounds.max_replicas, replicas)))
+
+    @property
+    def wanted(self) -> int:
+        """The replicas that the goal wants now."""
+        return self._scaler.replicas if self._scaler is not None else self.goal.num_replicas
 
     def delete(self, why: str) -> None:
         """Want no replica any more; `is_gone` is set when none is left."""
@@ -149,7 +170,7 @@ class DeploymentState:
     async def _tend_once(self) -> None:
         while True:
             await self._reconfigure()
-            wanted = 0 if self.unavailable else self.goal.num_replicas
+            wanted = 0 if self.unavailable else self.wanted
             seen = [
                 Seen(each.tag, each.spec.version == self.goal.version, each.state) for each in self.replicas.values()
             ]
@@ -251,6 +272,8 @@ class DeploymentState:
             record.since = time.time()
             self._came_up = self._came_up or record.spec.version == self.goal.version
             record.tasks.append(asyncio.ensure_future(self._watch_over(record)))
+            if self._scaling is None and self._scaler is not None:
+                self._scaling = asyncio.ensure_future(self._scale())
             self.note = ""
             self._tell()
             self._woken.set()
@@ -345,6 +368,30 @@ class DeploymentState:
         self._forget(record)
         self._woken.set()
 
+    # ---- scaling
+
+    async def _scale(self) -> None:
+        """Look once a second what is under way, for as long as the deployment has bounds and is there."""
+        while not self.unavailable:
+            await asyncio.sleep(SCALE_S)
+            scaler = self._scaler
+            if scaler is None or self.failure is not None or not self._has_running():
+                continue
+            number = scaler.look(await self._demand(), time.monotonic())
+            if number > scaler.replicas and self.goal.uses_devices:  # one at a time, and not before others who wait
+                number = scaler.replicas + 1 if await self._has_room() else scaler.replicas
+            if number != scaler.replicas and scaler is self._scaler:
+                scaler.replicas = number
+                self._woken.set()
+
+    async def _demand(self) -> float:
+        """Requests under way and queued, the door's and those of other callers."""
+        serving = [each for each in self.replicas.values() if each.state is State.RUNNING and not each.blocked]
+        answers = await asyncio.gather(*(self._ask(each, "state") for each in serving))
+        states = [msgspec.msgpack.decode(frame.body) for frame in answers if frame is not None]
+        under_way: int = sum(state["ongoing"] for state in states)
+        return under_way + self.route.queued + sum(self.queues.values())
+
     # ---- watching over one
 
     async def _watch_over(self, record: ReplicaRecord) -> None:
@@ -430,6 +477,7 @@ class DeploymentState:
             self.goal.max_queued_requests,
             self.goal.retry_on_death,
             self.unavailable,
+            self._scaler is not None,
         )
 
     def _tell(self) -> None:
@@ -448,7 +496,7 @@ class DeploymentState:
             "states": states,
             "message": str(self.failure) if self.failure is not None else self.note or waits,
             "waits": waits,
-            "wanted": self.goal.num_replicas,
+            "wanted": self.wanted,
             "replicas": [self._row(each) for each in self.replicas.values()],
             "last_error": self.last_error,
             "restarts": self.restarts,
@@ -475,9 +523,9 @@ class DeploymentState:
             return "DEPLOY_FAILED"
         running = [each for each in self.replicas.values() if each.state is State.RUNNING]
         new = [each for each in running if each.spec.version == self.goal.version]
-        if any(each.blocked for each in running) and len(new) >= self.goal.num_replicas:
+        if any(each.blocked for each in running) and len(new) >= self.wanted:
             return "UNHEALTHY"
-        return "HEALTHY" if len(new) >= self.goal.num_replicas and len(new) == len(self.replicas) else "UPDATING"
+        return "HEALTHY" if len(new) >= self.wanted and len(new) == len(self.replicas) else "UPDATING"
 
 
 async def _awaited(ref: Any) -> Any:

@@ -133,9 +133,11 @@ class HttpDoor:
         counters = Counters(Limits(max_connections=http.max_connections))
         listener = _bound(http.host, http.port)
         server = await loop.create_server(
-            lambda: DoorProtocol(config, counters, loop), sock=listener, ssl=config.ssl if http.ssl_certfile else None,
+            lambda: DoorProtocol(config, counters, loop, self.front.quick),
+            sock=listener,
+            ssl=config.ssl if http.ssl_certfile else None,
             backlog=2048,
-        )  # fmt: skip
+        )
         before, self._servers = self._servers, [server]
         self._http, self._port, self._counters = http, listener.getsockname()[1], counters
         self.front.timeout_s = http.request_timeout_s
@@ -199,7 +201,25 @@ class HttpDoor:
             exchange.link.send(FrameKind.CHUNK, exchange.id, encode(members))
 
         self._watches[exchange] = self.controller.watch(asked["app"], asked["deployment"], told)
-        exchange.on_cancel = lambda: self._watches.pop(exchange, lambda: None)()
+        reading = self._spawn(self._read_queue(exchange, asked["app"], asked["deployment"]))
+
+        def over() -> None:
+            self._watches.pop(exchange, lambda: None)()
+            reading.cancel()
+
+        exchange.on_cancel = over
+
+    async def _read_queue(self, exchange: Exchange, app: str, deployment: str) -> None:
+        """A caller reports how many requests wait at it."""
+        try:
+            while (frame := await exchange.next()).kind is FrameKind.CHUNK:
+                state = self.controller.state_of(app, deployment)
+                if state is not None:
+                    state.queues[exchange] = msgspec.msgpack.decode(frame.meta, type=int)
+        finally:
+            state = self.controller.state_of(app, deployment)
+            if state is not None:
+                state.queues.pop(exchange, None)
 
     def _link_ended(self, link: FrameLink) -> None:
         for exchange in [each for each in self._watches if each.link is link]:

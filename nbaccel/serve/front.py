@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import itertools
 import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from functools import partial
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from nbaccel.serve import asgi
 from nbaccel.serve.controller import ServeController, ServedApp
@@ -19,14 +23,18 @@ from nbaccel.serve.counting import Counts
 from nbaccel.serve.deployment_state import DeploymentState
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
 from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
-from nbaccel.serve.http_protocol import LEAVE, send_whole
+from nbaccel.serve.http_protocol import LEAVE, DoorProtocol, send_whole, write_whole
 from nbaccel.serve.limits import OverLimit, TooSlow
+from nbaccel.serve.link import LinkLost
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
 from nbaccel.serve.routing import Sent, Upload
 
 PATIENCE_S = 30.0  # so long a request waits while its deployment has no replica
 _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
+_first_id, _ids = secrets.randbits(64), itertools.count()  # random ones would cost a call of the system each
 _JSON = (b"content-type", b"application/json")
+
+_BEGUN = "nbaccel.begun"  # in the scope: it has been sent already
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -59,7 +67,20 @@ class _Facts:
                 self.is_repeatable = True
             elif name == b"x-request-timeout-seconds":
                 self.timeout_s = _seconds(value, timeout_s)
-        self.request_id = self.request_id or secrets.token_hex(16)
+        self.request_id = self.request_id or f"{_first_id:016x}{next(_ids):016x}"
+
+
+class _Begun:
+    """A request that was sent to a replica before it had a task."""
+
+    __slots__ = ("at", "counts", "facts", "frame", "sent")
+
+    def __init__(self, facts: _Facts, at: float, sent: Sent, counts: Counts) -> None:
+        self.facts = facts
+        self.at = at
+        self.sent = sent
+        self.counts = counts
+        self.frame: Frame  # the first that has come, if it needs a task
 
 
 def _seconds(value: bytes, default: float | None) -> float | None:
@@ -96,11 +117,61 @@ class Front:
                 return prefix, app
         return None
 
+    def quick(self, protocol: DoorProtocol, cycle: RequestResponseCycle) -> bool:
+        """Send a whole request to a replica at once, without a task, if there is nothing special about it."""
+        scope = cast("Scope", cycle.scope)
+        path = scope["path"]
+        found = self._app_of(path)
+        if found is None or path.startswith("/-/") or len(cycle.body) > LONGEST_BODY:
+            return False
+        facts = _Facts(scope["method"], scope["headers"], self.timeout_s)
+        prefix, app = found
+        spec = app.serving or app.goal
+        state = app.deployments.get(spec.ingress)
+        if (
+            state is None
+            or facts.timeout_s is not None
+            or len(cycle.body) > self.max_body_bytes
+            or (spec.tokens is not None and not _may_come(facts.authorization, spec.tokens))
+            or (replica := state.route.pick_now()) is None
+        ):
+            return False
+        try:
+            sent = state.route.open(replica, encode(_call(scope, facts, prefix)), bytes(cycle.body), None)
+        except LinkLost:
+            return False
+        begun = _Begun(facts, time.perf_counter(), sent, self.counts[app.name])
+        begun.counts.begin()
+        sent.exchange.on_first = partial(self._first_came, begun, protocol, cycle)
+        scope[LEAVE] = partial(self._has_left, begun)
+        return True
+
+    def _first_came(self, begun: _Begun, protocol: DoorProtocol, cycle: RequestResponseCycle, frame: Frame) -> None:
+        """A whole answer is written at once; anything else is the business of a task."""
+        if frame.kind is FrameKind.DONE and not cycle.flow.write_paused:
+            head = decode_head(frame.meta)
+            if head.has_length:
+                cast("Scope", cycle.scope).pop(LEAVE, None)
+                begun.sent.release()
+                begun.counts.end(head.status, time.perf_counter() - begun.at)
+                write_whole(cycle, head, begun.facts.request_id.encode("latin-1"), frame.body)
+                return
+        begun.frame = frame
+        cast("Scope", cycle.scope)[_BEGUN] = begun
+        protocol.start_task(cycle)
+
+    def _has_left(self, begun: _Begun) -> None:
+        self.left += 1
+        begun.sent.exchange.on_first = None
+        begun.sent.release()
+        begun.counts.end(499, time.perf_counter() - begun.at)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await self._websocket(scope, receive, send)
             return
-        facts = _Facts(scope["method"], scope["headers"], self.timeout_s)
+        begun: _Begun | None = scope.pop(_BEGUN, None)
+        facts = begun.facts if begun is not None else _Facts(scope["method"], scope["headers"], self.timeout_s)
         path = scope["path"]
         found = self._app_of(path)
         if path.startswith("/-/") and await self._own_page(path, send):
@@ -109,13 +180,16 @@ class Front:
             await _refuse(send, facts, 404, "NotFound", f"No application serves the path {path[:200]}.")
             return
         prefix, app = found
-        counts = self.counts[app.name]
-        began = time.perf_counter()
-        counts.begin()
+        counts = begun.counts if begun is not None else self.counts[app.name]
+        began = begun.at if begun is not None else time.perf_counter()
+        if begun is None:
+            counts.begin()
         status = 499
         try:
-            status = await self._serve(scope, receive, send, facts, prefix, app)
+            status = await self._serve(scope, receive, send, facts, prefix, app, begun)
         finally:
+            if begun is not None:
+                begun.sent.release()
             counts.end(status, time.perf_counter() - began)
 
     async def _own_page(self, path: str, send: Send) -> bool:
@@ -129,7 +203,14 @@ class Front:
         return True
 
     async def _serve(
-        self, scope: Scope, receive: Receive, send: Send, facts: _Facts, prefix: str, app: ServedApp
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        facts: _Facts,
+        prefix: str,
+        app: ServedApp,
+        begun: _Begun | None,
     ) -> int:
         """Answer a request of an application; its status, for the counters."""
         spec = app.serving or app.goal
@@ -148,9 +229,9 @@ class Front:
         answer = _Answer(send, facts)
         try:
             if facts.timeout_s is None:
-                return await self._exchange(scope, receive, facts, prefix, state, answer)
+                return await self._exchange(scope, receive, facts, prefix, state, answer, begun)
             async with asyncio.timeout(facts.timeout_s):
-                return await self._exchange(scope, receive, facts, prefix, state, answer)
+                return await self._exchange(scope, receive, facts, prefix, state, answer, begun)
         except asyncio.CancelledError:
             if LEAVE in scope:
                 raise  # the door ends
@@ -182,6 +263,7 @@ class Front:
         prefix: str,
         state: DeploymentState,
         answer: _Answer,
+        begun: _Begun | None,
     ) -> int:
         body, more = await self._first_part(receive) if facts.has_body else (b"", False)
         upload = None
@@ -190,7 +272,12 @@ class Front:
             body, more, upload = body[:LONGEST_BODY], True, Upload(rest)
         call = _call(scope, facts, prefix, more=more)
         sent, frame = await state.route.send(
-            encode(call), body, upload, may_repeat=facts.is_repeatable, patience_s=PATIENCE_S
+            encode(call),
+            body,
+            upload,
+            may_repeat=facts.is_repeatable,
+            patience_s=PATIENCE_S,
+            begun=None if begun is None else (begun.sent, begun.frame),
         )
         try:
             return await answer.pass_on(sent, frame, state)

@@ -164,7 +164,7 @@ def _error(frame: Frame) -> BaseException:
         return RayServeException(
             f"{failure.type}: {failure.message}\n{failure.traceback}\n(It cannot be unpickled: {broken})"
         )
-    return error.as_instanceof_cause() if isinstance(error, RayTaskError) else error  # type: ignore[no-any-return]
+    return error.as_instanceof_cause() if isinstance(error, RayTaskError) else error
 
 
 class _Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from email.utils import formatdate
 from time import time
 from typing import Any, cast
@@ -16,7 +17,7 @@ from nbaccel.serve import limits
 from nbaccel.serve.limits import Limits, OverLimit
 from nbaccel.serve.records import AnswerHead
 
-LEAVE = "nbaccel.leave"
+LEAVE = "nbaccel.leave"  # in the scope: called when the client has gone
 
 
 class Counters(ServerState):
@@ -50,6 +51,11 @@ async def send_whole(send: Any, head: AnswerHead, request_id: bytes, body: bytes
     cycle: RequestResponseCycle = send.__self__
     if cycle.flow.write_paused and not cycle.disconnected:
         await cycle.flow.drain()
+    write_whole(cycle, head, request_id, body)
+
+
+def write_whole(cycle: RequestResponseCycle, head: AnswerHead, request_id: bytes, body: bytes) -> None:
+    """Write a whole answer now, however much is unsent."""
     if cycle.disconnected:
         return
     if cycle.waiting_for_100_continue:  # the body was not asked for
@@ -77,11 +83,20 @@ class _Quiet:
         return lambda *args, **kwargs: None
 
 
+Quick = Callable[["DoorProtocol", RequestResponseCycle], bool]
+
+
 class DoorProtocol(HttpToolsProtocol):
     """One connection."""
 
-    def __init__(self, config: Config, state: Counters, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, config: Config, state: Counters, loop: asyncio.AbstractEventLoop, quick: Quick | None = None
+    ) -> None:
+        """`quick` answers a complete request without a task of its own if it returns True."""
         super().__init__(config, state, {}, loop)
+        self._quick = quick
+        self._is_parsing = False
+        self._begun: tuple[RequestResponseCycle, Any] | None = None  # while its packet is parsed
         self.logger = _Quiet()  # type: ignore[assignment]
         self.access_log = False
         self._shared = state
@@ -128,9 +143,21 @@ class DoorProtocol(HttpToolsProtocol):
                 if leave is not None:
                     leave()
 
-    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._active = cycle
-        super()._start_asgi_task(cycle, app)
+        if self._is_parsing:
+            self._begun = cycle, app
+        else:
+            self._begin(cycle, app)
+
+    def _begin(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """What can be read of the request now has been: a whole one may need no task."""
+        if self._quick is None or cycle.more_body or not self._quick(self, cycle):
+            self.start_task(cycle)
+
+    def start_task(self, cycle: RequestResponseCycle) -> None:
+        """Have the ASGI function answer in a task."""
+        super()._start_asgi_task(cycle, self.app)
 
     # ---- what comes
 
@@ -139,7 +166,12 @@ class DoorProtocol(HttpToolsProtocol):
             self._body_bytes += len(data)
             self._last_byte = self.loop.time()
         began_in_head = self._in_head
+        self._is_parsing = True
         super().data_received(data)
+        self._is_parsing = False
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            self._begin(*begun)
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > limits.HEAD_BYTES:

@@ -38,7 +38,7 @@ class Exchange:
     """One call on a link, as either end sees it."""
 
     __slots__ = ("_inbox", "_owed", "_room", "_room_waiter", "_waiter", "answered", "ended", "id", "link", "on_cancel",
-                 "on_end")  # fmt: skip
+                 "on_end", "on_first")  # fmt: skip
 
     def __init__(self, link: FrameLink, id: int) -> None:
         self.link = link
@@ -46,6 +46,7 @@ class Exchange:
         self.ended = False
         self.answered = False  # the other end has answered, and reads no body any more
         self.on_end: Callable[[], None] | None = None  # called once, when the last frame has come or gone
+        self.on_first: Callable[[Frame], None] | None = None  # takes the first frame, in the place of `next`
         self.on_cancel: Callable[[], None] | None = None  # called in the process that answers
         self._inbox: deque[Frame] = deque()
         self._waiter: Future[None] | None = None
@@ -61,8 +62,12 @@ class Exchange:
             self._room += int.from_bytes(frame.meta, "little")
             _wake(self._room_waiter)
             return
-        self._inbox.append(frame)
-        _wake(self._waiter)
+        if self.on_first is not None:
+            first, self.on_first = self.on_first, None
+            first(frame)
+        else:
+            self._inbox.append(frame)
+            _wake(self._waiter)
         if frame.kind is not FrameKind.CHUNK and frame.kind is not FrameKind.END:
             self.answered = True
             _wake(self._room_waiter)

@@ -72,6 +72,7 @@ class Membership(Struct, frozen=True):
     max_queued_requests: int = -1
     retry_on_death: bool = False
     unavailable: str = ""  # why there is nobody, and will be nobody
+    scales: bool = False  # the door wants to know how many requests wait at the caller
 
 
 class HttpCall(Struct, frozen=True, array_like=True, tag=0):
@@ -113,7 +114,7 @@ ReplicaCall = HttpCall | HandleCall | ControlCall
 
 
 class AnswerHead(Struct, frozen=True, array_like=True):
-    """The head of an answer by HTTP. `block` has its headers as they are written: "name: value" with their line ends."""
+    """The head of an answer by HTTP. `block` has its headers as they are written, each with its line end."""
 
     status: int
     block: bytes

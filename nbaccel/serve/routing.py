@@ -87,6 +87,7 @@ class Route:
         self.unavailable = ""
         self.retries = 0
         self._lost = lost
+        self.queue_grew: Callable[[], None] | None = None
         self._queue: deque[Future[None]] = deque()
         self._closed = False
 
@@ -172,13 +173,17 @@ class Route:
     def under_way(self) -> int:
         return sum(replica.under_way for replica in self.replicas.values())
 
+    def pick_now(self) -> Candidate | None:
+        """A replica with room, unless others wait for one."""
+        return self._pick() if not self._queue else None
+
     async def turn(self, patience_s: float | None = None) -> Candidate:
         """A replica with room; the oldest request gets it first.
 
         `patience_s`: so long a request may wait while no replica lives. Raises BackPressureError,
         DeploymentUnavailableError.
         """
-        replica = self._pick() if not self._queue else None
+        replica = self.pick_now()
         if replica is not None:
             return replica
         if self.unavailable:
@@ -190,6 +195,8 @@ class Route:
     async def _wait(self, patience_s: float | None) -> Candidate:
         place = asyncio.get_running_loop().create_future()
         self._queue.append(place)
+        if self.queue_grew is not None:
+            self.queue_grew()
         while True:
             try:
                 if patience_s is None:
@@ -241,24 +248,17 @@ class Route:
         *,
         may_repeat: bool = False,
         patience_s: float | None = None,
+        begun: tuple[Sent, Frame] | None = None,
     ) -> tuple[Sent, Frame]:
         """Have a replica take a request, and wait for its first frame: DONE, ERROR or the first CHUNK.
 
-        `may_repeat`: if the replica dies, another one gets the request. Raises ReplicaUnavailableError, and as `turn`.
+        `may_repeat`: if the replica dies, another one gets the request. `begun`: it has been sent already, and this
+        frame has come. Raises ReplicaUnavailableError, and as `turn`.
         """
         deaths = 0
         while True:
-            replica = await self.turn(patience_s)
-            try:
-                sent = self.open(replica, meta, body, upload)
-            except LinkLost:
-                replica.going = True
-                continue  # nothing was sent
-            try:
-                frame = await sent.exchange.next()
-            except BaseException:
-                sent.release()
-                raise
+            sent, frame = begun or await self._send_once(meta, body, upload, patience_s)
+            begun, replica = None, sent.replica
             if frame.kind is FrameKind.FULL or frame.kind is FrameKind.GOING:
                 replica.full, replica.going = frame.kind is FrameKind.FULL, frame.kind is FrameKind.GOING
                 sent.release()
@@ -268,6 +268,22 @@ class Route:
                 await self._answer_death(replica, deaths, upload, may_repeat=may_repeat)
             else:
                 return sent, frame
+
+    async def _send_once(
+        self, meta: bytes, body: bytes, upload: Upload | None, patience_s: float | None
+    ) -> tuple[Sent, Frame]:
+        while True:
+            replica = await self.turn(patience_s)
+            try:
+                sent = self.open(replica, meta, body, upload)
+            except LinkLost:
+                replica.going = True
+                continue  # nothing was sent
+            try:
+                return sent, await sent.exchange.next()
+            except BaseException:
+                sent.release()
+                raise
 
     def open(self, replica: Candidate, meta: bytes, body: bytes, upload: Upload | None) -> Sent:
         assert replica.link is not None

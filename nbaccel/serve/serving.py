@@ -25,7 +25,7 @@ from nbaccel.serve.exceptions import RayServeException
 from nbaccel.serve.frames import Frame
 from nbaccel.serve.handle import DeploymentHandle
 from nbaccel.serve.link import LinkLost
-from nbaccel.serve.records import encode
+from nbaccel.serve.records import AppSpec, encode
 from nbaccel.serve.schema import ServeStatus, status_of
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nbaccel.views import sinks
@@ -68,12 +68,25 @@ def run(
     tokens = _tokens(token, name)
     _check_address(_wanted(), tokens, token)
     spec = app_spec(target, name, route_prefix, tokens, is_open=token is False)
+    _read_zero_as_one(spec)
     facts = _deploy(spec.name, encode(spec))
     handle = DeploymentHandle(spec.ingress, name)
     _show(name, route_prefix, facts, tokens is not None)
     if blocking:
         _block(name)
     return handle
+
+
+def _read_zero_as_one(spec: AppSpec) -> None:
+    global _has_said_one
+    if not _has_said_one and any(
+        each.scaling is not None and not each.scaling.min_replicas for each in spec.deployments
+    ):
+        _has_said_one = True
+        _notice("min_replicas=0 is read as 1: a deployment keeps one replica.")
+
+
+_has_said_one = False
 
 
 def _check_run(target: Any, name: Any, route_prefix: Any, logging_config: Any, unknown: dict[str, Any]) -> None:
