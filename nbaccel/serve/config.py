@@ -164,6 +164,7 @@ def packed_actor_options(options: dict[str, Any]) -> tuple[bytes, bool]:
     """The options of a replica's actor, pickled, and whether it holds devices or other counted resources."""
     asked = _given(options["ray_actor_options"] or {})
     counted = any(asked.get(name) for name in ("num_cpus", "num_gpus", "resources", "memory", "gpu_memory"))
+    asked.setdefault("num_cpus", 0)  # it mostly waits; Ray Serve reserves one CPU
     return cloudpickle.dumps(dict(sorted(asked.items()))), counted
 
 

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from nbaccel.serve.deployment_state import DeploymentState, UserFailure
 from nbaccel.serve.exceptions import RayServeException
 from nbaccel.serve.records import AppSpec, Membership
@@ -64,6 +66,7 @@ class ServeController:
         app = self.apps.setdefault(spec.name, ServedApp(spec))
         if app.status == "DELETING":
             raise RayServeException(f"The application {spec.name} is being deleted.")
+        spec = _with_known_code(spec, app.serving)
         if spec == app.serving == app.goal and app.status == "RUNNING":
             return False
         app.generation += 1
@@ -207,6 +210,18 @@ class ServeController:
 
     def status(self) -> dict[str, Any]:
         return {name: _status_of(app) for name, app in self.apps.items()}
+
+
+def _with_known_code(spec: AppSpec, serving: AppSpec | None) -> AppSpec:
+    """The same specification, with the bytes that are served where the digest is the same."""
+    known = {each.name: each for each in serving.deployments} if serving is not None else {}
+    deployments = [
+        replace(each, code=known[each.name].code)
+        if each.name in known and known[each.name].digest == each.digest
+        else each
+        for each in spec.deployments
+    ]
+    return replace(spec, deployments=deployments)
 
 
 def _status_of(app: ServedApp) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 import nbaccel
+from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.serve.controlling import Seen, State, back_off_s, next_step
 from nbaccel.serve.exceptions import RayServeException
@@ -32,6 +33,7 @@ from nbaccel.serve.records import (
 from nbaccel.serve.replica import ReplicaActor
 from nbaccel.serve.routing import Route
 from nbaccel.serve.scaling import Scaler
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 SCALE_S = 0.5  # between two looks at the demand
 PULSE_S = 5.0  # a loop that does not turn for so long is blocked
@@ -206,7 +208,7 @@ class DeploymentState:
             if name
             in ("num_cpus", "num_gpus", "memory", "resources", "accelerator_type", "gpu_memory", "label_selector")
         }
-        found = await asyncio.to_thread(lambda: nbaccel.probe(**{"num_cpus": 0, **asked}))
+        found = await asyncio.to_thread(lambda: nbaccel.probe(**asked))
         return bool(found)
 
     async def _reconfigure(self) -> None:
@@ -228,6 +230,10 @@ class DeploymentState:
     def _start(self) -> None:
         tag = f"{self.name[:40].replace('/', '_')}-{secrets.token_hex(4)}"
         options = pickle.loads(self.goal.actor_options)
+        if engines.current().name == "ray":  # its nodes may be other machines, which no Unix socket reaches
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(
+                nbaccel.get_runtime_context().get_node_id(), soft=False
+            )
         made: Any = nbaccel.remote(ReplicaActor)
         made._name = self.name  # as views show it
         actor = made.options(max_concurrency=4, max_restarts=0, **options).remote()

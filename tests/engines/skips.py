@@ -23,6 +23,7 @@ SKIPS: dict[tuple[str, str], str] = (
         ("debug", test): "one process runs everything: there is no other pid, and what kills it kills the tests"
         for test in (
             "test_a_crashed_worker_is_told",
+            "test_a_replica_that_is_killed_has_a_successor",
             "test_a_crashed_worker_is_told_with_its_signal",
             "test_a_task_error_tells_where_it_was_raised",
             "test_a_task_runs_in_another_process",

@@ -58,12 +58,14 @@ def all_up() -> set[int]:
     return wait_until(lambda: pids() if len(pids()) == 2 else None, "two replicas")  # type: ignore[no-any-return]
 
 
-def test_the_same_cell_again_changes_nothing(door: Door) -> None:
+def test_the_same_cell_again_changes_nothing(door: Door, capfd: pytest.CaptureFixture[str]) -> None:
     serve.run(cell().bind("a"))
     before = all_up()
+    capfd.readouterr()
     serve.run(cell().bind("a"))
     serve.run(cell("\n# a comment, and other lines\n" + CELL).bind("a"))
     assert all_up() == before
+    assert capfd.readouterr().err.count("default: nothing has changed.") == 2
 
 
 def test_other_limits_config_and_numbers_keep_the_processes(door: Door) -> None:
