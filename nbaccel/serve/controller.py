@@ -231,6 +231,7 @@ def _status_of(app: ServedApp) -> dict[str, Any]:
         "last_deployed_time_s": app.deployed_at,
         "route_prefix": app.goal.route_prefix,
         "ingress": app.goal.ingress,
-        "asks_token": app.goal.tokens is not None or app.goal.is_open,
+        "asks_token": app.goal.tokens is not None,
+        "is_open": app.goal.is_open,
         "deployments": {name: state.status() for name, state in app.deployments.items()},
     }

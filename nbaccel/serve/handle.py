@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent import futures
 from typing import Any, Generic, TypeVar
 
+import nbaccel
 from nbaccel import cloudpickle
-from nbaccel.exceptions import RayTaskError
+from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.serve import callers, context
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
@@ -91,6 +92,20 @@ class DeploymentHandle:
 
     def __repr__(self) -> str:
         return f"DeploymentHandle(deployment='{self.deployment_name}', app='{self.app_name}')"
+
+    def _repr_html_(self) -> str | None:
+        """The card of its application, as the last line of a cell shows it."""
+        from nbaccel.serve import cards, serving
+
+        if self._call_would_block():
+            return None
+        try:
+            return cards.as_html(serving.status(), self.app_name)
+        except (RayServeException, RayError):
+            return None  # the session has ended: the text says what it was
+
+    def _call_would_block(self) -> bool:
+        return not nbaccel.is_initialized() or callers.current().is_here()
 
 
 def _handle(deployment: str, app: str, method: str, stream: bool, model: str) -> DeploymentHandle:

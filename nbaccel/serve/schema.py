@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from nbaccel.serve import cards
+
 
 class ApplicationStatus(StrEnum):
     NOT_STARTED = "NOT_STARTED"
@@ -40,6 +42,7 @@ class DeploymentStatusOverview:
     message: str
     replicas: list[dict[str, Any]] = field(default_factory=list)
     last_error: dict[str, Any] = field(default_factory=dict)
+    wanted: int = 1
 
 
 @dataclass
@@ -52,6 +55,8 @@ class ApplicationStatusOverview:
     deployments: dict[str, DeploymentStatusOverview]
     route_prefix: str | None = "/"
     counts: dict[str, Any] = field(default_factory=dict)
+    queued: int = 0
+    asks_token: bool = False
 
 
 @dataclass
@@ -61,6 +66,12 @@ class ServeStatus:
     proxies: dict[str, ProxyStatus] = field(default_factory=dict)
     applications: dict[str, ApplicationStatusOverview] = field(default_factory=dict)
     url: str = ""
+
+    def __str__(self) -> str:
+        return cards.text(self)
+
+    def _repr_html_(self) -> str:
+        return cards.as_html(self)
 
 
 def status_of(facts: dict[str, Any], node: str) -> ServeStatus:
@@ -76,7 +87,14 @@ def _application(app: dict[str, Any]) -> ApplicationStatusOverview:
     if status is ApplicationStatus.RUNNING and any(each.status == "UNHEALTHY" for each in deployments.values()):
         status = ApplicationStatus.UNHEALTHY
     return ApplicationStatusOverview(
-        status, app["message"], app["last_deployed_time_s"], deployments, app["route_prefix"], app["counts"]
+        status,
+        app["message"],
+        app["last_deployed_time_s"],
+        deployments,
+        app["route_prefix"],
+        app["counts"],
+        app["queued"],
+        app["asks_token"],
     )
 
 
@@ -88,4 +106,5 @@ def _deployment(facts: dict[str, Any]) -> DeploymentStatusOverview:
         facts["message"],
         facts["replicas"],
         facts["last_error"],
+        facts["wanted"],
     )

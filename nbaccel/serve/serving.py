@@ -171,7 +171,7 @@ def start(proxy_location: Any = None, http_options: Any = None, **unknown: Any) 
 
 
 def _check_move(asked: HTTPOptions) -> None:
-    open_to_all = [name for name, app in _ask("status")["apps"].items() if not app["asks_token"]]
+    open_to_all = [name for name, app in _ask("status")["apps"].items() if not app["asks_token"] and not app["is_open"]]
     if asked.host not in _LOOPBACK and open_to_all:
         raise ValueError(
             f"At {asked.host} others reach the door, and {', '.join(open_to_all)} asks for no token. Run it with "
