@@ -35,6 +35,7 @@ from nbaccel.serve.routing import Route
 from nbaccel.serve.scaling import Scaler
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+DOOR_QUEUE = 1000  # requests that may wait at the door, unless max_queued_requests says otherwise: memory is finite
 SCALE_S = 0.5  # between two looks at the demand
 PULSE_S = 5.0  # a loop that does not turn for so long is blocked
 _REASON_S = 0.1  # so long a request that a dead replica had may wait for the reason
@@ -488,7 +489,9 @@ class DeploymentState:
 
     def _tell(self) -> None:
         """Who answers has changed."""
-        self.route.set(self.members())
+        members = self.members()
+        bounded = DOOR_QUEUE if members.max_queued_requests < 0 else members.max_queued_requests
+        self.route.set(msgspec.structs.replace(members, max_queued_requests=bounded))
         self._members_changed(self)
         self._wake_app()
 
@@ -506,6 +509,7 @@ class DeploymentState:
             "replicas": [self._row(each) for each in self.replicas.values()],
             "last_error": self.last_error,
             "restarts": self.restarts,
+            "queue_limit": self.route.max_queued,
             "max_ongoing_requests": self.goal.max_ongoing_requests,
         }
 

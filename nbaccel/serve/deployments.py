@@ -14,7 +14,6 @@ from nbaccel.serve.handle import DeploymentHandle
 from nbaccel.serve.records import AppSpec, DeploymentSpec
 
 _DEFAULT_ONGOING = 5
-DOOR_QUEUE = 1000  # requests that may wait at the door, unless max_queued_requests says otherwise
 
 
 class Deployment:

@@ -359,3 +359,27 @@ def test_a_port_that_is_taken_is_an_error_that_names_it(place: Place, door: Door
     assert done.returncode != 0
     assert f"The port {taken} of 127.0.0.1 cannot be had" in done.stderr
     assert ask().text == "ok"
+
+
+def test_the_doors_queue_has_a_limit_and_a_full_one_is_a_503(door: Door) -> None:
+    from nbaccel.serve import serving
+
+    def facts() -> dict[str, Any]:
+        return serving._ask("status")["apps"]["default"]  # type: ignore[no-any-return]
+
+    gate = Gate.remote()
+    serve.run(Model.bind(gate))
+    assert facts()["deployments"]["Model"]["queue_limit"] == 1000
+    serve.run(Model.options(max_ongoing_requests=1, max_queued_requests=1).bind(gate))
+    assert facts()["deployments"]["Model"]["queue_limit"] == 1
+    clients = [connection() for _ in range(3)]
+    for client in clients:
+        client.request("GET", "/wait")
+    wait_until(lambda: facts()["counts"]["statuses"].get("503") == 1 and facts()["queued"] == 1, "one 503")
+    nbaccel.get(gate.open.remote())
+    answers = [client.getresponse() for client in clients]
+    assert sorted(answer.status for answer in answers) == [200, 200, 503]
+    refused = next(answer for answer in answers if answer.status == 503)
+    assert refused.headers["retry-after"] == "1" and b"max_queued_requests is 1" in refused.read()
+    for client in clients:
+        client.close()
