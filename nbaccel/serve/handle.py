@@ -7,6 +7,7 @@ import pickle
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent import futures
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import nbaccel
@@ -254,11 +255,8 @@ class DeploymentResponse(_Response, Generic[T]):
         return self._value()
 
     def _wait(self, timeout_s: float | None) -> None:
-        def wait(seconds: float | None) -> bool:
-            return bool(futures.wait([self._frame], seconds).done)
-
         try:
-            is_done = interruptible.until(wait, timeout_s)
+            is_done = interruptible.until(partial(_is_done, self._frame), timeout_s)
         except KeyboardInterrupt:
             self.cancel()
             raise
@@ -298,6 +296,15 @@ class DeploymentResponse(_Response, Generic[T]):
 
     def __repr__(self) -> str:
         return f"DeploymentResponse({self._call._handle._method} of {self._call._handle!r}, request {self.request_id})"
+
+
+def _is_done(future: futures.Future[Any], seconds: float | None) -> bool:
+    """Wait, at most so long."""
+    try:
+        future.exception(seconds)
+    except TimeoutError:
+        return future.done()
+    return True
 
 
 def _kind(frame: futures.Future[Frame]) -> FrameKind | None:
@@ -353,7 +360,7 @@ class DeploymentResponseGenerator(_Response):
         self._must_not_block("A for loop over a stream")
         item = self._call.callers.submit(self._next)
         try:
-            interruptible.until(lambda seconds: bool(futures.wait([item], seconds).done), None)
+            interruptible.until(partial(_is_done, item), None)
         except KeyboardInterrupt:
             self.cancel()
             raise

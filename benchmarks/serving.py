@@ -1,0 +1,300 @@
+"""Requests over HTTP: nbaccel.serve, uvicorn with a bare ASGI function, FastAPI, and Ray Serve if it is installed.
+
+    python benchmarks/serving.py --repeat 5
+    python benchmarks/serving.py --only uvicorn,nbaccel --repeat 7
+
+Each contender answers a no-op and a JSON of 1 KB that it parses and returns, over 1 and 50 connections, 3 s each; before
+and after, an answer is compared. Load is wrk's if it is installed (apt install wrk), else that of a small
+client in Python, which is itself the bottleneck. CPU is that of all processes of a contender but the one that asks. The
+handler is the same async function wherever there is one; `nbaccel_fastapi` is a FastAPI ingress and is compared with
+`fastapi`, plain uvicorn and FastAPI. Ratios are to uvicorn in the same round. With Ray a round takes two minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a script, the directory above is not there
+
+from benchmarks import census, rounds  # noqa: E402
+from benchmarks.rounds import Figures  # noqa: E402
+
+SECONDS = 3
+PAYLOAD = json.dumps({"text": "x" * 1000}).encode()
+ROWS = {
+    f"{kind}_{connections}_{what}": f"{words}, {connections} connections: {unit}"
+    for kind, words in (("noop", "no-op"), ("echo", "1 KB of JSON"))
+    for connections in (1, 50)
+    for what, unit in (("rate", "requests/s"), ("p50", "p50 (ms)"), ("p95", "p95 or p90 (ms)"), ("cpu", "CPU (µs)"))
+} | {
+    "up": "from the cell to the first answer, cluster up (s)",
+    "again": "the same cell again (s)",
+    "handle": "a lone call of a handle (ms)",
+    "call": "a lone call of an actor (ms)",
+    "memory": "memory of all processes but the client's (MB)",
+}
+
+PLAIN = """
+import json
+
+async def app(scope, receive, send):
+    body = b""
+    more = scope["method"] == "POST"
+    while more:
+        message = await receive()
+        body += message["body"]
+        more = message["more_body"]
+    answer = json.dumps(json.loads(body), separators=(",", ":")).encode() if body else b"ok"
+    kind = b"application/json" if body else b"text/plain; charset=utf-8"
+    headers = [(b"content-type", kind), (b"content-length", str(len(answer)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
+"""
+FASTAPI = """
+from fastapi import FastAPI, Request
+from fastapi.responses import PlainTextResponse
+
+app = FastAPI()
+
+@app.get("/", response_class=PlainTextResponse)
+async def noop():
+    return "ok"
+
+@app.post("/")
+async def echo(request: Request):
+    return await request.json()
+"""
+
+
+async def handler(request: Any) -> Any:
+    return await request.json() if request.method == "POST" else "ok"
+
+
+# ---- load
+
+
+def measured(url: str) -> Figures:
+    """All rows of requests of one server."""
+    figures: Figures = {}
+    for kind in ("noop", "echo"):
+        check(url, kind)
+        for connections in (1, 50):
+            pids = census.members()
+            before = census.cpu_s(pids)
+            facts = load(url, kind, connections)
+            cpu_s = census.cpu_s(pids) - before
+            name = f"{kind}_{connections}"
+            figures[f"{name}_rate"] = facts["requests"] / SECONDS
+            figures[f"{name}_cpu"] = cpu_s / facts["requests"] * 1e6
+            figures[f"{name}_p50"], figures[f"{name}_p95"] = facts["p50"], facts["p95"]
+        check(url, kind)
+    figures["memory"] = census.pss_bytes(census.members()) / 1e6
+    return figures
+
+
+def check(url: str, kind: str) -> None:
+    data = PAYLOAD if kind == "echo" else None
+    asked = urllib.request.Request(url, data, {"content-type": "application/json"} if data else {})
+    answer = urllib.request.urlopen(asked, timeout=60).read()
+    assert (json.loads(answer) if data else answer) == (json.loads(PAYLOAD) if data else b"ok"), answer
+
+
+def load(url: str, kind: str, connections: int) -> dict[str, float]:
+    """Ask for some seconds: requests, p50 and p95 in ms. Raises AssertionError for an answer that is not 200."""
+    return by_wrk(url, kind, connections) if shutil.which("wrk") else asyncio.run(by_hand(url, kind, connections))
+
+
+def by_wrk(url: str, kind: str, connections: int) -> dict[str, float]:
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        if kind == "echo":
+            script.write(f"wrk.method = 'POST'\nwrk.body = '{PAYLOAD.decode()}'\n")
+            script.write("wrk.headers['Content-Type'] = 'application/json'\n")
+        script.flush()
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}", "--latency", "-s", script.name, url]
+        environ = {name: value for name, value in os.environ.items() if name != census.TOKEN_VARIABLE}
+        out = subprocess.run(command, capture_output=True, text=True, check=True, env=environ).stdout
+    assert "Non-2xx" not in out and "Socket errors" not in out, out
+    found = re.search(r"(\d+) requests in", out)
+    assert found is not None, out
+    return {"requests": float(found[1]), "p50": wrks_ms(out, "50"), "p95": wrks_ms(out, "90")}
+
+
+def wrks_ms(out: str, percent: str) -> float:
+    found = re.search(rf"^ +{percent}% +([\d.]+)(us|ms|s)", out, re.MULTILINE)
+    assert found is not None, out
+    return float(found[1]) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[found[2]]
+
+
+async def by_hand(url: str, kind: str, connections: int) -> dict[str, float]:
+    host, _, port = url.removeprefix("http://").strip("/").partition(":")
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(PAYLOAD)
+    request = head + PAYLOAD if kind == "echo" else b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
+
+    async def client() -> None:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        while (began := time.perf_counter()) < end:
+            writer.write(request)
+            answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+            assert answer.startswith(b"http/1.1 200"), answer
+            await reader.readexactly(int(answer.partition(b"content-length:")[2].partition(b"\r\n")[0]))
+            times.append(time.perf_counter() - began)
+        writer.close()
+
+    await asyncio.gather(*(client() for _ in range(connections)))
+    times.sort()
+    return {
+        "requests": len(times),
+        "p50": times[len(times) // 2] * 1000,
+        "p95": times[int(len(times) * 0.95)] * 1000,
+    }
+
+
+def lone_ms(call: Callable[[], Any], number: int = 300) -> float:
+    """The median of so many calls, one after the other."""
+    times = []
+    for _ in range(number):
+        began = time.perf_counter()
+        assert call() == "ok"
+        times.append(time.perf_counter() - began)
+    return sorted(times)[number // 2] * 1000
+
+
+# ---- contenders
+
+
+@contextlib.contextmanager
+def uvicorns(source: str) -> Iterator[str]:
+    """uvicorn with a program of this source, as a user starts it, without logs."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "program.py").write_text(source)
+        command = [sys.executable, "-m", "uvicorn", "--app-dir", folder, "program:app", "--port", "0"]
+        process = subprocess.Popen([*command, "--no-access-log"], stderr=subprocess.PIPE, text=True)
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if found := re.search(r"running on (http://\S+)", line):
+                    yield found[1] + "/"
+                    break
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def plain_uvicorn() -> Figures:
+    os.environ[census.TOKEN_VARIABLE] = secrets.token_hex(8)
+    with uvicorns(PLAIN) as url:
+        return measured(url)
+
+
+def plain_fastapi() -> Figures:
+    os.environ[census.TOKEN_VARIABLE] = secrets.token_hex(8)
+    with uvicorns(FASTAPI) as url:
+        return measured(url)
+
+
+class Called:
+    def call(self) -> str:
+        return "ok"
+
+    async def __call__(self, request: Any) -> Any:
+        return await handler(request)
+
+
+def served(serve: Any, core: Any) -> Figures:
+    """The same program on nbaccel and on Ray."""
+    deployment = serve.deployment(max_ongoing_requests=100)(Called)
+    url = "http://127.0.0.1:8000/"
+    began = time.perf_counter()
+    handle = serve.run(deployment.bind())
+    if hasattr(serve.status(), "url"):
+        url = f"{serve.status().url}/"
+    check(url, "noop")
+    figures = {"up": time.perf_counter() - began}
+    began = time.perf_counter()
+    serve.run(deployment.bind())
+    figures["again"] = time.perf_counter() - began
+    figures |= measured(url)
+    figures["handle"] = lone_ms(lambda: handle.call.remote().result())
+    actor = core.remote(Called).remote()
+    figures["call"] = lone_ms(lambda: core.get(actor.call.remote()))
+    return figures
+
+
+def with_nbaccel() -> Figures:
+    os.environ[census.TOKEN_VARIABLE] = secrets.token_hex(8)
+    import nbaccel
+    from nbaccel import serve
+
+    with contextlib.redirect_stdout(sys.stderr):
+        nbaccel.init(num_cpus=2)
+        try:
+            return served(serve, nbaccel)
+        finally:
+            nbaccel.shutdown()
+
+
+def with_nbaccel_and_fastapi() -> Figures:
+    os.environ[census.TOKEN_VARIABLE] = secrets.token_hex(8)
+    import nbaccel
+    from nbaccel import serve
+
+    scope: dict[str, Any] = {}
+    exec(FASTAPI, scope)
+
+    @serve.deployment(max_ongoing_requests=100)
+    @serve.ingress(scope["app"])
+    class Api:
+        """The app has the routes."""
+
+    with contextlib.redirect_stdout(sys.stderr):
+        nbaccel.init(num_cpus=2)
+        try:
+            serve.run(Api.bind())
+            return measured(f"{serve.status().url}/")
+        finally:
+            nbaccel.shutdown()
+
+
+def with_ray() -> Figures:
+    os.environ[census.TOKEN_VARIABLE] = secrets.token_hex(8)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    from ray import serve
+
+    with contextlib.redirect_stdout(sys.stderr):
+        ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR")
+        serve.start()
+        try:
+            return served(serve, ray)
+        finally:
+            serve.shutdown()
+            ray.shutdown()
+
+
+CONTENDERS = {
+    "uvicorn": plain_uvicorn,
+    "nbaccel": with_nbaccel,
+    "fastapi": plain_fastapi,
+    "nbaccel_fastapi": with_nbaccel_and_fastapi,
+    "ray": with_ray,
+}
+
+if __name__ == "__main__":
+    rounds.main(__file__, __doc__, ROWS, CONTENDERS)
