@@ -3,8 +3,8 @@
     python benchmarks/serving.py --repeat 5
     python benchmarks/serving.py --only uvicorn,nbaccel --repeat 7
 
-Each contender answers a no-op and a JSON of 1 KB that it parses and returns, over 1 and 50 connections, 3 s each; before
-and after, an answer is compared. Load is wrk's if it is installed (apt install wrk), else that of a small
+Each contender answers a no-op and a JSON of 1 KB that it parses and returns, over 1 and 50 connections, 3 s each;
+before and after, an answer is compared. Load is wrk's if it is installed (apt install wrk), else that of a small
 client in Python, which is itself the bottleneck. CPU is that of all processes of a contender but the one that asks. The
 handler is the same async function wherever there is one; `nbaccel_fastapi` is a FastAPI ingress and is compared with
 `fastapi`, plain uvicorn and FastAPI. Ratios are to uvicorn in the same round. With Ray a round takes two minutes.

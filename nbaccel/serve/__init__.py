@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nbaccel.serve.context import get_multiplexed_model_id, get_replica_context
     from nbaccel.serve.deployments import Application, Deployment, deployment
     from nbaccel.serve.ingresses import ingress
+    from nbaccel.serve.multiplexing import multiplexed
     from nbaccel.serve.records import AutoscalingConfig
     from nbaccel.serve.serving import (
         delete,
@@ -54,6 +55,7 @@ __all__ = [
     "get_multiplexed_model_id",
     "get_replica_context",
     "ingress",
+    "multiplexed",
     "run",
     "shutdown",
     "start",
@@ -67,6 +69,7 @@ _MODULES = {
     "context": "get_multiplexed_model_id get_replica_context",
     "deployments": "Application Deployment deployment",
     "ingresses": "ingress",
+    "multiplexing": "multiplexed",
     "records": "AutoscalingConfig",
     "serving": "delete get_app_handle get_deployment_handle run shutdown start status token_of",
 }
@@ -80,7 +83,6 @@ _REFUSED = {
     "get_deployment_actor": "make the actor in the constructor, or pass its handle to bind().",
     "get_deployment_actor_context": "make the actor in the constructor, or pass its handle to bind().",
     "get_trace_context": _ON_RAY,
-    "multiplexed": "keep the models in a dict of the replica, by serve.get_multiplexed_model_id().",
     "run_many": "call serve.run for each application.",
     "shutdown_async": "call serve.shutdown() in a thread: await asyncio.to_thread(serve.shutdown).",
 }

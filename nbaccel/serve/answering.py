@@ -40,9 +40,8 @@ def head_and_body(value: Any) -> tuple[bytes, bytes]:
         kind, body = _TEXT, bytes(value)
     else:
         kind, body = _JSON, to_json(value)
-    length = str(len(body)).encode()
-    block = b"content-length: %b\r\ncontent-type: %b\r\n" % (length, kind)
-    return encode(AnswerHead(200, block, True)), body
+    block = b"content-length: %d\r\ncontent-type: %b\r\n" % (len(body), kind)
+    return encode(AnswerHead(200, block, len(body))), body
 
 
 STREAM_HEAD = answer_head(200, [(b"content-type", _TEXT)])

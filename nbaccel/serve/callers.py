@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _REPORT_S = 0.2  # between two reports of a queue
 _AGAIN_S = 0.1  # between two attempts to reach the door, which has a successor when it dies
+_LONGEST_PAUSE_S = 2.0
 _decode = msgspec.msgpack.decode
 
 
@@ -124,20 +125,22 @@ class Callers:
 
     async def _watch(self, app: str, deployment: str, route: Route) -> None:
         """Keep the members of a route as the door has them."""
+        pause_s = _AGAIN_S
         while True:
             try:
                 door = await self._reach()
                 exchange = door.call(encode({"op": "watch", "app": app, "deployment": deployment}))
                 reporter = _QueueReporter(route, exchange)
                 while (frame := await exchange.next()).kind is FrameKind.CHUNK:
-                    members = decode_membership(frame.meta)
+                    members, pause_s = decode_membership(frame.meta), _AGAIN_S
                     route.queue_grew = reporter.begin if members.scales else None
                     route.set(members)
                     if members.scales and route.queued:
                         reporter.begin()
             except (OSError, LinkLost):
                 pass  # its successor comes, or the session ends
-            await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _reach(self) -> FrameLink:
         """The link to the door. Raises OSError."""
@@ -182,7 +185,8 @@ class _QueueReporter:
 adopted: ContextVar[Callers] = ContextVar("adopted")  # a replica's
 _own: Callers | None = None
 _own_lock = threading.Lock()
-_forget: Callable[[], None] | None = None
+_own_engine: object = None
+engines.before_end(lambda engine: close())
 
 
 def current() -> Callers:
@@ -190,16 +194,16 @@ def current() -> Callers:
     replicas = adopted.get(None)
     if replicas is not None:
         return replicas
-    global _own, _forget
+    global _own, _own_engine
+    if _own is not None and _own_engine is engines.started():
+        return _own
     path = door_path()
     with _own_lock:
-        if _own is not None and _own._path != path:
+        if _own is not None and (_own_engine is not engines.started() or _own._path != path):
             _own.close()
             _own = None
         if _own is None:
-            _own = Callers(path)
-            if _forget is None:
-                _forget = engines.before_end(lambda engine: close())
+            _own, _own_engine = Callers(path), engines.started()
         return _own
 
 

@@ -40,7 +40,7 @@ SCALE_S = 0.5  # between two looks at the demand
 PULSE_S = 5.0  # a loop that does not turn for so long is blocked
 _REASON_S = 0.1  # so long a request that a dead replica had may wait for the reason
 _EXPLAIN_S = 1.0  # a replica that has not begun after so long is explained
-_HEALTHY_S = 30.0  # after so long, earlier deaths no longer count
+_HEALTHY_S = 10.0  # after so long, earlier deaths no longer count
 _FAILED_CHECKS = 3
 
 
@@ -161,8 +161,8 @@ class DeploymentState:
         while True:
             try:
                 await self._tend_once()
-            except (exceptions.RayError, OSError, RuntimeError, RayServeException) as error:
-                self._fail(RayServeException(f"{self.name} of {self.app} cannot be served: {error}"))
+            except Exception as error:  # whatever it is, the user has to know: nothing else tends this deployment
+                self._fail(RayServeException(f"{self.name} of {self.app} cannot be served: {error!r}"))
             if self.unavailable and not self.replicas:
                 self.route.close()
                 self.is_gone.set()

@@ -103,7 +103,7 @@ def deployment(target: Callable[..., Any] | None = None, **options: Any) -> Any:
     def decorate(decorated: Any) -> Deployment:
         if isinstance(decorated, Deployment):
             raise TypeError(f"{decorated.name} is a deployment already: use its .options(...).")
-        if not isinstance(decorated, type) and not inspect.isroutine(decorated) and not callable(decorated):
+        if not isinstance(decorated, type) and not inspect.isroutine(decorated):
             raise TypeError(f"@serve.deployment takes a class or a function, not {decorated!r}.")
         return Deployment(decorated, checked)
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import threading
+import time
 from typing import Any
 
 import msgspec
@@ -29,6 +31,7 @@ from nbaccel.serve.limits import Limits
 from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
 from nbaccel.serve.records import AppSpec, Membership, decode_app, encode
 
+_STARTING_S = 60.0  # a door that has just made its folder may not listen yet
 FIRST_PORT, LAST_PORT = 8000, 8099
 
 
@@ -92,6 +95,7 @@ class HttpDoor:
         self.front = Front(self.controller)
         self._later: asyncio.Task[None] | None = None
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        _sweep(self._folder)
         goal, port = self._kept()
         await self._listen(http if port is None or http.port is not None else msgspec.structs.replace(http, port=port))
         _remove(os.path.join(self._folder, "door"))
@@ -288,6 +292,28 @@ class HttpDoor:
 
 def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
+
+
+def _sweep(own: str) -> None:
+    """Remove what doors of killed drivers have left in a session that goes on without them."""
+    for entry in os.scandir(os.path.dirname(own)):
+        is_other = entry.name.startswith("serve-") and entry.path != own and entry.is_dir(follow_symlinks=False)
+        if (
+            is_other
+            and time.time() - entry.stat().st_mtime > _STARTING_S
+            and not _answers(os.path.join(entry.path, "door"))
+        ):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _answers(path: str) -> bool:
+    """Whether a process listens at this path."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True
 
 
 def _remove(path: str) -> None:

@@ -54,7 +54,14 @@ class DeploymentUnavailableError(RayServeException):
 
 
 class ReplicaUnavailableError(RayServeException):
-    """The replica ended after the request was sent: it may have run or not."""
+    """The replica ended after the request was sent: it may have run or not. `deaths`: so many replicas had it."""
+
+    def __init__(self, message: str, deaths: int = 1) -> None:
+        super().__init__(message, deaths)
+        self.deaths = deaths
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class RequestCancelledError(RayServeException, TaskCancelledError):

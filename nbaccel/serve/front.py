@@ -44,7 +44,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class _Facts:
     """What the door reads in the headers of a request."""
 
-    __slots__ = ("authorization", "has_body", "is_repeatable", "length", "request_id", "timeout_s")
+    __slots__ = ("authorization", "has_body", "is_repeatable", "length", "model", "request_id", "timeout_s")
 
     def __init__(self, method: str, headers: list[tuple[bytes, bytes]], timeout_s: float | None) -> None:
         self.request_id = ""
@@ -52,6 +52,7 @@ class _Facts:
         self.is_repeatable = method in _REPEATABLE
         self.has_body = False
         self.length = 0
+        self.model = ""
         self.authorization: list[bytes] = []
         for name, value in headers:
             if name == b"content-length":
@@ -63,6 +64,8 @@ class _Facts:
                 self.request_id = value.decode("latin-1")[:200]
             elif name == b"authorization":
                 self.authorization.append(value)
+            elif name == b"serve_multiplexed_model_id":
+                self.model = value.decode("latin-1")
             elif name == b"idempotency-key":
                 self.is_repeatable = True
             elif name == b"x-request-timeout-seconds":
@@ -111,6 +114,12 @@ class Front:
         )
         self.counts = {app.name: self.counts.get(app.name) or Counts() for app in self._controller.apps.values()}
 
+    def _path_of(self, scope: Scope) -> str:
+        """The path below the door's own root_path, which uvicorn puts before it."""
+        path: str = scope["path"]
+        root: str = scope["root_path"]
+        return path.removeprefix(root) if root else path
+
     def _app_of(self, path: str) -> tuple[str, ServedApp] | None:
         for prefix, app in self._prefixes:
             if path.startswith(prefix) and (len(path) == len(prefix) or path[len(prefix)] == "/" or not prefix):
@@ -120,7 +129,7 @@ class Front:
     def quick(self, protocol: DoorProtocol, cycle: RequestResponseCycle) -> bool:
         """Send a whole request to a replica at once, without a task, if there is nothing special about it."""
         scope = cast("Scope", cycle.scope)
-        path = scope["path"]
+        path = self._path_of(scope)
         found = self._app_of(path)
         if found is None or path.startswith("/-/") or len(cycle.body) > LONGEST_BODY:
             return False
@@ -133,7 +142,7 @@ class Front:
             or facts.timeout_s is not None
             or len(cycle.body) > self.max_body_bytes
             or (spec.tokens is not None and not _may_come(facts.authorization, spec.tokens))
-            or (replica := state.route.pick_now()) is None
+            or (replica := state.route.pick_now(facts.model)) is None
         ):
             return False
         try:
@@ -148,16 +157,17 @@ class Front:
 
     def _first_came(self, begun: _Begun, protocol: DoorProtocol, cycle: RequestResponseCycle, frame: Frame) -> None:
         """A whole answer is written at once; anything else is the business of a task."""
+        scope = cast("Scope", cycle.scope)
         if frame.kind is FrameKind.DONE and not cycle.flow.write_paused:
             head = decode_head(frame.meta)
-            if head.has_length:
-                cast("Scope", cycle.scope).pop(LEAVE, None)
+            if head.length == len(frame.body) or (head.length >= 0 and scope["method"] == "HEAD"):
+                scope.pop(LEAVE, None)
                 begun.sent.release()
                 begun.counts.end(head.status, time.perf_counter() - begun.at)
                 write_whole(cycle, head, begun.facts.request_id.encode("latin-1"), frame.body)
                 return
         begun.frame = frame
-        cast("Scope", cycle.scope)[_BEGUN] = begun
+        scope[_BEGUN] = begun
         protocol.start_task(cycle)
 
     def _has_left(self, begun: _Begun) -> None:
@@ -172,7 +182,7 @@ class Front:
             return
         begun: _Begun | None = scope.pop(_BEGUN, None)
         facts = begun.facts if begun is not None else _Facts(scope["method"], scope["headers"], self.timeout_s)
-        path = scope["path"]
+        path = self._path_of(scope)
         found = self._app_of(path)
         if path.startswith("/-/") and await self._own_page(path, send):
             return
@@ -245,8 +255,7 @@ class Front:
         except DeploymentUnavailableError as error:
             return await answer.refuse(503, "DeploymentUnavailableError", str(error), (b"retry-after", b"1"))
         except ReplicaUnavailableError as error:
-            repeated = facts.is_repeatable
-            status = 500 if repeated else 503
+            status = 500 if error.deaths > 1 else 503
             return await answer.refuse(status, "ReplicaUnavailableError", str(error), (b"retry-after", b"1"))
         except OverLimit as error:
             return await answer.refuse(error.status, type(error).__name__, str(error), (b"connection", b"close"))
@@ -278,6 +287,7 @@ class Front:
             may_repeat=facts.is_repeatable,
             patience_s=PATIENCE_S,
             begun=None if begun is None else (begun.sent, begun.frame),
+            model=facts.model,
         )
         try:
             return await answer.pass_on(sent, frame, state)
@@ -302,7 +312,7 @@ class Front:
         return body, more
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._app_of(scope["path"])
+        found = self._app_of(self._path_of(scope))
         await receive()  # websocket.connect
         facts = _Facts("GET", scope["headers"], None)
         if found is None or not _may_come_in(found[1], facts):
@@ -395,7 +405,7 @@ class _Answer:
         head = decode_head(frame.meta)
         self._begun = True
         id = self._facts.request_id.encode("latin-1")
-        if frame.kind is FrameKind.DONE and head.has_length:
+        if frame.kind is FrameKind.DONE and head.length == len(frame.body):
             await send_whole(self._send, head, id, frame.body)
             return head.status
         headers = [*head.headers, (b"x-request-id", id)]

@@ -141,7 +141,9 @@ class _Call:
         more = len(body) > LONGEST_BODY
         call = HandleCall(handle._method, self.request_id, handle._stream, more, handle._model)
         route = self.callers.route(handle.app_name, handle.deployment_name)
-        return await route.send(encode(call), body[:LONGEST_BODY], Upload(_slices(body)) if more else None)
+        return await route.send(
+            encode(call), body[:LONGEST_BODY], Upload(_slices(body)) if more else None, model=handle._model
+        )
 
 
 def _is_awaited(value: Any) -> bool:

@@ -118,7 +118,7 @@ class AnswerHead(Struct, frozen=True, array_like=True):
 
     status: int
     block: bytes
-    has_length: bool  # a Content-Length is among them, and nothing that is for one connection
+    length: int = -1  # the Content-Length among them, if nothing else there is about the connection or the framing
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -128,16 +128,21 @@ class AnswerHead(Struct, frozen=True, array_like=True):
 
 def answer_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A packed head. Raises ValueError for a header that would begin another one."""
-    has_length, is_plain = False, True
+    length, is_plain = -1, 200 <= status < 600 and status not in (204, 304)
+    if not 100 <= status < 600:
+        raise ValueError(f"An answer's status is {status}: there is no such one.")
     parts: list[bytes] = []
     for given, value in headers:
         name = given.lower()
         if b"\n" in value or b"\r" in value or b"\0" in value or not name or name.translate(None, _TOKEN):
             raise ValueError(f"An answer's header is damaged: {given!r}: {value!r}.")
-        has_length = has_length or name == b"content-length"
+        if name == b"content-length":
+            if length >= 0:
+                raise ValueError("An answer has two Content-Length headers.")
+            length = int(value)
         is_plain = is_plain and name not in (b"connection", b"transfer-encoding")
         parts.append(b"%b: %b\r\n" % (name, value))
-    return encode(AnswerHead(status, b"".join(parts), has_length and is_plain))
+    return encode(AnswerHead(status, b"".join(parts), length if is_plain else -1))
 
 
 _TOKEN = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING
 
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 MOST_TRIES = 3  # of a request whose replicas die
+_MODELS = 16  # that a caller remembers of one replica
 _CONNECT_PAUSE_S = 0.05
 
 
 class Candidate:
     """A replica, as one caller knows it."""
 
-    __slots__ = ("blocked", "connecting", "full", "going", "limit", "link", "path", "tag", "under_way")
+    __slots__ = ("blocked", "connecting", "full", "going", "limit", "link", "models", "path", "tag", "under_way")
 
     def __init__(self, target: Target) -> None:
         self.tag = target.tag
@@ -37,6 +38,7 @@ class Candidate:
         self.link: FrameLink | None = None
         self.connecting: asyncio.Task[None] | None = None
         self.under_way = 0
+        self.models: dict[str, None] = {}  # that this caller has asked of it, the latest last
         self.full = False  # it has refused, and has not had room since
         self.going = False
         self.blocked = False  # its code does not let its loop run
@@ -151,10 +153,23 @@ class Route:
 
     # ---- the choice
 
-    def _pick(self) -> Candidate | None:
+    def _pick(self, model: str = "") -> Candidate | None:
+        """The one with the least under way; of several models, one that had this model lately, if it has room."""
+        if model:
+            chosen = self._least([each for each in self.replicas.values() if model in each.models])
+            chosen = chosen or self._least(self.replicas.values())
+            if chosen is not None:
+                chosen.models.pop(model, None)
+                chosen.models[model] = None
+                if len(chosen.models) > _MODELS:
+                    del chosen.models[next(iter(chosen.models))]
+            return chosen
+        return self._least(self.replicas.values())
+
+    def _least(self, replicas: Collection[Candidate]) -> Candidate | None:
         best: list[Candidate] = []
         least = 1 << 60
-        for replica in self.replicas.values():
+        for replica in replicas:
             if replica.under_way <= least and replica.has_room():
                 if replica.under_way < least:
                     least = replica.under_way
@@ -173,26 +188,26 @@ class Route:
     def under_way(self) -> int:
         return sum(replica.under_way for replica in self.replicas.values())
 
-    def pick_now(self) -> Candidate | None:
+    def pick_now(self, model: str = "") -> Candidate | None:
         """A replica with room, unless others wait for one."""
-        return self._pick() if not self._queue else None
+        return self._pick(model) if not self._queue else None
 
-    async def turn(self, patience_s: float | None = None) -> Candidate:
+    async def turn(self, patience_s: float | None = None, model: str = "") -> Candidate:
         """A replica with room; the oldest request gets it first.
 
         `patience_s`: so long a request may wait while no replica lives. Raises BackPressureError,
         DeploymentUnavailableError.
         """
-        replica = self.pick_now()
+        replica = self.pick_now(model)
         if replica is not None:
             return replica
         if self.unavailable:
             raise DeploymentUnavailableError(self.unavailable)
         if 0 <= self.max_queued <= len(self._queue):
             raise BackPressureError(len(self._queue), self.max_queued)
-        return await self._wait(patience_s)
+        return await self._wait(patience_s, model)
 
-    async def _wait(self, patience_s: float | None) -> Candidate:
+    async def _wait(self, patience_s: float | None, model: str) -> Candidate:
         place = asyncio.get_running_loop().create_future()
         self._queue.append(place)
         if self.queue_grew is not None:
@@ -215,7 +230,7 @@ class Route:
                 raise
             if self.unavailable:
                 raise DeploymentUnavailableError(self.unavailable)
-            replica = self._pick()
+            replica = self._pick(model)
             if replica is not None:
                 self.has_room()  # there may be room for the next one
                 return replica
@@ -249,6 +264,7 @@ class Route:
         may_repeat: bool = False,
         patience_s: float | None = None,
         begun: tuple[Sent, Frame] | None = None,
+        model: str = "",
     ) -> tuple[Sent, Frame]:
         """Have a replica take a request, and wait for its first frame: DONE, ERROR or the first CHUNK.
 
@@ -257,7 +273,7 @@ class Route:
         """
         deaths = 0
         while True:
-            sent, frame = begun or await self._send_once(meta, body, upload, patience_s)
+            sent, frame = begun or await self._send_once(meta, body, upload, patience_s, model)
             begun, replica = None, sent.replica
             if frame.kind is FrameKind.FULL or frame.kind is FrameKind.GOING:
                 replica.full, replica.going = frame.kind is FrameKind.FULL, frame.kind is FrameKind.GOING
@@ -270,10 +286,10 @@ class Route:
                 return sent, frame
 
     async def _send_once(
-        self, meta: bytes, body: bytes, upload: Upload | None, patience_s: float | None
+        self, meta: bytes, body: bytes, upload: Upload | None, patience_s: float | None, model: str
     ) -> tuple[Sent, Frame]:
         while True:
-            replica = await self.turn(patience_s)
+            replica = await self.turn(patience_s, model)
             try:
                 sent = self.open(replica, meta, body, upload)
             except LinkLost:
@@ -306,7 +322,8 @@ class Route:
         why = await self.why_it_died(replica.tag)
         if may_repeat:
             raise ReplicaUnavailableError(
-                f"{deaths} replicas of {self.name} ended while they had this request, which may be the reason: {why}"
+                f"{deaths} replicas of {self.name} ended while they had this request, which may be the reason: {why}",
+                deaths,
             )
         raise ReplicaUnavailableError(f"{why} The request had been sent and may have run.")
 

@@ -209,13 +209,15 @@ def _start_door(asked: HTTPOptions) -> None:
             raise OSError(str(error.cause.cause)) from None
         raise
     _door = (callers.folder(), actor, asked)
-    engines.before_end(_session_ends)
 
 
 def _session_ends(engine: Any) -> None:
     global _door
     _door = None
     _made.clear()
+
+
+engines.before_end(_session_ends)
 
 
 def _ask(op: str, body: bytes = b"", **facts: Any) -> dict[str, Any]:

@@ -69,15 +69,11 @@ class UsersCallable:
         self.is_function = not isinstance(target, type)
         if self.is_function:
             self.made = target
+        elif inspect.iscoroutinefunction(target.__init__):
+            self.made = target.__new__(target)
+            await self.made.__init__(*args, **kwargs)
         else:
-            self.made = (
-                target.__new__(target, *args, **kwargs)
-                if target.__new__ is not object.__new__
-                else object.__new__(target)
-            )
-            made = self.made.__init__(*args, **kwargs)
-            if inspect.isawaitable(made):
-                await made
+            self.made = target(*args, **kwargs)
         call = self.method("__call__") if self.has("__call__") else None
         self._takes_request = call is None or takes_arguments(call)
 

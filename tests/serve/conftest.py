@@ -46,7 +46,9 @@ def ask(path: str = "/", method: str = "GET", body: Any = None, **headers: str) 
     """One request of HTTP."""
     client = connection()
     try:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named = {
+            name if name.startswith("serve_") else name.replace("_", "-"): value for name, value in headers.items()
+        }
         client.request(method, path, body, named)
         response = client.getresponse()
         return Answer(response, response.read())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 import urllib.request
@@ -316,8 +317,6 @@ def test_nothing_is_left_of_a_driver_however_it_ends(place: Place, end: str) -> 
     assert not list(Path(place.root).rglob("serve-*"))
 
     def is_free() -> bool:
-        import socket
-
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", port)) != 0
 
@@ -383,3 +382,24 @@ def test_the_doors_queue_has_a_limit_and_a_full_one_is_a_503(door: Door) -> None
     assert refused.headers["retry-after"] == "1" and b"max_queued_requests is 1" in refused.read()
     for client in clients:
         client.close()
+
+
+def test_what_a_killed_driver_left_in_a_session_goes_when_the_next_door_starts(tmp_path: Path) -> None:
+    from nbaccel.serve.door import _sweep
+
+    def made(name: str, *, age_s: float) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "door").touch()
+        os.utime(folder, (time.time() - age_s,) * 2)
+        return folder
+
+    own, dead, fresh, alive = (made(f"serve-{n}", age_s=age) for n, age in ((1, 900), (2, 900), (3, 0), (4, 900)))
+    other = made("logs", age_s=900)
+    (alive / "door").unlink()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(alive / "door"))
+        listener.listen()
+        os.utime(alive, (time.time() - 900,) * 2)
+        _sweep(str(own))
+    assert [each.exists() for each in (own, dead, fresh, alive, other)] == [True, False, True, True, True]

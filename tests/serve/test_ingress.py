@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import http.client
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,56 @@ def test_any_asgi_app_answers_and_its_lifespan_runs_in_the_replica(door: Door) -
     answer = door("/api/x", "PUT")
     assert (answer.status, answer.text, answer.headers["content-type"]) == (201, "1 PUT /api/x", "text/x")
     assert handle.add.remote(1).result() == 2
+
+
+def test_an_answer_that_breaks_http_is_a_500_or_a_cut_connection_and_the_next_one_works(door: Door) -> None:
+    heads: dict[str, tuple[int, list[tuple[bytes, bytes]]]] = {
+        "/status": (999, []),
+        "/newline": (200, [(b"x-a", b"b\r\nx-c: d")]),
+        "/name": (200, [(b"x a", b"b")]),
+        "/short": (200, [(b"content-length", b"10")]),
+        "/long": (200, [(b"content-length", b"1")]),
+        "/twice": (200, [(b"content-length", b"2"), (b"content-length", b"3")]),
+    }
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            status, headers = heads.get(scope["path"], (200, []))
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": b"ok"})
+
+    @serve.deployment
+    @serve.ingress(app)
+    class Api:
+        pass
+
+    serve.run(Api.bind())
+    for path in heads:
+        try:
+            assert door(path).status == 500, path
+        except (http.client.HTTPException, ConnectionError):
+            assert path in ("/short", "/long")
+        assert door("/").text == "ok"
+
+
+def test_a_root_path_before_the_door_is_not_a_part_of_the_route(door: Door) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": f"{scope['root_path']} {scope['path']}".encode()})
+
+    @serve.deployment
+    @serve.ingress(app)
+    class Api:
+        pass
+
+    serve.run(Api.bind(), route_prefix="/v1")
+    serve.start(http_options={"root_path": "/proxy"})
+    try:
+        assert door("/v1/x").text == "/proxy/v1 /proxy/v1/x"
+        assert door("/-/healthz").text == "success"
+    finally:
+        serve.start(http_options={})
 
 
 def test_a_function_that_makes_the_app_runs_in_the_replica(door: Door) -> None:
