@@ -286,17 +286,22 @@ class DeploymentState:
             self._woken.set()
 
     async def _explain(self, record: ReplicaRecord) -> None:
-        """Why the replica has not begun: it waits for devices, or its constructor runs."""
+        """Note from time to time why the replica has not begun."""
         while True:
             await asyncio.sleep(_EXPLAIN_S)
             try:
-                found = await asyncio.to_thread(lambda: nbaccel.explain(record.actor))
+                record.waits = await self._why_it_waits(record)
             except exceptions.RayError:
-                continue
-            waits = "" if found.state in ("ALIVE", "RUNNING") else found.sentence
-            seconds = time.time() - record.since
-            record.waits = waits or f"its constructor has been running for {seconds:.0f} s"
+                continue  # it has ended, and its start fails as well
             self._wake_app()
+
+    async def _why_it_waits(self, record: ReplicaRecord) -> str:
+        """It waits for devices, or its constructor runs."""
+        found = await asyncio.to_thread(lambda: nbaccel.explain(record.actor))
+        if found.state not in ("ALIVE", "RUNNING"):
+            return found.sentence
+        where: str = await record.actor.where.remote()
+        return f"its constructor has been running for {time.time() - record.since:.0f} s" + (where and f", in {where}")
 
     async def _died_while_starting(self, record: ReplicaRecord, why: str) -> None:
         if record.tag not in self.replicas:
@@ -418,6 +423,20 @@ class DeploymentState:
             frame = answer.result()
             if is_check and frame is not None:
                 self._checked(record, decode_failure(frame.meta) if frame.kind is FrameKind.ERROR else None)
+            elif frame is not None:
+                self._look_at_threads(record, msgspec.msgpack.decode(frame.body)["left"])
+
+    def _look_at_threads(self, record: ReplicaRecord, left: int) -> None:
+        """A plain method whose caller has gone keeps its thread: a replica that has no other is replaced."""
+        if left >= record.spec.max_ongoing_requests and record.state is State.RUNNING:
+            words = (
+                f"All {left} threads of replica {record.tag} are in calls whose callers have gone: it is replaced. A "
+                "plain method cannot be stopped; let it look at a deadline of its own."
+            )
+            self._note_error(ErrorWords("ThreadsLost", words, ""))
+            self.restarts += 1
+            self._stop(record)
+            self._woken.set()
 
     async def _look(self, record: ReplicaRecord) -> None:
         """It has not answered: a blocked loop gets no more requests until it turns again."""

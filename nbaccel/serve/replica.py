@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 import nbaccel
-from nbaccel import cloudpickle
+from nbaccel import cloudpickle, roots
 from nbaccel.serve import answering, asgi, callers, context
 from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
 from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
@@ -64,10 +64,13 @@ class ReplicaActor:
         frame = sys._current_frames().get(self._thread.ident or 0)
         return "".join(traceback.format_stack(frame)) if frame is not None else "its thread has ended"
 
-    def stack(self) -> str:
-        """Where the loop's thread is now: a constructor that takes long."""
-        frame = sys._current_frames().get(self._thread.ident or 0)
-        return "".join(traceback.format_stack(frame)) if frame is not None else ""
+    def where(self) -> str:
+        """The line of the user's own code that the loop's thread is in: of a constructor that takes long."""
+        stack = traceback.extract_stack(sys._current_frames().get(self._thread.ident or 0))
+        own = [
+            each for each in stack if not each.filename.startswith((roots.PACKAGE, sys.prefix, sys.base_prefix, "<fr"))
+        ]
+        return f"line {own[-1].lineno} of {own[-1].name} ({own[-1].filename})" if own else ""
 
     def end(self) -> None:
         """End the loop; where this process is the driver's own, it goes on without it."""

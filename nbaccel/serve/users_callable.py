@@ -22,7 +22,7 @@ class MethodPool:
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="nbaccel-serve-call")
         self._threads = threads
-        self.left = 0  # calls whose callers went away before the end
+        self.left = 0  # calls at work whose callers have gone
 
     def grow(self, threads: int) -> None:
         """At least so many threads from now on."""
@@ -38,8 +38,13 @@ class MethodPool:
         except asyncio.CancelledError as error:
             if not work.cancel() and not work.done():
                 self.left += 1
+                loop = asyncio.get_running_loop()
+                work.add_done_callback(lambda done: loop.call_soon_threadsafe(self._left_ended))
                 error.unfinished = work  # type: ignore[attr-defined]
             raise
+
+    def _left_ended(self) -> None:
+        self.left -= 1
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -192,6 +192,20 @@ def test_stop_while_a_constructor_hangs_undoes_the_run(door: Door) -> None:
     wait_until(lambda: set(serve.status().applications["default"].deployments) == {"Model"}, "the end of the other")
 
 
+def test_a_blocking_run_ends_its_application_at_stop(door: Door) -> None:
+    def press() -> None:
+        wait_until(lambda: "default" in serve.status().applications, "the application")
+        wait_until(lambda: serve.status().applications["default"].status == "RUNNING", "its first replica")
+        assert door().json == ["a", 1]
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    serve.run(cell().bind("a"), blocking=True)
+    thread.join()
+    assert serve.status().applications == {}
+
+
 def test_a_second_run_replaces_the_goal_of_the_first(door: Door) -> None:
     gate = Gate.remote()
     failed: list[BaseException] = []

@@ -403,3 +403,46 @@ def test_what_a_killed_driver_left_in_a_session_goes_when_the_next_door_starts(t
         os.utime(alive, (time.time() - 900,) * 2)
         _sweep(str(own))
     assert [each.exists() for each in (own, dead, fresh, alive, other)] == [True, False, True, True, True]
+
+
+def test_a_replica_all_of_whose_threads_are_lost_is_replaced(door: Door) -> None:
+    gate = Gate.remote()
+
+    @serve.deployment(max_ongoing_requests=2, health_check_period_s=0.05, graceful_shutdown_timeout_s=0.05)
+    class Stuck:
+        def __call__(self, request: Any) -> int:
+            if request.url.path == "/stuck":
+                nbaccel.get(gate.wait.remote())
+            return os.getpid()
+
+    serve.run(Stuck.bind())
+    first = door("/").json
+    for _ in range(2):
+        assert door("/stuck", x_request_timeout_seconds="0.2").status == 408
+    wait_until(lambda: door("/", x_request_timeout_seconds="30").json not in (first, None), "the successor")
+    error = serve.status().applications["default"].deployments["Stuck"].last_error
+    assert "All 2 threads" in error["message"]
+
+
+def test_a_constructor_that_takes_long_is_shown_with_its_line(door: Door) -> None:
+    gate = Gate.remote()
+
+    class Slow:
+        def __init__(self) -> None:
+            nbaccel.get(gate.wait.remote())
+
+        def __call__(self, request: Any) -> str:
+            return "ok"
+
+    thread = threading.Thread(target=lambda: serve.run(serve.deployment(Slow).bind()))
+    thread.start()
+
+    def shown() -> str:
+        app = serve.status().applications.get("default")
+        return app.deployments["Slow"].message if app is not None else ""
+
+    wait_until(lambda: "in line" in shown(), "the line")
+    assert "of __init__ (" in shown() and "constructor has been running for" in shown()
+    nbaccel.get(gate.open.remote())
+    thread.join()
+    assert door("/").text == "ok"
