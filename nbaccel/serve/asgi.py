@@ -112,7 +112,7 @@ async def answer(app: Any, exchange: Exchange, call: HttpCall, body: bytes) -> N
 
 
 async def _talk(app: Any, exchange: Exchange, call: HttpCall) -> None:
-    """A WebSocket: each message is a chunk with a byte in front that says what it is."""
+    """A WebSocket: each message is a chunk, and what it is stands in the meta."""
     is_first = True
 
     async def receive() -> Message:

@@ -190,21 +190,21 @@ class ServeController:
             return state.members()
         return Membership([], unavailable=f"There is no deployment {deployment} in an application {app}.")
 
-    def watch(self, app: str, deployment: str, told: Callable[[Membership], None]) -> Callable[[], None]:
+    def watch(self, app: str, deployment: str, callback: Callable[[Membership], None]) -> Callable[[], None]:
         """Call back with the members now, and with each change. Returns what ends it."""
         watchers = self._watchers.setdefault((app, deployment), [])
-        watchers.append(told)
-        told(self.members(app, deployment))
+        watchers.append(callback)
+        callback(self.members(app, deployment))
 
         def end() -> None:
-            if told in watchers:
-                watchers.remove(told)
+            if callback in watchers:
+                watchers.remove(callback)
 
         return end
 
     def _members_changed(self, state: DeploymentState) -> None:
-        for told in list(self._watchers.get((state.app, state.name), ())):
-            told(state.members())
+        for callback in list(self._watchers.get((state.app, state.name), ())):
+            callback(state.members())
 
     # ---- what is seen
 

@@ -35,7 +35,7 @@ from nbaccel.serve.routing import Route
 from nbaccel.serve.scaling import Scaler
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-DOOR_QUEUE = 1000  # requests that may wait at the door, unless max_queued_requests says otherwise: memory is finite
+DOOR_QUEUE = 1000  # requests that may wait at the door, unless max_queued_requests is given: memory is finite
 SCALE_S = 0.5  # between two looks at the demand
 PULSE_S = 5.0  # a loop that does not turn for so long is blocked
 _REASON_S = 0.1  # so long a request that a dead replica had may wait for the reason
@@ -148,7 +148,7 @@ class DeploymentState:
         """Want no replica any more; `is_gone` is set when none is left."""
         self.unavailable = why
         self._woken.set()
-        self._tell()
+        self._publish()
 
     def is_up(self) -> bool:
         """Whether a replica of the goal answers, and none of another version any more."""
@@ -224,7 +224,7 @@ class DeploymentState:
                 self._fail(UserFailure(frame.body, decode_failure(frame.meta)))
                 return
             each.spec = goal
-            self._tell()
+            self._publish()
 
     # ---- a replica's life
 
@@ -282,7 +282,7 @@ class DeploymentState:
             if self._scaling is None and self._scaler is not None:
                 self._scaling = asyncio.ensure_future(self._scale())
             self.note = ""
-            self._tell()
+            self._publish()
             self._woken.set()
 
     async def _explain(self, record: ReplicaRecord) -> None:
@@ -299,7 +299,7 @@ class DeploymentState:
         """It waits for devices, or its constructor runs."""
         found = await asyncio.to_thread(lambda: nbaccel.explain(record.actor))
         if found.state not in ("ALIVE", "RUNNING"):
-            return found.sentence
+            return str(found.sentence)
         where: str = await record.actor.where.remote()
         return f"its constructor has been running for {time.time() - record.since:.0f} s" + (where and f", in {where}")
 
@@ -325,7 +325,7 @@ class DeploymentState:
     def _stop(self, record: ReplicaRecord) -> None:
         """End a replica after what it has under way."""
         was, record.state = record.state, State.STOPPING
-        self._tell()
+        self._publish()
         record.tasks.append(asyncio.ensure_future(self._end(record, drain=was is State.RUNNING)))
 
     async def _end(self, record: ReplicaRecord, *, drain: bool) -> None:
@@ -340,7 +340,7 @@ class DeploymentState:
     def _forget(self, record: ReplicaRecord) -> None:
         """The replica is gone, or is ended now."""
         self.replicas.pop(record.tag, None)
-        self._tell()
+        self._publish()
         for task in record.tasks:
             if task is not asyncio.current_task():
                 task.cancel()
@@ -358,7 +358,7 @@ class DeploymentState:
         """The replica's process has ended by itself."""
         if record.tag in self.replicas and record.state is State.RUNNING:
             record.state = State.STOPPING
-            self._tell()
+            self._publish()
             record.tasks.append(asyncio.ensure_future(self._died(record)))
 
     async def _died(self, record: ReplicaRecord) -> None:
@@ -450,12 +450,12 @@ class DeploymentState:
                 f"The loop of replica {record.tag} is blocked, and gets no more requests until it turns: async code "
                 "must not wait without `await`. Make the method a plain `def`, or use asyncio.to_thread."
             )
-            self._tell()
+            self._publish()
 
     def _unblock(self, record: ReplicaRecord) -> None:
         if record.blocked:
             record.blocked, self.note = "", ""
-            self._tell()
+            self._publish()
 
     def _checked(self, record: ReplicaRecord, failure: ErrorWords | None) -> None:
         if failure is None:
@@ -506,8 +506,8 @@ class DeploymentState:
             self._scaler is not None,
         )
 
-    def _tell(self) -> None:
-        """Who answers has changed."""
+    def _publish(self) -> None:
+        """Give all callers the members as they are now."""
         members = self.members()
         bounded = DOOR_QUEUE if members.max_queued_requests < 0 else members.max_queued_requests
         self.route.set(msgspec.structs.replace(members, max_queued_requests=bounded))

@@ -201,10 +201,10 @@ class HttpDoor:
         exchange.on_cancel = lambda: _cancel(task)
 
     def _watch(self, exchange: Exchange, asked: dict[str, Any]) -> None:
-        def told(members: Membership) -> None:
+        def callback(members: Membership) -> None:
             exchange.link.send(FrameKind.CHUNK, exchange.id, encode(members))
 
-        self._watches[exchange] = self.controller.watch(asked["app"], asked["deployment"], told)
+        self._watches[exchange] = self.controller.watch(asked["app"], asked["deployment"], callback)
         reading = self._spawn(self._read_queue(exchange, asked["app"], asked["deployment"]))
 
         def over() -> None:

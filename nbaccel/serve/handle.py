@@ -103,7 +103,7 @@ class DeploymentHandle:
         try:
             return cards.as_html(serving.status(), self.app_name)
         except (RayServeException, RayError):
-            return None  # the session has ended: the text says what it was
+            return None  # the session has ended: the text is shown
 
     def _call_would_block(self) -> bool:
         return not nbaccel.is_initialized() or callers.current().is_here()

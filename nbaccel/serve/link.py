@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WINDOW = 1 << 20
 LEAST = 1 << 14
 _NOTHING = b""
+_LONE = frozenset({FrameKind.CALL, FrameKind.DONE, FrameKind.ERROR})
 
 
 class LinkLost(ConnectionError):
@@ -52,7 +53,7 @@ class Exchange:
         self._waiter: Future[None] | None = None
         self._room = WINDOW
         self._room_waiter: Future[None] | None = None
-        self._owed = 0  # what the other end may send again once it is told
+        self._owed = 0  # what was read since the last credit
 
     # ---- reading
 
@@ -213,6 +214,9 @@ class FrameLink(asyncio.Protocol):
         if self.lost_because:
             return
         if not self._outbox:
+            if kind in _LONE and len(self.exchanges) <= 1 and self._transport is not None:
+                self._transport.write(pack(kind, id, meta, body))  # nobody else has anything for this turn
+                return
             self.loop.call_soon(self._flush)
         self._outbox.append(pack(kind, id, meta, body))
 

@@ -37,7 +37,7 @@ class _Models:
         """Let go of a model; its own `__del__` may be async, as in Ray."""
         try:
             model = await loaded
-        except Exception:  # whoever asked for it has been told
+        except Exception:  # whoever asked for it has got this error
             return
         end = getattr(model, "__del__", None)
         if end is not None and inspect.iscoroutinefunction(end):

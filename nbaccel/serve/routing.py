@@ -1,8 +1,8 @@
 """The choice of a replica for each request, and one caller's queue of requests that none has room for.
 
 A caller takes the replica with the least of its own requests under way, at random among equals. Limits are kept by the
-replicas: one that is at its limit refuses (FULL), and says when it has room again. A replica that is about to end
-refuses as well (GOING), and the request goes to another.
+replicas: one that is at its limit refuses (FULL), and sends CREDIT when it has room again. A replica that is about to
+end refuses as well (GOING), and the request goes to another.
 """
 
 from __future__ import annotations

@@ -1,0 +1,72 @@
+"""The same programs on Ray Serve and here: their answers are the same, but where this page names the difference."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from nbaccel import serve
+from tests.census import Place
+from tests.serve.programs_of_ray import PROGRAMS, asking
+
+# What differs, by the program: what is seen here.
+DIFFERENT: dict[str, Any] = {}
+
+PROGRAM = """
+import json, os, sys
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+import ray
+from ray import serve
+from tests.serve.programs_of_ray import PROGRAMS, asking
+ray.init(num_cpus=8, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+serve.start(http_options={"port": PORT})
+found = {}
+for program in PROGRAMS:
+    try:
+        found[program.__name__] = program(serve, asking("http://127.0.0.1:PORT"))
+    except Exception as error:
+        found[program.__name__] = f"raised {error!r}"[:500]
+    serve.delete("default")
+serve.shutdown()
+ray.shutdown()
+print("FOUND" + json.dumps(found))
+"""
+
+
+def here(door: Any) -> dict[str, Any]:
+    found = {}
+    for program in PROGRAMS:
+        serve.start()
+        found[program.__name__] = program(serve, asking(serve.status().url))
+        serve.delete("default")
+    return found
+
+
+@pytest.mark.extra("fastapi")
+def test_the_programs_run_here(door: Any) -> None:
+    found = here(door)
+    assert found["handles"] == [6, 3, 5, 9, 12, 12]
+    assert found["errors_of_calls"] == ["KeyError", "TypeError", "TypeError", "AttributeError", "RayServeException"]
+    assert found["wrong_uses"] == [
+        "TypeError", "RuntimeError", "ValueError", "ValueError", "TypeError", "ValueError", "ValueError",
+        "RayServeException",
+    ]  # fmt: skip
+
+
+@pytest.mark.ray
+@pytest.mark.real
+@pytest.mark.timeout(600)
+def test_the_programs_give_what_they_give_on_ray_serve(door: Any, place: Place) -> None:
+    pytest.importorskip("grpc_reflection", reason="pip install 'ray[serve]'")
+    from tests.ports import free_port
+
+    done = place.run(PROGRAM.replace("PORT", str(free_port())))
+    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
+    assert line is not None, done.stderr[-5000:]
+    rays, ours = json.loads(line.removeprefix("FOUND")), json.loads(json.dumps(here(door)))
+    different = {name: (rays[name], ours[name]) for name in rays if rays[name] != ours[name]}
+    print(different, file=sys.stderr)
+    assert {name: ours for name, (_, ours) in different.items()} == DIFFERENT
