@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nbaccel.serve.deployment_state import DeploymentState, UserFailure
+from nbaccel.serve.deployment_state import DeploymentState, Submit, UserFailure
 from nbaccel.serve.exceptions import RayServeException
 from nbaccel.serve.records import AppSpec, Membership
 
@@ -47,8 +47,11 @@ class Replaced(RayServeException):
 class ServeController:
     """All applications of one job."""
 
-    def __init__(self, folder: str, *, keep: Callable[[list[AppSpec]], None], changed: Callable[[], None]) -> None:
-        """`keep` writes down what is served, for a successor. `changed`: routes of HTTP differ."""
+    def __init__(
+        self, folder: str, *, keep: Callable[[list[AppSpec]], None], changed: Callable[[], None], submit: Submit
+    ) -> None:
+        """`keep` writes down what is served; `changed`: routes of HTTP differ; `submit` calls actors."""
+        self._submit = submit
         self._folder = folder
         self._keep = keep
         self._changed = changed
@@ -101,9 +104,8 @@ class ServeController:
         for each in spec.deployments:
             known = app.deployments.get(each.name)
             if known is None or known.unavailable:
-                known = app.deployments[each.name] = DeploymentState(
-                    self._folder, each, self._members_changed, app.wake
-                )
+                known = DeploymentState(self._folder, each, self._members_changed, app.wake, self._submit)
+                app.deployments[each.name] = known
             known.set_goal(each)
         app.wake()
 

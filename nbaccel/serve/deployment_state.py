@@ -53,6 +53,9 @@ class UserFailure(Exception):
         self.words = words
 
 
+Submit = Callable[[Callable[[], Any]], Any]
+
+
 class ReplicaRecord:
     """One replica, as the controller knows it."""
 
@@ -94,6 +97,7 @@ class DeploymentState:
         goal: DeploymentSpec,
         members_changed: Callable[[DeploymentState], None],
         wake_app: Callable[[], None],
+        submit: Submit,
     ) -> None:
         self.app, self.name = goal.app, goal.name
         self.goal = goal
@@ -108,6 +112,7 @@ class DeploymentState:
         self._folder = folder
         self._members_changed = members_changed
         self._wake_app = wake_app
+        self._submit = submit
         self._reasons: dict[str, asyncio.Future[str]] = {}
         self.route: Route = _Route(f"{goal.name} of {goal.app}", self._reasons)
         self._ranks = itertools.count()
@@ -237,7 +242,7 @@ class DeploymentState:
             )
         made: Any = nbaccel.remote(ReplicaActor)
         made._name = self.name  # as views show it
-        actor = made.options(max_concurrency=4, max_restarts=0, **options).remote()
+        actor = self._submit(made.options(max_concurrency=4, max_restarts=0, **options).remote)
         record = self.replicas[tag] = ReplicaRecord(tag, self.goal, actor)
         record.tasks.append(asyncio.ensure_future(self._begin(record)))
         self._wake_app()
@@ -245,7 +250,7 @@ class DeploymentState:
     async def _begin(self, record: ReplicaRecord) -> None:
         """Wait for the constructor, then let the replica serve."""
         rank = next(self._ranks)
-        begun = record.actor.begin.remote(encode(record.spec), record.tag, rank, self._folder)
+        begun = self._submit(lambda: record.actor.begin.remote(encode(record.spec), record.tag, rank, self._folder))
         explaining = asyncio.ensure_future(self._explain(record))
         try:
             facts = await begun

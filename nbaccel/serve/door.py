@@ -17,6 +17,8 @@ import shutil
 import socket
 import threading
 import time
+from collections.abc import Callable
+from contextvars import Context, copy_context
 from typing import Any
 
 import msgspec
@@ -67,6 +69,11 @@ class DoorActor:
         assert self._door is not None
         return self._door.address()
 
+    def enter(self) -> None:
+        """What replicas print from now on belongs to the cell that calls this: this call's context knows it."""
+        assert self._door is not None
+        self._door.cell = copy_context()
+
 
 def _new_loop() -> asyncio.AbstractEventLoop:
     """uvloop's where it is installed."""
@@ -87,11 +94,14 @@ class HttpDoor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._port = 0
         self._counters: Any = None
+        self.cell: Context = copy_context()
 
     async def begin(self, http: HTTPOptions) -> None:
         """Listen for HTTP and for the session's own processes. Raises OSError where the asked port is taken."""
         self.ended = asyncio.Event()
-        self.controller = ServeController(self._folder, keep=self._keep, changed=self._routes_changed)
+        self.controller = ServeController(
+            self._folder, keep=self._keep, changed=self._routes_changed, submit=self._submit
+        )
         self.front = Front(self.controller)
         self._later: asyncio.Task[None] | None = None
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -112,6 +122,10 @@ class HttpDoor:
             await self.controller.deploy(spec)
         except (UserFailure, RayServeException):
             pass  # its status has the words
+
+    def _submit(self, act: Callable[[], Any]) -> Any:
+        """Call an actor, as the cell that has run last."""
+        return self.cell.run(act)
 
     # ---- HTTP
 

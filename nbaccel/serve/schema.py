@@ -59,7 +59,7 @@ class ApplicationStatusOverview:
     asks_token: bool = False
 
 
-@dataclass
+@dataclass(repr=False)
 class ServeStatus:
     """All that is served, and the door's address."""
 
@@ -67,7 +67,7 @@ class ServeStatus:
     applications: dict[str, ApplicationStatusOverview] = field(default_factory=dict)
     url: str = ""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return cards.text(self)
 
     def _repr_html_(self) -> str:

@@ -162,12 +162,15 @@ def start(proxy_location: Any = None, http_options: Any = None, **unknown: Any) 
     asked = _checked(http_options)
     global _door
     with _lock:
-        if _door is None or not _is_ours():
+        if not nbaccel.is_initialized():
+            nbaccel.init()
+        if not _has_door():
             _start_door(asked)
-        elif http_options is not None and asked != _door[2]:
+        elif http_options is not None and asked != _wanted():
             _check_move(asked)
             _ask("http", encode(asked))
-            _door = (_door[0], _door[1], asked)
+            if _door is not None:
+                _door = (_door[0], _door[1], asked)
 
 
 def _check_move(asked: HTTPOptions) -> None:
@@ -245,12 +248,16 @@ def _asked(op: str, body: bytes = b"", look: Callable[[], None] | None = None, *
 def _deploy(name: str, packed: bytes) -> dict[str, Any]:
     """Have the door serve it. Raises what user code raised."""
     with _lock:
-        if _door is None or not _is_ours():
-            if not nbaccel.is_initialized():
-                nbaccel.init()
+        if not nbaccel.is_initialized():
+            nbaccel.init()
+        is_new = not _has_door()
+        if is_new:
             _start_door(_wanted())
+        if _door is not None and _is_ours():
+            nbaccel.get(_door[1].enter.remote())
     frame = _asked("deploy", packed, look=_Looker(name))
     facts: dict[str, Any] = msgspec.msgpack.decode(frame.meta)
+    facts["is_new"] = is_new
     if facts.get("error"):
         error = pickle.loads(frame.body)
         raise error.as_instanceof_cause() if isinstance(error, exceptions.RayTaskError) else error
@@ -288,7 +295,8 @@ def _show(name: str, route_prefix: str | None, facts: dict[str, Any], made: bool
         return
     where = f" at {facts['url']}{route_prefix}" if route_prefix is not None else ""
     token = " Requests need the token of serve.token_of()." if made else ""
-    port = " (the ports from 8000 on are taken)" if facts["wanted_port"] is None and facts["port"] != 8000 else ""
+    is_other = facts["is_new"] and facts["wanted_port"] is None and facts["port"] != 8000
+    port = " (the ports before are taken)" if is_other else ""
     _notice(f"{name} is served{where}{port}.{token}")
 
 

@@ -18,10 +18,10 @@ DIFFERENT: dict[str, Any] = {}
 PROGRAM = """
 import json, os, sys
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-import ray
+import nbaccel
 from ray import serve
 from tests.serve.programs_of_ray import PROGRAMS, asking
-ray.init(num_cpus=8, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+nbaccel.init(engine="ray", num_cpus=8, log_to_driver=False)  # starts Ray again if the machine is too busy for it
 serve.start(http_options={"port": PORT})
 found = {}
 for program in PROGRAMS:
@@ -31,7 +31,7 @@ for program in PROGRAMS:
         found[program.__name__] = f"raised {error!r}"[:500]
     serve.delete("default")
 serve.shutdown()
-ray.shutdown()
+nbaccel.shutdown()
 print("FOUND" + json.dumps(found))
 """
 

@@ -193,6 +193,18 @@ def test_a_handle_can_be_sent_to_a_task(door: Door) -> None:
     assert pickle.loads(pickle.dumps(handle)) == handle
 
 
+def test_a_task_serves_at_the_door_of_its_job(door: Door) -> None:
+    serve.run(Model.bind(5), route_prefix=None)
+
+    @nbaccel.remote
+    def run() -> int:
+        return serve.run(Model.bind(3), name="inner").remote(2).result()  # type: ignore[no-any-return]
+
+    assert nbaccel.get(run.remote()) == 6
+    assert set(serve.status().applications) == {"default", "inner"}
+    assert serve.get_app_handle("inner").remote(4).result() == 12
+
+
 def test_a_call_is_cancelled_where_it_runs(door: Door) -> None:
     handle = serve.run(Model.bind(), route_prefix=None)
     gate = Gate.remote()
