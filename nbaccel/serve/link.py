@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WINDOW = 1 << 20
 LEAST = 1 << 14
 _NOTHING = b""
+_ABOUT_LINK = frozenset({FrameKind.FULL, FrameKind.GOING})  # of a call, and of the replica as well
 _LONE = frozenset({FrameKind.CALL, FrameKind.DONE, FrameKind.ERROR})
 
 
@@ -254,10 +255,10 @@ class FrameLink(asyncio.Protocol):
     def _dispatch(self, frame: Frame) -> None:
         if frame.kind is FrameKind.CALL:
             self._open(frame)
-        elif not frame.id:
-            if self._about_link is not None:
-                self._about_link(self, frame)
-        elif (exchange := self.exchanges.get(frame.id)) is not None:
+            return
+        if self._about_link is not None and (not frame.id or frame.kind in _ABOUT_LINK):
+            self._about_link(self, frame)  # now, in the order of the frames: a task that waits for the call runs later
+        if (exchange := self.exchanges.get(frame.id)) is not None:
             if frame.kind is FrameKind.CANCEL:
                 cancelled = exchange.on_cancel
                 exchange.end()

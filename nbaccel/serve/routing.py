@@ -144,6 +144,8 @@ class Route:
         if frame.kind is FrameKind.CREDIT:
             replica.full = False
             self.has_room()
+        elif frame.kind is FrameKind.FULL:
+            replica.full = True
         elif frame.kind is FrameKind.GOING:
             replica.going = True
 
@@ -276,7 +278,6 @@ class Route:
             sent, frame = begun or await self._send_once(meta, body, upload, patience_s, model)
             begun, replica = None, sent.replica
             if frame.kind is FrameKind.FULL or frame.kind is FrameKind.GOING:
-                replica.full, replica.going = frame.kind is FrameKind.FULL, frame.kind is FrameKind.GOING
                 sent.release()
             elif frame.kind is FrameKind.LOST:
                 sent.release()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -299,3 +300,37 @@ def test_a_replica_knows_which_one_it_is(door: Door) -> None:
     assert tag.startswith("Who-")
     with pytest.raises(RayServeException, match="no replica here"):
         serve.get_replica_context()
+
+
+def test_the_limit_of_a_replica_is_kept_by_all_callers_together_and_nobody_is_forgotten(door: Door) -> None:
+    @serve.deployment(max_ongoing_requests=2)
+    class Narrow:
+        def __init__(self) -> None:
+            self.now = self.most = 0
+
+        async def __call__(self, request: Any) -> str:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.001)
+            self.now -= 1
+            return "ok"
+
+        async def peak(self) -> int:
+            return self.most
+
+    handle = serve.run(Narrow.bind())
+
+    @nbaccel.remote
+    def call(handle: DeploymentHandle) -> list[str]:
+        return [response.result() for response in [handle.remote(None) for _ in range(40)]]
+
+    others = [call.remote(handle) for _ in range(2)]
+    answers: list[str] = []
+    threads = [threading.Thread(target=lambda: answers.extend(door("/").text for _ in range(20))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    mine = [response.result() for response in [handle.remote(None) for _ in range(40)]]
+    for thread in threads:
+        thread.join()
+    assert [*mine, *answers, *nbaccel.get(others[0]), *nbaccel.get(others[1])] == ["ok"] * 200
+    assert handle.peak.remote().result() == 2
