@@ -81,14 +81,13 @@ class Sent:
 class Route:
     """One caller's way to one deployment."""
 
-    def __init__(self, name: str, lost: Callable[[Candidate, str], None] | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.replicas: dict[str, Candidate] = {}
         self.max_queued = -1
         self.retry_on_death = False
         self.unavailable = ""
         self.retries = 0
-        self._lost = lost
         self.queue_grew: Callable[[], None] | None = None
         self._queue: deque[Future[None]] = deque()
         self._closed = False
@@ -126,7 +125,7 @@ class Route:
 
     async def _connect(self, replica: Candidate) -> None:
         """Try until it works, or until the replica is no member: one that dies is dropped by its controller."""
-        while True:
+        while not replica.going:
             try:
                 replica.link = await connect(
                     replica.path,
@@ -150,8 +149,10 @@ class Route:
             replica.going = True
 
     def _link_lost(self, replica: Candidate) -> None:
-        if not self._closed and replica.tag in self.replicas and self._lost is not None:
-            self._lost(replica, replica.link.lost_because if replica.link is not None else "")
+        """Try again, for as long as it is a member: if its process has ended, its controller drops it."""
+        if not self._closed and not replica.going and self.replicas.get(replica.tag) is replica:
+            replica.full = False
+            replica.connecting = asyncio.ensure_future(self._connect(replica))
 
     # ---- the choice
 
@@ -294,7 +295,6 @@ class Route:
             try:
                 sent = self.open(replica, meta, body, upload)
             except LinkLost:
-                replica.going = True
                 continue  # nothing was sent
             try:
                 return sent, await sent.exchange.next()
@@ -315,7 +315,6 @@ class Route:
         """A replica has gone with a request: return if another may have it, raise if not."""
         if upload is not None and upload.failed is not None:
             raise upload.failed
-        replica.going = True
         may_repeat = (may_repeat or self.retry_on_death) and (upload is None or upload.can_repeat)
         if may_repeat and deaths < MOST_TRIES:
             self.retries += 1

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from nbaccel.serve.exceptions import RayServeException
+
 _END = object()
 
 
@@ -86,15 +88,15 @@ class UsersCallable:
         return self.is_function if name == "__call__" and self.is_function else hasattr(self.made, name)
 
     def method(self, name: str) -> Callable[..., Any]:
-        """A method by its name. Raises AttributeError with the names that there are."""
+        """A method by its name. Raises RayServeException with the names that there are."""
         if self.is_function:
             if name != "__call__":
-                raise AttributeError(f"{self.name} is a function: it has no method {name}. Call handle.remote(...).")
+                raise RayServeException(f"{self.name} is a function: it has no method {name}. Call handle.remote(...).")
             return self.made  # type: ignore[no-any-return]
         found = getattr(self.made, name, None)
         if not callable(found):
             names = [each for each in dir(type(self.made)) if not each.startswith("_")]
-            raise AttributeError(f"{self.name} has no method {name}; it has {', '.join(names) or 'none'}.")
+            raise RayServeException(f"{self.name} has no method {name}; it has {', '.join(names) or 'none'}.")
         return found  # type: ignore[no-any-return]
 
     @property

@@ -49,7 +49,7 @@ def here(door: Any) -> dict[str, Any]:
 def test_the_programs_run_here(door: Any) -> None:
     found = here(door)
     assert found["handles"] == [6, 3, 5, 9, 12, 12]
-    assert found["errors_of_calls"] == ["KeyError", "TypeError", "TypeError", "AttributeError", "RayServeException"]
+    assert found["errors_of_calls"] == ["KeyError", "TypeError", "TypeError", "RayServeException", "RayServeException"]
     assert found["wrong_uses"] == [
         "TypeError", "RuntimeError", "ValueError", "ValueError", "TypeError", "ValueError", "ValueError",
         "RayServeException",
@@ -58,14 +58,15 @@ def test_the_programs_run_here(door: Any) -> None:
 
 @pytest.mark.ray
 @pytest.mark.real
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_programs_give_what_they_give_on_ray_serve(door: Any, place: Place) -> None:
     pytest.importorskip("grpc_reflection", reason="pip install 'ray[serve]'")
     from tests.ports import free_port
 
-    done = place.run(PROGRAM.replace("PORT", str(free_port())))
-    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), None)
-    assert line is not None, done.stderr[-5000:]
+    program = place.start(PROGRAM.replace("PORT", str(free_port())))
+    out, errors = program.communicate(timeout=800)  # each of its runs takes ten seconds
+    line = next((line for line in out.splitlines() if line.startswith("FOUND")), None)
+    assert line is not None, errors[-5000:]
     rays, ours = json.loads(line.removeprefix("FOUND")), json.loads(json.dumps(here(door)))
     different = {name: (rays[name], ours[name]) for name in rays if rays[name] != ours[name]}
     print(different, file=sys.stderr)

@@ -146,7 +146,7 @@ def test_what_a_deployment_raises_is_raised_with_its_own_frames(door: Door) -> N
 
 def test_a_method_that_is_not_there_is_named_with_those_that_are(door: Door) -> None:
     handle = serve.run(Model.bind(), route_prefix=None)
-    with pytest.raises(AttributeError, match=r"no method missing; it has .*add"):
+    with pytest.raises(RayServeException, match=r"no method missing; it has .*add"):
         handle.missing.remote().result()
 
 
