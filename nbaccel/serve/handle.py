@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import nbaccel
-from nbaccel import cloudpickle
 from nbaccel.exceptions import RayError, RayTaskError
 from nbaccel.handles.remote import ObjectRef
-from nbaccel.serve import callers, context
+from nbaccel.serve import callers, context, pickling
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
 from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
 from nbaccel.serve.link import whole
@@ -126,7 +125,7 @@ class _Call:
         self.callers = callers.current()
 
     def _pickled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-        return cloudpickle.dumps((args, kwargs), protocol=5)  # type: ignore[no-any-return]
+        return pickling.packed((args, kwargs))
 
     async def send(self) -> tuple[Sent, Frame]:
         """Have a replica take the call; its first frame."""

@@ -18,6 +18,10 @@ from typing import Any
 
 import cloudpickle
 
+from nbaccel import engine as engines
+from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator
+
+_ENGINES_OWN = (ObjectRef, ActorHandle, ObjectRefGenerator)
 _RLOCK = type(threading.RLock())
 
 
@@ -41,6 +45,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
+        self.has_engines_own = False  # refs or actors among what was pickled
         self._sources: dict[str, str] = {}
 
     def _source(self, filename: str) -> str:
@@ -53,6 +58,9 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         if isinstance(obj, CodeType):
             _, parts = cloudpickle.Pickler._dispatch_table[CodeType](obj)
             return _received_code, (parts, obj.co_filename, self._source(obj.co_filename))
+        if isinstance(obj, _ENGINES_OWN):
+            self.has_engines_own = True
+            return NotImplemented
         if isinstance(obj, _thread.LockType):
             return _new_lock, ()
         if isinstance(obj, _RLOCK):
@@ -98,10 +106,27 @@ def digest(thing: Any) -> str:
     return hashlib.blake2b(packed + _edited_modules(thing), digest_size=16).hexdigest()
 
 
-def _dumped(pickler: type[_Pickler], thing: Any) -> bytes:
+def packed(value: Any) -> bytes:
+    """A value that travels over a link."""
+    return _dumped(_Pickler, value)
+
+
+def _dumped(kind: type[_Pickler], thing: Any) -> bytes:
     file = io.BytesIO()
-    pickler(file).dump(thing)
+    pickler = kind(file)
+    pickler.dump(thing)
+    if pickler.has_engines_own:
+        _wait_for_head()
     return file.getvalue()
+
+
+def _wait_for_head() -> None:
+    """Return when the head has read what this process has sent it: a link is faster, and whoever gets a ref or an actor
+    asks the head for it.
+    """
+    engine = engines.started()
+    if engine is not None and engine.name == "local":
+        engine.available_resources()
 
 
 def _edited_modules(thing: Any) -> bytes:

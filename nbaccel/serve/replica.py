@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 
 import nbaccel
-from nbaccel import cloudpickle, roots
-from nbaccel.serve import answering, asgi, callers, context
+from nbaccel import roots
+from nbaccel.serve import answering, asgi, callers, context, pickling
 from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
 from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
 from nbaccel.serve.records import ControlCall, DeploymentSpec, HandleCall, HttpCall, decode_call, encode
@@ -256,11 +256,11 @@ class ReplicaLoop:
         if yields(value) != call.stream:
             await _refuse_stream(value, self._spec.name, call)
         if not call.stream:
-            await exchange.finish_with(b"", cloudpickle.dumps(value, protocol=5))
+            await exchange.finish_with(b"", pickling.packed(value))
             return
         try:
             async for item in value:
-                await self._send_item(exchange, cloudpickle.dumps(item, protocol=5))
+                await self._send_item(exchange, pickling.packed(item))
         finally:
             await value.aclose()
         exchange.finish(FrameKind.END)

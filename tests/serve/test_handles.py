@@ -206,6 +206,23 @@ def test_a_task_serves_at_the_door_of_its_job(door: Door) -> None:
     assert serve.get_app_handle("inner").remote(4).result() == 12
 
 
+def test_actors_and_refs_that_were_just_made_can_be_sent_and_returned(door: Door) -> None:
+    class Relay:
+        async def ask(self, gate: Any, ref: list[Any]) -> list[Any]:
+            await gate.open.remote()
+            return [await gate.arrived.remote(), await ref[0]]
+
+        def put(self, value: int) -> list[Any]:
+            return [nbaccel.put(value)]
+
+    handle = serve.run(serve.deployment(Relay).bind(), route_prefix=None)
+    for number in range(20):
+        gate = Gate.remote()
+        assert handle.ask.remote(gate, [nbaccel.put(number)]).result() == [0, number]
+        assert nbaccel.get(handle.put.remote(number).result()) == [number]
+        nbaccel.kill(gate)
+
+
 def test_a_call_is_cancelled_where_it_runs(door: Door) -> None:
     handle = serve.run(Model.bind(), route_prefix=None)
     gate = Gate.remote()
