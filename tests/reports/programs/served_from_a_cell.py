@@ -1,4 +1,4 @@
-"""A notebook had no way to hand a model to others: a class of a cell behind a URL, on half a device, run again and again."""
+"""A notebook had no way to hand a model to others: a class behind a URL, on half a device, run again and again."""
 
 # needs: uvicorn
 
@@ -32,7 +32,8 @@ class Model:
 
     def __call__(self, request):
         self.seen += 1
-        return {"word": self.word, "seen": self.seen, "factor": FACTOR, "gpu": nbaccel.get_gpu_ids(), "pid": os.getpid()}
+        gpu = nbaccel.get_gpu_ids()
+        return {"word": self.word, "seen": self.seen, "factor": FACTOR, "gpu": gpu, "pid": os.getpid()}
 
     async def double(self, x):
         return FACTOR * x
@@ -60,7 +61,8 @@ class Model:  # the same cell again, and a comment: it goes on, with what it has
 
     def __call__(self, request):
         self.seen += 1
-        return {"word": self.word, "seen": self.seen, "factor": FACTOR, "gpu": nbaccel.get_gpu_ids(), "pid": os.getpid()}
+        gpu = nbaccel.get_gpu_ids()
+        return {"word": self.word, "seen": self.seen, "factor": FACTOR, "gpu": gpu, "pid": os.getpid()}
 
     async def double(self, x):
         return FACTOR * x
