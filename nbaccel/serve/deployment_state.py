@@ -41,6 +41,7 @@ PULSE_S = 5.0  # a loop that does not turn for so long is blocked
 _REASON_S = 0.1  # so long a request that a dead replica had may wait for the reason
 _EXPLAIN_S = 1.0  # a replica that has not begun after so long is explained
 _HEALTHY_S = 10.0  # after so long, earlier deaths no longer count
+_LAST_S = 5.0  # in which a killed process goes
 _FAILED_CHECKS = 3
 
 
@@ -339,6 +340,11 @@ class DeploymentState:
                 await asyncio.wait_for(self._ask(record, "drain"), record.spec.graceful_shutdown_timeout_s)
             except TimeoutError:
                 pass  # it has had its time
+        self._kill(record)
+        try:  # its devices are free when it has gone
+            await asyncio.wait_for(_awaited(record.actor.look.remote()), _LAST_S)
+        except (exceptions.RayError, TimeoutError):
+            pass  # as it should
         self._forget(record)
         self._woken.set()
 
@@ -349,6 +355,10 @@ class DeploymentState:
         for task in record.tasks:
             if task is not asyncio.current_task():
                 task.cancel()
+        self._kill(record)
+        self._wake_app()
+
+    def _kill(self, record: ReplicaRecord) -> None:
         if record.link is not None:
             record.link.close()
         try:
@@ -357,7 +367,6 @@ class DeploymentState:
             pass  # the cluster is ending
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(self._folder, record.tag))
-        self._wake_app()
 
     def _link_lost(self, record: ReplicaRecord) -> None:
         """The replica's process has ended by itself."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_TRIES = 3  # of a request whose replicas die
 _MODELS = 16  # that a caller remembers of one replica
+RELINK_S = 1.0  # before a link that was lost is made anew
 _CONNECT_PAUSE_S = 0.05
 
 
@@ -123,8 +124,9 @@ class Route:
             replica.link.close()
         self.has_room()
 
-    async def _connect(self, replica: Candidate) -> None:
+    async def _connect(self, replica: Candidate, pause_s: float = 0.0) -> None:
         """Try until it works, or until the replica is no member: one that dies is dropped by its controller."""
+        await asyncio.sleep(pause_s)
         while not replica.going:
             try:
                 replica.link = await connect(
@@ -149,10 +151,12 @@ class Route:
             replica.going = True
 
     def _link_lost(self, replica: Candidate) -> None:
-        """Try again, for as long as it is a member: if its process has ended, its controller drops it."""
+        """Try again later, for as long as it is a member. If its process has ended, its controller drops it meanwhile;
+        and a process that is being killed may close its listening socket after this one.
+        """
         if not self._closed and not replica.going and self.replicas.get(replica.tag) is replica:
             replica.full = False
-            replica.connecting = asyncio.ensure_future(self._connect(replica))
+            replica.connecting = asyncio.ensure_future(self._connect(replica, RELINK_S))
 
     # ---- the choice
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nbaccel.serve import routing
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
 from nbaccel.serve.frames import Frame, FrameKind
 from nbaccel.serve.link import Exchange, FrameLink, listen
@@ -175,7 +176,11 @@ def test_a_request_that_leaves_the_queue_gives_its_turn_on(tmp_path: Path) -> No
     routed(tmp_path, work, a=10)
 
 
-def test_a_lost_link_repeats_what_may_be_repeated_and_is_made_anew(tmp_path: Path) -> None:
+def test_a_lost_link_repeats_what_may_be_repeated_and_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routing, "RELINK_S", 0.01)
+
     async def work(route: Route, replicas: list[FakeReplica]) -> None:
         replica = replicas[0]
         replica.answers_at_once = False
