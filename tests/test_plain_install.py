@@ -42,11 +42,14 @@ OPTIONAL = {
     "nbaccel.train.torch.tensors": "nbaccel[train]",
     "nbaccel.train.huggingface.transformers": "transformers[torch]",
     "nbaccel.train.lightning": "pip install lightning",
+    "nbaccel.tune.integration.keras": "pip install keras",
+    "nbaccel.tune.integration.pytorch_lightning": "pip install lightning",
+    "nbaccel.tune.integration.xgboost": "pip install xgboost",
     "nbaccel.util.dask": "pip install dask",
     "nbaccel.util.joblib": "pip install joblib",
 }
 # Rooms whose modules nobody imports but nbaccel itself, when the extra is there.
-OWN = ("nbaccel.notebook.", "nbaccel.ray_engine.", "nbaccel.machines.sources.provider")
+OWN = ("nbaccel.notebook.", "nbaccel.ray_engine.", "nbaccel.machines.sources.provider", "nbaccel.serve.")
 IMPORTS = """
 import importlib, json, pathlib, nbaccel
 root = pathlib.Path(nbaccel.__file__).parent
