@@ -46,7 +46,7 @@ flagged = tune.run(flags, stop={"enough": True}, **options)
 nested = tune.run(flags, stop={"deep/value": 5}, **options)
 answer = {
     "errors": [before.num_errors, after.num_errors],
-    "steps": [[result.metrics["step"], result.metrics["first"], result.config["x"]] for result in after],
+    "steps": sorted([result.metrics["step"], result.metrics["first"], result.config["x"]] for result in after),
     "can be restored": [tune.Tuner.can_restore(path), tune.Tuner.can_restore(STORAGE)],
     "stopped at": [each.trials[0].last_result["training_iteration"] for each in (flagged, nested)],
     "names": [str(flagged.trials[0]), os.path.basename(flagged.trials[0].local_path)],

@@ -46,7 +46,7 @@ with open(os.path.join(folder, "params.json")) as file:
 answer = {
     "lines": lines.lines,
     "reported": [[each["a"], each["deep"]["b"], each["config"]["x"], each["training_iteration"]] for each in reported],
-    "columns": sorted({"a", "deep/b", "config/x", "training_iteration", "trial_id", "done"} & set(columns)),
+    "columns": sorted({"a", "deep/b", "training_iteration", "trial_id", "done"} & set(columns)),
     "params": params,
     "frame": [len(result.metrics_dataframe), result.metrics_dataframe["config/x"].tolist()],
 }

@@ -52,7 +52,7 @@ results = tune.Tuner(
 ).fit()
 answer = {
     "reports": [len(result.metrics_dataframe) for result in results],
-    "events": scheduler.events,
-    "values": {trial.config["x"]: values for trial, values in scheduler.values.items()},
+    "events": sorted(scheduler.events),  # Ray makes a trial when there is room, so the order is its own
+    "values": sorted([trial.config["x"], values] for trial, values in scheduler.values.items()),
     "errors": results.num_errors,
 }

@@ -34,9 +34,7 @@ options = {"num_samples": 10}
 quiet = tune.RunConfig(verbose=0)
 limited = tune.TuneConfig(search_alg=ConcurrencyLimiter(search, max_concurrent=1), **options)
 results = tune.Tuner(steps, param_space={"fixed": 5}, tune_config=limited, run_config=quiet).fit()
-mean = tune.TuneConfig(
-    search_alg=Repeater(ConcurrencyLimiter(repeated, 2) if False else repeated, repeat=2), num_samples=2
-)
+mean = tune.TuneConfig(search_alg=Repeater(repeated, repeat=2), num_samples=2)
 twice = tune.Tuner(steps, tune_config=mean, run_config=tune.RunConfig(verbose=0)).fit()
 answer = {
     "configs": sorted([result.config["x"], result.config["deep"]["y"], result.config["fixed"]] for result in results),
