@@ -10,7 +10,7 @@ from nbaccel.train.checkpoint import Checkpoint, new_folder
 from nbaccel.tune.integration.reporting import Metrics, chosen, send
 
 try:
-    from keras.callbacks import Callback as KerasCallback  # type: ignore[import-not-found]
+    from keras.callbacks import Callback as KerasCallback
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "nbaccel.tune.integration.keras needs Keras: pip install keras", name=error.name

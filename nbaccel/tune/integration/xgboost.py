@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
 __all__ = ["TuneReportCallback", "TuneReportCheckpointCallback"]
 
 
-class TuneReportCheckpointCallback(TrainingCallback):
+class TuneReportCheckpointCallback(TrainingCallback):  # type: ignore[misc]
     """Report the metrics of each round, with the model every `frequency` rounds and at the end.
 
     metrics    names such as "eval-logloss", or a dict: reported name to that of XGBoost; None: all
