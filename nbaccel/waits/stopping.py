@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 AGAIN_S = 3.0
 DRAIN_S = 2.0  # after a press, in which threads of the cell may take the next item of a queue: it ends at once
+POOLS_END_S = (
+    0.5  # for which the end of a stopped cell waits for pools that are shut down: they are the next cell's then
+)
 
 _policy: str | None = None
 _last_stop = -1e9
@@ -218,11 +221,26 @@ def await_was_cancelled(thing: ObjectRef[Any] | ObjectRefGenerator) -> None:
 
 
 def cell_ended(error: BaseException | None) -> None:
-    """A cell has ended. If Stop ended it, cancel its awaited tasks."""
+    """A cell has ended. If Stop ended it, cancel its awaited tasks, and let its pools run empty."""
     let_go = list(_let_go.values())
     _let_go.clear()
-    if let_go and error is not None and type(error).__name__ in ("KeyboardInterrupt", "CancelledError"):
+    if error is None or type(error).__name__ not in ("KeyboardInterrupt", "CancelledError"):
+        return
+    if let_go:
         waiting_was_stopped(let_go)
+    deadline = time.monotonic() + POOLS_END_S
+    for thread in threading.enumerate():
+        if thread.ident not in _older and _is_of_ended_pool(thread):
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _is_of_ended_pool(thread: threading.Thread) -> bool:
+    """Whether it only empties the queue of a ThreadPoolExecutor that is shut down, as a `with` does on its way out."""
+    pools = sys.modules.get("concurrent.futures.thread")
+    if pools is None or getattr(thread, "_target", None) is not getattr(pools, "_worker", pools):
+        return False
+    executor = getattr(thread, "_args", (lambda: None,))[0]()
+    return executor is None or getattr(executor, "_shutdown", False)
 
 
 __all__ = [

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+pytest.importorskip("ray")
+
 from nbaccel.ray_engine.submission import handle_maker
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytest.importorskip("ray")
+
 from nbaccel.ray_engine.reports.output import PATIENCE_S, LinesWithoutCell
 
 PID_7, PID_8 = ("", 7, 1), ("", 8, 1)

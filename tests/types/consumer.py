@@ -269,7 +269,7 @@ tuner = tune.Tuner(
 )
 reveal_type(tuner.fit().get_best_result().path)  # -> str
 tune.run(loop, config={}, resources_per_trial={"cpu": 1}, stop=lambda trial, result: result["loss"] < 1)
-tune.Tuner("PPO")  # wrong
+tune.Tuner(2)  # wrong
 tune.with_resources(loop, 2)  # wrong
 tune.TuneConfig(samples=3)  # wrong
 tune.run(loop, resources_per_trial=2)  # wrong

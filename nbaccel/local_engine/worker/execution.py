@@ -46,6 +46,7 @@ from nbaccel.views.history.task_log import shortened
 _OUR_DIRECTORIES = (
     os.path.join(roots.PACKAGE, "local_engine") + os.sep,
     os.path.join(roots.PACKAGE, "debug_engine") + os.sep,
+    os.path.join(roots.PACKAGE, "handles", "unpicklable.py"),
     os.path.dirname(cloudpickle.__file__) + os.sep,
 )
 current_run: contextvars.ContextVar[Running | None] = contextvars.ContextVar("current_run", default=None)
