@@ -28,9 +28,7 @@ T = TypeVar("T")
 
 AGAIN_S = 3.0
 DRAIN_S = 2.0  # after a press, in which threads of the cell may take the next item of a queue: it ends at once
-POOLS_END_S = (
-    0.5  # for which the end of a stopped cell waits for pools that are shut down: they are the next cell's then
-)
+POOLS_END_S = 0.5  # for which a stopped cell waits for pools that are shut down to run empty
 
 _policy: str | None = None
 _last_stop = -1e9
