@@ -44,7 +44,7 @@ def test_a_store_that_cannot_be_reached_is_told_with_the_interfaces() -> None:
         with pytest.raises(
             RuntimeError, match=rf"Rank 1 on blue cannot reach rank 0 at 127\.0\.0\.1:{port}.*interfaces"
         ):
-            meeting_point.reach(torch, seat(1, 2), "127.0.0.1", port, SOON)
+            meeting_point.reach_meeting_point(torch, seat(1, 2), "127.0.0.1", port, SOON)
 
 
 def test_the_host_of_the_store_stays_until_nobody_reads_it_any_more() -> None:
