@@ -8,7 +8,6 @@ from itertools import chain
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.ledger import Place
-from nbaccel.scheduling.lending import Lending
 from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
     ACTOR,
@@ -60,7 +59,6 @@ def check(
     there = {node_id: set(workers.on_node(node_id)) for node_id in {each.node_id for each in workers.records.values()}}
     for worker in workers.records.values():
         _check_worker(worker, worker in there[worker.node_id], workers, loans)
-    _check_lending(loans.lending, workers, live)
     for actor in actors.records.values():
         _check_actor(actor)
     for group in groups.records.values():
@@ -183,7 +181,7 @@ def _check_worker(worker: WorkerRecord, is_there: bool, workers: WorkerTable, lo
     assert (worker in workers.idle) == (state is IDLE), f"{worker} is {state.name}"
     assert is_there == (state is not STOPPING and worker.pool is not None), f"{worker} is not found on its node"
     if state is BUSY:
-        assert (worker.queue or worker.lent) and worker.hold is not None, f"{worker} is busy without a task"
+        assert worker.queue and worker.hold is not None, f"{worker} is busy without a task"
         running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]
         assert running in ([], list(worker.queue)[:1]), f"{worker} runs more than one task"
         assert (worker in loans.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
@@ -193,22 +191,6 @@ def _check_worker(worker: WorkerRecord, is_there: bool, workers: WorkerTable, lo
         assert not worker.used, f"{worker} has run code before {worker.queue[0]}"
     if state is ACTOR:
         assert worker.actor is not None and worker.actor.worker is worker, f"{worker} serves no actor"
-
-
-def _check_lending(lending: Lending, workers: WorkerTable, live: list[TaskRecord]) -> None:
-    """Whoever waits gets the workers on loan back."""
-    for loan in lending.open.values():
-        assert loan.worker.lent and workers.records.get(loan.worker.worker_id) is loan.worker, f"{loan.worker} is gone"
-        assert len(loan.worker.queue) <= 1, f"{loan.worker} is lent with a line of tasks"
-        assert loan.recalled or not lending.someone_waits(), f"somebody waits, and {loan.worker} was not recalled"
-    lent = sum(worker.lent for worker in workers.records.values())
-    assert lent == len(lending.open), f"{lent} workers are lent, {len(lending.open)} loans are open"
-    assert not lending.open.keys() & lending.over.keys()
-    remembered = {record.task.task_id for record in lending.remembered()}
-    assert all(record.task.is_straight for record in lending.remembered()), "nobody will say how a task has ended"
-    alive = set(workers.records.values())
-    orphans = {record.task.task_id for record in live if record.worker is not None and record.worker not in alive}
-    assert orphans == remembered, f"{len(orphans)} tasks are with workers that are gone, {len(remembered)} remembered"
 
 
 def _check_actor(actor: ActorRecord) -> None:

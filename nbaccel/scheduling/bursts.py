@@ -35,7 +35,7 @@ class Bursts:
             raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "An id is in use.")
         for task in tasks:
             is_alike = task.terms is terms and task.caller == caller
-            if not is_alike or task.missing or task.loan or task.parent_task_id or task.owner_worker:
+            if not is_alike or task.missing or task.parent_task_id or task.owner_worker:
                 raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "They are not alike.")
         if terms.kind is not TaskKind.TASK:
             raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "They are no plain tasks.")
@@ -45,7 +45,7 @@ class Bursts:
         """They are over, and the worker goes on with those behind them."""
         records = list(islice(worker.queue, len(event.task_ids)))
         ids = [record.task.task_id for record in records]
-        if worker.state is not BUSY or worker.lent or ids != event.task_ids:
+        if worker.state is not BUSY or ids != event.task_ids:
             state, story = worker.state.name, worker.story
             raise IllegalEvent("TasksReturned", str(worker), state, story, "It runs others or none.")
         for record in records:

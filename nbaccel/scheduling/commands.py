@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from nbaccel.scheduling.terms import Task, Terms, WorkerPool
+from nbaccel.scheduling.terms import Task, WorkerPool
 
 
 class Failure(Enum):
@@ -66,21 +66,6 @@ class TrimWorker(msgspec.Struct):
     """Have an idle worker give memory that it has freed back to the system. There is no answer."""
 
     worker_id: bytes
-
-
-class Lend(msgspec.Struct):
-    """Connect the worker with the driver that asked for this loan. Should that fail, answer with LoanEnded."""
-
-    loan_id: bytes
-    worker_id: bytes
-    terms: Terms
-
-
-class RecallLoan(msgspec.Struct):
-    """Ask the worker to end the loan after the task that it runs. It answers with LoanEnded."""
-
-    worker_id: bytes
-    loan_id: bytes
 
 
 class InterruptTask(msgspec.Struct):
@@ -187,5 +172,5 @@ class WakeAt(msgspec.Struct):
 Command = (
     StartWorker | SendTask | SendTasks | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices
     | FailTask | FinishTask | FinishTasks | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
-    | Lend | RecallLoan | CollectCycles
+    | CollectCycles
 )  # fmt: skip

@@ -101,8 +101,7 @@ class Endings:
             self._kill(record, Failure.CANCELLED, message, "its task was cancelled with force=True", now)
         elif not record.cancelled:
             record.cancelled = True
-            if worker.worker_id in self._workers.records:  # else a driver has still to say how it ended there
-                self._out.append(InterruptTask(worker.worker_id, record.task.task_id))
+            self._out.append(InterruptTask(worker.worker_id, record.task.task_id))
             self._timers.at(now + self._grace_s, self._grace_over, record)
 
     def _grace_over(self, record: TaskRecord, now: float) -> None:

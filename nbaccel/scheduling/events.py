@@ -155,43 +155,6 @@ class CallsEnded(msgspec.Struct):
     make: Callable[[Any], Task]
 
 
-class LoanAsked(msgspec.Struct):
-    """A driver wants a worker on loan for its next tasks with these terms. If one can be had, the answer is Lend."""
-
-    loan_id: bytes
-    terms: Terms
-
-
-class LoanEnded(msgspec.Struct):
-    """The worker has ended the loan, or the driver, which has told of all its tasks then.
-
-    `is_free`: the worker runs nothing for that driver any more. A driver that has only lost the connection knows not.
-    """
-
-    loan_id: bytes
-    by_driver: bool = False
-    is_free: bool = True
-
-
-class LentTaskEnded(msgspec.Struct):
-    """A task that was told as under way on a worker on loan has ended well, and its driver has the result."""
-
-    task_id: bytes
-
-
-class LentTaskTold(msgspec.Struct):
-    """The worker of a task that its driver had told of tells of it too: its result is ours, however it ends."""
-
-    task_id: bytes
-
-
-class LentTaskLost(msgspec.Struct):
-    """The driver will not get the result of such a task. `begun`: the worker may have begun it."""
-
-    task_id: bytes
-    begun: bool
-
-
 class TasksGivenBack(msgspec.Struct):
     """The worker handed back tasks that it had not begun (the answer to RecallTasks; may be empty)."""
 
@@ -352,6 +315,5 @@ Event = (
     | CallReturned | CallAnswered | CallsOpened | CallsEnded | TasksGivenBack
     | WorkerBlocked | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused
     | ArgumentsLost | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved
-    | LoanAsked | LoanEnded | LentTaskEnded | LentTaskTold | LentTaskLost
     | NodeTypesGiven | NodeFailed | NodeKept | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
 )  # fmt: skip

@@ -6,8 +6,6 @@ head between two of them. All tasks in its queue share one hold; the first one r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask, SendTasks
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
@@ -17,9 +15,6 @@ from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Task
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
-
-if TYPE_CHECKING:
-    from nbaccel.scheduling.lending import Lending
 
 SHORT_S = 0.001  # a function whose calls take less on average is sent ahead
 LONG_S = 0.005  # a worker whose task runs longer gives back tasks sent ahead
@@ -53,7 +48,6 @@ class Loans:
         self._averages: dict[bytes, float] = {}  # function -> seconds that a call of it takes
         self.ahead: dict[WorkerRecord, None] = {}  # workers that have been sent more than they run
         self._watching = False
-        self.lending: Lending  # set by the scheduler: it is built on top of this
 
     # --- returns --------------------------------------------------------------------------------------------------
 
@@ -77,8 +71,6 @@ class Loans:
             self._dispatcher.retire(worker, event.retire, now)
         elif task.terms.max_calls and self._spent(worker, record):
             self._dispatcher.retire(worker, f"{task.name} has max_calls={task.terms.max_calls}", now)
-        elif worker.lent:
-            self.lending.task_over(worker, now)
         else:
             self._go_on(worker, record, average, now)
 
@@ -324,8 +316,6 @@ class Loans:
 
     def died(self, worker: WorkerRecord, why: str, now: float) -> None:
         """The process is gone: release its hold, requeue the tasks that it had not begun, and retry the running one."""
-        if worker.lent:
-            self.lending.worker_gone(worker, why)
         stopped = worker.state is STOPPING
         began = worker.ready
         records = [record for record in worker.queue if not record.over]
@@ -346,8 +336,6 @@ class Loans:
 
     def node_lost(self, worker: WorkerRecord, why: str, now: float) -> None:
         """Retry the running task on another node; the others go there at no cost."""
-        if worker.lent:
-            self.lending.worker_gone(worker, why)
         records = [record for record in worker.queue if not record.over]
         running = records[:1] if worker.ready and worker.queue and not worker.queue[0].over else []
         worker.queue.clear()

@@ -15,7 +15,6 @@ from nbaccel.scheduling.function_counts import FunctionCount
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
-from nbaccel.scheduling.lending import Lending
 from nbaccel.scheduling.moves import FINISHED, STOPPING, WAITING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
@@ -45,7 +44,6 @@ class Queries:
     _groups: GroupTable
     _explainer: Explainer
     _growth: Growth
-    _lending: Lending
     unseen: UnseenCalls
 
     @property
@@ -189,7 +187,6 @@ class Queries:
                 yield from (record for record in worker.queue if not record.over)
             if worker.actor is not None and worker.state is not STOPPING:
                 yield from worker.actor.sent.values()
-        yield from self._lending.remembered()
 
     def waiting_for(self, object_id: bytes) -> list[Task]:
         """The tasks and calls that wait for this argument object."""

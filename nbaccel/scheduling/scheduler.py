@@ -18,7 +18,6 @@ from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.growth import Growth
 from nbaccel.scheduling.ledger import LedgerDevice
-from nbaccel.scheduling.lending import Lending
 from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
     ARGS,
@@ -86,7 +85,6 @@ class Scheduler(Queries):
             out, timers, cluster, tasks, workers, self._explainer, waiting_notice_s
         )
         loans = self._loans = Loans(out, timers, cluster, tasks, workers, dispatcher)
-        self._lending = loans.lending = Lending(out, cluster, tasks, workers, dispatcher, loans)
         self._bursts = Bursts(out, tasks, workers, loans)
         actors = self._all_actors = ActorTable(out, timers, cluster, tasks, workers, dispatcher)
         dispatcher.end_actor = actors.end
@@ -112,11 +110,6 @@ class Scheduler(Queries):
             ev.CallAnswered: self.unseen.answered,
             ev.CallsOpened: self.unseen.opened,
             ev.CallsEnded: self.unseen.over,
-            ev.LoanAsked: self._lending.asked,
-            ev.LoanEnded: self._lending.loan_ended,
-            ev.LentTaskEnded: self._lent_task_ended,
-            ev.LentTaskTold: self._lending.told,
-            ev.LentTaskLost: self._lending.lost,
             ev.TasksGivenBack: self._tasks_given_back,
             ev.WorkerBlocked: self._worker_blocked,
             ev.WorkerUnblocked: self._worker_unblocked,
@@ -157,8 +150,6 @@ class Scheduler(Queries):
             self._groups.place_pending(now)
         if cluster.woken or cluster.refusals.open:
             self._dispatcher.run(now)
-        if self._lending.open:
-            self._lending.after()
         if self._workers.short and cluster.nodes:
             self._workers.refill()
         if self._growth.types:
@@ -216,9 +207,6 @@ class Scheduler(Queries):
                 record.of_detached = True
         if kind is TaskKind.ACTOR_CALL:
             self._actors.call(record, now)
-            return
-        if task.loan:
-            self._lending.admit(record, now)
             return
         if kind is TaskKind.ACTOR_CREATION:
             self._actors.create(record, now)
@@ -311,11 +299,6 @@ class Scheduler(Queries):
         if self.unseen.any and (worker is None or worker.actor is None or worker.actor.closing is not None):
             self.unseen.see()  # it may be the last of an actor that is to end
         self._task_returned(event, now)
-
-    def _lent_task_ended(self, event: ev.LentTaskEnded, now: float) -> None:
-        record = self._tasks.records.get(event.task_id)
-        if record is not None and not record.over and record.task.is_straight and record.task.loan:
-            self._lending.ended(record, now)
 
     def _tasks_given_back(self, event: ev.TasksGivenBack, now: float) -> None:
         worker = self._workers.known("TasksGivenBack", event.worker_id)
@@ -438,7 +421,6 @@ class Scheduler(Queries):
 
     def _job_ended(self, event: ev.JobEnded, now: float) -> None:
         self._ended_jobs.add(event.job)
-        self._lending.job_ended(event.job)
         self._endings.job_ended(event.job, event.why, now)
 
     def _node_added(self, event: ev.NodeAdded, now: float) -> None:

@@ -179,19 +179,6 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
             return False
         return self.is_async or not (self.actor.is_threaded or self.actor.out_of_order)
 
-    @property
-    def may_go_on_loan(self) -> bool:
-        """Whether a worker can be lent for such tasks: they ask for CPUs at most, and their only rule is to run again
-        if the worker dies.
-        """
-        if self.kind is not TaskKind.TASK or self.num_returns != 1 or len(self.choices) != 1:
-            return False
-        choice = self.choices[0]
-        if choice.placement != ANYWHERE or choice.gpu_memory_bytes or any(name != "CPU" for name, _ in choice.demand):
-            return False
-        rules = self.retry_exceptions or self.fresh or self.max_calls or self.capture or self.hide_unassigned
-        return not (rules or self.environment)
-
     def of_job(
         self,
         job: int,
@@ -225,8 +212,7 @@ class Task(msgspec.Struct, gc=False):
     owner_worker: bytes | None = None  # the worker that submitted it, None for a driver
     submitted_at: float = 0.0
     retries_left: int = 0  # for a dead worker, or UNLIMITED
-    is_straight: bool = False  # it is told, not to be sent: its caller has sent it to its actor, or to a worker on loan
-    loan: bytes = b""  # of a plain task that went straight: the loan of its worker
+    is_straight: bool = False  # it is told, not to be sent: its caller has sent it to its actor
     skipped: int = 0  # so many of the choices have been tried, and raised what is to be answered by the next
 
     @property

@@ -73,7 +73,6 @@ class WorkerRecord(msgspec.Struct, eq=False):
     blocked: int = 0
     window: int = 1  # how many tasks it may have at once
     recalled: bool = False
-    lent: bool = False  # to a driver, which sends it tasks straight
     began_at: float = 0.0
     idle_since: float = 0.0
     trimmed: bool = False  # since it became idle

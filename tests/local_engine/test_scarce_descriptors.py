@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import nbaccel
-from nbaccel import engine as engines
 from tests.census import Place
 from tests.local_engine.scarce_descriptors import room_for
 from tests.local_engine.straight_programs import Called, same, sent_straight
-from tests.rig import DEADLINE_S, wait_until
+from tests.rig import wait_until
 
 ACTORS = 12
 
@@ -37,27 +34,6 @@ def test_the_first_connection_may_find_no_room(own_head: Place, room: int) -> No
     with room_for(room):
         assert [nbaccel.get(actor.echo.remote(number)) for number in range(10)] == list(range(10))
         assert nbaccel.snapshot().actors  # the head answers
-
-
-def one_after_the_other(until: Callable[[], bool]) -> None:
-    """Lone tasks, each soon after the one before, so that workers for them are asked for."""
-    end = time.monotonic() + DEADLINE_S
-    while not until():
-        assert nbaccel.get(same.remote(1)) == 1
-        assert time.monotonic() < end
-
-
-def test_workers_are_lent_again_once_there_is_room(own_head: Place) -> None:
-    nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
-    assert nbaccel.get(same.remote(1)) == 1
-    lender: Any = engines.started()
-    borrowing = lender.straight._borrowing
-    refused: list[Any] = []
-    told = borrowing.not_connected
-    borrowing.not_connected = lambda way: (told(way), refused.append(way))
-    with room_for(0):
-        one_after_the_other(lambda: bool(refused))
-    one_after_the_other(lambda: bool(borrowing.open))
 
 
 def test_actors_of_a_driver_without_free_descriptors_are_called_through_the_head(own_head: Place) -> None:

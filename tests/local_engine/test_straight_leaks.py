@@ -13,11 +13,10 @@ import nbaccel
 from nbaccel import engine as engines
 from tests.census import Place
 from tests.heads import rows
-from tests.local_engine.loan_programs import on_loan, pid_of
 from tests.local_engine.straight_programs import Called, call, sent_straight
-from tests.rig import is_alive, wait_until
+from tests.rig import wait_until
 
-ACTORS, HANDLES, DRIVERS, LOANS = 100, 10, 50, 200
+ACTORS, HANDLES, DRIVERS = 100, 10, 50
 
 
 def of_process(pid: int) -> int:
@@ -78,25 +77,3 @@ def test_fifty_drivers_of_one_head_leave_no_descriptor(own_head: Place) -> None:
     finally:
         nbaccel.shutdown()
         assert place.command("stop").returncode == 0
-
-
-@pytest.mark.slow
-def test_two_hundred_loans_leave_no_descriptor(own_head: Place) -> None:
-    os.environ["NBACCEL_STRAIGHT_CALLS"] = os.environ["NBACCEL_LOANS"] = "1"
-    nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
-    head = nbaccel.snapshot().runtime.pid
-    nbaccel.get(on_loan(pid_of, 1))
-    nbaccel.available_resources()
-    wait_until(lambda: connections() == 0, "the end of the first loan")
-    before = of_process(os.getpid()), of_process(head)
-    workers: dict[int, int] = {}
-    for number in range(LOANS):
-        worker, _ = nbaccel.get(on_loan(pid_of, number))
-        nbaccel.available_resources()  # the worker goes back
-        workers.setdefault(worker, of_process(worker))
-    wait_until(lambda: connections() == 0, "the end of all loans")
-    wait_until(lambda: of_process(os.getpid()) <= before[0], "this process's last descriptor to be closed")
-    wait_until(lambda: of_process(head) <= before[1], "the head's last descriptor to be closed")
-    alive = [pid for pid in workers if is_alive(pid)]
-    assert alive
-    wait_until(lambda: all(of_process(pid) <= workers[pid] for pid in alive), "the workers' last one to be closed")

@@ -70,8 +70,6 @@ class World:
         self.refusals: dict[bytes, str] = {}
         self.asked: list[do.AskNode] = []  # and neither here nor failed
         self.released: list[bytes] = []
-        self.lent: dict[bytes, FakeWorker] = {}  # by loan, until its worker has ended it or is dead
-        self.to_end: list[bytes] = []  # loans that were recalled
         self.keeps: dict[bytes, str] = {}  # nodes that may not go, and why
         self.specs: dict[str, NodeSpec] = {}  # of the node types
         self._nodes_came = count(1)
@@ -221,8 +219,6 @@ class World:
 
     def dies(self, worker: FakeWorker, why: str = "was killed by SIGKILL") -> list[do.Command]:
         del self.workers[worker.worker_id]
-        for loan_id in [loan_id for loan_id, lent in self.lent.items() if lent is worker]:
-            del self.lent[loan_id]
         return self.tell(ev.WorkerDied(worker.worker_id, why, intended=worker.state == "stopping"))
 
     def is_spoiled(self, worker: FakeWorker) -> list[do.Command]:
@@ -316,15 +312,6 @@ class World:
         worker = self.workers[command.worker_id]
         self.trimmed.append(command.worker_id)
         assert worker.state == "ready" and not worker.queue and worker.actor is None, "only idle workers are trimmed"
-
-    def _Lend(self, command: do.Lend) -> None:
-        worker = self.workers[command.worker_id]
-        assert worker.state == "ready" and not worker.queue and worker not in self.lent.values()
-        self.lent[command.loan_id] = worker
-
-    def _RecallLoan(self, command: do.RecallLoan) -> None:
-        assert self.lent[command.loan_id] is self.workers[command.worker_id] and command.loan_id not in self.to_end
-        self.to_end.append(command.loan_id)
 
     def _InterruptTask(self, command: do.InterruptTask) -> None:
         assert command.worker_id in self.workers

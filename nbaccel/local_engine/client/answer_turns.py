@@ -195,7 +195,7 @@ class AnswerTurns:
 
 
 def _answer_to(task_id: bytes, answers: list[Any]) -> wire.Value | None:
-    """The result of this task, if that is all that has come. It may also be the last word of a worker on loan."""
+    """The result of this call, if that is all that has come."""
     answer = answers[0] if len(answers) == 1 else None
     if type(answer) is wire.StraightAnswer and answer.task_id == task_id:
         return wire.Value(wire.OK, answer.data)

@@ -33,7 +33,6 @@ class OpenCall(msgspec.Struct, eq=False, gc=False):
     call: wire.StraightCall
     way: Any  # the connection that it took
     id: bytes = b""  # of its result
-    number: int = 0  # of those that took this connection
     sent: bool = False  # its message is on the way; False if an interrupt came before
     told: bool = False
     over: bool = False  # it has come back, or is forgotten
@@ -54,12 +53,10 @@ class CallBook:
         self._ended: list[wire.StraightCall] = []
         self._known: dict[bytes, None] = {}
 
-    def begins(
-        self, task_id: bytes, template: int, actor_id: bytes, way: Any, number: int = 0, args: bytes = b""
-    ) -> OpenCall:
-        """A call is about to be sent; its `sent` is set when it is. `args` are those of a task, which may run again."""
-        told = wire.StraightCall(task_id, template, actor_id, self._clock(), args=args)
-        call = OpenCall(told, way, return_id(task_id, 0), number)
+    def begins(self, task_id: bytes, template: int, actor_id: bytes, way: Any) -> OpenCall:
+        """A call is about to be sent; its `sent` is set when it is."""
+        told = wire.StraightCall(task_id, template, actor_id, self._clock())
+        call = OpenCall(told, way, return_id(task_id, 0))
         self._open[task_id] = call  # each of the two is one step that needs no lock
         self._untold.append(call)
         return call
@@ -192,7 +189,7 @@ class CallBook:
 def _ended(call: OpenCall, times: list[float], value: wire.Value) -> wire.StraightCall:
     told = call.call
     if not call.told:  # nobody else has it
-        told.times, told.args = times, b""
+        told.times = times
         return told
     result = value if call.promised else None
     return wire.StraightCall(told.task_id, told.template, told.actor_id, told.sent_at, times, result)

@@ -25,7 +25,6 @@ from nbaccel.handles.remote import (
     RemoteFunction,
 )
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.borrowing import LoanWay
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient
@@ -75,10 +74,6 @@ class Client(ObjectClient):
         cached = function._cache.get(self)
         if cached is None or cached[0] is not options or cached[1] != cell or cached[4] is not group:
             cached = function._cache[self] = self._task_template(function, options, cell, group)
-        borrower = cached[5]
-        way = borrower.way_now() if borrower is not None else None
-        if way is not None:
-            return self._send_on_loan(way, cached, args, kwargs, cell[1], function)
         return self._send(cached[2], cached[3], args, kwargs, b"", cell[1], function)
 
     def _task_template(
@@ -90,8 +85,7 @@ class Client(ObjectClient):
         placed = inheriting(options, self.submitter.base_environment(), group)
         terms = task_terms(function, placed, key, fallback, cell=cell[0], parent=cell[1])
         number = self._define(terms)
-        borrower = self.straight.borrower(number, terms) if self.straight is not None else None
-        return options, cell, number, terms.num_returns, group, borrower
+        return options, cell, number, terms.num_returns, group
 
     def _fallback_key(self, code: RemoteFunction | ActorClass, cell: bytes) -> bytes:
         if code._fallback is None:
@@ -154,30 +148,6 @@ class Client(ObjectClient):
         else:
             self.link.say(message)
         return ref
-
-    def _send_on_loan(
-        self,
-        way: LoanWay,
-        cached: tuple[Any, ...],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        cell: bytes,
-        code: Any,
-    ) -> Any:
-        """Send a task to the worker on loan, if it is idle and the task is plain."""
-        straight = self.straight
-        assert straight is not None
-        message, keep = self._message(cached[2], args, kwargs, b"", code)
-        with way.lock:
-            if straight.lends_to(way, message):
-                id = return_id(message.task_id, 0)
-                ref: ObjectRef[Any] = ObjectRef(id, self.engine, None, cell)
-                self.holdings.created_privately(id)
-                straight.lend(way, message, cached[5].terms)
-                return ref
-        said = self._say(message, 1, cell)
-        del keep
-        return said
 
     def _send_in_order(
         self,

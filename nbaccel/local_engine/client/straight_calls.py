@@ -1,4 +1,4 @@
-"""Calls that a driver sends straight to its actors, and tasks to workers on loan: one thread for all connections.
+"""Calls that a driver sends straight to its actors: one thread for all connections.
 
 ```
   any thread ── Submit ──► line's socket ──► actor                     (or line's outbox ── our thread ──► socket)
@@ -7,7 +7,7 @@
 A result belongs to this process until a ref to it leaves (`hand_over`). A call that has failed, whose result is large
 or holds refs, or whose code has spoken with the head, is answered through the head: the actor says so (`Done` without
 results). When a connection ends, its open calls are told to the head, which knows what became of the actor.
-Decision 43 has the rules of calls, decision 44 and `borrowing.py` those of loans.
+Decision 43 has the rules.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import Any
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.answer_turns import HERE_S, AnswerTurns
-from nbaccel.local_engine.client.borrowing import Borrower, Borrowing, LoanWay
 from nbaccel.local_engine.client.call_book import TELL_S, CallBook, OpenCall
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import FULL, Link, block_signals
@@ -49,13 +48,11 @@ def may_go_straight(terms: Terms) -> bool:
 class StraightCalls:
     """The straight calls of one process."""
 
-    def __init__(self, link: Link, holdings: Holdings, values: Values, *, borrows: bool = False) -> None:
+    def __init__(self, link: Link, holdings: Holdings, values: Values) -> None:
         self._link = link
         self._holdings = holdings
         self._values = values
         self.book = CallBook(link.say_later)
-        self._borrowing = Borrowing(link, holdings, values, self.book, self._close)
-        self._borrows = borrows
         self._ways: dict[bytes, ActorWay] = {}
         self._lines: dict[int, ActorWay] = {}  # descriptor -> its actor; only our thread changes it
         self._to_write: set[ActorWay] = set()
@@ -90,45 +87,22 @@ class StraightCalls:
             self._link.say(asks.told(asks.ConnectActor(actor_id)))
         return way
 
-    def borrower(self, template: int, terms: Terms) -> Borrower | None:
-        """Who borrows workers for tasks of this template, if anybody does."""
-        return self._borrowing.borrower(template, terms) if self._borrows else None
-
-    @property
-    def open_loans(self) -> int:
-        """How many workers are connected on loan."""
-        return len(self._borrowing.open)
-
-    def lends_to(self, way: LoanWay, message: wire.Submit) -> bool:
-        """Whether this task may go straight to a worker on loan now. `way.lock` is held."""
-        return self._borrowing.takes(way, message)
-
     def call(self, way: ActorWay, task_id: bytes, template: int, terms: Terms, args: bytes) -> None:
         """Send a call straight. `way.lock` is held, and its ref exists."""
         number = way.sent + 1
-        call = self.book.begins(task_id, template, way.actor_id, way, number)
+        call = self.book.begins(task_id, template, way.actor_id, way)
         self._values.expect((call.id,))
         self._send(way, call, wire.StraightSubmit(task_id, template, args, number), terms)
         way.sent = number
         call.sent = True
 
-    def lend(self, way: LoanWay, message: wire.Submit, terms: Terms) -> None:
-        """Send a task to a worker on loan. `way.lock` is held, and its ref exists."""
-        number = message.straight = way.sent + 1
-        call = self.book.begins(message.task_id, message.template, way.actor_id, way, number, message.args)
-        self._values.expect((call.id,))
-        way.last, way.used_at = message.task_id, time.monotonic()
-        self._send(way, call, message, terms)
-        way.sent = number
-        call.sent = True
-
-    def _send(self, way: ActorWay, call: OpenCall, message: wire.StraightSubmit | wire.Submit, terms: Terms) -> None:
+    def _send(self, way: ActorWay, call: OpenCall, message: wire.StraightSubmit, terms: Terms) -> None:
         line, turns = way.line, self._turns
         assert line is not None and turns is not None
         messages: list[Any] = [message]
         if message.template not in line.templates:
             messages.insert(0, wire.DefineTemplate(message.template, terms))
-        if not ((type(way) is LoanWay or self._values.expects_only_one()) and line.wrote_whole(messages)):
+        if not (self._values.expects_only_one() and line.wrote_whole(messages)):
             line.outbox.extend(messages)
             if way not in self._to_write:
                 self._to_write.add(way)
@@ -202,11 +176,9 @@ class StraightCalls:
     # ---- what others know
 
     def tell(self) -> None:
-        """Tell the head everything, before it is asked something; idle workers on loan go back to it."""
+        """Tell the head everything, before it is asked something."""
         self._settle()
         self.book.tell()
-        if self._borrowing.open:
-            self._borrowing.give_back_idle()
 
     def hand_over(self, ids: list[bytes]) -> None:
         """Refs to these objects leave this process: from now on the head can answer for them."""
@@ -234,11 +206,7 @@ class StraightCalls:
 
     def _released(self, ids: list[bytes]) -> None:
         for id in ids if self.book.are_any_open else ():
-            call = self.book.find(task_of(id))
-            if call is not None and type(call.way) is LoanWay and not call.sent:
-                self._borrowing.let_worker_end(call.way)  # it was sent, or not: the worker knows
-            elif call is not None:
-                self.book.never_sent(task_of(id))
+            self.book.never_sent(task_of(id))
         if self._forget_values is not None:
             self._forget_values(ids)
 
@@ -246,23 +214,17 @@ class StraightCalls:
 
     def _connected(self, message: wire.Connected) -> None:
         sock = self._link.take_socket(message.socket)
-        way = self._ways.get(message.actor_id) or self._borrowing.asked.get(message.actor_id)
+        way = self._ways.get(message.actor_id)
         turns = self._listening() if sock is not None and way is not None else None
         if sock is None or way is None or turns is None or way.line is not None or self._closing:
             if sock is not None:
                 sock.close()
-            if type(way) is LoanWay and way.line is None:
-                self._borrowing.not_connected(way)
-            return  # calls and tasks go on through the head
+            return  # calls go on through the head
         line = StraightLine(sock)
         self._lines[sock.fileno()] = way
         with way.lock:  # no call is sent before our thread listens; the far end may speak, or end, as soon as it does
             way.line = line
-            if type(way) is LoanWay:  # before our thread may find that it is over
-                self._borrowing.thread_connected(way)
             turns.add(line)
-        if type(way) is LoanWay:
-            turns.ring()
 
     def _listening(self) -> AnswerTurns | None:
         """Our thread's turns; the thread starts now if it has not. None: this process can open no more files."""
@@ -311,8 +273,7 @@ class StraightCalls:
     def _conclude(self, call: OpenCall) -> None:
         """The head has the result: nobody else will say so, if the connection has ended."""
         if call.way.line is None:
-            ends = self.book.failed if type(call.way) is LoanWay else self.book.answered
-            ends(call.call.task_id)
+            self.book.answered(call.call.task_id)
 
     # ---- our thread
 
@@ -342,9 +303,6 @@ class StraightCalls:
         now = time.monotonic()
         if now - self._told_at >= TELL_S:
             self._told_at = now
-            if self._borrowing.open:
-                self._borrowing.thread_looks(now)
-                self._quiet_looks = 0
             if self.book.tell(TELL_S):
                 self._link.flush()
                 self._quiet_looks = 0
@@ -382,10 +340,7 @@ class StraightCalls:
                     self._all_answered(list(alike))
                     continue
                 for message in alike:
-                    if kind is wire.LineEnd:
-                        line.taken = message.taken
-                    else:
-                        self._answered(message)
+                    self._answered(message)
 
     def _all_answered(self, answers: list[wire.StraightAnswer]) -> None:
         self._values.all_came([id for id, _ in self.book.all_returned(answers, self._values.note_all)])
@@ -393,13 +348,11 @@ class StraightCalls:
     def _answered(self, done: wire.Done) -> None:
         id = return_id(done.task_id, 0)
         if not done.results:
-            self._comes_through_head(id)
+            self._holdings.publish(id)  # before the book forgets the call: what the head sends then must not seem old
         call = self.book.returned(done, lambda value: self._values.know(id, value))
         if call is None:
             return
         if done.results:
-            if type(call.way) is LoanWay:
-                self._borrowing.thread_answered(call.way)
             self._value_came(wire.ObjectValue(id, done.results[0].value))
             if not self._holdings.holds(id):
                 self._values.forget(id)
@@ -407,19 +360,9 @@ class StraightCalls:
         if call.failure is not None:
             self._value_came(call.failure)
 
-    def _comes_through_head(self, id: bytes) -> None:
-        """Note it before the book forgets the call: what the head sends from now on must not seem to be old."""
-        call = self.book.find(task_of(id))
-        if call is not None and type(call.way) is LoanWay:
-            self._borrowing.thread_passes(call.way)
-        self._holdings.publish(id)
-
     def _end(self, way: ActorWay, line: StraightLine) -> None:
         """The connection has ended, most likely with the actor: the head says what became of its open calls."""
         self._close(way)
-        if type(way) is LoanWay:
-            self._borrowing.thread_ends(way, line)
-            return
         self._ways.pop(way.actor_id, None)
         for call in self.book.of_way(way):
             call.sent = True  # whatever an interrupt has kept from being noted: nobody else tells of it

@@ -31,7 +31,6 @@ class StraightLine:
         self.sock = sock
         self.outbox: deque[Any] = deque()
         self.templates: set[int] = set()  # that the actor knows
-        self.taken = -1  # the tasks that a worker on loan has begun, once it has said its last word
         self.is_full = False  # the thread waits until the socket takes more
         self.came: deque[bytes] = deque()  # what was read and is not taken yet, in its order; END is the last one
         self.is_clear = True  # nothing in `came` but whole frames whose answers were seen

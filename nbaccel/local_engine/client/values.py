@@ -65,10 +65,6 @@ class Values:
         """Whether no other result is expected: then somebody will wait for this one."""
         return len(self._coming) == 1
 
-    def expects_some(self) -> bool:
-        """Whether results of tasks submitted here are still to come."""
-        return bool(self._coming)
-
     def are_coming(self, ids: list[bytes]) -> bool:
         """Whether one of them is an expected result that has not arrived."""
         return not self._coming.isdisjoint(ids)

@@ -44,7 +44,6 @@ from nbaccel.views.snapshot import OnSnapshot
 
 START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
 END_TIMEOUT_S = 15.0
-LOANS = "1"  # whether workers may be lent to this driver, unless the environment says it
 STRAIGHT_CALLS = "1"  # whether calls of actors may go straight to them, unless the environment says it
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 
@@ -68,8 +67,7 @@ class Driver(Client):
         self._ended = False
         link.receivers[wire.PagesReady] = self._writer.window.pages_ready
         if os.environ.get("NBACCEL_STRAIGHT_CALLS", STRAIGHT_CALLS) == "1":
-            borrows = os.environ.get("NBACCEL_LOANS", LOANS) == "1"
-            self.straight = StraightCalls(link, self.holdings, self.values, borrows=borrows)
+            self.straight = StraightCalls(link, self.holdings, self.values)
         self.exports.look_around = SurroundingsSender(link, options.code_search_path).look
         link.start("driver")
         atexit.register(self._at_exit)

@@ -16,7 +16,6 @@ from typing import Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.lent_workers import LoanEntry
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
@@ -55,7 +54,6 @@ class CallsAsTold:
 
         def make(call: wire.StraightCall) -> Task:
             task = task_told(peer, actor, call)
-            task.is_straight = entry_of(task).is_straight = True
             self._arguments.pin(entry_of(task).submit, terms)
             self._less(actor.actor_id, 1)
             return task
@@ -97,29 +95,26 @@ def _kind(call: wire.StraightCall) -> tuple[int, bytes]:
     return call.template, call.actor_id
 
 
-def task_told(peer: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall) -> Task:
-    """The task of a call, or of a task on loan, that was told."""
+def task_told(peer: Peer, actor: ActorEntry, call: wire.StraightCall) -> Task:
+    """The task of a call that was told."""
     terms, client_id = peer.templates[call.template], peer.client_id
-    actor_id, loan = (call.actor_id, b"") if type(callee) is ActorEntry else (b"", call.actor_id)
-    submit = wire.Submit(call.task_id, call.template, call.args, actor_id=actor_id)
+    submit = wire.Submit(call.task_id, call.template, actor_id=actor.actor_id)
     entry = TaskEntry(submit, terms, client_id, call.sent_at, is_straight=True)
-    entry.worker_id, entry.node_id, entry.device_ids = callee.worker_id, callee.node_id, callee.device_ids
+    entry.worker_id, entry.node_id, entry.device_ids = actor.worker_id, actor.node_id, actor.device_ids
     return Task(
         terms,
         call.task_id,
         entry,
-        actor_id=actor_id or None,
+        actor_id=actor.actor_id,
         caller=client_id.to_bytes(8, "big"),
         submitted_at=call.sent_at,
-        retries_left=(terms.max_retries or 0) if loan else 0,
         is_straight=True,
-        loan=loan,
     )
 
 
-def ended_task(peer: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall) -> Task:
+def ended_task(peer: Peer, actor: ActorEntry, call: wire.StraightCall) -> Task:
     """The task of one that has returned, and of which nobody had told before."""
-    task = task_told(peer, callee, call)
+    task = task_told(peer, actor, call)
     entry = entry_of(task)
     entry.pinned = False
     note_times(entry, call.times)

@@ -1,9 +1,8 @@
-"""What the head knows of calls that go straight from a driver to its actor, and of tasks that go to a worker on loan.
+"""What the head knows of calls that go straight from a driver to its actor.
 
 ```
   driver ── ConnectActor ──► head ── Connected + descriptor ──► driver, worker
   driver ── StraightNews ──► opened: admitted as any call, but not sent; ended: written down; known: see below
-                            lost: the driver gets no answer of a task, so we decide what becomes of it
   worker ── CallTold ──► admitted, if the driver has not told of it; then Done, whose result is an object here
 ```
 A call whose result the head has is told by both ends, in any order: `half_told` holds what one of the two has told, so
@@ -22,7 +21,6 @@ from nbaccel.local_engine.head.calls_as_told import (
     CallHistory,
     CallsAsTold,
     alike,
-    ended_task,
     note_answer,
     note_times,
     task_told,
@@ -30,7 +28,6 @@ from nbaccel.local_engine.head.calls_as_told import (
 from nbaccel.local_engine.head.connections import Handler, Send
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.lent_workers import LentWorkers, LoanEntry
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, entry_of
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -39,15 +36,11 @@ from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import (
     CallAnswered,
     CallReturned,
-    CallsEnded,
-    LentTaskEnded,
-    LentTaskLost,
-    LentTaskTold,
     TaskSubmitted,
 )
 from nbaccel.scheduling.moves import FAILED
 from nbaccel.scheduling.tasks import TaskRecord
-from nbaccel.scheduling.terms import Task, Terms
+from nbaccel.scheduling.terms import Terms
 from nbaccel.views.question import Row
 
 
@@ -55,12 +48,6 @@ class KnownErrors(Protocol):
     """Knows which errors have been read."""
 
     def read(self, ids: Iterable[bytes]) -> None: ...
-
-
-class HistoryOfEnds(CallHistory, Protocol):
-    """Writes down what has ended."""
-
-    def ended(self, task: Task) -> None: ...
 
 
 class StraightCallBooks:
@@ -71,10 +58,9 @@ class StraightCallBooks:
         records: HeadRecords,
         arguments: Arguments,
         errors: KnownErrors,
-        lent: LentWorkers,
         send: Send,
         tell: Tell,
-        history: HistoryOfEnds,
+        history: CallHistory,
     ) -> None:
         self._scheduler = records.scheduler
         self._actors = records.actors
@@ -83,25 +69,23 @@ class StraightCallBooks:
         self._objects = records.objects
         self._arguments = arguments
         self._errors = errors
-        self._lent = lent
         self._send = send
         self._tell = tell
         self._half_told: dict[int, set[bytes]] = {}  # driver -> calls
         self._is_seen = records.scheduler.unseen.is_seen
         self._as_told = CallsAsTold(records.scheduler, records.objects, arguments, tell, history)
-        self._ended = history.ended  # called with a task on loan that the scheduler has never had as open
 
     def of_drivers(self) -> dict[type, Handler]:
         """The messages that drivers may send, with their handlers."""
-        return {wire.StraightNews: self._news, **self._lent.of_both()}
+        return {wire.StraightNews: self._news}
 
     def of_workers(self) -> dict[type, Handler]:
         """The messages that workers may send, with their handlers."""
-        return {wire.CallTold: self._told, **self._lent.of_both()}
+        return {wire.CallTold: self._told}
 
     def answers(self) -> list[Row[Peer]]:
         """The questions about connections, with their answers."""
-        return [asks.ConnectActor.answered_by(self._wanted), *self._lent.answers()]
+        return [asks.ConnectActor.answered_by(self._wanted)]
 
     # ---- connections
 
@@ -137,26 +121,24 @@ class StraightCallBooks:
     def _news(self, peer: Peer, message: wire.StraightNews) -> None:
         if message.ended:
             self._all_ended(peer, message.ended)
-        if message.opened:  # only now: a worker on loan runs one task after the other
+        if message.opened:
             self._all_opened(peer, message.opened)
         for task_id in message.promised:
             self._promised(peer, task_id)
         for task_id in message.known:
             self._one_end_told(peer.client_id, task_id)
-        for task_id, begun in message.lost:
-            self._lost(peer, task_id, begun)
 
     def _all_opened(self, peer: Peer, told: list[wire.StraightCall]) -> None:
         half_told = self._half_told.get(peer.client_id, ())
         for calls in alike([call for call in told if call.task_id not in half_told]):
-            callee = self._callee_of(peer.client_id, calls[0])
-            if type(callee) is ActorEntry and callee.state == "ALIVE":
+            actor = self._actor_of(peer.client_id, calls[0])
+            if actor.state == "ALIVE":
                 fresh = [call for call in calls if not self._is_seen(call.task_id)]
                 if fresh:
-                    self._as_told.opened(peer, callee, fresh)
+                    self._as_told.opened(peer, actor, fresh)
             else:
                 for call in calls:
-                    self._admit(peer, callee, call)
+                    self._admit(peer, actor, call)
 
     def _all_ended(self, peer: Peer, told: list[wire.StraightCall]) -> None:
         """Calls have returned to their caller."""
@@ -172,39 +154,23 @@ class StraightCallBooks:
                 self._unseen_ended(peer, fresh)
 
     def _unseen_ended(self, peer: Peer, calls: list[wire.StraightCall]) -> None:
-        callee = self._callee_of(peer.client_id, calls[0])
-        if type(callee) is ActorEntry:
-            if callee.state == "DEAD":
-                calls = [call for call in calls if not self._had_failed(peer, call)]
-            if calls:
-                self._as_told.ended(peer, callee, calls)
-            return
-        for call in calls:
-            task = ended_task(peer, callee, call)
-            self._tell(CallsEnded(task.terms, [task.task_id], [task], _itself))
-            self._ended(task)
+        actor = self._actor_of(peer.client_id, calls[0])
+        if actor.state == "DEAD":
+            calls = [call for call in calls if not self._had_failed(peer, call)]
+        if calls:
+            self._as_told.ended(peer, actor, calls)
 
-    def _callee_of(self, client_id: int, call: wire.StraightCall) -> ActorEntry | LoanEntry:
-        loan = self._lent.entries.get(call.actor_id)
-        if loan is not None and loan.client_id == client_id:
-            return loan
+    def _actor_of(self, client_id: int, call: wire.StraightCall) -> ActorEntry:
         actor = self._actors.get(call.actor_id)
         if actor is None or actor.client_id != client_id or not actor.line:
-            raise ValueError("news of a call to an actor or a worker to which no connection was given")
+            raise ValueError("news of a call to an actor to which no connection was given")
         return actor
 
-    def _admit(
-        self, peer: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall, *, is_ours: bool = False
-    ) -> None:
-        """A call is under way at its actor, or was when the actor died: then the scheduler says that it failed.
-
-        `is_ours`: a worker on loan has told of it.
-        """
+    def _admit(self, peer: Peer, actor: ActorEntry, call: wire.StraightCall) -> None:
+        """A call is under way at its actor, or was when the actor died: then the scheduler says that it failed."""
         if self._scheduler.task_record(call.task_id) is not None:
             return
-        task = task_told(peer, callee, call)
-        task.is_straight = entry_of(task).is_straight = not is_ours
-        entry_of(task).started_at = call.sent_at if task.loan else None
+        task = task_told(peer, actor, call)
         self._arguments.pin(entry_of(task).submit, task.terms)
         self._tell(TaskSubmitted(task))
 
@@ -221,8 +187,7 @@ class StraightCallBooks:
         if not record.over:
             note_times(entry, call.times)
             entry.results = None if call.value is None else [wire.ReturnValue(call.value)]
-            loan = record.task.loan
-            self._tell(LentTaskEnded(call.task_id) if loan else CallReturned(entry.worker_id, call.task_id))
+            self._tell(CallReturned(entry.worker_id, call.task_id))
         elif record.state is FAILED and not entry.is_promised:
             note_answer(entry, call.times)
             self._take_back(peer, record.task.terms, call.task_id)
@@ -242,40 +207,25 @@ class StraightCallBooks:
         self._tell(CallAnswered(terms, task_id))
 
     def _told(self, peer: Peer, message: wire.CallTold) -> None:
-        """An actor, or a worker on loan, tells of a call, whose result is the head's from here on."""
+        """An actor tells of a call, whose result is the head's from here on."""
         call = message.call
-        callee = self._lent.entries.get(call.actor_id) or self._actors.get(call.actor_id)
-        if callee is None and not peer.worker.running_actor:
-            return  # its driver has gone
-        if callee is None or callee.worker_id != peer.worker.worker_id:
+        actor = self._actors.get(call.actor_id)
+        if actor is None or actor.worker_id != peer.worker.worker_id:
             raise ValueError("a call is told by a worker that is not its actor's")
-        driver = self._peers.get(callee.client_id)
+        driver = self._peers.get(actor.client_id)
         if driver is None or driver.left:
             return  # the actor ends with its driver
         self._one_end_told(driver.client_id, call.task_id)
         record = self._scheduler.task_record(call.task_id)
         if record is None or not record.over:
-            self._is_ours(driver, callee, call)
+            self._is_ours(driver, actor, call)
 
-    def _is_ours(self, driver: Peer, callee: ActorEntry | LoanEntry, call: wire.StraightCall) -> None:
-        """The result of this call will be an object here; a task on loan is from here on one like any other."""
-        self._admit(driver, callee, call, is_ours=type(callee) is LoanEntry)
+    def _is_ours(self, driver: Peer, actor: ActorEntry, call: wire.StraightCall) -> None:
+        """The result of this call will be an object here."""
+        self._admit(driver, actor, call)
         record = self._scheduler.task_record(call.task_id)
         if record is not None and not record.over:
             entry_of(record.task).is_straight = False
-            if record.task.loan:
-                self._tell(LentTaskTold(call.task_id))
-
-    def _lost(self, peer: Peer, task_id: bytes, begun: bool) -> None:
-        """A driver has lost a worker on loan: the result of this task is ours from here on, if it gets one."""
-        self._half_told.get(peer.client_id, set()).discard(task_id)
-        record = self._scheduler.task_record(task_id)
-        if record is None or record.over or not record.task.is_straight or not record.task.loan:
-            return
-        entry_of(record.task).is_straight = False
-        entry_of(record.task).started_at = None
-        self._objects.promise(return_id(task_id, 0), peer.client_id)
-        self._tell(LentTaskLost(task_id, begun))
 
     def _one_end_told(self, client_id: int, task_id: bytes) -> None:
         """One of the two ends has told that the result is an object here, or will be; the second one settles it.
@@ -294,8 +244,3 @@ class StraightCallBooks:
     def client_gone(self, client_id: int) -> None:
         """A driver has ended."""
         self._half_told.pop(client_id, None)
-        self._lent.client_gone(client_id)
-
-
-def _itself(task: Task) -> Task:
-    return task

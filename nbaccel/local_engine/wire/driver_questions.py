@@ -127,13 +127,6 @@ class ConnectActor(Question[None], tag="connect_actor"):
     actor_id: bytes
 
 
-class AskLoan(Question[None], tag="ask_loan"):
-    """Have a worker on loan for the next tasks of this template, if one is idle and nobody waits."""
-
-    loan_id: bytes
-    template: int
-
-
 class ReserveName(Question[bool], tag="reserve_name"):
     """Take a name for an actor that is about to be made; False when it is taken."""
 

@@ -23,17 +23,13 @@ from nbaccel.local_engine.wire.plain_values import plain
 from nbaccel.local_engine.wire.straight_messages import (
     CallTold,
     Connected,
-    EndLoan,
-    Lent,
-    LineEnd,
-    LoanOver,
     StraightAnswer,
     StraightNews,
     StraightSubmit,
 )
 from nbaccel.scheduling.terms import Terms
 
-VERSION = 9
+VERSION = 10
 UNREAD = "unread error"  # the kind of a Notice
 _LENGTH = Pack("<I")
 
@@ -106,7 +102,7 @@ class Submit(Message):
     refs: list[bytes] = []  # refs nested inside args: held while the task lives
     actor_id: bytes = b""
     parent: bytes = b""  # the task that submits this one
-    straight: int = 0  # the number of the last call that went straight to the actor, this one included
+    straight: int = 0  # the number of the last call that went straight to the actor
 
 
 class Put(Message):
@@ -401,17 +397,17 @@ ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     Holds | Releases | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
-    | Watch | StraightNews | CallTold | LoanOver | ReleasesCode | Surroundings
+    | Watch | StraightNews | CallTold | ReleasesCode | Surroundings
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectValues | ObjectReady | Allocated | Answer | StreamItem | StreamItems
     | StreamEnd | Setup | RunTask | RunTasks | PagesReady | Interrupt | Recall | Trim | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
-    | Consumed | Connected | Lent | EndLoan | ForgetFunctions
+    | Consumed | Connected | ForgetFunctions
 )  # fmt: skip
-# On a connection between a driver and a worker: calls of an actor, or tasks on loan, that do not go through the head.
+# On a connection between a driver and its actor: calls that do not go through the head.
 ToCallee = DefineFunction | DefineTemplate | RunTask | Submit | StraightSubmit | Interrupt | Consumed | Refused
-ToCaller = StraightAnswer | Done | Item | Refused | LineEnd  # a Done without results: the head has them
+ToCaller = StraightAnswer | Done | Item | Refused  # a Done without results: the head has them
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode

@@ -199,7 +199,7 @@ class WorkerEngine(Client):
         self._state.accept("/")
         self._modules = LoadedModules()
         while True:
-            if self._has_run and self._queue.empty() and not self._straight_link.is_called_soon():
+            if self._has_run and self._queue.empty():
                 self._rest()
             item = link.next_item()
             if item is NOTHING:
@@ -209,7 +209,7 @@ class WorkerEngine(Client):
                 continue
             if item is None:
                 self._end_of_actor()
-            is_straight = type(item) is wire.StraightSubmit or type(item) is wire.Submit
+            is_straight = type(item) is wire.StraightSubmit
             running = Running(*link.begin(item)) if is_straight else self.execution.begin(item)
             if item.task_id in self._skip:  # it was cancelled while it was queued here
                 self._skip.discard(item.task_id)
@@ -260,19 +260,12 @@ class WorkerEngine(Client):
             report_memory(done, terms, self.setup)
         self.output.end()
         done.loaded = self._modules.are_users()
-        left: list[str] | None = None
-        if terms.kind is TASK and time.monotonic() - began > LONG_S and self._state.is_disturbed():
-            # Before the head hears of the end: it may lend this process at once, and the reader, which listens beside
-            # long work, would get the loan's descriptor as the stdin that the task has closed, or find no room for it.
-            left = self._restored()
         self.finish(done)
         self.execution.told(running)
         if terms.kind is TASK:
             self._last = terms
-            self._has_run, self._in_doubt = True, left is None
-            if left is not None:
-                self._leave_spoiled(left)
-            elif done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
+            self._has_run = self._in_doubt = True
+            if done.failed or time.monotonic() - began > LONG_S or self._state.is_disturbed():
                 self._put_back()
 
     def prepare_to_store(self, running: Running) -> None:
@@ -290,25 +283,21 @@ class WorkerEngine(Client):
     def _put_back(self) -> None:
         """Restore what the last task changed in this process. If that fails, the process starts no further task."""
         self._in_doubt = False
-        self._leave_spoiled(self._restored())
-
-    def _restored(self) -> list[str]:
-        """Restore what the last task changed. Returns what cannot be undone, as the end of "it has …"."""
         try:
-            return self._state.restore()
+            left = self._state.restore()
         except BaseException as error:  # a signal handler that the task set may raise anything
-            return [f"left a signal handler that raised {type(error).__name__}"]
+            left = [f"left a signal handler that raised {type(error).__name__}"]
+        if left:
+            self._leave_spoiled(left)
 
     def _leave_spoiled(self, left: list[str]) -> None:
-        """End this process if something is `left` that cannot be undone."""
-        if not left:
-            return
+        """End this process, in which a task has left what cannot be undone."""
         terms = self._last
         assert terms is not None
         self.output.flush()
         advice = "Do this in a subprocess or in an actor, or ask for max_calls=1."
         self._say_spoiled(terms, " and ".join(left), f"The task's result is not affected. {advice}")
-        self._straight_link.say_last()
+        self.link.flush()
         os._exit(0)
 
     def _say_spoiled(self, terms: Terms, why: str, advice: str) -> None:

@@ -71,4 +71,4 @@ def _short(done: wire.Done, call: StraightRun) -> Answer | None:
     data = result.value.data
     if data is None or result.refs:
         return None
-    return done if call.straight.is_loan else wire.StraightAnswer(done.task_id, data, done.times)
+    return wire.StraightAnswer(done.task_id, data, done.times)

@@ -1,8 +1,7 @@
-"""A worker's end of the connection to the driver that calls its actor straight, or that it is lent to.
+"""An actor's end of the connection to the driver that calls it straight.
 
 A straight call runs as it comes. A call from the head says how many straight ones its caller had sent before it: it is
-held until so many have been taken, and nothing that the head sent after it overtakes it. A worker on loan takes the
-head's word first: it may be that the loan ends.
+held until so many have been taken, and nothing that the head sent after it overtakes it.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ READ_BYTES = 1 << 15  # some hundred calls: between two of these the actor looks
 class StraightInbox:
     """The calls that came straight, and the answers to them."""
 
-    def __init__(self, sock: socket.socket, actor_id: bytes, *, is_loan: bool = False) -> None:
+    def __init__(self, sock: socket.socket, actor_id: bytes) -> None:
         self.sock = sock
-        self.actor_id = actor_id  # or the loan
-        self.is_loan = is_loan
+        self.actor_id = actor_id
         self.templates: dict[int, Terms] = {}
-        self.calls: deque[wire.StraightSubmit | wire.Submit] = deque()
+        self.calls: deque[wire.StraightSubmit] = deque()
         self.taken = 0  # the number of the last call that was taken
         self.has_ended = False  # the caller has gone
         self.trouble = ""  # this process has lost its own end
@@ -88,21 +86,8 @@ class StraightInbox:
             return False
         except OSError as error:
             self.trouble = f"its connection to its caller is broken: {error}"
-            return not self.is_loan
+            return True
         return True
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the driver has given this worker back."""
-        return self.is_loan and self.has_ended and not self.calls
-
-    def end(self) -> None:
-        """End a loan: the driver learns which of its tasks were begun here."""
-        try:
-            self.sock.sendall(wire.frame([wire.LineEnd(self.taken)]))
-        except OSError:
-            pass  # the driver has gone, or has given this worker back
-        self.sock.close()
 
 
 NOTHING = object()  # in the inbox: a caller's connection has come

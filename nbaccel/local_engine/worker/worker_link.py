@@ -27,16 +27,15 @@ from nbaccel.local_engine.worker.straight_inbox import LEAVE, NOTHING, StraightI
 from nbaccel.scheduling.terms import Terms
 
 LASTS_S = 0.002  # a task that has run for so long is not a short one
-SOON_MS = 0.5
 LOOK_MS = 100  # how long the main thread waits at most for a reader that rings
 
 
 class StraightRun:
-    """A call, or a task on loan, that came straight and runs."""
+    """A call that came straight and runs."""
 
     __slots__ = ("_begun_at", "_call", "is_told", "straight")
 
-    def __init__(self, call: wire.StraightSubmit | wire.Submit, straight: StraightInbox, begun_at: float) -> None:
+    def __init__(self, call: wire.StraightSubmit, straight: StraightInbox, begun_at: float) -> None:
         self.is_told = False  # the head knows of it; noted when it ends
         self.straight = straight
         self._call = call
@@ -44,11 +43,8 @@ class StraightRun:
 
     def told(self) -> wire.CallTold:
         """What the head is told of it."""
-        call, straight = self._call, self.straight
-        args = call.args if straight.is_loan else b""  # a task may have to run again
-        return wire.CallTold(
-            wire.StraightCall(call.task_id, call.template, straight.actor_id, self._begun_at, args=args)
-        )
+        call = self._call
+        return wire.CallTold(wire.StraightCall(call.task_id, call.template, self.straight.actor_id, self._begun_at))
 
 
 class WorkerLink(Link):
@@ -65,8 +61,6 @@ class WorkerLink(Link):
         super().__init__(sock, on_lost=on_lost)
         self.receivers[wire.Trim] = lambda message: memory.trim()
         self.receivers[wire.Connected] = self.connect
-        self.receivers[wire.Lent] = self.lend
-        self.receivers[wire.EndLoan] = inbox.put
         self._inbox = inbox
         self._lasts_s = lasts_s
         self._frames = framing.FrameReader(self.far_end.decode)
@@ -86,23 +80,7 @@ class WorkerLink(Link):
 
         NOTHING is an item too: who may call this process straight has changed.
         """
-        item = self._next() if self.straight is None else self._next_of_both(self.straight)
-        if type(item) is StraightInbox:
-            self._take_line(item)
-        elif type(item) is wire.EndLoan:
-            self._end_loan(item.loan_id)
-        else:
-            return item
-        return NOTHING
-
-    def is_called_soon(self) -> bool:
-        """Whether the driver that has this worker on loan sends the next task at once."""
-        straight = self.straight
-        if straight is None or not straight.is_loan or straight.has_ended:
-            return False
-        poll = select.poll()
-        poll.register(straight.sock, select.POLLIN)
-        return bool(poll.poll(SOON_MS))
+        return self._next() if self.straight is None else self._next_of_both(self.straight)
 
     def _next(self) -> Any:
         inbox = self._inbox
@@ -121,9 +99,6 @@ class WorkerLink(Link):
 
     def _next_of_both(self, straight: StraightInbox) -> Any:
         while (item := straight.next_of(self._inbox)) is None:
-            if straight.is_over:
-                self._end_loan(straight.actor_id)
-                return NOTHING
             self._turns.idles()
             if self._turn.acquire(blocking=False):
                 try:
@@ -157,56 +132,22 @@ class WorkerLink(Link):
 
     def connect(self, message: wire.Connected) -> None:
         """A caller's connection has come."""
-        sock = self._sock_of(message)
-        if self._bell < 0:
-            self._bell = above_standard_streams(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
-        self.straight = StraightInbox(sock, message.actor_id)
-        self._inbox.put(NOTHING)  # the main thread waits for both from now on
-
-    # ---- loans
-
-    def _sock_of(self, message: wire.Connected | wire.Lent) -> socket.socket:
         sock = self.take_socket(message.socket)
         if sock is None:
             raise OSError("this process has no free descriptor for it: it keeps too many files open")
-        return sock
-
-    def lend(self, message: wire.Lent) -> None:
-        """This worker is lent to its driver, whose end of a connection has come."""
-        sock = self._sock_of(message)
-        if self._bell < 0:
-            self._bell = above_standard_streams(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
-        self._inbox.put(StraightInbox(sock, message.loan_id, is_loan=True))
-
-    def _take_line(self, line: StraightInbox) -> None:
-        if self.straight is not None:  # its driver had given this worker back
-            self._end_loan(self.straight.actor_id)
-        self.straight = line
-
-    def _end_loan(self, loan_id: bytes) -> None:
-        """Between two tasks: the loan is over, unless it was over before."""
-        straight = self.straight
-        if straight is not None and straight.actor_id == loan_id:
-            self.straight = None
-            straight.end()
-            self.say_now(wire.LoanOver(loan_id))
-
-    def say_last(self) -> None:
-        """Write what waits, before this process ends between two tasks."""
-        if self.straight is not None and self.straight.is_loan:
-            self.straight.end()
-        self.flush()
+        self._bell = above_standard_streams(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+        self.straight = StraightInbox(sock, message.actor_id)
+        self._inbox.put(NOTHING)  # the main thread waits for both from now on
 
     # ---- what a straight call says
 
-    def begin(self, call: wire.StraightSubmit | wire.Submit) -> tuple[wire.RunTask, Terms]:
+    def begin(self, call: wire.StraightSubmit) -> tuple[wire.RunTask, Terms]:
         """Begin what came straight. Returns what is to be run, and its terms."""
         straight = self.straight
         assert straight is not None
         began = StraightRun(call, straight, time.time())
         self._runs[call.task_id] = self._untold[call.task_id] = began  # it is told before anything else is said
-        actor_id = b"" if straight.is_loan else straight.actor_id
-        run = wire.RunTask(call.task_id, call.template, call.args, actor_id=actor_id)
+        run = wire.RunTask(call.task_id, call.template, call.args, actor_id=straight.actor_id)
         return run, straight.templates[call.template]
 
     def ends_straight(self, task_id: bytes) -> StraightRun | None:

@@ -51,7 +51,7 @@ def test_results_that_are_held_are_here_and_no_more_expected(client: Client) -> 
     assert [client.values.payload(id) for id in IDS[:3]] == [(wire.OK, b"\x00" + id) for id in IDS[:3]]
     assert client.values.expects_only_one() and client.values.are_coming([IDS[3]])
     client.hears(IDS[3])
-    assert not client.values.expects_some()
+    assert not client.values.are_coming(list(IDS))
 
 
 def test_only_the_first_expected_result_is_the_only_one(client: Client) -> None:

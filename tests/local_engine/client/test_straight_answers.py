@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,12 +12,11 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.link_states import LinkLife
 from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire.ids import return_id
 from tests.local_engine.head_world import TEMPLATES
-from tests.rig import DEADLINE_S, wait_until
+from tests.rig import wait_until
 
 ACTOR, TASK = b"a" * 16, b"t" * 24
 ID = return_id(TASK, 0)
@@ -104,39 +101,3 @@ def test_a_result_that_comes_from_the_head_while_the_answer_is_taken_is_known(ma
     caller.actor_answers()
     wait_until(lambda: not caller.holdings.is_private(ID), "the result to be the head's")
     assert caller.values.known_here(ID) is VALUE
-
-
-def test_a_worker_may_end_its_loan_before_its_driver_has_seen_the_connection() -> None:
-    """Its last word, and the end, are there as soon as this process listens."""
-    ends = socket.socketpair()
-    ends[1].settimeout(DEADLINE_S)
-    link = Link(ends[0], on_lost=lambda why: None)
-    holdings = Holdings(link)
-    straight = StraightCalls(link, holdings, Values(link, holdings, -1), borrows=True)
-    borrower = straight.borrower(1, TEMPLATES["task"])
-    assert borrower is not None
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for _ in range(300):
-            borrower.not_before = 0.0
-            end = time.monotonic() + DEADLINE_S
-            while borrower.way is None:
-                borrower.way_now()
-                assert time.monotonic() < end, "no worker is asked for"
-            ours, theirs = socket.socketpair()
-            theirs.sendall(wire.frame([wire.LineEnd(0)]))
-            theirs.close()
-            link.keep_sockets([ours.fileno()])
-            inode = os.fstat(ours.detach()).st_ino
-            link.receivers[wire.Connected](wire.Connected(borrower.way.actor_id, inode))
-            wait_until(lambda: borrower.way is None or link.life is not LinkLife.OPEN, "the end of the loan")
-            assert link.life is LinkLife.OPEN
-            link.flush()  # no thread writes what it said of this loan, if it was given back as an idle one
-            ends[1].recv(1 << 20)
-            assert not straight.open_loans, "its thread would look after it for ever"
-    finally:
-        sys.setswitchinterval(before)
-        straight.close()
-        for end in ends:
-            end.close()

@@ -29,14 +29,6 @@ def test_interrupts_break_nothing_where_every_call_goes_through_the_head(place: 
     assert done.stdout.startswith("all well "), done.stdout
 
 
-def test_interrupts_break_nothing_where_tasks_go_to_workers_on_loan(place: Place) -> None:
-    program = "from tests.local_engine import interrupted\ninterrupted.main(10_000, 20)"
-    done = place.run(program, NBACCEL_STRAIGHT_CALLS="1", NBACCEL_LOANS="1")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("all well "), done.stdout
-    assert int(done.stdout.split()[-1]) >= 20, done.stdout
-
-
 def test_an_interrupted_get_can_be_repeated(place: Place) -> None:
     done = place.run(programs.INTERRUPTED_GET)
     assert done.returncode == 0, done.stderr

@@ -143,7 +143,7 @@ class TaskBursts:
             if terms is not plain and not _is_plain(terms):
                 break
             plain = terms
-            if record.over or record.hold is None or record.hold.parts or record.task.is_straight or record.task.loan:
+            if record.over or record.hold is None or record.hold.parts or record.task.is_straight:
                 break
             number += 1
         return number

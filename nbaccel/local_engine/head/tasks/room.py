@@ -17,7 +17,6 @@ from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.lent_workers import LentWorkers
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.room import ObjectRoom
@@ -113,14 +112,6 @@ class TaskRoom:
             answer=self.unmet.answer,
         )
         self._tell_worker = around.workers.tell
-        self._lent = LentWorkers(
-            around.records,
-            self.sending.acquaint,
-            around.connections.send,
-            around.tell,
-            hide=bool(config.options.get("hide_unassigned")),
-        )
-        self.flow.functions.named_by.append(self._lent.terms)
         self.straight_calls = self._straight_calls(around)
 
     def together(self) -> dict[str, dict[type, Together]]:
@@ -137,7 +128,6 @@ class TaskRoom:
             do.RecallTasks: lambda c: self._tell_worker(c.worker_id, wire.Recall()),
             do.InterruptTask: lambda c: self._tell_worker(c.worker_id, wire.Interrupt(c.task_id)),
             **self.bursts.acts(),
-            **self._lent.acts(),
         }
 
     def _straight_calls(self, around: Around) -> StraightCallBooks:
@@ -145,7 +135,6 @@ class TaskRoom:
             around.records,
             around.arguments,
             around.unread_errors,
-            self._lent,
             around.connections.send,
             around.tell,
             around.history,

@@ -145,12 +145,6 @@ class Sending:
         if not self.held.holds_back(command, worker, entry):
             self._transmit(command, worker, entry)
 
-    def acquaint(self, worker: WorkerProcess, terms: Terms) -> None:
-        """Tell a worker its job and the code of these terms, unless it knows them."""
-        if worker.setup_job != terms.job or worker.surroundings != terms.surroundings:
-            self._setup.of(worker.peer, worker, terms)
-        self._functions.teach(worker.peer, terms)
-
     def may_send_at_once(self, worker: WorkerProcess, node_id: bytes) -> bool:
         """Whether tasks without devices can be sent to this worker with no look at anything but themselves."""
         return worker.node_id == node_id and not self._lineage.active and not worker.held and worker.used

@@ -8,9 +8,7 @@
                  ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
                  ├─ SendTasks, FinishTasks ► as for each of the tasks
                  ├─ AskNode, ReleaseNode ► the node does not come, or stays
-                 ├─ RecallTasks ───────► the worker gives nothing back
-                 ├─ Lend ──────────────► the loan is over
-                 └─ RecallLoan ────────► once more
+                 └─ RecallTasks ───────► the worker gives nothing back
 ```
 An act that is repeated skips the steps that its first try has finished. Interrupts and warnings need no answer: they
 are noted, and the scheduler kills a worker that ignores an interrupt.
@@ -30,7 +28,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
-from nbaccel.scheduling.events import LoanEnded, NodeFailed, NodeKept, TaskReturned, TasksGivenBack
+from nbaccel.scheduling.events import NodeFailed, NodeKept, TaskReturned, TasksGivenBack
 from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -74,8 +72,6 @@ class UnmetOrders:
             do.FinishTasks: self._each_not_concluded,
             do.FailTask: self._not_concluded,
             do.RecallTasks: lambda c, why: tell(TasksGivenBack(c.worker_id, [])),
-            do.Lend: lambda c, why: tell(LoanEnded(c.loan_id, by_driver=True)),
-            do.RecallLoan: self._once_more,
             do.ReleaseDevices: self._once_more,
             do.ActorChanged: self._once_more,
             do.GroupChanged: self._once_more,
