@@ -1,6 +1,6 @@
-"""What a large cluster costs the scheduler: CPU time and memory, without processes.
+"""What the largest cluster of one head costs the scheduler: CPU time and memory, without processes.
 
-    python benchmarks/scale.py [NODES DEVICES TASKS SHAPES]          10000 8 1000000 1000 when nothing is given
+    python benchmarks/scale.py [NODES DEVICES TASKS SHAPES]          64 8 100000 100 when nothing is given
 
 ```
   come      the nodes are added, one after the other
@@ -159,7 +159,7 @@ def resident_bytes() -> int:
     return pages * 4096
 
 
-def main(nodes: int = 10_000, devices: int = 8, tasks: int = 1_000_000, kinds: int = 1_000) -> None:
+def main(nodes: int = 64, devices: int = 8, tasks: int = 100_000, kinds: int = 100) -> None:
     dice = random.Random(1)
     cluster = Cluster()
     gc.freeze()

@@ -151,7 +151,7 @@ WORKLOADS: list[tuple[str, Callable[[], float]]] = [
     ("one dispatch, 1,000 in line", lambda: line(1_000)),
     ("one dispatch, 100,000 in line", lambda: line(100_000)),
     ("10,000 tasks over 1 node", lambda: nodes(1)),
-    ("10,000 tasks over 1,000 nodes", lambda: nodes(1_000)),
+    ("10,000 tasks over 64 nodes", lambda: nodes(64)),
     ("10,000 calls of an actor", calls),
     ("2,000 fresh accelerator tasks on 8 GPUs", fresh),
 ]

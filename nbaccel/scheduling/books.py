@@ -25,7 +25,6 @@ from nbaccel.scheduling.moves import (
     ActorStatus,
     GroupState,
 )
-from nbaccel.scheduling.place_order import PlaceOrder
 from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
@@ -41,7 +40,7 @@ def check(
     loans: Loans,
 ) -> None:
     """Raises AssertionError, naming the record, at the first invariant that is broken."""
-    assert not cluster.refusals.open, "something came back, and nobody was tried for it"
+    assert not cluster.freed, "something came back, and nobody was tried for it"
     bundles = [place for each in cluster.bundles.values() for place in each.values()]
     commons = [place for each in cluster.commons.values() for place in each.values()]
     for place in (*cluster.nodes.values(), *bundles, *commons):
@@ -50,8 +49,6 @@ def check(
         _check_commons(place)
     for ask in cluster.asks.values():
         _check_ask(ask, cluster)
-    for order in {ask.order: None for ask in cluster.asks.values()}:
-        _check_order(order)
     for shape in tasks.shapes.values():
         _check_shape(shape)
     live = [record for record in tasks.records.values() if not record.over]
@@ -103,24 +100,16 @@ def _check_commons(commons: Place) -> None:
 
 
 def _check_ask(ask: PlaceableChoice, cluster: PlacementBook) -> None:
-    """It has the places that it may use, and an exhausted one finds room nowhere but, perhaps, on offer."""
-    allowed = {place for place in cluster.eligible(ask.choice) if place.alive and ask.order.may_have(place)}
-    assert set(ask.order.entries) == allowed, f"{ask.choice} has other places than it may use"
-    assert ask in ask.order.asks, f"{ask.choice} is not known to its order"
-    assert ask.exhausted == (ask in cluster.refusals.exhausted), f"{ask.choice} is counted wrong"
+    """It has the places that could meet it, in order; an exhausted one finds room nowhere but, perhaps, on offer."""
+    allowed = {p for p in cluster.eligible(ask.choice) if p.alive and p.lacks_for_ever(ask.asked) is None}
+    assert ask.places.keys() == allowed, f"{ask.choice} has other places than it may use"
+    assert ask.in_order() == sorted(allowed, key=ask.entry_of), f"{ask.choice} has its places out of order"
+    assert ask.exhausted == (ask in cluster.exhausted), f"{ask.choice} is counted wrong"
     assert ask.exhausted or not ask.offers, f"{ask.choice} looks at all places and has offers"
-    for place in ask.order.entries if ask.exhausted else ():
+    for place in ask.places if ask.exhausted else ():
         assert place in ask.offers or place.lacks_now(ask.asked) is not None, (
             f"{ask.choice} passes {place.name}, which has enough free"
         )
-
-
-def _check_order(order: PlaceOrder) -> None:
-    """Nobody is further back than it belongs, and no block with room is passed."""
-    for place, entry in order.entries.items():
-        assert order in place.orders and place in order.kinds[place.kind], f"{place.name} does not know an order"
-        assert place in order.freed or entry[:3] <= order.entry_of(place)[:3], f"{place.name} is too far back"
-    order.check()
 
 
 def _check_shape(shape: Shape) -> None:
@@ -131,7 +120,7 @@ def _check_shape(shape: Shape) -> None:
     assert len(waiting) == shape.size, f"{shape.choices}: {len(waiting)} wait, {shape.size} counted"
     assert shape.loans >= 0, f"{shape.choices}: {shape.loans} loans"
     if waiting:
-        for place in shape.asks[0].order.entries:
+        for place in shape.asks[0].places:
             assert place.lacks_now(shape.asks[0].asked) is not None, (
                 f"{waiting[0]} waits although {place.name} has enough free"
             )

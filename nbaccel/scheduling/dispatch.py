@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING
 
 from nbaccel.scheduling.commands import CollectCycles, Command, Failure, ReleaseDevices, SendTask
@@ -48,51 +48,32 @@ class Dispatcher:
         self._notice_s = waiting_notice_s
         # An engine that reports no waits has no need of it either.
         self._garbage_s = waiting_notice_s * (GARBAGE_AFTER if waiting_notice_s < MOST_NOTICE_S else 1)
-        self._order = tasks.order
-        self._walk: Iterator[Shape] | None = None  # over the lines; it ends when a task starts
+        self._turns: dict[int, int] = {}  # job -> when it was last served
+        self._turn = count(1)
         self.end_actor: EndActor  # set by the scheduler: actors are built on top of this
 
     # --- which line -----------------------------------------------------------------------------------------------
 
     def run(self, now: float) -> None:
-        woken, refusals = self._cluster.woken, self._cluster.refusals
-        while woken or refusals.open:
-            shape = self._next()
-            if shape is None:
-                continue
-            record = shape.first()
-            if record is None or not self._start(shape, record, now):
+        cluster = self._cluster
+        woken = cluster.woken
+        while woken or cluster.freed:
+            if cluster.freed:
+                cluster.offer_freed()
+            for shape in sorted(woken, key=self._rank) if len(woken) > 1 else list(woken):
+                record = shape.first()
+                if record is not None and self._start(shape, record, now):
+                    break  # another line may be next now
                 woken.pop(shape, None)
-        self._walk = None
 
-    def _next(self) -> Shape | None:
-        """The line whose turn it is, of those that are woken and those that may get what has come back."""
-        woken, refusals = self._cluster.woken, self._cluster.refusals
-        many = bool(refusals.open) and refusals.look(self._order.rank)
-        if self._walk is None and len(woken) <= refusals.few:
-            first = min(woken, key=self._order.rank) if len(woken) > 1 else next(iter(woken), None)
-        else:
-            first = self._first_of_many(woken)
-        if not many:
-            return first
-        shape = refusals.next_line(self._order, first)
-        if shape is None:
-            refusals.close()
-        elif shape is not first and first is not None and self._walk is not None:
-            self._walk = chain((first,), self._walk)  # its turn is after that
-        return shape
+    def _rank(self, shape: Shape) -> tuple[int, int, int]:
+        """The line with the lowest rank is next.
 
-    def _first_of_many(self, woken: dict[Shape, None]) -> Shape | None:
-        """The woken line whose turn it is, found by going through all lines in order."""
-        if self._walk is None:
-            self._walk = self._order.walk()
-        for shape in self._walk:
-            if shape in woken:
-                return shape
-        self._walk = None
-        for shape in [shape for shape in woken if not shape.size]:
-            del woken[shape]
-        return None
+        Jobs take turns. Within one, deeper tasks go first, because parents that wait for them hold processes and
+        memory; then the line whose first task came first.
+        """
+        first = shape.first()
+        return (self._turns.get(shape.job, 0), -shape.depth, first.seq if first is not None else 0)
 
     def _start(self, shape: Shape, record: TaskRecord, now: float) -> bool:
         """Start the first task of the line. Returns False if it and all behind it have to wait."""
@@ -100,18 +81,13 @@ class Dispatcher:
         if way is None:
             self._must_wait(shape, record, now)
             return False
-        self._order.served(shape.job)
-        self._walk = None
+        self._turns[shape.job] = next(self._turn)
         self._tasks.leave(shape, record)
         hold, index, why = way
         record.choice = record.task.skipped + index
         record.choice_why = why or record.fell_because
         self.assign(record, hold, now)
-        ask = shape.asks[index]
-        is_found_again = ask.exhausted and self._cluster.refusals.started(ask, hold.place)
-        if is_found_again and len(shape.asks) == 1 and shape.lasting is None:
-            return False
-        return shape.size > 0
+        return True
 
     # --- which choice ---------------------------------------------------------------------------------------------
 
@@ -201,7 +177,6 @@ class Dispatcher:
         reason = self._explainer.refused_group(shape) or self._explainer.why_never(shape)
         if failure is Failure.GROUP_REMOVED:
             reason = "its placement group was removed"
-        self._walk = None
         while (record := shape.first()) is not None:
             message = self._explainer.refusal(shape, record, reason)
             if record.actor is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -10,9 +10,6 @@ from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.scheduling.events import Demand, DeviceSpec, NodeSpec
 from nbaccel.scheduling.labels import TYPE_LABEL, holds, matches
 from nbaccel.scheduling.terms import Choice
-
-if TYPE_CHECKING:
-    from nbaccel.scheduling.place_order import PlaceOrder
 
 NO_DEVICES: dict[str, list[tuple[int, int]]] = {}
 
@@ -151,8 +148,6 @@ class Place(msgspec.Struct, eq=False):
     kept_by: str = ""  # why it did not go when it was told to
     version: int = 0  # grows with each change of what is free here, of a device, or of why it stays
     holds: dict[Hold, None] = {}
-    orders: dict[PlaceOrder, None] = {}  # of which this place is one
-    kind: int = -1  # places of the same kind are alike when they are empty; -1: nobody has looked
 
     @staticmethod
     def of(spec: NodeSpec, order: int) -> Place:
@@ -235,6 +230,10 @@ class Place(msgspec.Struct, eq=False):
                 most = free
         return whole or most
 
+    def amounts_left(self) -> dict[str, int]:
+        """Of each resource, the most that a demand might get here now."""
+        return {name: self.most_left(name) for name in (*self.totals, *self.devices)}
+
     def empty_commons(self, order: int) -> Place:
         """The commons of this bundle's group on this bundle's node, before any bundle has joined them."""
         name = f"the bundles of {self.name.partition(' of ')[2]}"
@@ -257,15 +256,6 @@ class Place(msgspec.Struct, eq=False):
                 each.commons.amount += each.amount
                 each.commons.limit += each.amount
             devices.sort(key=lambda device: device.spec.index)
-
-    def kind_facts(self) -> tuple[object, ...]:
-        """All that decides what could ever be met here, if nobody held anything."""
-        devices = [
-            (d.spec.resource, d.amount, d.spec.type, d.spec.memory_bytes, d.spec.is_partition, d.lost)
-            for each in self.devices.values()
-            for d in each
-        ]
-        return (tuple(sorted(self.totals.items())), tuple(devices), self.labels.get(TYPE_LABEL))
 
     def all_who_share(self) -> list[Place]:
         """The places that compete for what this one has: itself, or the whole group on its node."""

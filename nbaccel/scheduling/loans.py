@@ -175,11 +175,10 @@ class Loans:
         hold = worker.hold
         if hold is None or done.choice or hold.parts or not hold.place.alive:
             return False
-        refusals = self._cluster.refusals
-        if refusals.exhausted:
+        if self._cluster.exhausted:
             names = {name for name, _ in hold.pooled}
             for place in hold.place.all_who_share():
-                if refusals.others_wait_for(shape, place, names):
+                if self._cluster.others_wait_for(shape, place, names):
                     return False
         return hold.place.left("CPU") >= 0 and not self._cluster.groups_wait
 

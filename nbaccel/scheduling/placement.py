@@ -1,8 +1,7 @@
-"""Chooses the place for work: Ray's hybrid order, made deterministic, at a cost that does not grow with the nodes.
+"""Chooses the place for work: Ray's hybrid order, made deterministic.
 
-A `PlaceableChoice` is one choice with the order of the places that it may use (`place_order.py`), which it shares with
-all choices that name the same resources under the same conditions. Once no place had room for it, it is *exhausted*: it
-looks at no place before something comes back there, and is then offered that place (`refusals.py`).
+A `PlaceableChoice` is one choice with the places that could ever meet it, the best one first. Once none of them has
+room for it, it is *exhausted*: it looks at no place before something comes back there, and is then offered that place.
 """
 
 from __future__ import annotations
@@ -16,15 +15,16 @@ import msgspec
 from nbaccel.quantities import DEVICE_RESOURCES
 from nbaccel.scheduling.events import NodeSpec
 from nbaccel.scheduling.ledger import NO_DEVICES, Hold, LedgerDevice, Place, SplitDemand
-from nbaccel.scheduling.place_order import PlaceOrder
-from nbaccel.scheduling.refusals import Refusals
 from nbaccel.scheduling.terms import Choice, Pairs
 
 if TYPE_CHECKING:
     from nbaccel.scheduling.tasks import Shape
 
 MAX_ASKS = 1024  # beyond this, choices that nobody waits for are forgotten
-MAX_KINDS = 1024  # beyond this, kinds of which no node is here are forgotten
+# Below this share in use, nodes are filled in their order; above it, the least used one is next.
+SPREAD_THRESHOLD = 0.5
+
+Entry = tuple[int, float, int, int, Place]  # penalty, score, order, the version of the place then, the place
 
 
 class PlaceableChoice(msgspec.Struct, eq=False):
@@ -33,39 +33,72 @@ class PlaceableChoice(msgspec.Struct, eq=False):
     choice: Choice
     asked: SplitDemand
     needs: dict[str, int]  # of each resource, devices first: with less than this nobody who asks it can start
-    order: PlaceOrder
     lasting: Pairs | None = None  # of actors that start where there is room for what they keep; see `take_lasting`
     shapes: dict[Shape, None] = {}
+    places: dict[Place, Entry] = {}  # those that could meet it if nobody held anything, sorted as they were last
+    turns: dict[Place, int] = {}  # SPREAD: who was used when
     exhausted: bool = False  # no place has room for it, but for those on offer, perhaps
     offers: dict[Place, None] = {}  # of an exhausted one: places that got something back since it was tried there
-    fits: dict[int, bool] = {}  # by kind of place: whether an empty one could meet it
 
     @staticmethod
-    def least(asked: SplitDemand, lasting: Pairs | None) -> dict[str, int]:
-        """What has to be free: of an actor that keeps less than it asks, what it keeps."""
+    def of(choice: Choice, lasting: Pairs | None, device_resources: frozenset[str]) -> PlaceableChoice:
+        """The choice, before it knows any place. It needs of an actor that keeps less than it asks what it keeps."""
+        asked = SplitDemand.of(choice, device_resources)
         needs = asked.needs()
-        return needs if lasting is None else {**needs, **dict.fromkeys(dict(asked.pooled), 0), **dict(lasting)}
+        if lasting is not None:
+            needs = {**needs, **dict.fromkeys(dict(asked.pooled), 0), **dict(lasting)}
+        return PlaceableChoice(choice, asked, needs, lasting)
 
     @property
     def is_waited_for(self) -> bool:
         """Whether a task waits that may take this choice."""
         return any(shape.size for shape in self.shapes)
 
-    def could_use(self, place: Place) -> bool:
-        """Whether the place could meet it if nobody held anything."""
-        fits = self.fits.get(place.kind)
-        if fits is None:
-            fits = self.fits[place.kind] = place.lacks_for_ever(self.asked) is None
-        return fits
-
     @property
     def has_places(self) -> bool:
         """Whether any place could ever meet it."""
-        return any(self.could_use(next(iter(alike))) for alike in self.order.kinds.values())
+        return bool(self.places)
 
-    def wants(self, place: Place) -> bool:
-        """Whether it is to be tried there again: it is exhausted, may use the place, and has it not on offer."""
-        return self.exhausted and place in self.order.entries and place not in self.offers and self.could_use(place)
+    def add(self, place: Place) -> bool:
+        """One more place. Returns whether it could meet the demand if nobody held anything there."""
+        could = place.meets(self.choice.placement.labels) and place.lacks_for_ever(self.asked) is None
+        if could:
+            self.places[place] = (0, 0.0, 0, -1, place)  # `in_order` finds its entry
+        return could
+
+    def remove(self, place: Place) -> bool:
+        """The place may not be used any more. Returns whether it was the last one."""
+        known = self.places.pop(place, None)
+        self.offers.pop(place, None)
+        self.turns.pop(place, None)
+        return known is not None and not self.places
+
+    def entry_of(self, place: Place) -> Entry:
+        """Where the place belongs now."""
+        placement = self.choice.placement
+        if placement.strategy == "SPREAD":
+            score = float(self.turns.get(place, 0))
+        else:
+            share = place.utilisation(self.asked)
+            score = share if share >= SPREAD_THRESHOLD else 0.0
+        misses = bool(placement.soft_labels) and not place.meets(placement.soft_labels)
+        wasteful = not self.asked.devices and place.has_accelerators and placement.strategy == "DEFAULT"
+        return (2 * misses + wasteful, score, place.order, place.version, place)
+
+    def in_order(self) -> list[Place]:
+        """The places that it may use, the best one first."""
+        places = self.places
+        if len(places) > 1:
+            changed = [place for place, entry in places.items() if entry[3] != place.version]
+            for place in changed:
+                places[place] = self.entry_of(place)
+            if changed:
+                self.places = places = {entry[4]: entry for entry in sorted(places.values())}
+        return list(places)
+
+    def lacks(self, left: dict[str, int]) -> list[str]:
+        """The resources of which less than it needs is left."""
+        return [name for name, need in self.needs.items() if need > left.get(name, 0)]
 
 
 class PlacementBook:
@@ -84,13 +117,10 @@ class PlacementBook:
         self.emptied: dict[Place, None] = {}  # such nodes
         self.device_resources = DEVICE_RESOURCES
         self.cpus = 0  # of all nodes
-        self.refusals = Refusals(self.woken)
-        self._orders: dict[object, PlaceOrder] = {}
-        self._kinds: dict[tuple[object, ...], int] = {}
+        self.exhausted: dict[PlaceableChoice, None] = {}
+        self.freed: dict[Place, None] = {}  # something came back there, and no exhausted choice was offered it yet
         self._most_asks = MAX_ASKS
-        self._most_kinds = MAX_KINDS
         self._order = count()
-        self._number = count()
         self._turn = count(1)
 
     # --- asks -----------------------------------------------------------------------------------------------------
@@ -105,73 +135,36 @@ class PlacementBook:
             if len(self.asks) >= self._most_asks:
                 self._forget_unused()
                 self._most_asks = max(MAX_ASKS, 2 * len(self.asks))
-            asked = SplitDemand.of(choice, self.device_resources)
-            needs, order = PlaceableChoice.least(asked, lasting), self._order_for(choice, asked)
-            ask = self.asks[choice, lasting] = PlaceableChoice(choice, asked, needs, order, lasting)
-            ask.order.asks[ask] = None
+            ask = self.asks[choice, lasting] = PlaceableChoice.of(choice, lasting, self.device_resources)
+            self._find_places(ask)
         return ask
 
-    def _order_for(self, choice: Choice, asked: SplitDemand, turns: dict[Place, int] | None = None) -> PlaceOrder:
-        """The order of the places that this choice may use; only those that may go anywhere share one."""
-        key = _order_key(choice, asked)
-        order = self._orders.get(key)
-        if order is None:
-            places = list(self._of_strategy(choice))
-            for place in places:
-                self._name_kind(place)
-            order = self._orders[key] = PlaceOrder(choice.placement, asked, places, turns)
-        return order
+    def _find_places(self, ask: PlaceableChoice) -> None:
+        for place in self._of_strategy(ask.choice):
+            ask.add(place)
 
-    def _name_kind(self, place: Place) -> None:
-        if place.kind < 0:
-            number = next(self._number)
-            of_group = place.group_id is not None  # groups come and go: nothing of theirs is kept
-            place.kind = number if of_group else self._kinds.setdefault(place.kind_facts(), number)
-            if len(self._kinds) > self._most_kinds:
-                self._forget_kinds()
-
-    def _forget_kinds(self) -> None:
-        """Nodes come and go, and no two may have the same amount of memory."""
-        here = {place.kind for place in self.nodes.values()}
-        self._kinds = {facts: kind for facts, kind in self._kinds.items() if kind in here}
-        for ask in self.asks.values():
-            ask.fits = {kind: fits for kind, fits in ask.fits.items() if kind in ask.order.kinds}
-        self._most_kinds = max(MAX_KINDS, 2 * len(self._kinds))
-
-    def _close(self, ask: PlaceableChoice) -> None:
-        self.refusals.forget(ask)
-        ask.fits = {}
-        order = ask.order
-        del order.asks[ask]
-        if not order.asks:
-            order.end()
-            del self._orders[_order_key(ask.choice, ask.asked)]
+    def _forget_refusal(self, ask: PlaceableChoice) -> None:
+        """The choice looks at all of its places again."""
+        ask.exhausted, ask.offers = False, {}
+        self.exhausted.pop(ask, None)
 
     def reopen(self, asks: Iterable[PlaceableChoice]) -> None:
         """Look at all places again, after the set of places changed."""
-        asks = list(asks)
-        for ask in asks:
-            self._close(ask)
-        for ask in asks:
-            ask.asked = SplitDemand.of(ask.choice, self.device_resources)
-            ask.needs = PlaceableChoice.least(ask.asked, ask.lasting)
-            ask.order = self._order_for(ask.choice, ask.asked, ask.order.turns)
-            ask.order.asks[ask] = None
-            self.refusals.wake(ask)
+        for ask in list(asks):
+            self._forget_refusal(ask)
+            fresh = PlaceableChoice.of(ask.choice, ask.lasting, self.device_resources)
+            ask.asked, ask.needs, ask.places = fresh.asked, fresh.needs, {}
+            self._find_places(ask)
+            self.wake(ask)
 
     def reopen_all(self) -> None:
         """Look at everything again, after what places have in total changed."""
-        for group in self.bundles.keys() | self.commons.keys():
-            for place in (*self.bundles.get(group, {}).values(), *self.commons.get(group, {}).values()):
-                place.kind = -1
-        for place in self.nodes.values():
-            place.kind = -1
         self.reopen(self.asks.values())
 
     def _forget_unused(self) -> None:
         for key, ask in list(self.asks.items()):
             if not ask.shapes:
-                self._close(ask)
+                self._forget_refusal(ask)
                 del self.asks[key]
 
     def eligible(self, choice: Choice) -> Iterator[Place]:
@@ -199,36 +192,53 @@ class PlacementBook:
         able = [p for p in wanted if p.lacks_for_ever(asked) is None and p.meets(placement.labels)]
         return able or nodes
 
+    # --- who looks again ------------------------------------------------------------------------------------------
+
+    def wake(self, ask: PlaceableChoice) -> None:
+        """Its lines are to be tried."""
+        for shape in ask.shapes:
+            if shape.size:
+                self.woken[shape] = None
+
+    def offer_freed(self) -> None:
+        """Offer the places to which something came back to those who found no room and may fit there now."""
+        freed, self.freed = self.freed, {}
+        for place in freed:
+            left = place.amounts_left()
+            for ask in self.exhausted:
+                if place in ask.places and place not in ask.offers and not ask.lacks(left):
+                    ask.offers[place] = None
+                    self.wake(ask)
+
     def someone_may_start(self) -> bool:
         """Whether a line is to be looked at again."""
-        return bool(self.woken) or self.refusals.someone_waits()
+        self.offer_freed()
+        return bool(self.woken)
+
+    def others_wait_for(self, shape: Shape, place: Place, names: set[str]) -> bool:
+        """Whether another line waits for some of these resources there, and for nothing else."""
+        left: dict[str, int] = {}
+        for ask in self.exhausted:
+            if place in ask.places and any(other.size and other is not shape for other in ask.shapes):
+                left = left or place.amounts_left()
+                lacks = ask.lacks(left)
+                if lacks and names.issuperset(lacks):
+                    return True
+        return False
 
     # --- taking and giving back -----------------------------------------------------------------------------------
 
     def take(self, ask: PlaceableChoice, owner: Any, now: float) -> Hold | None:
         """A hold on the best place that fits; None when there is none now, and the ask then waits to be woken."""
-        if ask.exhausted:
-            hold = self._take_offered(ask, owner, now) if ask.offers else None
-        else:
-            hold = ask.order.take(ask, owner, now)
-            if hold is None:
-                self.refusals.exhaust(ask)
-        if hold is not None and ask.choice.placement.strategy == "SPREAD":
-            ask.order.used(hold.place, next(self._turn))
-        return hold
-
-    def _take_offered(self, ask: PlaceableChoice, owner: Any, now: float) -> Hold | None:
-        """A hold on the best of the places on offer; those that have no room are on offer no more."""
-        order, offers = ask.order, ask.offers
-        places = list(offers)
-        if len(places) > 1:
-            places = [entry[4] for entry in sorted(order.entry_of(place) for place in places)]
-        for place in places:
-            if place in order.entries:
-                got = place.take(ask.asked, owner, now)
-                if isinstance(got, Hold):
-                    return got
-            del offers[place]
+        for place in sorted(ask.offers, key=ask.entry_of) if ask.exhausted else ask.in_order():
+            got = place.take(ask.asked, owner, now)
+            if isinstance(got, Hold):
+                if ask.choice.placement.strategy == "SPREAD":
+                    ask.turns[place] = next(self._turn)
+                return got
+            ask.offers.pop(place, None)
+        ask.exhausted = True
+        self.exhausted[ask] = None
         return None
 
     def take_lasting(self, ask: PlaceableChoice, lasting: Pairs, owner: Any, now: float) -> Hold | None:
@@ -238,8 +248,8 @@ class PlacementBook:
         all the same, as in Ray.
         """
         asked = msgspec.structs.replace(ask.asked, pooled=lasting)
-        for entry in sorted(ask.order.entry_of(place) for place in ask.order.entries if ask.could_use(place)):
-            got = entry[4].take(asked, owner, now)
+        for place in ask.in_order():
+            got = place.take(asked, owner, now)
             if isinstance(got, Hold):
                 return got
         return None
@@ -253,9 +263,9 @@ class PlacementBook:
         pooled, hold.pooled = hold.pooled, ()
         for name, amount in pooled:
             free[name] += amount
-        for name, _ in pooled:
-            self._freed(place, name)
-        self._settle(hold)
+        if pooled:
+            self._freed(place)
+        hold.place.version += 1
         if hold.in_commons is not None:
             self.give_pooled(hold.in_commons)
 
@@ -267,12 +277,12 @@ class PlacementBook:
         kept = dict(hold.pooled)
         for name, amount in pooled:
             hold.place.free[name] += amount - kept.get(name, 0)
-            self._freed(hold.place, name)
+            self._freed(hold.place)
         if hold.lent:  # a blocked constructor cannot return, but its thread may still wait
             back = hold.lent - min(hold.lent, kept.get("CPU", 0))
             hold.place.free["CPU"] -= back
             hold.lent -= back
-        self._settle(hold)
+        hold.place.version += 1
         if hold.in_commons is not None:
             self.shrink(hold.in_commons, lasting)
 
@@ -283,7 +293,7 @@ class PlacementBook:
             del device.holds[hold]
         for device, _ in parts:
             self.device_freed(hold.place, device)
-        self._settle(hold)
+        hold.place.version += 1
         if hold.in_commons is not None:
             self.give_devices(hold.in_commons)
 
@@ -297,18 +307,14 @@ class PlacementBook:
             hold.in_commons.place.holds.pop(hold.in_commons, None)
         self._give_bundles(hold.place.commons or hold.place)
 
-    def _settle(self, hold: Hold) -> None:
-        hold.place.version += 1
-        _may_be_better(hold.place)
-
     def lend_cpu(self, hold: Hold) -> None:
         """Give the CPU of a blocked worker to others."""
         amount = dict(hold.pooled).get("CPU", 0)
         if amount and not hold.lent:
             hold.lent = amount
             hold.place.free["CPU"] += amount
-            self._freed(hold.place, "CPU")
-            self._settle(hold)
+            self._freed(hold.place)
+            hold.place.version += 1
             if hold.in_commons is not None:
                 self.lend_cpu(hold.in_commons)
 
@@ -320,22 +326,21 @@ class PlacementBook:
         if hold.in_commons is not None:
             self.reclaim_cpu(hold.in_commons)
 
-    def _freed(self, place: Place, name: str) -> None:
+    def _freed(self, place: Place) -> None:
         self.freed_any = True
-        if place.commons is None:  # what a bundle gets back, its commons get back next
-            for each in (place, *place.bundles):
-                self.refusals.came_back(each)
+        if self.exhausted and place.commons is None:  # what a bundle gets back, its commons get back next
+            self.freed[place] = None
+            for bundle in place.bundles:
+                self.freed[bundle] = None
 
     def device_freed(self, place: Place, device: LedgerDevice) -> None:
         """Some of a device came back, or others leave us more of it."""
         place.version += 1
-        _may_be_better(place)
-        self._freed(place, device.spec.resource)
+        self._freed(place)
         if device.base is None and place.group_id is None:
             for commons in self.commons.values():
                 if place.node_id in commons:
-                    _may_be_better(commons[place.node_id])
-                    self._freed(commons[place.node_id], device.spec.resource)
+                    self._freed(commons[place.node_id])
 
     # --- nodes and bundles ----------------------------------------------------------------------------------------
 
@@ -353,16 +358,13 @@ class PlacementBook:
 
     def _announce(self, place: Place) -> None:
         """Whoever may use this place looks at it; whoever had no hope before hears of it, too."""
-        self._name_kind(place)
-        for order in list(self._orders.values()):
-            strategy = order.placement.strategy
+        for ask in list(self.asks.values()):
+            strategy = ask.choice.placement.strategy
             if strategy == "NODE":
-                self.reopen(order.asks)
-            elif strategy != "GROUP" and order.may_have(place) and order.add(place):
-                for ask in order.asks:
-                    if ask.could_use(place):
-                        self.refusals.wake(ask)
-        self.refusals.came_back(place)
+                self.reopen([ask])
+            elif strategy != "GROUP" and ask.add(place):
+                self.wake(ask)
+        self._freed(place)
 
     def remove_node(self, node_id: bytes) -> Place:
         place = self.nodes.pop(node_id)
@@ -384,7 +386,7 @@ class PlacementBook:
         """Those whom no node here can ever meet are looked at again: other nodes may come than before."""
         for ask in self.asks.values():
             if not ask.has_places:
-                self.refusals.wake(ask)
+                self.wake(ask)
 
     def nodes_that_may_come(self, most: int) -> list[Place]:
         """Empty nodes of each type, at most so many, with ids that no node has."""
@@ -414,14 +416,12 @@ class PlacementBook:
     def withdraw(self, place: Place) -> None:
         """No ask may use this place any more; those who only hope for it are looked at again."""
         place.alive = False
-        for order in list(place.orders):
-            if order.placement.strategy == "NODE":
-                self.reopen(order.asks)
-            elif order.remove(place):
-                for ask in order.asks:
-                    if not ask.has_places:
-                        self.refusals.wake(ask)
-        self.refusals.gone(place)
+        for ask in list(self.asks.values()):
+            if ask.choice.placement.strategy == "NODE":
+                self.reopen([ask])
+            elif ask.remove(place):
+                self.wake(ask)
+        self.freed.pop(place, None)
 
     def add_bundle(self, group_id: bytes, place: Place) -> None:
         self.bundles.setdefault(group_id, {})[place.bundle] = place
@@ -429,7 +429,6 @@ class PlacementBook:
         if place.node_id not in commons:
             commons[place.node_id] = place.empty_commons(self.nodes[place.node_id].order)
         commons[place.node_id].join(place)
-        commons[place.node_id].kind = -1
 
     def asks_of_group(self, group_id: bytes) -> list[PlaceableChoice]:
         return [ask for ask in self.asks.values() if ask.choice.placement.group_id == group_id]
@@ -455,17 +454,3 @@ class PlacementBook:
         for bundle in unused:
             if bundle.reserve is not None:
                 self.give_all(bundle.reserve)
-
-
-def _may_be_better(place: Place) -> None:
-    """Something came back: the place may belong further forward in its orders."""
-    for order in place.orders:
-        order.freed[place] = None
-
-
-def _order_key(choice: Choice, asked: SplitDemand) -> object:
-    """Choices with the same key may use the same places in the same order."""
-    placement = choice.placement
-    if placement.strategy != "DEFAULT":
-        return choice  # it looks at few places, or has turns of its own
-    return placement, tuple(name for name, _ in asked.devices), tuple(name for name, _ in asked.pooled)

@@ -148,7 +148,7 @@ class Scheduler(Queries):
         cluster = self._cluster
         if cluster.groups_wait and cluster.freed_any:
             self._groups.place_pending(now)
-        if cluster.woken or cluster.refusals.open:
+        if cluster.woken or cluster.freed:
             self._dispatcher.run(now)
         if self._workers.short and cluster.nodes:
             self._workers.refill()

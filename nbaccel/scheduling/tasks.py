@@ -18,8 +18,6 @@ from nbaccel.scheduling.ended_tasks import EndedTasks, Pack
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.function_counts import FunctionCount, FunctionCounts
 from nbaccel.scheduling.ledger import Hold
-from nbaccel.scheduling.line_order import LineOrder
-from nbaccel.scheduling.line_tree import Position
 from nbaccel.scheduling.moves import (
     ARGS,
     CANCELLED,
@@ -116,7 +114,6 @@ class Shape(msgspec.Struct, eq=False):
     garbage_armed: bool = False
     told: dict[str, SaidLine] = {}  # cell -> the notice under it
     fallback_armed: float = -1.0
-    position: Position | None = None  # among the lines of its job
 
     def first(self) -> TaskRecord | None:
         line = self.line
@@ -138,8 +135,6 @@ class TaskTable:
         self.functions = FunctionCounts()
         self.internal: dict[bytes, TaskRecord] = {}  # nbaccel's own that are not over
         self.shapes: dict[object, Shape] = {}
-        self.order = LineOrder()
-        self._changed = self.order.changed
         self.awaited = AwaitedObjects()
         self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
         self._ended = EndedTasks(self.records)
@@ -333,7 +328,6 @@ class TaskTable:
         for key, shape in list(self.shapes.items()):
             if not shape.size and not shape.loans:
                 del self.shapes[key]
-                self.order.forget(shape)
                 self._cluster.woken.pop(shape, None)
                 for ask in shape.asks:
                     ask.shapes.pop(shape, None)
@@ -354,8 +348,6 @@ class TaskTable:
     def _grew(self, shape: Shape, number: int, record: TaskRecord) -> None:
         """So many that are alike have joined the end of a line, this one among them."""
         is_new = shape.size == number
-        if is_new:
-            self._changed[shape] = None
         if is_new or (shape.told and self._has_to_be_told(shape, record)):
             self._cluster.woken[shape] = None
         else:
@@ -390,7 +382,7 @@ class TaskTable:
             else:
                 line.insert(bisect_right(line, record.turn, key=_by_turn), record)
             shape.size += 1
-            self._changed[shape] = self._cluster.woken[shape] = None
+            self._cluster.woken[shape] = None
 
     def _line_of(self, record: TaskRecord) -> Shape:
         shape = record.shape
@@ -402,7 +394,6 @@ class TaskTable:
         """The first of the line goes to a worker."""
         shape.line.popleft()
         shape.size -= 1
-        self._changed[shape] = None
         if not shape.size:
             shape.line.clear()
         if shape.told:
@@ -416,7 +407,6 @@ class TaskTable:
             return
         # It stays in the deque, where the walk to the first one skips what no longer waits.
         shape.size -= 1
-        self._changed[shape] = None
         if shape.size:
             self._cluster.woken[shape] = None
         else:

@@ -74,10 +74,8 @@ def test_an_actor_that_asks_nothing_holds_nothing_once_it_runs() -> None:
     assert w.scheduler.node_available(b"head")["CPU"] == UNIT
 
 
-@pytest.mark.parametrize("few", [0, 16])
-def test_an_actor_starts_when_what_it_keeps_comes_back_although_every_cpu_is_busy(few: int) -> None:
+def test_an_actor_starts_when_what_it_keeps_comes_back_although_every_cpu_is_busy() -> None:
     w = World(node("head", CPU=1, memory=2))
-    w.scheduler._cluster.refusals.few = few
     keeps = {"lasting": (("memory", UNIT),), "job": 1}
     for number in range(2):
         alive(w, choice(CPU=1, memory=1), **{**keeps, "actor_id": b"old %d" % number})
