@@ -94,9 +94,10 @@ class Cluster:
     def _obey(self, commands: Sequence[do.Command]) -> list[ev.Event]:
         answers: list[ev.Event] = []
         for command in commands:
-            if isinstance(command, do.SendTask):
-                self.running[command.task.task_id] = command.worker_id
-                self.begun.append(command.task.task_id)
+            if isinstance(command, do.SendTasks):
+                for task in command.tasks:
+                    self.running[task.task_id] = command.worker_id
+                    self.begun.append(task.task_id)
             elif isinstance(command, do.StartWorker):
                 answers.append(ev.WorkerReady(command.worker_id, 1))
             elif isinstance(command, do.StopWorker):
@@ -144,7 +145,7 @@ def look(cluster: Cluster, number: int, devices: int) -> None:
         took_s.append(time.thread_time() - began)
         for task_id in cluster.begun[-10:]:
             cluster.begun.remove(task_id)
-            cluster.tell(ev.TaskReturned(cluster.running.pop(task_id), task_id))
+            cluster.tell(ev.TasksReturned(cluster.running.pop(task_id), [ev.TaskReturn(task_id)]))
     cluster.costs.of.clear()
     first, later = took_s[0] * 1e3, sorted(took_s[1:])
     print(f"look     the first snapshot {first:.1f} ms, later ones {later[9] * 1e3:.1f}, {later[-1] * 1e3:.1f} at most")
@@ -171,12 +172,12 @@ def main(nodes: int = 64, devices: int = 8, tasks: int = 100_000, kinds: int = 1
     all_terms = shapes(kinds, devices)
     before = resident_bytes()
     for each in range(tasks // 10):
-        cluster.tell(ev.TaskSubmitted(Task(all_terms[each % kinds], b"t%019d" % each)))
+        cluster.tell(ev.TasksSubmitted([Task(all_terms[each % kinds], b"t%019d" % each)]))
     cluster.costs.show("submit")
     print(f"the first tenth takes {(resident_bytes() - before) / 1e6:.0f} MB: the lines, the workers, those that run")
     before, waiting = resident_bytes(), cluster.scheduler.counts()["PENDING_NODE_ASSIGNMENT"]
     for each in range(tasks // 10, tasks):
-        cluster.tell(ev.TaskSubmitted(Task(all_terms[each % kinds], b"t%019d" % each)))
+        cluster.tell(ev.TasksSubmitted([Task(all_terms[each % kinds], b"t%019d" % each)]))
     cluster.costs.show("submit")
     more = cluster.scheduler.counts()["PENDING_NODE_ASSIGNMENT"] - waiting
     print(f"{cluster.scheduler.counts()['PENDING_NODE_ASSIGNMENT']} tasks wait, {len(cluster.running)} run")
@@ -197,10 +198,10 @@ def run(cluster: Cluster, all_terms: list[Terms], dice: random.Random) -> None:
         order[place], order[-1] = order[-1], order[place]
         done = order.pop()
         cluster.now += 0.1
-        cluster.tell(ev.TaskReturned(cluster.running.pop(done), done))
+        cluster.tell(ev.TasksReturned(cluster.running.pop(done), [ev.TaskReturn(done)]))
         if step % 10 == 0:
             task = Task(dice.choice(all_terms), b"t%019d" % next(numbers))
-            cluster.tell(ev.TaskSubmitted(task))
+            cluster.tell(ev.TasksSubmitted([task]))
             if task.task_id not in cluster.running:
                 cluster.tell(ev.CancelAsked(task.task_id))
         if not order:

@@ -47,8 +47,9 @@ class Bench:
         self.spent_s += time.thread_time() - began
         for command in commands:
             kind = type(command)
-            if kind is do.SendTask:
-                self.inbox.append(ev.TaskReturned(command.worker_id, command.task.task_id))
+            if kind is do.SendTasks:
+                for task in command.tasks:
+                    self.inbox.append(ev.TasksReturned(command.worker_id, [ev.TaskReturn(task.task_id)]))
             elif kind is do.StartWorker:
                 self.inbox.append(ev.WorkerReady(command.worker_id, 1))
             elif kind is do.StopWorker:
@@ -85,7 +86,7 @@ def head(cpus: int = 2, gpus: int = 0) -> NodeSpec:
 def burst(tasks: int = 10_000) -> float:
     """Submitted all at once to 2 CPUs, then returned one after the other."""
     bench = Bench(head())
-    for event in [ev.TaskSubmitted(task(number)) for number in range(tasks)]:
+    for event in [ev.TasksSubmitted([task(number)]) for number in range(tasks)]:
         bench.tell(event)
     bench.answer()
     return bench.spent_s / tasks
@@ -95,7 +96,7 @@ def line(tasks: int) -> float:
     """The cost of one dispatch from a line behind one CPU; tasks are long, nothing is sent ahead."""
     bench = Bench(head(1), task_takes_s=0.01)
     for number in range(tasks):
-        bench.tell(ev.TaskSubmitted(task(number)))
+        bench.tell(ev.TasksSubmitted([task(number)]))
     bench.spent_s = 0.0
     done = bench.answer(900)
     return bench.spent_s / done
@@ -106,7 +107,7 @@ def nodes(number: int, tasks: int = 10_000) -> float:
     bench = Bench(*[NodeSpec(b"n%d" % i, f"n{i}", {"CPU": 4 * UNIT}) for i in range(number)], task_takes_s=0.01)
     bench.spent_s = 0.0
     for each in range(tasks):
-        bench.tell(ev.TaskSubmitted(task(each)))
+        bench.tell(ev.TasksSubmitted([task(each)]))
     bench.answer()
     return bench.spent_s / tasks
 
@@ -116,12 +117,12 @@ def calls(number: int = 10_000) -> float:
     bench = Bench(head())
     of_actor = Terms("A", TaskKind.ACTOR_CREATION, b"f", ONE_CPU, job=1, pool=POOL, actor=ActorTerms(lasting=()))
     creation = Task(of_actor, b"c", actor_id=b"a")
-    bench.tell(ev.TaskSubmitted(creation))
+    bench.tell(ev.TasksSubmitted([creation]))
     bench.answer()
     bench.spent_s = 0.0
     for each in range(number):
         call = Task(terms(NO_CHOICE, TaskKind.ACTOR_CALL), b"m%d" % each, actor_id=b"a", caller=b"d")
-        bench.tell(ev.TaskSubmitted(call))
+        bench.tell(ev.TasksSubmitted([call]))
         bench.answer()
     return bench.spent_s / number
 
@@ -130,7 +131,7 @@ def fresh(tasks: int = 2_000) -> float:
     """Accelerator tasks, each in its own process."""
     bench = Bench(head(8, gpus=8), task_takes_s=0.01)
     for number in range(tasks):
-        bench.tell(ev.TaskSubmitted(task(number, ONE_GPU, fresh=True, max_calls=1)))
+        bench.tell(ev.TasksSubmitted([task(number, ONE_GPU, fresh=True, max_calls=1)]))
     bench.answer()
     return bench.spent_s / tasks
 
@@ -140,7 +141,7 @@ def memory(tasks: int = 100_000) -> float:
     bench = Bench(head(1))
     tracemalloc.start()
     for number in range(tasks):
-        bench.tell(ev.TaskSubmitted(task(number)))
+        bench.tell(ev.TasksSubmitted([task(number)]))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return taken / tasks

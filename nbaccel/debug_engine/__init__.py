@@ -1,9 +1,9 @@
 """The debug engine: every task runs in this process, one after the other, so that breakpoints and `%debug` work.
 
 ```
-  f.remote() ──► Scheduler (the local engine's own) ── SendTask ──► Stage ──► the function, here and now
+  f.remote() ──► Scheduler (the local engine's own) ── SendTasks ──► Stage ──► the function, here and now
                      ▲                                                │
-                     └──────────── TaskReturned ◄─────────────────────┘
+                     └──────────── TasksReturned ◄─────────────────────┘
 ```
 Everything else is decided and pickled as on the local engine. A call runs inside `.remote()`, a stream when it is read;
 a deadlock raises an error instead of waiting. `os._exit()` in a task ends the only process.

@@ -75,7 +75,7 @@ class DebugHead:
         self._make_objects()
         self._make_tasks()
         self.acts: dict[type, Callable[[Any], None]] = {
-            do.FinishTask: self.tasks.conclusions.finish,
+            do.FinishTasks: self.tasks.conclusions.finish,
             do.FailTask: self.tasks.conclusions.fail,
             do.ReleaseDevices: lambda command: None,
             do.ActorChanged: self.actors.changed,

@@ -40,7 +40,7 @@ class Stage:
         self.streams: dict[bytes, PausedStream] = {}
         self._wake_at: float | None = None
         head.acts |= {
-            do.SendTask: self._send,
+            do.SendTasks: self._send,
             do.StartWorker: self._start,
             do.StopWorker: self._stop,
             do.RecallTasks: self._recall,
@@ -151,7 +151,11 @@ class Stage:
 
     # ---- running
 
-    def _send(self, command: do.SendTask) -> None:
+    def _send(self, command: do.SendTasks) -> None:
+        for one in command.each():
+            self._send_one(one)
+
+    def _send_one(self, command: do.SendTasks) -> None:
         worker, task = self.workers[command.worker_id], command.task
         entry = entry_of(task)
         terms, record = entry.terms, self.scheduler.task_record(task.task_id)

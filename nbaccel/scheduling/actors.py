@@ -9,9 +9,9 @@ from operator import attrgetter
 
 import msgspec
 
-from nbaccel.scheduling.commands import ActorChanged, Command, Failure, FinishTask, ReleaseDevices, SendTask, Warn
+from nbaccel.scheduling.commands import ActorChanged, Command, Failure, FinishTasks, ReleaseDevices, SendTasks, Warn
 from nbaccel.scheduling.dispatch import Dispatcher
-from nbaccel.scheduling.events import TaskReturned
+from nbaccel.scheduling.events import TaskReturn
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ACTOR_MOVES,
@@ -60,7 +60,7 @@ class ActorRecord(msgspec.Struct, eq=False):
     brief_lives: int = 0  # in a row: it ended by itself soon after its start
     pauses: bool = False  # its next restart waits for a time
     created: bool = False  # the constructor has returned at least once
-    settled: bool = False  # FinishTask or FailTask of the constructor has been said
+    settled: bool = False  # FinishTasks or FailTask of the constructor has been said
     closing: str | None = None  # ends, for this reason, when its last call has returned
     why: str = ""
     story: Story = ()
@@ -125,7 +125,7 @@ class ActorTable:
     def check_new(self, task: Task) -> None:
         actor = self.records.get(task.actor_id or b"")
         if actor is not None:
-            raise IllegalEvent("TaskSubmitted", str(actor), actor.state.name, actor.story, "Its id is in use.")
+            raise IllegalEvent("TasksSubmitted", str(actor), actor.state.name, actor.story, "Its id is in use.")
 
     def create(self, record: TaskRecord, now: float) -> None:
         """A constructor was submitted. Its record is a task; the state of the actor follows it."""
@@ -135,7 +135,7 @@ class ActorTable:
         record.of_detached |= record.task.terms.actor.detached
         self._out.append(ActorChanged(actor.actor_id, PENDING.name))
 
-    def created(self, worker: WorkerRecord, event: TaskReturned, now: float) -> None:
+    def created(self, worker: WorkerRecord, event: TaskReturn, now: float) -> None:
         """The constructor returned, or raised."""
         actor, record = worker.actor, worker.queue.popleft()
         assert actor is not None
@@ -259,21 +259,21 @@ class ActorTable:
         else:
             actor.behind.append(record)
         if not record.task.is_straight:
-            self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, {}, 0, first))
+            self._out.append(SendTasks(worker.worker_id, [record.task], worker.node_id, {}, 0, first))
 
     def _run(self, actor: ActorRecord, record: TaskRecord, now: float) -> None:
         self._tasks.move(record, RUNNING, now)
         record.started_at = now
         actor.busy += 1
 
-    def returned(self, worker: WorkerRecord, event: TaskReturned, now: float) -> None:
+    def returned(self, worker: WorkerRecord, event: TaskReturn, now: float) -> None:
         actor = worker.actor
         assert actor is not None
         record = actor.sent.get(event.task_id)
         if record is None:
             if worker.state is STOPPING or event.task_id in self._tasks.records:
                 return
-            raise IllegalEvent("TaskReturned", str(actor), actor.state.name, actor.story, "It was not sent this call.")
+            raise IllegalEvent("TasksReturned", str(actor), actor.state.name, actor.story, "It was not sent this call.")
         del actor.sent[event.task_id]
         if record.state == SUBMITTED:  # the worker chose another order
             actor.behind.remove(record)
@@ -284,7 +284,7 @@ class ActorTable:
             self._run(actor, actor.behind.popleft(), now)
         self._close_if_done(actor, now)
 
-    def _conclude(self, actor: ActorRecord, record: TaskRecord, event: TaskReturned, now: float) -> None:
+    def _conclude(self, actor: ActorRecord, record: TaskRecord, event: TaskReturn, now: float) -> None:
         if not event.retry:
             self._tasks.finish(record, now, event.failed, event.cancelled)
         elif record.cancelled:
@@ -482,7 +482,7 @@ class ActorTable:
                 told = True
                 self._tasks.fail(record, failure, message, now)
         if not told:
-            self._out.append(FinishTask(actor.task))
+            self._out.append(FinishTasks([actor.task]))
 
     def _bury(self, actor: ActorRecord) -> None:
         self._dead.append(actor.actor_id)

@@ -32,28 +32,32 @@ class StartWorker(msgspec.Struct):
     zygote: str = ""  # of a spare; else the pool has it
 
 
-class SendTask(msgspec.Struct):
-    """Send the task to its worker. `devices`: resource -> [(index on the node, amount)], empty when it holds none."""
-
-    worker_id: bytes
-    task: Task
-    node_id: bytes
-    devices: dict[str, list[tuple[int, int]]]
-    choice: int = 0  # which of task.terms.choices was taken
-    first: bool = True  # the worker starts it at once; False: it queues behind another in the worker
-
-
 class SendTasks(msgspec.Struct):
-    """Send these tasks, which hold no devices, to their worker in this order; `first`: it starts the first at once."""
+    """Send these tasks to their worker, in this order. Those that hold devices are sent one by one.
+
+    `devices`: resource -> [(index on the node, amount)]. `choice`: which of the task's choices was taken. `first`: the
+    worker starts the first of them at once; else it queues behind another in the worker.
+    """
 
     worker_id: bytes
     tasks: list[Task]
     node_id: bytes
-    first: bool
+    devices: dict[str, list[tuple[int, int]]]
+    choice: int = 0
+    first: bool = True
 
-    def each(self) -> list[SendTask]:
-        worker_id, node_id, first = self.worker_id, self.node_id, self.first
-        return [SendTask(worker_id, task, node_id, {}, 0, first and not index) for index, task in enumerate(self.tasks)]
+    @property
+    def task(self) -> Task:
+        """The task of an order about one."""
+        return self.tasks[0]
+
+    def each(self) -> list[SendTasks]:
+        if len(self.tasks) == 1:
+            return [self]
+        return [
+            SendTasks(self.worker_id, [task], self.node_id, self.devices, self.choice, self.first and not index)
+            for index, task in enumerate(self.tasks)
+        ]
 
 
 class RecallTasks(msgspec.Struct):
@@ -100,19 +104,13 @@ class FailTask(msgspec.Struct):
     actor_id: bytes | None = None
 
 
-class FinishTask(msgspec.Struct):
-    """The task ended for good after it returned: its arguments need no longer be held."""
-
-    task: Task
-
-
 class FinishTasks(msgspec.Struct):
-    """These tasks ended for good after they returned, in this order."""
+    """These tasks ended for good after they returned, in this order: their arguments need no longer be held."""
 
     tasks: list[Task]
 
-    def each(self) -> list[FinishTask]:
-        return [FinishTask(task) for task in self.tasks]
+    def each(self) -> list[FinishTasks]:
+        return [FinishTasks([task]) for task in self.tasks]
 
 
 class ActorChanged(msgspec.Struct):
@@ -170,7 +168,7 @@ class WakeAt(msgspec.Struct):
 
 
 Command = (
-    StartWorker | SendTask | SendTasks | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices
-    | FailTask | FinishTask | FinishTasks | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
+    StartWorker | SendTasks | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices
+    | FailTask | FinishTasks | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
     | CollectCycles
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
-from nbaccel.scheduling.commands import CollectCycles, Command, Failure, ReleaseDevices, SendTask
+from nbaccel.scheduling.commands import CollectCycles, Command, Failure, ReleaseDevices, SendTasks
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import ACTOR, BUSY, RUNNING, STARTING, SUBMITTED, WAITING
 from nbaccel.scheduling.placement import PlacementBook
@@ -267,7 +267,7 @@ class Dispatcher:
         assert hold is not None
         hold.belong_to(hold.owner, now)
         worker.leased = True
-        self._out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, record.choice, True))
+        self._out.append(SendTasks(worker.worker_id, [record.task], worker.node_id, hold.devices, record.choice, True))
 
     # --- the end of a loan ----------------------------------------------------------------------------------------
 

@@ -54,17 +54,13 @@ class NodeTypeSpec(msgspec.Struct):
     priority: int = 0
 
 
-class TaskSubmitted(msgspec.Struct):
-    task: Task
-
-
 class TasksSubmitted(msgspec.Struct):
-    """Plain tasks with the same terms that a driver has sent in one go, all with their arguments: as each in turn."""
+    """Tasks that a client has sent in one go. Several are of a driver, plain, with the same terms and all arguments."""
 
     tasks: list[Task]
 
-    def each(self) -> list[TaskSubmitted]:
-        return [TaskSubmitted(task) for task in self.tasks]
+    def each(self) -> list[TasksSubmitted]:
+        return [TasksSubmitted([task]) for task in self.tasks]
 
 
 class ObjectsReady(msgspec.Struct):
@@ -90,44 +86,47 @@ class WorkerReady(msgspec.Struct):
     pid: int
 
 
-class TaskReturned(msgspec.Struct):
-    """A task ended in its worker.
+class TaskReturn(msgspec.Struct):
+    """How a task ended in its worker.
 
     `retry`: it raised one of its retry_exceptions and the head wants it again. `fall_back`: it raised this, which its
     next choice is to answer. `retire`: why the process must end before anybody gets its devices. `cancelled`: it failed
-    because it was asked to stop. `loaded`: its process has imported modules of the user's. `took_s`: how long it ran by
-    its worker's clock, if that is known.
+    because it was asked to stop. `took_s`: how long it ran by its worker's clock, if that is known.
     """
 
-    worker_id: bytes
     task_id: bytes
     failed: bool = False
     retry: bool = False
     fall_back: str = ""
     retire: str = ""
     cancelled: bool = False
-    loaded: bool = False
     took_s: float | None = None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it gave a result, and its process goes on."""
+        return not (self.failed or self.retry or self.fall_back or self.retire)
 
 
 class TasksReturned(msgspec.Struct):
-    """Plain tasks without devices that have ended well in their worker, one after the other: as each in turn.
+    """Tasks have ended in their worker. Several are plain ones that ended well, one after the other.
 
-    `took_s`: how long each of them ran by its worker's clock.
+    `loaded`: their process has imported modules of the user's.
     """
 
     worker_id: bytes
-    task_ids: list[bytes]
-    took_s: list[float]
+    returns: list[TaskReturn]
     loaded: bool = False
 
-    def each(self) -> list[TaskReturned]:
-        both = zip(self.task_ids, self.took_s, strict=True)
-        return [TaskReturned(self.worker_id, id, loaded=self.loaded, took_s=took_s) for id, took_s in both]
+    def each(self) -> list[TasksReturned]:
+        return [TasksReturned(self.worker_id, [each], self.loaded) for each in self.returns]
 
 
-class CallReturned(TaskReturned):
+class CallReturned(msgspec.Struct):
     """A straight call that has a record has returned to its caller."""
+
+    worker_id: bytes
+    task_id: bytes
 
 
 class CallAnswered(msgspec.Struct):
@@ -311,7 +310,7 @@ class TimePassed(msgspec.Struct):
 
 
 Event = (
-    TaskSubmitted | TasksSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TaskReturned | TasksReturned
+    TasksSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TasksReturned
     | CallReturned | CallAnswered | CallsOpened | CallsEnded | TasksGivenBack
     | WorkerBlocked | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused
     | ArgumentsLost | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved

@@ -6,9 +6,11 @@ head between two of them. All tasks in its queue share one hold; the first one r
 
 from __future__ import annotations
 
-from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTask, SendTasks
+from itertools import islice
+
+from nbaccel.scheduling.commands import Command, Failure, RecallTasks, SendTasks
 from nbaccel.scheduling.dispatch import Dispatcher
-from nbaccel.scheduling.events import TaskReturned, TasksGivenBack
+from nbaccel.scheduling.events import TaskReturn, TasksGivenBack
 from nbaccel.scheduling.moves import BUSY, FINISHED, IN_GET, RUNNING, STOPPING, SUBMITTED, IllegalEvent
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
@@ -51,60 +53,60 @@ class Loans:
 
     # --- returns --------------------------------------------------------------------------------------------------
 
-    def returned(self, worker: WorkerRecord, event: TaskReturned, now: float) -> None:
+    def returned(self, worker: WorkerRecord, returns: list[TaskReturn], loaded: bool, now: float) -> None:
         queue = worker.queue
-        record = queue[0] if queue else None
-        if record is None or record.task.task_id != event.task_id or worker.state is not BUSY:
-            self._not_running(worker, event)
-            return
-        queue.popleft()
-        task = record.task
+        records = list(islice(queue, len(returns)))
+        if worker.state is not BUSY or [record.task.task_id for record in records] != [r.task_id for r in returns]:
+            if worker.state is STOPPING:
+                return
+            state, story = worker.state.name, worker.story
+            raise IllegalEvent("TasksReturned", str(worker), state, story, "It runs others or none.")
+        are_plain = all(
+            r.is_well and record.state < FINISHED and record.task.terms.is_plain
+            for r, record in zip(returns, records, strict=True)
+        )
+        if len(returns) > 1 and not are_plain:
+            record = records[0]
+            raise IllegalEvent("TasksReturned", str(record), record.state.name, record.story, "They are not plain.")
         worker.used = True
-        worker.loaded = worker.loaded or event.loaded
-        started_at = record.started_at
-        took_s = event.took_s
-        if took_s is None:
-            took_s = now - started_at if started_at is not None else 0.0
-        average = self._learn(task.terms.function_key, took_s)
-        self._conclude(record, event, now)
+        worker.loaded = worker.loaded or loaded
+        average = 0.0
+        for r, record in zip(returns, records, strict=True):
+            queue.popleft()
+            average = self._learn(record, r, now)
+            if record is not records[-1]:
+                worker.window = min(worker.window * 2, _most_ahead(average)) if average < SHORT_S else 1
+        if are_plain:
+            self._tasks.finish_all(records, now)
+            self._go_on(worker, records[-1], average, now)
+        else:
+            self._conclude(records[0], returns[0], now)
+            self._go_on_or_retire(worker, records[0], returns[0], average, now)
+
+    def _go_on_or_retire(
+        self, worker: WorkerRecord, record: TaskRecord, event: TaskReturn, average: float, now: float
+    ) -> None:
+        terms = record.task.terms
         if event.retire:
             self._dispatcher.retire(worker, event.retire, now)
-        elif task.terms.max_calls and self._spent(worker, record):
-            self._dispatcher.retire(worker, f"{task.name} has max_calls={task.terms.max_calls}", now)
+        elif terms.max_calls and self._spent(worker, record):
+            self._dispatcher.retire(worker, f"{terms.name} has max_calls={terms.max_calls}", now)
         else:
             self._go_on(worker, record, average, now)
 
-    def went_on(self, worker: WorkerRecord, done: list[TaskRecord], took_s: list[float], now: float) -> None:
-        """These have returned, and are over and no more in its queue: as after each of them."""
-        average = 0.0
-        for record, seconds in zip(done, took_s, strict=True):
-            average = self._learn(record.task.terms.function_key, seconds)
-            if average >= SHORT_S:
-                worker.window = 1
-            elif record is not done[-1]:
-                worker.window = min(worker.window * 2, _most_ahead(average))
-        self._go_on(worker, done[-1], average, now, together=len(done) > 1)
-
-    def _not_running(self, worker: WorkerRecord, event: TaskReturned) -> None:
-        if worker.state is STOPPING:
-            return
-        raise IllegalEvent(
-            "TaskReturned", str(worker), worker.state.name, worker.story, "It runs another task or none."
-        )
-
-    def _learn(self, function_key: bytes, took_s: float) -> float:
-        averages = self._averages
+    def _learn(self, record: TaskRecord, event: TaskReturn, now: float) -> float:
+        """How long a call of this function takes, this one included."""
+        took_s = event.took_s
+        if took_s is None:
+            took_s = now - record.started_at if record.started_at is not None else 0.0
+        averages, function_key = self._averages, record.task.terms.function_key
         old = averages.get(function_key)
-        if old is None:
-            if len(averages) >= MAX_FUNCTIONS:
-                averages.clear()
-            average = took_s
-        else:
-            average = old + LEARNING * (took_s - old)
-        averages[function_key] = average
+        if old is None and len(averages) >= MAX_FUNCTIONS:
+            averages.clear()
+        average = averages[function_key] = took_s if old is None else old + LEARNING * (took_s - old)
         return average
 
-    def _conclude(self, record: TaskRecord, event: TaskReturned, now: float) -> None:
+    def _conclude(self, record: TaskRecord, event: TaskReturn, now: float) -> None:
         """Conclude the task itself."""
         if record.state >= FINISHED:  # it was cancelled while it waited in the worker
             return
@@ -130,10 +132,8 @@ class Loans:
         worker.calls[record.task.terms.function_key] = calls
         return calls >= record.task.terms.max_calls
 
-    def _go_on(
-        self, worker: WorkerRecord, done: TaskRecord, average: float, now: float, *, together: bool = False
-    ) -> None:
-        """The next task of the queue runs now; send more tasks ahead, in one order if `together`, or end the loan."""
+    def _go_on(self, worker: WorkerRecord, done: TaskRecord, average: float, now: float) -> None:
+        """The next task of the queue runs now; send more tasks ahead, or end the loan."""
         hold = worker.hold
         assert hold is not None
         if hold.lent:  # a thread of the task still waits for something: the task is over all the same
@@ -144,7 +144,7 @@ class Loans:
         if average < SHORT_S:
             worker.window = min(worker.window * 2, _most_ahead(average))
             if shape is not None and shape.size and not worker.recalled and self._may_go_on(worker, shape, done):
-                self._send_ahead(worker, shape, now, together)
+                self._send_ahead(worker, shape, now)
         else:
             worker.window = 1
         if not queue:
@@ -182,8 +182,8 @@ class Loans:
                     return False
         return hold.place.left("CPU") >= 0 and not self._cluster.groups_wait
 
-    def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float, together: bool) -> None:
-        queue, hold, out = worker.queue, worker.hold, self._out
+    def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
+        queue, hold = worker.queue, worker.hold
         assert hold is not None
         free_slots = min(worker.window, 1 + shape.size // (shape.loans or 1)) - len(queue)
         starts, sent = not queue, list[Task]()
@@ -206,12 +206,9 @@ class Loans:
             self._tasks.move(record, SUBMITTED, now)
             if first:
                 self._next(worker, record, now)
-            if together:
-                sent.append(record.task)
-            else:
-                out.append(SendTask(worker.worker_id, record.task, worker.node_id, hold.devices, 0, first))
+            sent.append(record.task)
         if sent:
-            out.append(SendTasks(worker.worker_id, sent, worker.node_id, starts))
+            self._out.append(SendTasks(worker.worker_id, sent, worker.node_id, {}, 0, starts))
         if len(queue) > 1:
             self.ahead[worker] = None
             self._watch(now)

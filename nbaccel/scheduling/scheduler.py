@@ -9,7 +9,6 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.actors import ActorTable
 from nbaccel.scheduling.arrival_words import hope
-from nbaccel.scheduling.bursts import Bursts
 from nbaccel.scheduling.commands import Command, Failure
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.ended_tasks import Pack
@@ -48,7 +47,7 @@ class Scheduler(Queries):
 
     >>> scheduler = Scheduler(new_id=ids)
     >>> scheduler.handle(NodeAdded(node), now=0.0)
-    >>> scheduler.handle(TaskSubmitted(task), now=0.1)
+    >>> scheduler.handle(TasksSubmitted([task]), now=0.1)
     [StartWorker(...), WakeAt(...)]
     """
 
@@ -85,7 +84,6 @@ class Scheduler(Queries):
             out, timers, cluster, tasks, workers, self._explainer, waiting_notice_s
         )
         loans = self._loans = Loans(out, timers, cluster, tasks, workers, dispatcher)
-        self._bursts = Bursts(out, tasks, workers, loans)
         actors = self._all_actors = ActorTable(out, timers, cluster, tasks, workers, dispatcher)
         dispatcher.end_actor = actors.end
         self.unseen = UnseenCalls(tasks, self._admit)
@@ -99,12 +97,10 @@ class Scheduler(Queries):
 
     def _table(self) -> dict[type, Callable[[Any, float], None]]:
         return {
-            ev.TaskSubmitted: self._task_submitted,
             ev.TasksSubmitted: self._tasks_submitted,
             ev.ObjectsReady: self._objects_ready,
             ev.ArgumentFailed: self._argument_failed,
             ev.WorkerReady: self._worker_ready,
-            ev.TaskReturned: self._task_returned,
             ev.TasksReturned: self._tasks_returned,
             ev.CallReturned: self._call_returned,
             ev.CallAnswered: self.unseen.answered,
@@ -192,9 +188,6 @@ class Scheduler(Queries):
 
     # --- tasks ----------------------------------------------------------------------------------------------------
 
-    def _task_submitted(self, event: ev.TaskSubmitted, now: float) -> None:
-        self._admit(event.task, now)
-
     def _admit(self, task: Task, now: float) -> None:
         kind = task.terms.kind
         if kind is TaskKind.ACTOR_CREATION:
@@ -217,8 +210,13 @@ class Scheduler(Queries):
             self._tasks.line_up(record, now)
 
     def _tasks_submitted(self, event: ev.TasksSubmitted, now: float) -> None:
-        records = self._bursts.submitted(event, now)
-        if event.tasks[0].terms.job in self._ended_jobs:
+        tasks = event.tasks
+        if len(tasks) == 1 and not tasks[0].is_alone:
+            self._admit(tasks[0], now)
+            return
+        terms = tasks[0].terms
+        records = self._tasks.line_up_new(tasks, self._workers.pool_of(terms.pool), now)
+        if terms.job in self._ended_jobs:
             for record in records:
                 self._came_too_late(record, now)
 
@@ -270,24 +268,19 @@ class Scheduler(Queries):
         if worker.queue:
             self._dispatcher.worker_ready(worker, now)
 
-    def _task_returned(self, event: ev.TaskReturned, now: float) -> None:
-        worker = self._workers.known("TaskReturned", event.worker_id)
+    def _tasks_returned(self, event: ev.TasksReturned, now: float) -> None:
+        worker = self._workers.known("TasksReturned", event.worker_id)
         if worker is None:
             return
         if worker.actor is None:
-            self._loans.returned(worker, event, now)
+            self._loans.returned(worker, event.returns, event.loaded, now)
             self._has_gone_on(worker)
-        elif worker.queue and worker.queue[0].task.task_id == event.task_id:
-            if worker.state is not STOPPING:
-                self._all_actors.created(worker, event, now)
-        else:
-            self._all_actors.returned(worker, event, now)
-
-    def _tasks_returned(self, event: ev.TasksReturned, now: float) -> None:
-        worker = self._workers.known("TasksReturned", event.worker_id)
-        if worker is not None and worker.state is not STOPPING:
-            self._bursts.returned(worker, event, now)
-            self._has_gone_on(worker)
+            return
+        for each in event.returns:
+            if not worker.queue or worker.queue[0].task.task_id != each.task_id:
+                self._all_actors.returned(worker, each, now)
+            elif worker.state is not STOPPING:
+                self._all_actors.created(worker, each, now)
 
     def _has_gone_on(self, worker: WorkerRecord) -> None:
         """A plain task has returned: a worker that is idle now may take what lies behind another task elsewhere."""
@@ -298,7 +291,7 @@ class Scheduler(Queries):
         worker = self._workers.records.get(event.worker_id)
         if self.unseen.any and (worker is None or worker.actor is None or worker.actor.closing is not None):
             self.unseen.see()  # it may be the last of an actor that is to end
-        self._task_returned(event, now)
+        self._tasks_returned(ev.TasksReturned(event.worker_id, [ev.TaskReturn(event.task_id)]), now)
 
     def _tasks_given_back(self, event: ev.TasksGivenBack, now: float) -> None:
         worker = self._workers.known("TasksGivenBack", event.worker_id)

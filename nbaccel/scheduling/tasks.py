@@ -13,7 +13,7 @@ import msgspec
 
 from nbaccel.quantities import LONG_RUN_S
 from nbaccel.scheduling.awaited import AwaitedObjects
-from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTask, Warn
+from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTasks, Warn
 from nbaccel.scheduling.ended_tasks import EndedTasks, Pack
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.function_counts import FunctionCount, FunctionCounts
@@ -149,7 +149,7 @@ class TaskTable:
         """A record for a submitted task, in no line yet."""
         old = self.records.get(task.task_id)
         if old is not None and not old.over:
-            raise IllegalEvent("TaskSubmitted", str(old), old.state.name, old.story, "Its id is in use.")
+            raise IllegalEvent("TasksSubmitted", str(old), old.state.name, old.story, "Its id is in use.")
         self._seq = seq = self._seq + 1
         record = TaskRecord(task, None, None, seq, now)
         parent = self.records.get(task.parent_task_id) if task.parent_task_id is not None else None
@@ -168,7 +168,15 @@ class TaskTable:
 
     def line_up_new(self, tasks: list[Task], pool: PoolRecord, now: float) -> list[TaskRecord]:
         """Tasks of a driver with the same terms, and with all their arguments: to the end of their line, in order."""
-        shape, count = self.shape_of(tasks[0], 0), self.functions.of(tasks[0].terms)
+        terms, caller = tasks[0].terms, tasks[0].caller
+        ids = {task.task_id for task in tasks}
+        used = [old for id in ids & self.records.keys() if not (old := self.records[id]).over]
+        if used or len(ids) != len(tasks):
+            raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "An id is in use.")
+        for task in tasks:
+            if task.terms is not terms or task.caller != caller or not task.is_alone:
+                raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "They are not alike.")
+        shape, count = self.shape_of(tasks[0], 0), self.functions.of(terms)
         first = self._seq + 1
         self._seq += len(tasks)
         story = (WAITING, now)
@@ -250,7 +258,7 @@ class TaskTable:
         """It returned, with a value or an error of the user's, or because it was asked to stop."""
         self.move(record, FINISHED if not failed else CANCELLED if cancelled else FAILED, now)
         if tell:
-            self._out.append(FinishTask(record.task))
+            self._out.append(FinishTasks([record.task]))
         self._end(record, now)
 
     def finish_all(self, records: list[TaskRecord], now: float) -> None:
@@ -265,6 +273,7 @@ class TaskTable:
             record.story = (*story, FINISHED, now) if len(story) < STORY_LENGTH else lengthened(story, FINISHED, now)
             self._end(record, now)
         self.counts[FINISHED] += len(records)
+        self._out.append(FinishTasks([record.task for record in records]))
 
     def fail(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
         """It ends without having returned."""

@@ -142,11 +142,15 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     pool: WorkerPool = NO_POOL
     cell_in_words: str = ""  # the cell for sentences: with its notebook where the head serves several
     refuse_infeasible: bool = False  # fail at once what can never be met here, instead of waiting for a node
-    returns: int = 0  # how many objects a task makes when it is submitted; it follows from the other fields
+    # What follows from the other fields, found once where the terms arrive.
+    returns: int = 0  # how many objects a task makes when it is submitted
+    is_plain: bool = False  # a task of one result, after which its worker goes on: many of them are dealt with together
 
     def __post_init__(self) -> None:
         returns = 1 if self.num_returns in (STREAMING, DYNAMIC) else self.num_returns
+        is_plain = self.kind is TaskKind.TASK and self.num_returns == 1 and not self.fresh and not self.max_calls
         msgspec.structs.force_setattr(self, "returns", 0 if self.kind is TaskKind.ACTOR_CREATION else returns)
+        msgspec.structs.force_setattr(self, "is_plain", is_plain)
 
     @property
     def function(self) -> str:
@@ -169,6 +173,12 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
         """What is held when this choice was taken; an actor may hold less of its first one than it asked for."""
         lasting = self.actor.lasting if not choice else None
         return self.choices[choice].demand if lasting is None else lasting
+
+    @property
+    def may_go_straight(self) -> bool:
+        """Whether calls with these terms may go straight to their actor: one small result, at most one run."""
+        again = self.max_retries or self.retry_exceptions
+        return self.kind is ACTOR_CALL and self.num_returns == 1 and not again and not self.concurrency_group
 
     @property
     def takes_straight_calls(self) -> bool:
@@ -214,6 +224,11 @@ class Task(msgspec.Struct, gc=False):
     retries_left: int = 0  # for a dead worker, or UNLIMITED
     is_straight: bool = False  # it is told, not to be sent: its caller has sent it to its actor
     skipped: int = 0  # so many of the choices have been tried, and raised what is to be answered by the next
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing else has to be thought of: it is plain, a driver's, and has all its arguments."""
+        return self.terms.is_plain and not (self.missing or self.parent_task_id or self.owner_worker)
 
     @property
     def name(self) -> str:

@@ -412,7 +412,7 @@ class AnyOrder(RuleBasedStateMachine):
         before = self.world.scheduler.counts()
         for event in (
             ev.WorkerReady(b"?", 1),
-            ev.TaskReturned(b"?", b"?"),
+            ev.TasksReturned(b"?", [ev.TaskReturn(b"?")]),
             ev.WorkerDied(b"?", "?"),
             ev.WorkerSpoiled(b"?", "?"),
         ):

@@ -648,7 +648,7 @@ def test_counts_follow_the_moves() -> None:
     "event",
     [
         ev.WorkerReady(b"?", 1),
-        ev.TaskReturned(b"?", b"t1"),
+        ev.TasksReturned(b"?", [ev.TaskReturn(b"t1")]),
         ev.TasksGivenBack(b"?", []),
         ev.WorkerDied(b"?", "ended"),
         ev.NodeRemoved(b"?"),
@@ -671,8 +671,8 @@ def test_a_task_that_its_worker_does_not_run_cannot_return() -> None:
     w = world(2)
     a, b = w.submit("a"), w.submit("b")
     w.ready()
-    with pytest.raises(IllegalEvent, match=r"It runs another task or none.*BUSY at"):
-        w.tell(ev.TaskReturned(w.worker_of(a).worker_id, b.task_id))
+    with pytest.raises(IllegalEvent, match=r"It runs others or none.*BUSY at"):
+        w.tell(ev.TasksReturned(w.worker_of(a).worker_id, [ev.TaskReturn(b.task_id)]))
 
 
 def test_late_messages_of_dead_workers_are_ignored() -> None:
@@ -681,7 +681,7 @@ def test_late_messages_of_dead_workers_are_ignored() -> None:
     w.ready()
     worker = w.worker_of(task)
     w.dies(worker)
-    assert w.tell(ev.TaskReturned(worker.worker_id, task.task_id)) == []
+    assert w.tell(ev.TasksReturned(worker.worker_id, [ev.TaskReturn(task.task_id)])) == []
     assert w.tell(ev.TasksGivenBack(worker.worker_id, [])) == []
 
 

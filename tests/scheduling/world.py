@@ -76,7 +76,7 @@ class World:
         self.trimmed: list[bytes] = []
         self.warnings: list[do.Warn] = []
         self.collections = 0  # of garbage, that were asked for
-        self.sent: list[do.SendTask] = []
+        self.sent: list[do.SendTasks] = []  # of one task each
         self.commands: list[do.Command] = []  # of the last event
         self.wake_at: float | None = None
         self.amounts: dict[tuple[bytes, str, int], int] = {}
@@ -149,7 +149,7 @@ class World:
 
     def submit(self, name: str = "f", *choices: Choice, **options: Any) -> Task:
         task = self.task(name, *choices, submitted_at=self.now, **options)
-        self.tell(ev.TaskSubmitted(task))
+        self.tell(ev.TasksSubmitted([task]))
         return task
 
     def submit_together(self, number: int, *choices: Choice, name: str = "f", **options: Any) -> list[Task]:
@@ -169,8 +169,8 @@ class World:
         done, worker.queue = worker.queue[:number], worker.queue[number:]
         worker.ran += len(done)
         self.now += after_s
-        ids = [task.task_id for task in done]
-        self.tell_together(ev.TasksReturned(worker.worker_id, ids, [took_s] * len(done)))
+        returns = [ev.TaskReturn(task.task_id, took_s=took_s) for task in done]
+        self.tell_together(ev.TasksReturned(worker.worker_id, returns))
         return done
 
     def tell_together(self, event: ev.TasksSubmitted | ev.TasksReturned) -> None:
@@ -208,7 +208,8 @@ class World:
             worker.queue.pop(0)
         worker.blocked = False if not worker.actor else worker.blocked
         worker.ran += 1
-        return self.tell(ev.TaskReturned(worker.worker_id, task.task_id, **how), after_s)
+        loaded = how.pop("loaded", False)
+        return self.tell(ev.TasksReturned(worker.worker_id, [ev.TaskReturn(task.task_id, **how)], loaded), after_s)
 
     def gives_back(self, worker: FakeWorker, begin: int = 1, end: int | None = None) -> list[do.Command]:
         """The answer to RecallTasks: all but the first, or those from `begin` to `end`."""
@@ -274,7 +275,11 @@ class World:
         assert command.worker_id not in self.workers
         self.workers[command.worker_id] = FakeWorker(command.worker_id)
 
-    def _SendTask(self, command: do.SendTask) -> None:
+    def _SendTasks(self, command: do.SendTasks) -> None:
+        for one in command.each():
+            self._send_one(one)
+
+    def _send_one(self, command: do.SendTasks) -> None:
         worker, task = self.workers[command.worker_id], command.task
         assert worker.state == "ready", f"{task.name} was sent to a worker that is {worker.state}"
         assert task.task_id not in self.outcomes or task.kind is TaskKind.ACTOR_CREATION
@@ -290,11 +295,7 @@ class World:
         if task.kind is TaskKind.ACTOR_CREATION:
             worker.actor = task.actor_id
 
-    def _SendTasks(self, command: do.SendTasks) -> None:
-        for each in command.each():
-            self._SendTask(each)
-
-    def _book(self, worker: FakeWorker, command: do.SendTask) -> None:
+    def _book(self, worker: FakeWorker, command: do.SendTasks) -> None:
         wanted = Counter(
             {(command.node_id, name, i): amount for name, parts in command.devices.items() for i, amount in parts}
         )
@@ -329,12 +330,9 @@ class World:
         self._ended(command.task, command.failure.value)
         self.messages[command.task.task_id] = command.message
 
-    def _FinishTask(self, command: do.FinishTask) -> None:
-        self._ended(command.task, "finished")
-
     def _FinishTasks(self, command: do.FinishTasks) -> None:
-        for each in command.each():
-            self._FinishTask(each)
+        for task in command.tasks:
+            self._ended(task, "finished")
 
     def _ended(self, task: Task, how: str) -> None:
         assert task.task_id not in self.outcomes, f"{task.name} {task.task_id!r} ended twice: {how}"

@@ -28,7 +28,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.cluster_view import ClusterView
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient
-from nbaccel.local_engine.client.straight_calls import StraightCalls, may_go_straight
+from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.straight_line import ActorWay
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.task_terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
@@ -331,7 +331,7 @@ class Client(ObjectClient):
         if cached is None or cached[2] is not options:
             terms = method_terms(method, options, cell=cell[0], parent=cell[1])
             number = self._define(terms)
-            cached = cache[where] = (number, terms.num_returns, options, may_go_straight(terms), terms)
+            cached = cache[where] = (number, terms.num_returns, options, terms.may_go_straight, terms)
         if method._spec.max_pending < 0:
             way = self.straight.way_of(method.handle._actor_id_bytes) if self.straight is not None else None
             if way is not None:

@@ -29,20 +29,9 @@ from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id, task_of
-from nbaccel.scheduling.terms import TaskKind, Terms
+from nbaccel.scheduling.terms import Terms
 
 QUIET_LOOKS = 20  # the thread sleeps after finding nothing so often
-
-
-def may_go_straight(terms: Terms) -> bool:
-    """Whether calls with these terms may take the short way: one small result, at most one run."""
-    return (
-        terms.kind is TaskKind.ACTOR_CALL
-        and terms.num_returns == 1
-        and not terms.max_retries
-        and not terms.retry_exceptions
-        and not terms.concurrency_group
-    )
 
 
 class StraightCalls:

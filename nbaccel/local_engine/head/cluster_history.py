@@ -1,7 +1,7 @@
 """What the head writes into its history when tasks and actors end, and what it adds of those that go on.
 
 ```
-  FinishTask, FailTask ──► ended ── short ones alike, one after the other, as one ──► HistoryBook
+  FinishTasks, FailTask ──► ended ── short ones alike, one after the other, as one ──► HistoryBook
   views that are open ──► ReadRuns, ReadAccounting, ReadReadings ──► with what runs and waits now ──► answers
 ```
 """

@@ -15,7 +15,7 @@ from nbaccel.local_engine.wire.framing import Unreadable
 Send = Callable[[Peer, Any], None]  # has a message written to a peer, with the next flush
 Handler = Callable[[Peer, Any], None]
 Failed = Callable[[Peer, Any, Exception], None]  # tells a sender that its message failed
-Alike = Callable[[Peer, list[Any], int], int]  # how many messages, from this one on, are handled together
+Alike = Callable[[Peer, list[Any], int], int]  # how many messages, from this one on, are handled together; 0: none
 HandleAll = Callable[[Peer, list[Any]], None]
 Together = tuple[Alike, HandleAll]
 Handlers = Mapping[str, Mapping[type, Handler]]  # the messages of each role, with their handlers
@@ -153,14 +153,13 @@ class Hearing:
             return 1
         heard = messages[at : at + 1]
         try:
-            if at + 1 < len(messages) and type(messages[at + 1]) is kind and kind in self._together.get(peer.role, ()):
-                alike, handle_all = self._together[peer.role][kind]
-                number = alike(peer, messages, at)
-                if number > 1:
-                    heard = messages[at : at + number]
-                    handle_all(peer, heard)
-                    return number
-            handler(peer, heard[0])
+            together = self._together[peer.role].get(kind) if peer.role in self._together else None
+            number = together[0](peer, messages, at) if together is not None else 0
+            if together is not None and number:
+                heard = messages[at : at + number]
+                together[1](peer, heard)
+            else:
+                handler(peer, heard[0])
         except Exception as error:
             self._note(f"a {kind.__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
             for message in heard:

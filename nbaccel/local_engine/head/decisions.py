@@ -64,8 +64,9 @@ class Decisions:
                 try:
                     commands = self._scheduler.handle(event, self._timers.now())
                 except IllegalEvent as error:  # it changed nothing: one confused peer must not end everybody's work
-                    if type(event) is TasksSubmitted or type(event) is TasksReturned:
-                        events.extendleft(reversed(event.each()))  # one task that is wrong, and others that are not
+                    each = event.each() if type(event) is TasksSubmitted or type(event) is TasksReturned else ()
+                    if len(each) > 1:
+                        events.extendleft(reversed(each))  # one task that is wrong, and others that are not
                     else:
                         self._note(f"an event was refused: {error}")
                     continue

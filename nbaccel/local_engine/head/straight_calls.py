@@ -36,7 +36,7 @@ from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import (
     CallAnswered,
     CallReturned,
-    TaskSubmitted,
+    TasksSubmitted,
 )
 from nbaccel.scheduling.moves import FAILED
 from nbaccel.scheduling.tasks import TaskRecord
@@ -172,7 +172,7 @@ class StraightCallBooks:
             return
         task = task_told(peer, actor, call)
         self._arguments.pin(entry_of(task).submit, task.terms)
-        self._tell(TaskSubmitted(task))
+        self._tell(TasksSubmitted([task]))
 
     def _promised(self, peer: Peer, task_id: bytes) -> None:
         """Others get a ref to the result of an open call. If the call has failed, its result is there."""

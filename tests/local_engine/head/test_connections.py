@@ -112,7 +112,7 @@ def test_what_is_sent_leaves_together_with_the_next_flush(house: House) -> None:
 def test_a_failure_is_answered_where_an_answer_is_awaited(house: House) -> None:
     ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
     house.say(ask, want)
-    assert house.failed == [(ask, "unforeseen")] and house.heard == [want] and house.ended == []
+    assert house.failed == [(ask, "unforeseen")] and house.heard == [[want]] and house.ended == []
 
 
 def test_a_failure_that_nobody_awaits_ends_the_peer(house: House) -> None:
@@ -125,13 +125,13 @@ def test_a_failure_that_nobody_awaits_ends_the_peer(house: House) -> None:
 def test_messages_that_are_alike_are_heard_together_and_in_their_order(house: House) -> None:
     one, other = wire.Want([b"x"]), wire.Want([b"y"])
     house.say(one, one, other, one, other, other, other)
-    assert house.heard == [[one, one], other, one, [other, other, other]]
+    assert house.heard == [[one, one], [other], [one], [other, other, other]]
 
 
 def test_when_several_fail_together_each_of_them_is_answered(house: House) -> None:
     ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
     house.say(ask, ask, want)
-    assert house.failed == [(ask, "unforeseen")] * 2 and house.heard == [want] and house.ended == []
+    assert house.failed == [(ask, "unforeseen")] * 2 and house.heard == [[want]] and house.ended == []
 
 
 def test_who_says_what_is_not_for_it_to_say_is_told_and_ended(house: House) -> None:

@@ -34,7 +34,7 @@ class Desk:
 
     def _handle(self, event: Any, now: float) -> list[Any]:
         if event == "illegal":
-            raise IllegalEvent("TaskReturned", "a task", "ENDED")
+            raise IllegalEvent("TasksReturned", "a task", "ENDED")
         self.heard.append(event)
         return self.commands.get(str(event), [])
 

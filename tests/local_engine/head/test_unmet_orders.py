@@ -18,7 +18,6 @@ from tests.local_engine.head_world import KILLED, TEMPLATES, FakeWorker, HeadWor
 
 ORDERS = [
     do.StartWorker,
-    do.SendTask,
     do.SendTasks,
     do.RecallTasks,
     do.TrimWorker,
@@ -26,7 +25,6 @@ ORDERS = [
     do.StopWorker,
     do.ReleaseDevices,
     do.FailTask,
-    do.FinishTask,
     do.FinishTasks,
     do.ActorChanged,
     do.GroupChanged,
@@ -187,11 +185,11 @@ def run_into(world: HeadWorld, order: type, name: str) -> str:
 
 
 def test_a_task_that_cannot_be_sent_fails_with_what_the_head_ran_into(world: HeadWorld) -> None:
-    assert "the head failed to send it: Fault: at Sending.send" in run_into(world, do.SendTask, "train")
+    assert "the head failed to send it: Fault: at Sending.send" in run_into(world, do.SendTasks, "train")
 
 
 def test_a_result_that_could_not_be_written_is_written_once_more(world: HeadWorld) -> None:
-    assert run_into(world, do.FinishTask, "pair") == ""
+    assert run_into(world, do.FinishTasks, "pair") == ""
     assert set(world.values.values()) == {wire.OK}
 
 
@@ -213,7 +211,7 @@ def test_a_worker_that_the_head_fails_to_stop_is_killed(world: HeadWorld) -> Non
 def test_an_actor_lives_on_when_one_of_its_calls_cannot_be_sent(world: HeadWorld) -> None:
     actor_id = world.create_actor("actor")
     world.returns(world.running()[0])
-    with world.fault(do.SendTask, 0):
+    with world.fault(do.SendTasks, 0):
         lost = world.submit("call", actor_id=actor_id)
     kept = world.submit("call", actor_id=actor_id)
     for worker in world.running():
@@ -226,15 +224,15 @@ def test_an_actor_lives_on_when_one_of_its_calls_cannot_be_sent(world: HeadWorld
 def test_an_event_that_is_refused_does_not_hold_up_those_behind_it(world: HeadWorld) -> None:
     """They were told while an order was carried out."""
     head = world.parts
-    act = head.orders._acts[do.SendTask]
+    act = head.orders._acts[do.SendTasks]
 
-    def telling(command: do.SendTask) -> None:
-        head.orders._acts[do.SendTask] = act
+    def telling(command: do.SendTasks) -> None:
+        head.orders._acts[do.SendTasks] = act
         head.tell(ev.WorkerDied(b"?", "nobody knows it"))
         head.tell(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
         act(command)
 
-    head.orders._acts[do.SendTask] = telling
+    head.orders._acts[do.SendTasks] = telling
     world.submit("task")
     assert "held by notebook b.ipynb" in [device.reason for device in head.scheduler.devices(head.nodes.node_id)]
 

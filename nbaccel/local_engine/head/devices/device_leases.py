@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.devices.nodes import Key, Nodes
     from nbaccel.local_engine.head.notes import Note
     from nbaccel.local_engine.head.poll import LoopTimers
-    from nbaccel.scheduling.commands import SendTask
+    from nbaccel.scheduling.commands import SendTasks
 
 LOOK_AGAIN_S = 0.5  # at a device that another head holds, while somebody waits for it
 
@@ -46,7 +46,7 @@ class DeviceLeases:
         self._watched: set[Key] = set()
         self._told = ""
 
-    def take(self, command: SendTask) -> bool:
+    def take(self, command: SendTasks) -> bool:
         """Lease the real devices of an assignment. False if another head was faster; the scheduler is told."""
         for resource, slots in command.devices.items():
             for index, amount in slots:
@@ -62,7 +62,7 @@ class DeviceLeases:
         self._tell_problem()
         return True
 
-    def _refused(self, command: SendTask, device: Device, holder: str) -> None:
+    def _refused(self, command: SendTasks, device: Device, holder: str) -> None:
         free, _reason = self.left(device)
         self.watch((command.node_id, device.resource, device.index))
         self._tell(AssignmentRefused(command.task.task_id, device.resource, device.index, free, holder))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.devices.device_looks import Look
     from nbaccel.local_engine.head.devices.nodes import Nodes
     from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
-    from nbaccel.scheduling.commands import SendTask
+    from nbaccel.scheduling.commands import SendTasks
     from nbaccel.scheduling.scheduler import Scheduler
 
 THRESHOLD_SHARE = 0.02  # of a device's memory, seen from outside: drivers and libraries keep more on larger devices
@@ -60,7 +60,7 @@ class Leftovers:
 
     # --- before ---------------------------------------------------------------------------------------------------
 
-    def look_first(self, command: SendTask, then: Callable[[], None]) -> bool:
+    def look_first(self, command: SendTasks, then: Callable[[], None]) -> bool:
         """Measure the devices before this task starts, then call `then`. False if no measurement is needed."""
         task = command.task
         if task.kind is not TaskKind.TASK or task.terms.max_calls == 1 or command.worker_id in self._before:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.environments import Environments
     from nbaccel.local_engine.head.groups import Groups
     from nbaccel.local_engine.head.records import Job, TaskEntry
-    from nbaccel.scheduling.commands import SendTask
+    from nbaccel.scheduling.commands import SendTasks
 
 MOST_TOLD = 1_000
 Environment = dict[str, str | None]  # None: unset it
@@ -45,7 +45,7 @@ class TaskEnvironments:
         self._hide = hide  # devices from tasks that have none, where they do not say otherwise
         self._told: set[tuple[int, str, str]] = set()
 
-    def of(self, command: SendTask, entry: TaskEntry) -> tuple[Ids | None, Ids | None, Environment | None]:
+    def of(self, command: SendTasks, entry: TaskEntry) -> tuple[Ids | None, Ids | None, Environment | None]:
         """(the ids of the devices that it holds, the ids that it is told, variables); None for a task whose environment
         stays as it is.
 
@@ -93,7 +93,7 @@ class TaskEnvironments:
             variables |= accelerators.environment_for(devices, environ, node_device_count=count)
         return variables
 
-    def _say_kept(self, command: SendTask, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str) -> None:
+    def _say_kept(self, command: SendTasks, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str) -> None:
         """Tell the user, once for each function and variable, that their value stays and may name another device."""
         if self._was_told((entry.terms.number, name, value)):
             return

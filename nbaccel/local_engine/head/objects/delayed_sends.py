@@ -9,7 +9,7 @@ from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.store import NOBODY, Refused
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
-from nbaccel.scheduling.commands import SendTask
+from nbaccel.scheduling.commands import SendTasks
 
 WhenHere = Callable[[bytes, int, Callable[[], None], Refused], None]  # Store.when_here
 
@@ -24,8 +24,8 @@ class DelayedSends:
         when_here: WhenHere,
         workers: Mapping[bytes, WorkerProcess],
         *,
-        transmit: Callable[[SendTask, WorkerProcess, TaskEntry], None],
-        answer: Callable[[SendTask, Exception], None],
+        transmit: Callable[[SendTasks, WorkerProcess, TaskEntry], None],
+        answer: Callable[[SendTasks, Exception], None],
     ) -> None:
         self._timers = timers
         self._objects = objects
@@ -34,7 +34,7 @@ class DelayedSends:
         self._transmit = transmit
         self._answer = answer
 
-    def holds_back(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> bool:
+    def holds_back(self, command: SendTasks, worker: WorkerProcess, entry: TaskEntry) -> bool:
         """Whether the task has to wait for its arguments or behind others. If so, it is sent from here later."""
         if not worker.held and (not entry.submit.slots or self._on_disk(entry.submit) is None):
             return False
@@ -44,7 +44,7 @@ class DelayedSends:
             self._send(worker)
         return True
 
-    def forget(self, command: SendTask) -> None:
+    def forget(self, command: SendTasks) -> None:
         """Do not send this task any more; send the tasks behind it."""
         worker = self._workers.get(command.worker_id)
         if worker is not None and any(held is command for held in worker.held):
@@ -65,7 +65,7 @@ class DelayedSends:
             del worker.held[0]
             self._keep_for_first(worker)
 
-    def _sent_or_gone(self, worker: WorkerProcess, command: SendTask) -> bool:
+    def _sent_or_gone(self, worker: WorkerProcess, command: SendTasks) -> bool:
         """False while an argument of it is on its way back."""
         entry = entry_of(command.task)
         if entry.pinned and not worker.ended:

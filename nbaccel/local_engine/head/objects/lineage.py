@@ -16,7 +16,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import PUT_INDEX, index_of, return_id, task_of
-from nbaccel.scheduling.events import TaskSubmitted
+from nbaccel.scheduling.events import TasksSubmitted
 from nbaccel.scheduling.moves import TaskStatus
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
 
@@ -178,7 +178,7 @@ class Lineage:
         task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
         entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
         entry.is_made_again, entry.consumed, entry.written = True, entry.items, 0
-        self._tell(TaskSubmitted(task))
+        self._tell(TasksSubmitted([task]))
 
     def _fail(self, id: bytes, node: str, maker: Maker | None) -> None:
         if index_of(id) >= PUT_INDEX:  # it lay where it was made

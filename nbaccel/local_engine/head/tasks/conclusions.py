@@ -9,16 +9,18 @@ from typing import Protocol
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.connections import Send
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.objects.delivery import Delivery
+from nbaccel.local_engine.head.objects.delivery import PUSH_BYTES, Delivery
 from nbaccel.local_engine.head.objects.ledger import Objects
 from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.outcomes import WorkerEnding
+from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, entry_of
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.streams import StreamRelay
 from nbaccel.local_engine.wire.ids import return_id, task_of
-from nbaccel.scheduling.commands import FailTask, FinishTask
+from nbaccel.scheduling.commands import Command, FailTask, FinishTasks
 from nbaccel.scheduling.events import ArgumentFailed
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ACTOR_CREATION, Task
@@ -48,6 +50,8 @@ class Conclusions:
         endings: Mapping[bytes, WorkerEnding],
         tell: Tell,
         ended: Callable[[Task], None],
+        peers: Mapping[int, Peer],
+        send: Send,
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
@@ -60,6 +64,9 @@ class Conclusions:
         self._endings = endings  # of dead workers
         self._tell = tell
         self._ended = ended  # called with each task that is over
+        self._peers = peers
+        self._send = send
+        self.answer: Callable[[Command, Exception], None] = _raise  # of an order about one task that failed
         self._ready: list[bytes] = []
 
     def take_ready(self) -> list[bytes]:
@@ -67,17 +74,67 @@ class Conclusions:
         ready, self._ready = self._ready, []
         return ready
 
-    def finish(self, command: FinishTask) -> None:
-        """Write the results of a task that has returned; waiting clients get them."""
-        entry = entry_of(command.task)
+    def finish(self, command: FinishTasks) -> None:
+        """Write the results of tasks that have returned; waiting clients get them.
+
+        An error about one of several is answered for it alone.
+        """
+        client_id, said = 0, wire.ObjectValues([], [])
+        for task in command.tasks:
+            try:
+                entry = entry_of(task)
+                data = self._plain_result(task, entry)
+                if data is None:
+                    self._finish_one(task, entry)
+                    continue
+                id = return_id(task.task_id, 0)
+                if entry.client_id != client_id:
+                    said = self._begin(entry.client_id, id, data)
+                    client_id = entry.client_id  # only now: what could not be begun is begun for the next one
+                else:
+                    said.object_ids.append(id)
+                    said.data.append(data)
+                _is_concluded(entry)  # last: until here the order may be carried out again
+            except Exception as error:
+                if len(command.tasks) == 1:
+                    raise
+                self.answer(FinishTasks([task]), error)
+
+    def _finish_one(self, task: Task, entry: TaskEntry) -> None:
         results = entry.results
-        self._ended(command.task)
+        self._ended(task)
         if results is not None:
-            self._write_results(command.task, entry, results)
+            self._write_results(task, entry, results)
         entry.results = None
-        if self._lineage.active and results is not None and self._lineage.made(command.task, entry):
+        if self._lineage.active and results is not None and self._lineage.made(task, entry):
             return  # the arguments stay pinned while the task may have to run again
-        self._arguments.let_go(entry, command.task)
+        self._arguments.let_go(entry, task)
+
+    def _begin(self, client_id: int, id: bytes, data: bytes) -> wire.ObjectValues:
+        """A message of results to this client, which leaves with the next flush: others may join the first one."""
+        said = wire.ObjectValues([id], [data])
+        peer = self._peers.get(client_id)
+        if peer is not None:
+            self._send(peer, said)
+        return said
+
+    def _plain_result(self, task: Task, entry: TaskEntry) -> bytes | None:
+        """The bytes of the result, written down, if only its submitter is to be told of it and nothing else is due."""
+        submit = entry.submit
+        results = entry.results
+        if results is None or not task.terms.is_plain or entry.failed or self._lineage.active:
+            return None
+        if submit.slots or submit.refs or entry.retryable:
+            return None
+        result = results[0]
+        id = return_id(task.task_id, 0)
+        data = result.value.data
+        if data is None or result.refs or len(data) > PUSH_BYTES:
+            return None
+        if not self._objects.fill_plainly(id, result.value, entry.client_id):
+            return None
+        self._ended(task)
+        return data
 
     def conclude(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         """Write the results whose writing was interrupted, and announce all of them again."""
@@ -149,3 +206,15 @@ class Conclusions:
         self._write_results(task, entry, outcomes.same_for_all(entry, value))
         entry.results = None
         self._arguments.let_go(entry, task)
+
+
+def _is_concluded(entry: TaskEntry) -> None:
+    """Nothing more is to be done for this task."""
+    entry.results = None
+    entry.written = 1
+    entry.pinned = False
+    entry.submit.args = b""
+
+
+def _raise(command: Command, error: Exception) -> None:
+    raise error

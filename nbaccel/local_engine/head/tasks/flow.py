@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
-from nbaccel.local_engine.head.connections import Handler, Send
+from nbaccel.local_engine.head.connections import Handler, Send, Together
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.nodes import Assigned
 from nbaccel.local_engine.head.head_records import HeadRecords
@@ -58,7 +59,19 @@ class TaskFlow:
             scheduler, objects, records.peers, records.workers, send, tell, fill=fill, filled=filled, placed=placed
         )
         self.conclusions = Conclusions(
-            scheduler, objects, delivery, lineage, arguments, self.streams, actors, errors, endings, tell, ended
+            scheduler,
+            objects,
+            delivery,
+            lineage,
+            arguments,
+            self.streams,
+            actors,
+            errors,
+            endings,
+            tell,
+            ended,
+            records.peers,
+            send,
         )
         self.submissions = SubmissionIntake(
             objects,
@@ -86,6 +99,13 @@ class TaskFlow:
             after_failure=after_failure,
             changed=changed,
         )
+
+    def together(self) -> dict[str, dict[type, Together]]:
+        """Of each role the messages that are handled together: how many of them, and by what."""
+        return {
+            "driver": {wire.Submit: (self.submissions.alike, self.submissions.submit_all)},
+            "worker": {wire.Done: (self.returns.alike, self.returns.take_all), **self.streams.together()},
+        }
 
     def of_clients(self) -> dict[type, Handler]:
         """What drivers and workers may say of tasks that they submit."""

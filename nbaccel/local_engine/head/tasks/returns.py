@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Protocol
 
 from nbaccel.local_engine import wire
@@ -20,8 +21,9 @@ from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.events import (
     ActorKillAsked,
-    TaskReturned,
+    TaskReturn,
     TasksGivenBack,
+    TasksReturned,
     WorkerBlocked,
     WorkerUnblocked,
 )
@@ -73,6 +75,32 @@ class Returns:
             wire.GivenBack: lambda peer, m: tell(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
             wire.Progress: self._progress,
         }
+
+    def alike(self, peer: Peer, messages: list[Any], start: int) -> int:
+        """How many messages from `start` on are answers of plain tasks that ended well, with one small value each."""
+        number, record_of = 0, self._scheduler.task_record
+        for m in islice(messages, start, None):
+            if type(m) is not wire.Done or m.failed or m.fall_back or m.exiting or len(m.results) != 1 or not m.times:
+                break
+            result = m.results[0]
+            record = record_of(m.task_id)
+            if result.value.data is None or result.value.status != wire.OK or result.refs or record is None:
+                break
+            if not record.task.terms.is_plain or record.over or record.hold is None or record.hold.parts:
+                break
+            number += 1
+        return number
+
+    def take_all(self, peer: Peer, messages: list[wire.Done]) -> None:
+        """Write down that these plain tasks have returned, and tell the scheduler."""
+        returns, now = list[TaskReturn](), time.time()
+        for m in messages:
+            record = self._scheduler.task_record(m.task_id)
+            assert record is not None
+            outcomes.note_done(entry_of(record.task), m, now)
+            returns.append(TaskReturn(m.task_id, took_s=max(m.times[-1] - m.times[0], 0.0)))
+        peer.worker.last_done_at = messages[-1].times[-1]
+        self._tell(TasksReturned(peer.worker.worker_id, returns, any(m.loaded for m in messages)))
 
     def _done(self, peer: Peer, message: wire.Done) -> None:
         worker = peer.worker
@@ -129,8 +157,8 @@ class Returns:
         times = message.times
         # By its worker's clock: ours would also count how long its answer has waited to be read here.
         took_s = max(times[-1] - times[0], 0.0) if times else None
-        how = (message.failed, again, fall_back, retire, cancelled, message.loaded, took_s)
-        self._tell(TaskReturned(worker.worker_id, message.task_id, *how))
+        returned = TaskReturn(message.task_id, message.failed, again, fall_back, retire, cancelled, took_s)
+        self._tell(TasksReturned(worker.worker_id, [returned], message.loaded))
 
     def _progress(self, peer: Peer, message: wire.Progress) -> None:
         record = self._scheduler.task_record(message.task_id)

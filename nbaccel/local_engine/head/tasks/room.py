@@ -24,7 +24,6 @@ from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.straight_calls import StraightCallBooks
 from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.bursts import TaskBursts
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
 from nbaccel.local_engine.head.tasks.unmet_orders import UnmetOrders
@@ -98,36 +97,22 @@ class TaskRoom:
             forget=lambda command: self.sending.held.forget(command),
         )
         self.sending = self._sending(around)
-        self.bursts = TaskBursts(
-            around.records.scheduler,
-            around.records.objects,
-            around.objects.lineage,
-            around.records.workers,
-            around.records.peers,
-            self.sending,
-            self.flow.conclusions,
-            around.connections.send,
-            around.tell,
-            ended=around.history.ended,
-            answer=self.unmet.answer,
-        )
+        self.flow.conclusions.answer = self.unmet.answer
         self._tell_worker = around.workers.tell
         self.straight_calls = self._straight_calls(around)
 
     def together(self) -> dict[str, dict[type, Together]]:
         """Of each role the messages that are handled together: how many of them, and by what."""
-        plain = self.bursts.together()
-        return {**plain, "worker": {**plain["worker"], **self.flow.streams.together()}}
+        return self.flow.together()
 
     def acts(self) -> dict[type, Callable[[Any], None]]:
         """The scheduler's orders about tasks, with what carries them out."""
         return {
-            do.SendTask: self.sending.send,
-            do.FinishTask: self.flow.conclusions.finish,
+            do.SendTasks: self.sending.send,
+            do.FinishTasks: self.flow.conclusions.finish,
             do.FailTask: self.flow.conclusions.fail,
             do.RecallTasks: lambda c: self._tell_worker(c.worker_id, wire.Recall()),
             do.InterruptTask: lambda c: self._tell_worker(c.worker_id, wire.Interrupt(c.task_id)),
-            **self.bursts.acts(),
         }
 
     def _straight_calls(self, around: Around) -> StraightCallBooks:

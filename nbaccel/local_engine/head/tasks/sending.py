@@ -1,4 +1,10 @@
-"""Sends tasks to workers: leases their devices, passes their arguments, and tells the worker all that it needs."""
+"""Sends tasks to workers: leases their devices, passes their arguments, and tells the worker all that it needs.
+
+```
+  SendTasks ──┬── about which there is nothing else to say ──► RunTasks, one for all of them
+              └── all others, each by itself ───────────────► RunTask, with devices, values of arguments, an attempt …
+```
+"""
 
 from __future__ import annotations
 
@@ -20,12 +26,12 @@ from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess, entry_of, make_entry
 from nbaccel.local_engine.head.tasks.functions import Functions
-from nbaccel.scheduling.commands import SendTask
+from nbaccel.scheduling.commands import SendTasks
 from nbaccel.scheduling.events import ArgumentsLost
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, Terms
 
-Answer = Callable[[SendTask, Exception], None]
+Answer = Callable[[SendTasks, Exception], None]
 
 
 class WorkerSetup:
@@ -75,7 +81,7 @@ class WorkerSetup:
 
 
 class Sending:
-    """Carries out SendTask. `answer` is called with an error that occurs after the order's own call has returned."""
+    """Carries out SendTasks. `answer` is called with an error about one of them that does not end the order itself."""
 
     def __init__(
         self,
@@ -93,7 +99,7 @@ class Sending:
         send: Send,
         tell: Tell,
         answer: Answer,
-        hold: Callable[[Callable[[SendTask, WorkerProcess, TaskEntry], None]], DelayedSends],
+        hold: Callable[[Callable[[SendTasks, WorkerProcess, TaskEntry], None]], DelayedSends],
     ) -> None:
         self._scheduler = scheduler
         self._workers = workers
@@ -111,12 +117,35 @@ class Sending:
         self._answer = answer
         self.held = hold(self._transmit)
 
-    def send(self, command: SendTask) -> None:
-        """Send a task to its worker, now or once its devices and arguments are there."""
-        task = command.task
+    def send(self, command: SendTasks) -> None:
+        """Send tasks to their worker."""
         worker = self._workers.get(command.worker_id)
         if worker is None or worker.ended:
-            return  # it is dying: WorkerDied follows and the task is sent again
+            return  # it is dying: WorkerDied follows and the tasks are sent again
+        may_be_plain = not command.devices and self._may_send_at_once(worker, command.node_id)
+        runs: wire.RunTasks | None = None
+        for one in command.each():
+            try:
+                if not (may_be_plain and self._is_plain(one, worker)):
+                    runs = None
+                    self._send_one(one, worker)
+                    continue
+                task, args = one.task, one.task.payload.submit.args
+                if runs is None or runs.template != task.terms.number:
+                    begun = wire.RunTasks(task.terms.number, [task.task_id], [args])
+                    self._send(worker.peer, begun)
+                    runs = begun
+                else:
+                    runs.task_ids.append(task.task_id)
+                    runs.args.append(args)
+            except Exception as error:
+                if one is command:
+                    raise
+                self._answer(one, error)
+
+    def _send_one(self, command: SendTasks, worker: WorkerProcess) -> None:
+        """Send a task, now or once its devices and arguments are there."""
+        task = command.task
         if worker.node_id != command.node_id:  # a spare, which belongs to no node before it gets work
             worker.node_id, worker.setup_job = command.node_id, 0
         if self._lineage.active and task.kind is not ACTOR_CALL:
@@ -130,14 +159,14 @@ class Sending:
             return
         self._send_leased(command)
 
-    def _go_on(self, command: SendTask) -> None:
+    def _go_on(self, command: SendTasks) -> None:
         """Continue after the look at the devices. An error from here on is answered like any error of an order."""
         try:
             self._send_leased(command)
         except Exception as error:
             self._answer(command, error)
 
-    def _send_leased(self, command: SendTask) -> None:
+    def _send_leased(self, command: SendTasks) -> None:
         worker = self._workers.get(command.worker_id)
         entry = entry_of(command.task)
         if worker is None or worker.ended:
@@ -145,17 +174,19 @@ class Sending:
         if not self.held.holds_back(command, worker, entry):
             self._transmit(command, worker, entry)
 
-    def may_send_at_once(self, worker: WorkerProcess, node_id: bytes) -> bool:
+    def _may_send_at_once(self, worker: WorkerProcess, node_id: bytes) -> bool:
         """Whether tasks without devices can be sent to this worker with no look at anything but themselves."""
         return worker.node_id == node_id and not self._lineage.active and not worker.held and worker.used
 
-    def is_plain(self, command: SendTask, worker: WorkerProcess) -> bool:
+    def _is_plain(self, command: SendTasks, worker: WorkerProcess) -> bool:
         """Whether the worker needs to be told of nothing but the task's arguments; then it is written down as sent.
 
-        Only for a task without devices, and a worker for which `may_send_at_once` is true.
+        Only for a task without devices, and a worker for which `_may_send_at_once` is true.
         """
         task = command.task
         terms, is_new = task.terms, type(task.payload) is bytes
+        if not terms.is_plain or command.choice:
+            return False
         if worker.setup_job != terms.job or terms.number not in worker.peer.defined or self._hides(terms):
             return False
         if not is_new and entry_of(task).submit.slots:
@@ -173,7 +204,7 @@ class Sending:
         entry.started_at, entry.times = started_at, []
         return True
 
-    def _transmit(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
+    def _transmit(self, command: SendTasks, worker: WorkerProcess, entry: TaskEntry) -> None:
         task, terms, peer, submit = command.task, entry.terms, worker.peer, entry.submit
         if worker.setup_job != terms.job or (
             worker.surroundings != terms.surroundings and terms.kind is not ACTOR_CALL

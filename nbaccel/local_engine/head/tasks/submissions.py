@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from itertools import islice
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,7 +24,7 @@ from nbaccel.local_engine.head.tasks.functions import Functions
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
-from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TaskSubmitted
+from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TasksSubmitted
 from nbaccel.scheduling.terms import ACTOR_CREATION, Task, Terms
 from nbaccel.views.observer_lines import CancelTask, RetryTask
 from nbaccel.views.question import Row
@@ -109,7 +110,7 @@ class SubmissionIntake:
         old.submit.args = b""
         task = self._task(submit, old.terms, self._jobs[job].client_id, None, None)
         entry_of(task).retry_of = failed.task_id
-        self._tell(TaskSubmitted(task))
+        self._tell(TasksSubmitted([task]))
         return task_id.hex()
 
     def _results(self, peer: Peer, asked: asks.FindResults) -> list[bytes]:
@@ -147,6 +148,30 @@ class SubmissionIntake:
         """The cell as messages name it, with its notebook if the head serves several."""
         return f"{cell} of {job.name}" if cell and job is not None and self._is_shared else cell
 
+    def alike(self, peer: Peer, messages: list[Any], start: int) -> int:
+        """How many messages from `start` on are a driver's submissions of one plain function, all arguments here."""
+        template = messages[start].template
+        terms = peer.templates.get(template)
+        number = 0
+        if terms is not None and terms.is_plain:
+            for m in islice(messages, start, None):
+                if type(m) is not wire.Submit or m.template != template or m.slots or m.refs or m.actor_id or m.parent:
+                    break
+                number += 1
+        return number
+
+    def submit_all(self, peer: Peer, messages: list[wire.Submit]) -> None:
+        """A driver submits plain tasks that are alike: promise their results, and tell the scheduler.
+
+        Of each only its arguments are kept until it is sent: `entry_of` makes the rest.
+        """
+        terms: Terms = peer.templates[messages[0].template]
+        client_id, now, retries = peer.client_id, time.time(), terms.max_retries or 0
+        caller = client_id.to_bytes(8, "big")
+        self._objects.promise_all([return_id(m.task_id, 0) for m in messages], client_id)
+        tasks = [Task(terms, m.task_id, m.args, None, None, None, caller, None, now, retries) for m in messages]
+        self._tell(TasksSubmitted(tasks))
+
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
         terms = peer.templates[message.template]
         missing, broken = self._look_at_arguments(message) if message.slots else (None, None)
@@ -156,7 +181,7 @@ class SubmissionIntake:
         entry = entry_of(task)
         if terms.kind is ACTOR_CREATION:
             self._actor_submitted(peer, entry, task)
-        self._tell(TaskSubmitted(task))
+        self._tell(TasksSubmitted([task]))
         if broken is not None and not entry.failed:
             self._failing.fail_for_argument(task, *broken)
             self._tell(ArgumentFailed(message.task_id, entry.error_type == CANCELLED))

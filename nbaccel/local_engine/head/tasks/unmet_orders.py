@@ -1,12 +1,11 @@
 """Answers orders that could not be carried out, so that nobody waits and no resource stays taken.
 
 ```
-  the act raised ── SendTask ──────────► its task has returned with an error; sent ahead of time: it is given back
+  the act raised ── SendTasks ─────────► its task has returned with an error; sent ahead of time: it is given back
                  ├─ StartWorker ───────► the worker has died
                  ├─ StopWorker ────────► its process is killed, at once and again until it is gone
-                 ├─ FinishTask, FailTask ► once more; what cannot be written becomes an error
+                 ├─ FinishTasks, FailTask ► once more; what cannot be written becomes an error
                  ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
-                 ├─ SendTasks, FinishTasks ► as for each of the tasks
                  ├─ AskNode, ReleaseNode ► the node does not come, or stays
                  └─ RecallTasks ───────► the worker gives nothing back
 ```
@@ -28,7 +27,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
-from nbaccel.scheduling.events import NodeFailed, NodeKept, TaskReturned, TasksGivenBack
+from nbaccel.scheduling.events import NodeFailed, NodeKept, TaskReturn, TasksGivenBack, TasksReturned
 from nbaccel.scheduling.terms import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class UnmetOrders:
         note: Note,
         *,
         act: Callable[[do.Command], None],
-        forget: Callable[[do.SendTask], None],
+        forget: Callable[[do.SendTasks], None],
     ) -> None:
         self._actors = actors
         self._conclusions = conclusions
@@ -64,12 +63,10 @@ class UnmetOrders:
         self._act = act  # carries out a command; may raise an error
         self._forget = forget  # drops a task that waits for its arguments before it is sent
         self._answers: dict[type, Callable[[Any, str], None]] = {
-            do.SendTask: self._not_sent,
-            do.SendTasks: self._each_not_sent,
+            do.SendTasks: self._not_sent,
             do.StartWorker: lambda c, why: workers.cannot_start(c.worker_id, f"could not be started: {why}"),
             do.StopWorker: lambda c, why: workers.kill(c.worker_id, c.why),
-            do.FinishTask: self._not_concluded,
-            do.FinishTasks: self._each_not_concluded,
+            do.FinishTasks: self._not_concluded,
             do.FailTask: self._not_concluded,
             do.RecallTasks: lambda c, why: tell(TasksGivenBack(c.worker_id, [])),
             do.ReleaseDevices: self._once_more,
@@ -90,8 +87,12 @@ class UnmetOrders:
     def _once_more(self, command: do.Command, why: str) -> None:
         self._act(command)
 
-    def _not_sent(self, command: do.SendTask, why: str) -> None:
-        """Answer a SendTask that failed: its worker has not got the task, because sending it is the last step."""
+    def _not_sent(self, command: do.SendTasks, why: str) -> None:
+        """Answer an order that failed: the worker has not got the tasks, because sending them is the last step."""
+        for one in command.each():
+            self._one_not_sent(one, why)
+
+    def _one_not_sent(self, command: do.SendTasks, why: str) -> None:
         task = command.task
         self._forget(command)
         if task.kind is TaskKind.TASK and not command.first:
@@ -104,22 +105,18 @@ class UnmetOrders:
         if task.kind is TaskKind.ACTOR_CREATION:
             self._actors.creation_failed(entry, value)
         retire = f"the head failed to send it {task.name}"
-        self._tell(TaskReturned(command.worker_id, task.task_id, failed=True, retire=retire))
+        self._tell(TasksReturned(command.worker_id, [TaskReturn(task.task_id, failed=True, retire=retire)]))
 
-    def _each_not_sent(self, command: do.SendTasks, why: str) -> None:
-        for one in command.each():
-            self._not_sent(one, why)
-
-    def _each_not_concluded(self, command: do.FinishTasks, why: str) -> None:
-        for one in command.each():
-            self._not_concluded(one, why)
-
-    def _not_concluded(self, command: do.FinishTask | do.FailTask, why: str) -> None:
+    def _not_concluded(self, command: do.FinishTasks | do.FailTask, why: str) -> None:
         """Write the results again from where writing stopped; a result that cannot be written becomes an error."""
+        for one in command.each() if type(command) is do.FinishTasks else [command]:
+            self._one_not_concluded(one, why)
+
+    def _one_not_concluded(self, command: do.FinishTasks | do.FailTask, why: str) -> None:
         try:
             self._act(command)
         except Exception:
-            task = command.task
+            task = command.tasks[0] if isinstance(command, do.FinishTasks) else command.task
             entry = entry_of(task)
             said = f"{command.message} " if type(command) is do.FailTask else ""
             value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")

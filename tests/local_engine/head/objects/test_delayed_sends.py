@@ -9,14 +9,14 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
-from nbaccel.scheduling.commands import SendTask
+from nbaccel.scheduling.commands import SendTasks
 from tests.local_engine.head.objects.conftest import CAPACITY, Room
 
 HALF = CAPACITY // 2
 
 
 class Order:
-    """A SendTask as far as its sending goes."""
+    """A SendTasks as far as its sending goes."""
 
     def __init__(self, task_id: bytes, *arguments: bytes) -> None:
         self.task = self
@@ -38,12 +38,12 @@ class Sending:
             transmit=self._transmit, answer=self._answer,
         )  # fmt: skip
 
-    def _transmit(self, command: SendTask, worker: WorkerProcess, entry: TaskEntry) -> None:
+    def _transmit(self, command: SendTasks, worker: WorkerProcess, entry: TaskEntry) -> None:
         if self.raises is not None:
             raise self.raises
         self.sent.append(entry.submit.task_id)
 
-    def _answer(self, command: SendTask, error: Exception) -> None:
+    def _answer(self, command: SendTasks, error: Exception) -> None:
         self.answered.append((command, error))
         self.held.forget(command)
 

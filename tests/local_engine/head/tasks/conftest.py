@@ -82,7 +82,7 @@ class Room:
         )
         (event, *others) = self.hear(self.driver, message)
         self.others = others
-        return event.task
+        return event.tasks[0]
 
     def runs(self, name: str) -> bytes:
         """Submit a task that the worker runs; its id."""

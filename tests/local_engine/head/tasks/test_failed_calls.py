@@ -82,7 +82,7 @@ def test_a_failed_call_is_kept_with_its_arguments_and_runs_again_as_a_new_task(k
     failed = keeping.submit("pair", b"x")
     assert fails(keeping, failed).retryable and keeping.objects.records[b"x"].pins == 1
     new_id = bytes.fromhex(ask(keeping, RetryTask(failed.task_id.hex())))
-    again = keeping.events[-1].task
+    again = keeping.events[-1].tasks[0]
     entry: TaskEntry = again.payload
     assert (again.task_id, entry.retry_of, again.terms) == (new_id, failed.task_id, failed.terms)
     assert entry.submit.slots == [(0, b"x")] and again.parent_task_id is None
@@ -98,7 +98,7 @@ def test_a_call_runs_again_once_and_its_successor_once_more(keeping: Room) -> No
     assert not entry.retryable
     with pytest.raises(Refusal, match="ten minutes"):
         ask(keeping, RetryTask(failed.task_id.hex()))
-    assert fails(keeping, keeping.events[-1].task).retryable
+    assert fails(keeping, keeping.events[-1].tasks[0]).retryable
 
 
 def test_what_ends_well_or_is_cancelled_is_not_kept(keeping: Room) -> None:

@@ -10,7 +10,14 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import CANCELLED
 from nbaccel.local_engine.head.tasks.returns import Returns
-from nbaccel.scheduling.events import ActorKillAsked, TaskReturned, TasksGivenBack, WorkerBlocked, WorkerUnblocked
+from nbaccel.scheduling.events import (
+    ActorKillAsked,
+    TaskReturn,
+    TasksGivenBack,
+    TasksReturned,
+    WorkerBlocked,
+    WorkerUnblocked,
+)
 from tests.local_engine.head.tasks.conftest import Room
 
 VALUE, ERROR = wire.Value(wire.OK, b"x"), wire.Value(wire.RAISED, b"e")
@@ -57,23 +64,23 @@ def done(room: Room, task_id: bytes, value: wire.Value = VALUE, **facts: Any) ->
 def test_a_return_is_written_down_and_told(room: Room, devices: Devices) -> None:
     task_id = room.runs("task")
     (event,) = done(room, task_id)
-    assert event == TaskReturned(room.worker.worker_id, task_id, False, False, "", "", False)
+    assert event == TasksReturned(room.worker.worker_id, [TaskReturn(task_id)])
     assert room.records[task_id].task.payload.results == [wire.ReturnValue(VALUE)]
 
 
 def test_an_error_is_told_with_whether_it_may_be_tried_again(room: Room, devices: Devices) -> None:
     task_id = room.runs("task")
     (event,) = done(room, task_id, ERROR, failed=True, retry=True, note="ValueError: no")
-    assert event.failed and event.retry
+    assert event.returns[0].failed and event.returns[0].retry
     room.records[task_id].task.retries_left = 0
     (event,) = done(room, task_id, ERROR, failed=True, retry=True, note="ValueError: no")
-    assert not event.retry
+    assert not event.returns[0].retry
 
 
 def test_a_cancelled_task_says_so(room: Room, devices: Devices) -> None:
     task_id = room.runs("task")
     (event,) = done(room, task_id, ERROR, failed=True, note="cancelled")
-    assert event.cancelled and room.records[task_id].task.payload.error_type == CANCELLED
+    assert event.returns[0].cancelled and room.records[task_id].task.payload.error_type == CANCELLED
 
 
 def test_results_that_nobody_waits_for_are_dropped(room: Room, devices: Devices) -> None:
@@ -95,7 +102,7 @@ def test_the_devices_of_a_failed_task_are_looked_at_before_the_scheduler_hears(r
     assert done(room, task_id, ERROR, failed=True) == []
     devices.looks.pop()()
     (event,) = room.events
-    assert event.retire == "it kept 3 GiB"
+    assert event.returns[0].retire == "it kept 3 GiB"
 
 
 def test_a_return_is_told_though_its_devices_could_not_be_judged(room: Room, devices: Devices) -> None:
@@ -103,7 +110,7 @@ def test_a_return_is_told_though_its_devices_could_not_be_judged(room: Room, dev
     hold_devices(room, task_id)
     devices.raises = True
     (event,) = done(room, task_id)
-    assert "failed to see what it kept" in event.retire
+    assert "failed to see what it kept" in event.returns[0].retire
     assert "was not checked" in room.notes[0]  # type: ignore[attr-defined]
 
 
@@ -112,7 +119,7 @@ def test_an_actor_that_leaves_by_its_own_wish_is_ended(room: Room, devices: Devi
     room.worker.running_actor = b"a"
     kill, returned = done(room, task_id, exiting=True)
     assert type(kill) is ActorKillAsked and (kill.actor_id, kill.no_restart) == (b"a", True)
-    assert type(returned) is TaskReturned
+    assert type(returned) is TasksReturned
 
 
 def test_the_error_of_a_constructor_is_kept_for_the_calls(room: Room, devices: Devices) -> None:

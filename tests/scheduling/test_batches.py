@@ -103,7 +103,7 @@ def test_returns_of_what_the_worker_does_not_run_are_refused_together() -> None:
     first, second = (task.task_id for task in worker.queue[:2])
     for ids in ([second, first], [first, b"?"], [second]):
         with pytest.raises(IllegalEvent, match="others or none"):
-            world.tell(ev.TasksReturned(worker.worker_id, ids, [QUICK_S] * len(ids)))
+            world.tell(ev.TasksReturned(worker.worker_id, [ev.TaskReturn(id, took_s=QUICK_S) for id in ids]))
     assert world.scheduler.task_record(first).state.name == "RUNNING"  # type: ignore[union-attr]
 
 
