@@ -191,9 +191,11 @@ class DebugHead:
 
     def _take_ready(self) -> bool:
         """Tell the scheduler which arguments have come; whether it orders something."""
-        ready = self.tasks.conclusions.take_ready()
+        ready = self.tasks.conclusions.ready
         if ready:
-            self._commands.extend(self.scheduler.handle(ev.ObjectsReady(ready), time.monotonic()))
+            event = ev.ObjectsReady(ready.copy())
+            ready.clear()
+            self._commands.extend(self.scheduler.handle(event, time.monotonic()))
         return bool(self._commands)
 
     def _snapshot(self) -> Snapshot:

@@ -102,11 +102,6 @@ class TaskReturn(msgspec.Struct):
     cancelled: bool = False
     took_s: float | None = None
 
-    @property
-    def is_well(self) -> bool:
-        """Whether it gave a result, and its process goes on."""
-        return not (self.failed or self.retry or self.fall_back or self.retire)
-
 
 class TasksReturned(msgspec.Struct):
     """Tasks have ended in their worker. Several are plain ones that ended well, one after the other.

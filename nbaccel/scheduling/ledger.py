@@ -184,8 +184,9 @@ class Place(msgspec.Struct, eq=False):
 
     def take(self, asked: SplitDemand, owner: Any, now: float) -> Hold | str:
         """Take everything that is asked for. Returns the hold, or the name of the first resource that is short."""
+        free, commons = self.free, self.commons
         for name, amount in asked.pooled:
-            if self.left(name) < amount:
+            if free.get(name, 0) < amount or (commons is not None and commons.free.get(name, 0) < amount):
                 return name
         parts = self.pick(asked) if asked.devices else []
         if isinstance(parts, str):

@@ -56,15 +56,16 @@ class Loans:
     def returned(self, worker: WorkerRecord, returns: list[TaskReturn], loaded: bool, now: float) -> None:
         queue = worker.queue
         records = list(islice(queue, len(returns)))
-        if worker.state is not BUSY or [record.task.task_id for record in records] != [r.task_id for r in returns]:
+        are_known, are_plain = worker.state is BUSY and len(records) == len(returns), True
+        for r, record in zip(returns, records, strict=False):
+            are_known = are_known and record.task.task_id == r.task_id
+            is_well = not (r.failed or r.retry or r.fall_back or r.retire)
+            are_plain = are_plain and is_well and record.state < FINISHED and record.task.terms.is_plain
+        if not are_known:
             if worker.state is STOPPING:
                 return
             state, story = worker.state.name, worker.story
             raise IllegalEvent("TasksReturned", str(worker), state, story, "It runs others or none.")
-        are_plain = all(
-            r.is_well and record.state < FINISHED and record.task.terms.is_plain
-            for r, record in zip(returns, records, strict=True)
-        )
         if len(returns) > 1 and not are_plain:
             record = records[0]
             raise IllegalEvent("TasksReturned", str(record), record.state.name, record.story, "They are not plain.")

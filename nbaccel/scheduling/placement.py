@@ -299,13 +299,16 @@ class PlacementBook:
 
     def give_all(self, hold: Hold) -> None:
         self.give_pooled(hold)
-        self.give_devices(hold)
+        if hold.parts:
+            self.give_devices(hold)
         hold.place.holds.pop(hold, None)
         if hold.place.node_type and not hold.place.holds:
             self.emptied[hold.place] = None
         if hold.in_commons is not None:
             hold.in_commons.place.holds.pop(hold.in_commons, None)
-        self._give_bundles(hold.place.commons or hold.place)
+        commons = hold.place.commons or hold.place
+        if commons.closing:
+            self._give_bundles(commons)
 
     def lend_cpu(self, hold: Hold) -> None:
         """Give the CPU of a blocked worker to others."""

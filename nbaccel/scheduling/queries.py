@@ -140,7 +140,9 @@ class Queries:
 
     def task_record(self, task_id: bytes) -> TaskRecord | None:
         """A task that is not over, or one of the last thousand that are."""
-        return self._tasks.records.get(task_id)
+        if self.unseen.any:
+            self.unseen.see()
+        return self._all_tasks.records.get(task_id)
 
     def counts(self) -> dict[str, int]:
         """How many tasks of users there are, and were, in each state."""

@@ -146,11 +146,13 @@ class Scheduler(Queries):
             self._groups.place_pending(now)
         if cluster.woken or cluster.freed:
             self._dispatcher.run(now)
-        if self._workers.short and cluster.nodes:
+        if self._workers.short_of_spares and cluster.nodes:
             self._workers.refill()
         if self._growth.types:
             self._growth.after(now)
-        self._timers.ask()
+        timers = self._timers
+        if timers.heap and timers.heap[0][0] < timers.asked_for:
+            timers.ask()
         out = self._out
         if not out:
             return NOTHING
@@ -192,7 +194,7 @@ class Scheduler(Queries):
         kind = task.terms.kind
         if kind is TaskKind.ACTOR_CREATION:
             self._actors.check_new(task)
-        record = self._tasks.admit(task, now)
+        record = self._all_tasks.admit(task, now)
         record.pool = self._workers.pool_of(task.terms.pool)
         if task.owner_worker is not None:
             owner = self._workers.records.get(task.owner_worker)
@@ -206,8 +208,8 @@ class Scheduler(Queries):
         if task.terms.job in self._ended_jobs and not record.of_detached:
             self._came_too_late(record, now)
             return
-        if not task.missing or not self._tasks.awaited.wait(record):
-            self._tasks.line_up(record, now)
+        if not task.missing or not self._all_tasks.awaited.wait(record):
+            self._all_tasks.line_up(record, now)
 
     def _tasks_submitted(self, event: ev.TasksSubmitted, now: float) -> None:
         tasks = event.tasks
@@ -215,7 +217,7 @@ class Scheduler(Queries):
             self._admit(tasks[0], now)
             return
         terms = tasks[0].terms
-        records = self._tasks.line_up_new(tasks, self._workers.pool_of(terms.pool), now)
+        records = self._all_tasks.line_up_new(tasks, self._workers.pool_of(terms.pool), now)
         if terms.job in self._ended_jobs:
             for record in records:
                 self._came_too_late(record, now)
@@ -225,26 +227,26 @@ class Scheduler(Queries):
         if record.actor is not None:
             self._actors.end(record.actor, "its job has ended", now, Failure.JOB_ENDED)
         else:
-            self._tasks.fail(record, Failure.JOB_ENDED, f"{record.task.name} came after its job had ended.", now)
+            self._all_tasks.fail(record, Failure.JOB_ENDED, f"{record.task.name} came after its job had ended.", now)
 
     def _objects_ready(self, event: ev.ObjectsReady, now: float) -> None:
-        for record in self._tasks.awaited.arrived(event.object_ids):
+        for record in self._all_tasks.awaited.arrived(event.object_ids):
             if record.over:
                 continue
             if record.task.kind is TaskKind.ACTOR_CALL:
                 self._actors.arguments_arrived(record, now)
             else:
-                self._tasks.line_up(record, now)
+                self._all_tasks.line_up(record, now)
 
     def _argument_failed(self, event: ev.ArgumentFailed, now: float) -> None:
-        record = self._tasks.records.get(event.task_id)
+        record = self._all_tasks.records.get(event.task_id)
         if record is None or record.over:
             return
         if record.state not in (ARGS, WAITING):
             raise IllegalEvent(
                 "ArgumentFailed", str(record), record.state.name, record.story, "It has been started before."
             )
-        self._tasks.drop(record, now, event.cancelled)
+        self._all_tasks.drop(record, now, event.cancelled)
         if record.task.kind is TaskKind.ACTOR_CALL:
             self._actors.left(record.actor, record, now)
         elif record.actor is not None:
@@ -252,7 +254,7 @@ class Scheduler(Queries):
             self._actors.end(record.actor, "an argument of its constructor failed", now)
 
     def _cancel_asked(self, event: ev.CancelAsked, now: float) -> None:
-        record = self._tasks.records.get(event.task_id)
+        record = self._all_tasks.records.get(event.task_id)
         if record is not None and not record.over:
             self._endings.cancel(record, event, now)
 
@@ -274,7 +276,8 @@ class Scheduler(Queries):
             return
         if worker.actor is None:
             self._loans.returned(worker, event.returns, event.loaded, now)
-            self._has_gone_on(worker)
+            if self._loans.ahead:
+                self._has_gone_on(worker)
             return
         for each in event.returns:
             if not worker.queue or worker.queue[0].task.task_id != each.task_id:
@@ -284,7 +287,7 @@ class Scheduler(Queries):
 
     def _has_gone_on(self, worker: WorkerRecord) -> None:
         """A plain task has returned: a worker that is idle now may take what lies behind another task elsewhere."""
-        if self._loans.ahead and worker.state is IDLE and not self._cluster.someone_may_start():
+        if worker.state is IDLE and not self._cluster.someone_may_start():
             self._loans.share()
 
     def _call_returned(self, event: ev.CallReturned, now: float) -> None:
@@ -339,7 +342,7 @@ class Scheduler(Queries):
 
     def _assignment_refused(self, event: ev.AssignmentRefused, now: float) -> None:
         """Another head holds it. The task goes back to its line, its worker has not been touched."""
-        record = self._tasks.records.get(event.task_id)
+        record = self._all_tasks.records.get(event.task_id)
         if record is None or record.over:
             return
         worker = record.worker
@@ -365,9 +368,9 @@ class Scheduler(Queries):
             worker.actor = actor.worker = actor.hold = None
         self._dispatcher.end_loan(worker)
         if record.cancelled:
-            self._tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
+            self._all_tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
         else:
-            self._tasks.line_up_again([record], now)
+            self._all_tasks.line_up_again([record], now)
 
     def _device(self, node_id: bytes, resource: str, index: int, event: str) -> LedgerDevice:
         node = self._cluster.nodes.get(node_id)
@@ -378,7 +381,7 @@ class Scheduler(Queries):
 
     def _arguments_lost(self, event: ev.ArgumentsLost, now: float) -> None:
         """It was not sent after all: it waits for its arguments again, its worker goes on with others."""
-        record = self._tasks.records.get(event.task_id)
+        record = self._all_tasks.records.get(event.task_id)
         if record is None or record.over or record.worker is None:
             return
         worker = record.worker
@@ -393,7 +396,7 @@ class Scheduler(Queries):
         else:
             self._loans.take_out(worker, record, now)
         if not record.over:
-            self._tasks.wait_again(record, event.object_ids, now)
+            self._all_tasks.wait_again(record, event.object_ids, now)
 
     def _device_changed(self, event: ev.DeviceChanged, now: float) -> None:
         if event.node_id not in self._cluster.nodes:

@@ -169,22 +169,21 @@ class TaskTable:
     def line_up_new(self, tasks: list[Task], pool: PoolRecord, now: float) -> list[TaskRecord]:
         """Tasks of a driver with the same terms, and with all their arguments: to the end of their line, in order."""
         terms, caller = tasks[0].terms, tasks[0].caller
-        ids = {task.task_id for task in tasks}
-        used = [old for id in ids & self.records.keys() if not (old := self.records[id]).over]
-        if used or len(ids) != len(tasks):
-            raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "An id is in use.")
+        shape, count, seq, story = self.shape_of(tasks[0], 0), self.functions.of(terms), self._seq, (WAITING, now)
+        by_id: dict[bytes, TaskRecord] = {}
         for task in tasks:
-            if task.terms is not terms or task.caller != caller or not task.is_alone:
+            task_id = task.task_id
+            known = self.records.get(task_id)
+            if task_id in by_id or (known is not None and known.state < FINISHED):
+                raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "An id is in use.")
+            of_others = task.missing or task.parent_task_id or task.owner_worker
+            if task.terms is not terms or task.caller != caller or of_others:
                 raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "They are not alike.")
-        shape, count = self.shape_of(tasks[0], 0), self.functions.of(terms)
-        first = self._seq + 1
-        self._seq += len(tasks)
-        story = (WAITING, now)
-        new = [
-            TaskRecord(task, shape, pool, seq, now, 0, WAITING, seq, story=story, count=count)
-            for seq, task in enumerate(tasks, first)
-        ]
-        by_id = {record.task.task_id: record for record in new}
+            seq += 1
+            by_id[task_id] = TaskRecord(task, shape, pool, seq, now, 0, WAITING, seq, story=story, count=count)
+        if not terms.is_plain:
+            raise IllegalEvent("TasksSubmitted", f"tasks {terms.name}", "new", (), "They are not plain.")
+        self._seq, new = seq, list(by_id.values())
         self.records |= by_id
         if count is self.functions.internal:
             self.internal |= by_id
@@ -263,7 +262,9 @@ class TaskTable:
 
     def finish_all(self, records: list[TaskRecord], now: float) -> None:
         """They returned well, one after the other. Those that were sent behind others have run meanwhile."""
+        tasks = list[Task]()
         for record in records:
+            tasks.append(record.task)
             self.counts[record.state] -= 1
             story = record.story
             if record.state == SUBMITTED:
@@ -273,7 +274,7 @@ class TaskTable:
             record.story = (*story, FINISHED, now) if len(story) < STORY_LENGTH else lengthened(story, FINISHED, now)
             self._end(record, now)
         self.counts[FINISHED] += len(records)
-        self._out.append(FinishTasks([record.task for record in records]))
+        self._out.append(FinishTasks(tasks))
 
     def fail(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
         """It ends without having returned."""

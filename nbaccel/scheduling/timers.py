@@ -17,22 +17,21 @@ class Timers:
 
     def __init__(self, out: list[Command]) -> None:
         self._out = out
-        self._heap: list[tuple[float, int, Callable[[Any, float], None], Any]] = []
+        self.heap: list[tuple[float, int, Callable[[Any, float], None], Any]] = []
         self._number = count()
-        self._asked_for = NEVER
+        self.asked_for = NEVER
 
     def at(self, when: float, action: Callable[[Any, float], None], subject: Any) -> None:
-        heappush(self._heap, (when, next(self._number), action, subject))
+        heappush(self.heap, (when, next(self._number), action, subject))
 
     def ask(self) -> None:
-        """Asks for the earliest time, unless one as early has been asked for."""
-        if self._heap and self._heap[0][0] < self._asked_for:
-            self._asked_for = self._heap[0][0]
-            self._out.append(WakeAt(self._asked_for))
+        """Asks for the earliest time, which nobody has asked for."""
+        self.asked_for = self.heap[0][0]
+        self._out.append(WakeAt(self.asked_for))
 
     def run(self, now: float) -> None:
-        self._asked_for = NEVER
-        heap = self._heap
+        self.asked_for = NEVER
+        heap = self.heap
         while heap and heap[0][0] <= now:
             _, _, action, subject = heappop(heap)
             action(subject, now)

@@ -110,7 +110,7 @@ class WorkerTable:
         self.pools: dict[WorkerPool, PoolRecord] = {}
         self.zygotes: dict[str, Zygote] = {}
         self.idle: dict[WorkerRecord, None] = {}  # longest idle first
-        self._short_of_spares: dict[str, Zygote] = {}
+        self.short_of_spares: dict[str, Zygote] = {}
         self._gone: dict[bytes, None] = {}
         self._gone_order: deque[bytes] = deque()
         self._looks_armed = False
@@ -132,7 +132,7 @@ class WorkerTable:
 
     def prestart(self, zygote: str) -> None:
         if zygote not in self.zygotes:
-            self.zygotes[zygote] = self._short_of_spares[zygote] = Zygote(zygote)
+            self.zygotes[zygote] = self.short_of_spares[zygote] = Zygote(zygote)
 
     def known(self, event: str, worker_id: bytes) -> WorkerRecord | None:
         """The worker, None when it is known to be gone; one that never was is an illegal event."""
@@ -167,8 +167,8 @@ class WorkerTable:
         pool = record.pool
         assert pool is not None
         node_id = hold.place.node_id
-        bound = _bound_by(hold)
-        creates = record.task.kind is TaskKind.ACTOR_CREATION
+        bound = _bound_by(hold) if hold.parts else UNBOUND
+        creates = record.task.terms.kind is TaskKind.ACTOR_CREATION
         worker = None if creates or record.task.terms.fresh else self._take_idle(pool, node_id, bound)
         if worker is None:
             worker = self._take_spare(pool) or self._start(pool, node_id)
@@ -195,7 +195,7 @@ class WorkerTable:
         zygote = self.zygotes.get(pool.pool.zygote)
         if zygote is None or pool.pool.how != "fork":
             return None
-        self._short_of_spares[zygote.name] = zygote
+        self.short_of_spares[zygote.name] = zygote
         if zygote.spares:
             return zygote.spares.pop()
         return zygote.starting.pop(0) if zygote.starting else None
@@ -209,14 +209,10 @@ class WorkerTable:
 
     def refill(self) -> None:
         """Starts the spares that were taken; called when an event has been dealt with, so that work goes first."""
-        for zygote in self._short_of_spares.values():
+        for zygote in self.short_of_spares.values():
             for _ in range(self._spares - len(zygote.spares) - len(zygote.starting)):
                 zygote.starting.append(self._start(None, self._home(), zygote.name))
-        self._short_of_spares.clear()
-
-    @property
-    def short(self) -> bool:
-        return bool(self._short_of_spares)
+        self.short_of_spares.clear()
 
     def replace_spares(self, name: str, now: float) -> None:
         """End the spare workers of a zygote; `refill` starts others."""
@@ -225,7 +221,7 @@ class WorkerTable:
             return
         for worker in [*zygote.spares, *zygote.starting]:
             self.stop(worker, "a worker with more modules loaded takes its place", now)
-        self._short_of_spares[name] = zygote
+        self.short_of_spares[name] = zygote
 
     def became_ready(self, worker: WorkerRecord, pid: int, now: float) -> None:
         """A started process without a task becomes spare or idle; with one, the caller sends it."""
@@ -316,7 +312,7 @@ class WorkerTable:
         """The process is gone."""
         self._set_aside(worker)
         if worker.state is SPARE:
-            self._short_of_spares[worker.zygote] = self.zygotes[worker.zygote]
+            self.short_of_spares[worker.zygote] = self.zygotes[worker.zygote]
         del self.records[worker.worker_id]
         self._take_off_node(worker)
         self._gone[worker.worker_id] = None
@@ -349,6 +345,4 @@ class WorkerTable:
 
 
 def _bound_by(hold: Hold) -> Bound:
-    if not hold.parts:
-        return UNBOUND
     return tuple((device.spec.resource, device.spec.index) for device, _ in hold.parts)

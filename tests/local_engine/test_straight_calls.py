@@ -396,7 +396,7 @@ def test_results_that_nobody_holds_leave_nothing_behind() -> None:
         assert nbaccel.get(notes.read.remote())
     started: Any = engines.started()
     wait_until(lambda: not started.holdings._private, "the last ref to go")
-    wait_until(lambda: not started.straight.book._open, "the last answer")
+    wait_until(lambda: not started.straight.book.open, "the last answer")
     wait_until(lambda: not list_objects(), "the head's last object to go")
 
 

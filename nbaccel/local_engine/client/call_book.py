@@ -48,7 +48,7 @@ class CallBook:
         self._say = say  # queues a message to the head
         self._clock = clock
         self._lock = threading.Lock()
-        self._open: dict[bytes, OpenCall] = {}
+        self.open: dict[bytes, OpenCall] = {}
         self._untold: deque[OpenCall] = deque()  # in their order; those that are over among them count for nothing
         self._ended: list[wire.StraightCall] = []
         self._known: dict[bytes, None] = {}
@@ -57,31 +57,27 @@ class CallBook:
         """A call is about to be sent; its `sent` is set when it is."""
         told = wire.StraightCall(task_id, template, actor_id, self._clock())
         call = OpenCall(told, way, return_id(task_id, 0))
-        self._open[task_id] = call  # each of the two is one step that needs no lock
+        self.open[task_id] = call  # each of the two is one step that needs no lock
         self._untold.append(call)
         return call
 
     def find(self, task_id: bytes) -> OpenCall | None:
-        return self._open.get(task_id)
-
-    @property
-    def are_any_open(self) -> bool:
-        return bool(self._open)
+        return self.open.get(task_id)
 
     def of_way(self, way: Any) -> list[OpenCall]:
         """The open calls that took this connection."""
         with self._lock:
-            return [call for call in list(self._open.values()) if call.way is way]
+            return [call for call in list(self.open.values()) if call.way is way]
 
     def never_sent(self, task_id: bytes) -> None:
         """Forget a call whose ref has gone, if an interrupt came before it was sent."""
         with self._lock:
-            call = self._open.get(task_id)
+            call = self.open.get(task_id)
             if call is not None and not call.sent:
                 self._forget(task_id)
 
     def _forget(self, task_id: bytes) -> OpenCall | None:
-        call = self._open.pop(task_id, None)
+        call = self.open.pop(task_id, None)
         if call is not None:
             call.over = True
         return call
@@ -105,13 +101,13 @@ class CallBook:
         with self._lock:
             came: list[tuple[wire.StraightAnswer, OpenCall]] = []
             for answer in answers:
-                call = self._open.get(answer.task_id)
+                call = self.open.get(answer.task_id)
                 if call is not None:
                     came.append((answer, call))
             results = [(call.id, wire.Value(wire.OK, answer.data)) for answer, call in came]
             keep(results)
             for (answer, call), (_, value) in zip(came, results, strict=True):
-                del self._open[answer.task_id]
+                del self.open[answer.task_id]
                 call.over = True
                 self._ended.append(_ended(call, answer.times, value))
         return results
@@ -130,7 +126,7 @@ class CallBook:
     def promise(self, task_id: bytes) -> bool:
         """Others get a ref to the result of this call. False: it is here already."""
         with self._lock:
-            call = self._open.get(task_id)
+            call = self.open.get(task_id)
             if call is None:
                 return False
             if not call.promised:
@@ -140,7 +136,7 @@ class CallBook:
 
     def announce(self, task_id: bytes) -> None:
         """Others get a ref to a result of which the head was to hear from the actor: it may not have read that yet."""
-        if task_id in self._open:
+        if task_id in self.open:
             self.promise(task_id)
         if task_id in self._known:
             self.tell()

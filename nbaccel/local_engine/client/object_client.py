@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
@@ -141,6 +141,9 @@ class ObjectClient:
         return wire.Value(status, None, arena_range.offset, payload.size), arena_range
 
     def get(self, refs: Sequence[ObjectRef[Any]], timeout_s: float | None) -> list[Any]:
+        if len(refs) == 1:
+            id = refs[0]._id
+            return [self._loaded(id, *self.payloads([id], timeout_s)[0])]
         ids = [ref._id for ref in refs]
         payloads = self.payloads(ids, timeout_s)
         return [self._loaded(id, *payload) for id, payload in zip(ids, payloads, strict=True)]
@@ -169,9 +172,13 @@ class ObjectClient:
 
     def payloads(self, ids: list[bytes], timeout_s: float | None) -> list[tuple[int, Any]]:
         """Wait for the values and return (status, payload) of each. Raises the first error that arrives."""
-        if len(ids) == 1 and (here := self.values.payload(ids[0])) is not None:
-            return [here]
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        if len(ids) == 1:
+            while (here := self.values.payload(ids[0])) is None:
+                left = None if deadline is None else max(deadline - time.monotonic(), 0)
+                if not self._wait_for(ids, left) and self.values.payload(ids[0]) is None:
+                    self._timed_out(ids, [None], timeout_s)
+            return [here]
         found = [self.values.payload(id) for id in ids]
         while None in found:
             for id, payload in zip(ids, found, strict=True):
@@ -183,12 +190,15 @@ class ObjectClient:
             in_time = self._wait_for(missing, left)
             found = [payload or self.values.payload(id) for id, payload in zip(ids, found, strict=True)]
             if not in_time and None in found:
-                why = self._why_waits(ids, found, timeout_s)
-                raise exceptions.GetTimeoutError(
-                    f"Get timed out: {found.count(None)} of {len(ids)} objects were not ready within {timeout_s} s. "
-                    f"Their tasks go on; nbaccel.explain(ref) says why one waits.{why}"
-                )
+                self._timed_out(ids, found, timeout_s)
         return found  # type: ignore[return-value]
+
+    def _timed_out(self, ids: list[bytes], found: list[Any], timeout_s: float | None) -> NoReturn:
+        why = self._why_waits(ids, found, timeout_s)
+        raise exceptions.GetTimeoutError(
+            f"Get timed out: {found.count(None)} of {len(ids)} objects were not ready within {timeout_s} s. "
+            f"Their tasks go on; nbaccel.explain(ref) says why one waits.{why}"
+        )
 
     def _why_waits(self, ids: list[bytes], found: list[Any], timeout_s: float | None) -> str:
         """Why the first of those that are not there waits, with a space before it; "" where that is not known.
@@ -206,7 +216,7 @@ class ObjectClient:
     def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
         """Wait until each value has come, or one that is an error; False after the timeout."""
         self.link.raise_if_lost()
-        if self.straight is not None and len(ids) == 1:
+        if self.straight is not None and len(ids) == 1 and self.straight.book.open:
             is_here, timeout_s = self.straight.read_here(ids[0], timeout_s)
             if is_here:
                 return True

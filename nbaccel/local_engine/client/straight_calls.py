@@ -56,8 +56,6 @@ class StraightCalls:
         link.receivers[wire.ObjectValue] = self._head_sent
         link.receivers[wire.ObjectReady] = self._head_has
         link.before_question = self.tell
-        values.others_wait = self._others_wait
-        holdings.before_release = self._before_release
         self._forget_values = holdings.on_released
         holdings.on_released = self._released
 
@@ -67,6 +65,7 @@ class StraightCalls:
         """This process is about to make an actor with these terms."""
         if terms.takes_straight_calls:
             self._ways[actor_id] = ActorWay(actor_id)
+            self._holdings.before_release = self._before_release
 
     def way_of(self, actor_id: bytes) -> ActorWay | None:
         """The way to an actor whose calls may go straight; the first call asks the head for a connection."""
@@ -153,10 +152,6 @@ class StraightCalls:
         is_here = self._turns.read_here(id, call)
         return is_here, None if timeout_s is None else max(timeout_s + began - time.monotonic(), 0.0)
 
-    def _others_wait(self) -> None:
-        if self._turns is not None:
-            self._turns.others_wait()
-
     def _settle(self) -> None:
         """Let the book have all that has been received."""
         if self._turns is not None and threading.current_thread() is not self._thread:
@@ -194,7 +189,7 @@ class StraightCalls:
                     self._ways.pop(id, None)
 
     def _released(self, ids: list[bytes]) -> None:
-        for id in ids if self.book.are_any_open else ():
+        for id in ids if self.book.open else ():
             self.book.never_sent(task_of(id))
         if self._forget_values is not None:
             self._forget_values(ids)
@@ -222,6 +217,7 @@ class StraightCalls:
                 self._turns = AnswerTurns(self._values)
             except OSError:
                 return None
+            self._values.others_wait = self._turns.others_wait
             self._thread = threading.Thread(target=self._run, name="nbaccel-straight-calls", daemon=True)
             self._thread.start()
         return self._turns

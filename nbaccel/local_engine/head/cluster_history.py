@@ -77,7 +77,8 @@ class ClusterHistory:
             self.tracebacks.keep(task.task_id, entry.traceback)
             entry.traceback = ""
         started, ended = entry.started_at, entry.finished_at
-        if ended is None or task.kind is ACTOR_CREATION or task.terms.internal:
+        terms = task.terms
+        if ended is None or terms.kind is ACTOR_CREATION or terms.internal:
             return
         if started is None:
             self.book.ended_waiting(entry.submitted_at, ended)
@@ -85,7 +86,7 @@ class ClusterHistory:
             self._flush()
             self.book.ended(_run(task, ended))
         else:
-            self._ended_soon(entry.terms, entry.error_type, task.job, entry.submitted_at, started, ended)
+            self._ended_soon(entry.terms, entry.error_type, terms.job, entry.submitted_at, started, ended)
 
     def calls_ended(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from nbaccel.local_engine import wire
@@ -41,7 +42,7 @@ class Connections:
     def add(self, peer: Peer) -> None:
         """Read the messages of this peer from now on."""
         self.peers[peer.client_id] = peer
-        self._loop.register(peer.sock, lambda: self.take_in(peer, peer.read))
+        self._loop.register(peer.sock, partial(self.take_in, peer, peer.read))
 
     def take_in(self, peer: Peer, read: Callable[[], list[Any] | None]) -> None:
         """Handle the result of `read`; None is the end of the connection."""
@@ -78,9 +79,14 @@ class Connections:
             peer = touched.pop()
             if peer.closed:
                 peer.out.clear()
-            elif not self._write(peer):
+                continue
+            try:
+                peer.write()
+            except Exception:
+                self._cannot_encode(peer)
                 self.end(peer)
-            elif peer.pending:
+                continue
+            if peer.pending:
                 self._write_later(peer)
             elif peer.role in self.on_written:
                 self.on_written[peer.role](peer)
@@ -88,14 +94,9 @@ class Connections:
     def _write_later(self, peer: Peer) -> None:
         self._loop.want_write(peer.sock, lambda: self._touched.add(peer))
 
-    def _write(self, peer: Peer) -> bool:
-        """Write as much as the socket takes. Returns False if a message cannot be encoded."""
-        try:
-            peer.write()
-        except Exception:  # text with half a character, a number beyond 64 bits: the asker gets an error
-            self._note(f"messages to a {peer.role} cannot be encoded:\n{traceback.format_exc()}")
-            return False
-        return True
+    def _cannot_encode(self, peer: Peer) -> None:
+        """Text with half a character, a number beyond 64 bits: the asker gets an error."""
+        self._note(f"messages to a {peer.role} cannot be encoded:\n{traceback.format_exc()}")
 
     # ---- ends
 
@@ -103,7 +104,10 @@ class Connections:
         """End a harmful connection, and say why."""
         self._note(f"a {peer.role} connection was closed because it {why}")
         peer.out.append(wire.Refused(f"this connection {why}"))
-        self._write(peer)
+        try:
+            peer.write()
+        except Exception:
+            self._cannot_encode(peer)
         self.end(peer)
 
     def end(self, peer: Peer) -> None:
@@ -138,35 +142,33 @@ class Hearing:
         self._note = note
 
     def hear(self, peer: Peer, messages: list[Any]) -> None:
+        """Handle each message, or several that are alike at once."""
         at = 0
-        while at < len(messages):
-            if peer.closed or peer.left:
+        while at < len(messages) and not peer.closed and not peer.left:
+            kind = type(messages[at])
+            handler = self._handlers[peer.role].get(kind)
+            if handler is None:
+                self._expel(peer, f"said {kind.__name__}, which is not for it to say")
                 return
-            at += self._hear_next(peer, messages, at) or 1
+            heard = messages[at : at + 1]
+            try:
+                together = self._together[peer.role].get(kind) if peer.role in self._together else None
+                number = together[0](peer, messages, at) if together is not None else 0
+                if together is not None and number:
+                    heard = messages[at : at + number]
+                    together[1](peer, heard)
+                else:
+                    handler(peer, heard[0])
+            except Exception as error:
+                self._failed_at(peer, heard, error)
+            at += len(heard)
 
-    def _hear_next(self, peer: Peer, messages: list[Any], at: int) -> int:
-        """Handle the next message, or several that are alike. Returns how many."""
-        kind = type(messages[at])
-        handler = self._handlers[peer.role].get(kind)
-        if handler is None:
-            self._expel(peer, f"said {kind.__name__}, which is not for it to say")
-            return 1
-        heard = messages[at : at + 1]
-        try:
-            together = self._together[peer.role].get(kind) if peer.role in self._together else None
-            number = together[0](peer, messages, at) if together is not None else 0
-            if together is not None and number:
-                heard = messages[at : at + number]
-                together[1](peer, heard)
-            else:
-                handler(peer, heard[0])
-        except Exception as error:
-            self._note(f"a {kind.__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
-            for message in heard:
-                if not self._answered(peer, message, error):
-                    self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
-                    break
-        return len(heard)
+    def _failed_at(self, peer: Peer, heard: list[Any], error: Exception) -> None:
+        self._note(f"a {type(heard[0]).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
+        for message in heard:
+            if not self._answered(peer, message, error):
+                self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
+                break
 
     def _answered(self, peer: Peer, message: Any, error: Exception) -> bool:
         """Whether the sender awaits an answer, and has now been told of the failure."""

@@ -32,14 +32,13 @@ class Decisions:
         scheduler: Scheduler,
         life: MayStop,
         *,
-        carry_out: CarryOut,
         changed: Callable[[], None],
         note: Note,
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
         self._life = life
-        self._carry_out = carry_out
+        self.carry_out: CarryOut  # set by who makes the parts: orders are carried out by all of them
         self._changed = changed  # something may be different from the last snapshot
         self._note = note
         self._events: deque[Event] = deque()
@@ -71,7 +70,7 @@ class Decisions:
                         self._note(f"an event was refused: {error}")
                     continue
                 if commands:
-                    self._carry_out(commands)
+                    self.carry_out(commands)
         finally:
             self._deciding = False
         self._changed()

@@ -23,13 +23,13 @@ class Orders:
         until_done: UntilDone,
         *,
         answer: Callable[[Command, Exception], None],
-        take_ready: Callable[[], list[bytes]],
+        ready: list[bytes],
     ) -> None:
         self._acts = dict(acts)
         self._tell = tell
         self._until_done = until_done
         self._answer = answer
-        self._take_ready = take_ready  # objects that came into being, and that tasks may wait for
+        self._ready = ready  # objects that came into being since we looked, and that tasks may wait for
 
     def carry_out(self, commands: Sequence[Command]) -> None:
         """Carry out all commands, then tell the scheduler of the objects that were made meanwhile.
@@ -42,8 +42,9 @@ class Orders:
                 acts[type(command)](command)
             except Exception as error:
                 self._answer(command, error)
-        ready = self._take_ready()
-        if ready:
+        if self._ready:
+            ready = self._ready.copy()
+            self._ready.clear()
             self._until_done(lambda: self._tell(ObjectsReady(ready)))
 
     def act(self, command: Command) -> None:

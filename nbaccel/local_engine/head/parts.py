@@ -29,7 +29,7 @@ from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
-from nbaccel.local_engine.head.objects.ledger import Freed, Objects
+from nbaccel.local_engine.head.objects.ledger import NOTHING_FREED, Freed, Objects
 from nbaccel.local_engine.head.objects.machine_memory import MachineMemory
 from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Store
@@ -93,8 +93,7 @@ class Parts:
             self.poll,
             self.scheduler,
             self._life,
-            carry_out=lambda commands: self.orders.carry_out(commands),
-            changed=self.rest.before(lambda: self.until_done(self.watchers.changed)),
+            changed=self._changed,
             note=self.note,
         )
         self.tell = self.decisions.tell
@@ -316,8 +315,9 @@ class Parts:
             self.tell,
             self.until_done,
             answer=self.tasks.unmet.answer,
-            take_ready=self.tasks.flow.conclusions.take_ready,
+            ready=self.tasks.flow.conclusions.ready,
         )
+        self.decisions.carry_out = self.orders.carry_out
 
     # ---- who carries out what, and who hears whom
 
@@ -414,8 +414,17 @@ class Parts:
 
     def flush(self) -> None:
         """Write to every peer with waiting data, and free released ranges."""
-        self.store.collect()
+        objects = self.objects
+        if objects.unsure or objects.freed != NOTHING_FREED or self.store.waiting:
+            self.store.collect()
         self.connections.flush()
+
+    def _changed(self) -> None:
+        """Something may be different from the last snapshot."""
+        if not self.rest.has_stirred:
+            self.rest.stir()
+        if self.watchers.watching:
+            self.until_done(self.watchers.changed)
 
     def _node_is_known(self) -> None:
         self._life.ready()

@@ -56,10 +56,13 @@ class Peer:
 
     def read(self) -> list[Any] | None:
         """The received messages; None at the end of the connection. Raises framing.Unreadable."""
-        data = self.receive(READ_BYTES)
-        if data is None:
+        try:
+            data = self.sock.recv(READ_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError:
             return None
-        return self.reader.feed(data) if data else []
+        return self.reader.feed(data) if data else None
 
     def receive(self, most_bytes: int) -> bytes | None:
         """The received bytes, b"" if there are none; None at the end of the connection."""
@@ -79,7 +82,7 @@ class Peer:
             self.out = []
         while self.pending:
             try:
-                done = self._send()
+                done = self._send_with_descriptors() if self.descriptors else self.sock.send(self.pending)
             except BlockingIOError:
                 return False
             except OSError:
@@ -97,9 +100,7 @@ class Peer:
         self.descriptors.append(sock.detach())
         return inode
 
-    def _send(self) -> int:
-        if not self.descriptors:
-            return self.sock.send(self.pending)
+    def _send_with_descriptors(self) -> int:
         leave = self.descriptors[: wire.MOST_DESCRIPTORS]
         are_all = len(leave) == len(self.descriptors)
         done = socket.send_fds(self.sock, [self.pending if are_all else self.pending[:1]], leave)

@@ -94,12 +94,11 @@ class Poll:
                 reader = self._readers.get(fd)
                 if reader is not None:
                     reader()
-        if self._timers:
-            self._call_due(self.now())
-
-    def _call_due(self, now: float) -> None:
-        while self._timers and self._timers[0][0] <= now:
-            heapq.heappop(self._timers)[2]()
+        timers = self._timers
+        if timers:
+            now = self.now()
+            while timers and timers[0][0] <= now:
+                heapq.heappop(timers)[2]()
 
     def close(self) -> None:
         self._epoll.close()

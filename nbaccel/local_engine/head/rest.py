@@ -55,29 +55,20 @@ class Rest:
         self._others = others
         self._trim = trim
         self._is_timed = False
-        self._has_stirred = False
+        self.has_stirred = False
         self._settled = 0  # how many tasks had ended by then
         self._is_due = False  # once more: workers that were idle have ended since, and free what was among the rest
 
-    def before(self, then: Callable[[], None]) -> Callable[[], None]:
-        """`then`, which is called when something has happened; the rest begins after it."""
-
-        def stir_first() -> None:
-            self.stir()
-            then()
-
-        return stir_first
-
     def stir(self) -> None:
         """Something has happened."""
-        self._has_stirred = True
+        self.has_stirred = True
         if not self._is_timed:
             self._is_timed = True
             self._timers.after(LOOK_S, self._look)
 
     def _look(self) -> None:
-        if self._has_stirred:
-            self._has_stirred = False
+        if self.has_stirred:
+            self.has_stirred = False
             self._timers.after(LOOK_S, self._look)
             return
         self._is_timed = False

@@ -57,7 +57,7 @@ class Watchers:
         self._snapshot = snapshot  # builds one with this number and at most so many rows of tasks
         self._measure = measure  # begins or ends the measuring of devices
         self._say = say  # sends a line to an observer
-        self._watching: dict[Peer, int] = {}  # watcher -> the number of task rows that it asked for
+        self.watching: dict[Peer, int] = {}  # watcher -> the number of task rows that it asked for
         self._measuring: set[Peer] = set()  # those who want measurements of devices
         self._behind: set[Peer] = set()  # watchers that read too slowly to be sent the last snapshot
         self._last: dict[int, bytes] = {}  # number of rows -> the last snapshot sent, without its number and time
@@ -112,7 +112,7 @@ class Watchers:
 
     def caught_up(self, peer: Peer) -> None:
         """It has read all that it was sent: one that was too slow for a snapshot gets the newest."""
-        if peer in self._behind and peer in self._watching:
+        if peer in self._behind and peer in self.watching:
             self.changed()
 
     def forget_gates(self) -> None:
@@ -151,17 +151,17 @@ class Watchers:
     def watch(self, peer: Peer, message: wire.Watch) -> None:
         """Begin or stop sending snapshots to a news connection."""
         if message.on:
-            self._watching[peer] = max(0, min(message.rows, MOST_ROWS))
+            self.watching[peer] = max(0, min(message.rows, MOST_ROWS))
             self.send_snapshot(peer)
         else:
-            self._watching.pop(peer, None)
+            self.watching.pop(peer, None)
         wanted = self._measuring | {peer} if message.metrics else self._measuring - {peer}
-        self._measuring = wanted & self._watching.keys()
+        self._measuring = wanted & self.watching.keys()
         self._measure(bool(self._measuring))
 
     def changed(self) -> None:
         """Something is different from the last snapshot."""
-        if not self._watching or self._armed:
+        if not self.watching or self._armed:
             return
         now = self._timers.now()
         self._armed = True
@@ -169,16 +169,16 @@ class Watchers:
 
     def _publish(self) -> None:
         self._armed = False
-        big = any(rows > MANY_ROWS for rows in self._watching.values())
+        big = any(rows > MANY_ROWS for rows in self.watching.values())
         self._due = self._timers.now() + (1.0 if big else 1 / SNAPSHOTS_PER_S)
-        slow = {peer for peer in self._watching if peer.pending}
+        slow = {peer for peer in self.watching if peer.pending}
         self._behind |= slow  # they are sent the newest snapshot once they have read the last one
-        asked = {rows for peer, rows in self._watching.items() if peer not in slow}
+        asked = {rows for peer, rows in self.watching.items() if peer not in slow}
         self._last = {rows: body for rows, body in self._last.items() if rows in asked}
         for rows in asked:
             snapshot = self._snapshot(self.seq, rows)
             is_new = self._is_new(rows, snapshot)
-            readers = {peer for peer, wanted in self._watching.items() if wanted == rows} - slow
+            readers = {peer for peer, wanted in self.watching.items() if wanted == rows} - slow
             behind = readers if is_new else readers & self._behind
             if behind:
                 self._send_snapshot(behind, snapshot)
@@ -194,7 +194,7 @@ class Watchers:
 
     def send_snapshot(self, peer: Peer) -> None:
         """Send the current snapshot to one peer."""
-        self._send_snapshot({peer}, self._snapshot(self.seq, self._watching.get(peer, 0)))
+        self._send_snapshot({peer}, self._snapshot(self.seq, self.watching.get(peer, 0)))
 
     def _send_snapshot(self, peers: set[Peer], snapshot: Snapshot) -> None:
         """Send it as each peer reads it: to observers as a line of JSON, to drivers as a message, encoded once."""
@@ -212,8 +212,8 @@ class Watchers:
         """A news connection or an observer has ended."""
         self.news_written(peer)
         self._behind.discard(peer)
-        if peer in self._watching:
-            del self._watching[peer]
+        if peer in self.watching:
+            del self.watching[peer]
             self._measuring.discard(peer)
             self._measure(bool(self._measuring))
         job = self._jobs.get(peer.job)

@@ -155,8 +155,9 @@ class Execution:
     def begin(self, run: wire.RunTask) -> Running:
         """Begin a task. Its arguments in the arena are mapped now, because nothing interrupts this."""
         running = Running(run, self.templates[run.template])
-        payload_of = self._client.values.payload_of
-        running.payloads = [(place, payload_of(id, value)) for place, id, value in run.slots]
+        if run.slots:
+            payload_of = self._client.values.payload_of
+            running.payloads = [(place, payload_of(id, value)) for place, id, value in run.slots]
         return running
 
     def arguments(self, running: Running) -> tuple[list[Any], dict[str, Any]]:

@@ -15,6 +15,7 @@ import resource
 import select
 import signal
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 # signal.getsignal() makes an enum of each answer: 115 µs for all signals; this function takes 5.
@@ -55,7 +56,7 @@ class ProcessState:
         self._niceness = os.getpriority(os.PRIO_PROCESS, 0)
         self._cpus = os.sched_getaffinity(0)
         self._recursion = sys.getrecursionlimit()
-        self._files = {fd: _file(fd) for fd in self._ours}
+        self._files = _files(self._ours)
         self._identity = _identity()
 
     def _note_file_limits(self) -> None:
@@ -126,12 +127,15 @@ class ProcessState:
         return left
 
     def _restore_descriptors(self) -> list[str]:
-        if _file(0) is None:
+        now = _files((0, *self._ours))
+        if now.pop(0) is None:
             null = os.open(os.devnull, os.O_RDONLY)  # open() takes the lowest free number, which is mostly 0
             if null:
                 os.dup2(null, 0)
                 os.close(null)
-        replaced = [fd for fd, file in self._files.items() if _file(fd) != file]
+        if now == self._files:
+            return []
+        replaced = [fd for fd, file in self._files.items() if now[fd] != file]
         return [f"closed or replaced descriptor {fd}, which is {self._ours[fd]}" for fd in replaced]
 
     def _restore_niceness(self) -> list[str]:
@@ -175,13 +179,16 @@ def _directory() -> str:
         return ""
 
 
-def _file(fd: int) -> tuple[int, int] | None:
-    """Which file a descriptor is open on, None when it is closed."""
-    try:
-        facts = os.fstat(fd)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
+def _files(descriptors: Iterable[int]) -> dict[int, tuple[int, int] | None]:
+    """Which file each descriptor is open on, None when it is closed."""
+    files: dict[int, tuple[int, int] | None] = {}
+    for fd in descriptors:
+        try:
+            facts = os.fstat(fd)
+            files[fd] = facts.st_dev, facts.st_ino
+        except OSError:
+            files[fd] = None
+    return files
 
 
 def _identity() -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-LOOKS = 25  # the reader sleeps after finding the main thread idle so often
+LOOKS = 4  # the reader sleeps after finding the main thread idle so often: to wake it costs less than more looks
 
 
 class Main(Enum):
@@ -67,13 +67,13 @@ _SLEEPS, _STANDS_BY, _CALLED, _READS = Reader.SLEEPS, Reader.STANDS_BY, Reader.C
 class ReadingTurns:
     """The two states, and what each thread does next."""
 
-    __slots__ = ("_looks", "begun", "main", "reader")
+    __slots__ = ("begun", "looks", "main", "reader")
 
     def __init__(self) -> None:
         self.main = _IDLE
         self.reader = _SLEEPS
         self.begun = 0  # how many tasks the main thread has begun
-        self._looks = 0  # how often the reader found the main thread idle
+        self.looks = 0  # how often the reader found the main thread idle
 
     # ---- the main thread
 
@@ -102,12 +102,12 @@ class ReadingTurns:
     def is_wanted(self, begun: int, called: bool) -> bool:
         """The reader looks: has it to read, when so much had been `begun` at its last look?"""
         if self.main is _IDLE:
-            self._looks += 1
+            self.looks += 1
             self.reader = _STANDS_BY
             return False
         if not called and self.begun != begun:
             return False
-        self._looks = 0
+        self.looks = 0
         return True
 
     def reads(self) -> None:
@@ -120,13 +120,9 @@ class ReadingTurns:
         """The reader has read once: does it read again? An idle main thread that wanted the turn waits for it."""
         return not has_brought and (self.begun == begun or self.main is _IDLE)
 
-    def is_tired(self) -> bool:
-        """The main thread has been idle for long."""
-        return self._looks >= LOOKS
-
     def falls_asleep(self) -> bool:
         """Whether the reader may sleep now. The main thread may have begun something, and thought it awake."""
-        self._looks = 0
+        self.looks = 0
         self.reader = _SLEEPS
         if self.main is _IDLE:
             return True

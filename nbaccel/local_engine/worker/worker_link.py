@@ -22,7 +22,7 @@ from typing import Any
 from nbaccel.local_engine import memory, wire
 from nbaccel.local_engine.client.link import Link, above_standard_streams, block_signals
 from nbaccel.local_engine.wire import framing
-from nbaccel.local_engine.worker.reading_turns import ReadingTurns
+from nbaccel.local_engine.worker.reading_turns import LOOKS, ReadingTurns
 from nbaccel.local_engine.worker.straight_inbox import LEAVE, NOTHING, StraightInbox
 from nbaccel.scheduling.terms import Terms
 
@@ -203,19 +203,15 @@ class WorkerLink(Link):
     def _stand_by(self) -> bool:
         """Read while the main thread is busy for long. False: it has been idle for long, so the reader sleeps."""
         turns = self._turns
-        while not turns.is_tired():
-            begun = turns.begun
-            called = self._called_within(self._lasts_s)
+        while turns.looks < LOOKS:
+            begun, called = turns.begun, True
+            try:
+                self._calls.get(timeout=self._lasts_s)
+            except Empty:
+                called = False
             if turns.is_wanted(begun, called):
                 self._read_beside(turns.begun)
         return not turns.falls_asleep()
-
-    def _called_within(self, seconds: float) -> bool:
-        try:
-            self._calls.get(timeout=seconds)
-        except Empty:
-            return False
-        return True
 
     def _read_beside(self, begun: int) -> None:
         """Read until the main thread has another task to run, or reads itself."""

@@ -29,8 +29,9 @@ class Desk:
         self.decisions = Decisions(
             self.clock,
             SimpleNamespace(handle=self._handle),  # type: ignore[arg-type]
-            self, carry_out=self._carry_out, changed=lambda: self.seen.append(len(self.heard)), note=self.notes.append,
+            self, changed=lambda: self.seen.append(len(self.heard)), note=self.notes.append,
         )  # fmt: skip
+        self.decisions.carry_out = self._carry_out
 
     def _handle(self, event: Any, now: float) -> list[Any]:
         if event == "illegal":
@@ -97,7 +98,7 @@ def test_whatever_an_order_raises_the_others_are_carried_out_and_it_is_answered(
     orders = Orders(
         {Warn: act}, told.append, lambda act: act(),  # type: ignore[arg-type]
         answer=lambda command, error: answered.append((command.message, str(error))),  # type: ignore[union-attr]
-        take_ready=lambda: [b"x"],
+        ready=[b"x"],
     )  # fmt: skip
     orders.carry_out([Warn(1, "kind", None, message) for message in ("good", "bad", "last")])
     assert done == ["good", "last"] and answered == [("bad", "no")]

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from nbaccel.local_engine.worker.reading_turns import LOOKS, MOVES, Main, Reader, ReadingTurns
 
 WORK, ANSWER = "work", "answer"
+MANY = 100  # steps: more than are needed to take all that waits
 
 
 class AnyTurns(RuleBasedStateMachine):
@@ -113,7 +114,7 @@ class AnyTurns(RuleBasedStateMachine):
         if self.turns.main is Main.IDLE:
             self.moved("reader", before, "look")
         self.begun = self.turns.begun
-        if self.turns.is_tired() and self.turns.falls_asleep():
+        if self.turns.looks >= LOOKS and self.turns.falls_asleep():
             assert self.turns.reader is Reader.SLEEPS
             self.reader_is_at = "sleep"
 
@@ -149,19 +150,19 @@ class AnyTurns(RuleBasedStateMachine):
         if not hasattr(self, "turns"):
             return
         self.socket += [ANSWER] * max(self.awaited - self.answers - self.socket.count(ANSWER), 0)
-        for _ in range(4 * LOOKS):
+        for _ in range(MANY):
             self.reader_steps()
             while self.awaited and self.answers:
                 self.main_has_its_answer()
         assert not self.awaited, "an answer stayed unread while the main thread worked"
         if self.turns.main is Main.WORKS:
             self.socket.append(ANSWER)  # nobody has called for it: the work may be interrupted by it
-            for _ in range(4 * LOOKS):
+            for _ in range(MANY):
                 self.reader_steps()
             assert not self.socket, "nobody listened while the main thread was at work that lasts"
         self.socket.append(WORK)
         wanted = self.turns.begun + self.inbox + self.socket.count(WORK)
-        for _ in range(4 * LOOKS):
+        for _ in range(MANY):
             if self.turns.main is Main.IDLE and self.inbox:
                 self.main_begins()
             elif self.turns.main is Main.IDLE:
@@ -181,8 +182,8 @@ def test_the_reader_sleeps_when_the_main_thread_has_been_idle_for_long() -> None
     assert turns.begins() and turns.reader is Reader.STANDS_BY
     turns.idles()
     for _ in range(LOOKS):
-        assert not turns.is_tired() and not turns.is_wanted(turns.begun, False)
-    assert turns.is_tired() and turns.falls_asleep()
+        assert turns.looks < LOOKS and not turns.is_wanted(turns.begun, False)
+    assert turns.looks == LOOKS and turns.falls_asleep()
     assert turns.begins()  # it has to be woken
 
 

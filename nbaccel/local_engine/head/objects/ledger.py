@@ -51,6 +51,9 @@ class Freed(msgspec.Struct):
     errors: list[bytes] = []  # that nobody holds any more
 
 
+NOTHING_FREED = Freed()
+
+
 class Objects:
     """All objects of one head. Actors' handles are counted in the same way, under the actor's id."""
 
@@ -63,7 +66,7 @@ class Objects:
         self.held_by: dict[int, set[bytes]] = {}  # client -> the objects that it holds (for its end)
         self._early: dict[int, dict[bytes, float]] = {}  # client -> what it let go of before we knew of it, and when
         self.freed = Freed()
-        self._unsure: dict[bytes, None] = {}  # objects that perhaps nobody holds any more
+        self.unsure: dict[bytes, None] = {}  # objects that perhaps nobody holds any more
         self._promises: dict[int, Promise] = {}  # client -> what stands in `records` for its untouched results
 
     def own(self, id: bytes) -> ObjectRecord | None:
@@ -175,7 +178,9 @@ class Objects:
         self.held_by.setdefault(client, set()).add(id)
 
     def release(self, id: bytes, client: int) -> None:
-        record = self.own(id)
+        record = self.records.get(id)
+        if type(record) is Promise:
+            record = self.own(id)
         held = self.held_by.get(client)
         if held is not None:
             held.discard(id)
@@ -211,16 +216,16 @@ class Objects:
             record = self.own(id)
             if record is not None:
                 record.pins -= 1
-                self._unsure[id] = None
+                self.unsure[id] = None
 
     def _free_unheld(self) -> None:
         """Look at those that may be held no more; whom an exception keeps from it are looked at next time."""
-        while self._unsure:
-            id = next(iter(self._unsure))
+        while self.unsure:
+            id = next(iter(self.unsure))
             record = self.records.get(id)
             if record is not None:
                 self._maybe_free(id, record)
-            self._unsure.pop(id, None)
+            self.unsure.pop(id, None)
 
     def mapped(self, id: bytes, client: int) -> None:
         """A value in the arena was given to a client, which will map it."""
@@ -311,10 +316,10 @@ class Objects:
 
     def take_freed(self) -> Freed | None:
         """What has come free since the last call."""
-        if self._unsure:
+        if self.unsure:
             self._free_unheld()
         freed = self.freed
-        if not (freed.offsets or freed.files or freed.actors or freed.placed or freed.errors):
+        if freed == NOTHING_FREED:
             return None
         self.freed = Freed()
         return freed

@@ -65,7 +65,7 @@ class Store:
         self._looks = looks
         self._let_go = let_go  # called with objects that nobody holds any more
         self.arena = Arena(capacity)
-        self._waiting: list[_Asked] = []
+        self.waiting: list[_Asked] = []
         self._returning: dict[bytes, list[tuple[Callable[[], None], Refused]]] = {}
         self._directory = os.path.join(directory, "spilled")
         self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # moves that the mover has not reported
@@ -115,13 +115,13 @@ class Store:
             return
         now = self._timers.now()
         self._looks.filled(self.arena.used + size, self.arena.capacity)
-        offset = self.arena.take(size) if not self._waiting else None
+        offset = self.arena.take(size) if not self.waiting else None
         if offset is not None:
             self.pages.taken(offset, client if for_new_value else None)
             grant(offset, "")
             return
         until = now + FULL_PATIENCE_S
-        self._waiting.append(_Asked(size, client, grant, now, until, for_new_value))
+        self.waiting.append(_Asked(size, client, grant, now, until, for_new_value))
         self._timers.at(until, self.make_room)
         self.make_room()
 
@@ -148,11 +148,11 @@ class Store:
     def make_room(self) -> None:
         """Spill until the first in line fits; refuse it when nobody else could make room."""
         self.give_back()
-        while self._waiting:
-            first = self._waiting[0]
+        while self.waiting:
+            first = self.waiting[0]
             offset = self.arena.take(first.size)
             if offset is not None:
-                del self._waiting[0]
+                del self.waiting[0]
                 self.pages.taken(offset, first.client if first.for_new_value else None)
                 first.grant(offset, "")
                 continue
@@ -165,7 +165,7 @@ class Store:
                 return
             if self._timers.now() < first.until and self._others_use_room(first.client):
                 return
-            del self._waiting[0]
+            del self.waiting[0]
             first.grant(-1, self._full(first.size))
 
     def _others_use_room(self, client: int) -> bool:
@@ -204,7 +204,7 @@ class Store:
             self._moved(report)
             return
         self.pages.done(report)
-        if self._waiting:
+        if self.waiting:
             self.make_room()
 
     def _moved(self, report: mover.Moved) -> None:
@@ -235,7 +235,7 @@ class Store:
             record.value = wire.Value(record.value.status, None, -1, record.value.size)
 
     def _refuse_all(self, why: str) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         for asked in waiting:
             asked.grant(-1, why)
 
@@ -293,15 +293,19 @@ class Store:
 
     def collect(self) -> None:
         """Give freed offsets back to the arena and remove freed files."""
-        self.give_back()
-        if self._waiting:
+        freed = self._objects.take_freed()
+        if freed is not None:
+            self._put_back(freed)
+        if self.waiting:
             self.make_room()
 
     def give_back(self) -> None:
         """What nobody holds any more goes where it belongs."""
         freed = self._objects.take_freed()
-        if freed is None:
-            return
+        if freed is not None:
+            self._put_back(freed)
+
+    def _put_back(self, freed: Freed) -> None:
         for offset in freed.offsets:
             self._give(offset)
         for path in freed.files:
@@ -313,7 +317,7 @@ class Store:
 
     def client_gone(self, client_id: int) -> None:
         """What it was given and had not filled is free again; what it waited for is not given."""
-        self._waiting = [asked for asked in self._waiting if asked.client != client_id or not asked.for_new_value]
+        self.waiting = [asked for asked in self.waiting if asked.client != client_id or not asked.for_new_value]
         for offset, (owner, _request) in list(self.granted.items()):
             if owner == client_id:
                 del self.granted[offset]

@@ -67,12 +67,7 @@ class Conclusions:
         self._peers = peers
         self._send = send
         self.answer: Callable[[Command, Exception], None] = _raise  # of an order about one task that failed
-        self._ready: list[bytes] = []
-
-    def take_ready(self) -> list[bytes]:
-        """The objects that have arrived since the last call and that tasks may wait for."""
-        ready, self._ready = self._ready, []
-        return ready
+        self.ready: list[bytes] = []  # objects that have arrived and that tasks may wait for; `Orders` takes them out
 
     def finish(self, command: FinishTasks) -> None:
         """Write the results of tasks that have returned; waiting clients get them.
@@ -169,7 +164,7 @@ class Conclusions:
     def arrived(self, id: bytes, value: wire.Value) -> None:
         """Handle the arrival of an object that is an argument of a task: tasks may wait for it."""
         if value.status == wire.OK:
-            self._ready.append(id)
+            self.ready.append(id)
         else:
             self._fail_waiting(id, value)
 

@@ -27,6 +27,7 @@ from nbaccel.scheduling.events import (
     WorkerBlocked,
     WorkerUnblocked,
 )
+from nbaccel.scheduling.moves import FINISHED
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ACTOR_CREATION
 
@@ -86,21 +87,22 @@ class Returns:
             record = record_of(m.task_id)
             if result.value.data is None or result.value.status != wire.OK or result.refs or record is None:
                 break
-            if not record.task.terms.is_plain or record.over or record.hold is None or record.hold.parts:
+            if not record.task.terms.is_plain or record.state >= FINISHED or record.hold is None or record.hold.parts:
                 break
             number += 1
         return number
 
     def take_all(self, peer: Peer, messages: list[wire.Done]) -> None:
         """Write down that these plain tasks have returned, and tell the scheduler."""
-        returns, now = list[TaskReturn](), time.time()
+        returns, loaded, now = list[TaskReturn](), False, time.time()
         for m in messages:
             record = self._scheduler.task_record(m.task_id)
             assert record is not None
             outcomes.note_done(entry_of(record.task), m, now)
             returns.append(TaskReturn(m.task_id, took_s=max(m.times[-1] - m.times[0], 0.0)))
+            loaded = loaded or m.loaded
         peer.worker.last_done_at = messages[-1].times[-1]
-        self._tell(TasksReturned(peer.worker.worker_id, returns, any(m.loaded for m in messages)))
+        self._tell(TasksReturned(peer.worker.worker_id, returns, loaded))
 
     def _done(self, peer: Peer, message: wire.Done) -> None:
         worker = peer.worker

@@ -122,15 +122,18 @@ class Sending:
         worker = self._workers.get(command.worker_id)
         if worker is None or worker.ended:
             return  # it is dying: WorkerDied follows and the tasks are sent again
-        may_be_plain = not command.devices and self._may_send_at_once(worker, command.node_id)
+        # Whether tasks can be sent to this worker with no look at anything but themselves.
+        is_there = worker.node_id == command.node_id and not worker.held and worker.used
+        may_be_plain = is_there and not command.devices and not self._lineage.active
         runs: wire.RunTasks | None = None
-        for one in command.each():
+        for one in command.each() if len(command.tasks) > 1 else (command,):
             try:
                 if not (may_be_plain and self._is_plain(one, worker)):
                     runs = None
                     self._send_one(one, worker)
                     continue
-                task, args = one.task, one.task.payload.submit.args
+                task = one.tasks[0]
+                args = task.payload.submit.args
                 if runs is None or runs.template != task.terms.number:
                     begun = wire.RunTasks(task.terms.number, [task.task_id], [args])
                     self._send(worker.peer, begun)
@@ -174,16 +177,12 @@ class Sending:
         if not self.held.holds_back(command, worker, entry):
             self._transmit(command, worker, entry)
 
-    def _may_send_at_once(self, worker: WorkerProcess, node_id: bytes) -> bool:
-        """Whether tasks without devices can be sent to this worker with no look at anything but themselves."""
-        return worker.node_id == node_id and not self._lineage.active and not worker.held and worker.used
-
     def _is_plain(self, command: SendTasks, worker: WorkerProcess) -> bool:
         """Whether the worker needs to be told of nothing but the task's arguments; then it is written down as sent.
 
-        Only for a task without devices, and a worker for which `_may_send_at_once` is true.
+        Only for a task without devices, and a worker that needs no other look.
         """
-        task = command.task
+        task = command.tasks[0]
         terms, is_new = task.terms, type(task.payload) is bytes
         if not terms.is_plain or command.choice:
             return False

@@ -168,8 +168,11 @@ class SubmissionIntake:
         terms: Terms = peer.templates[messages[0].template]
         client_id, now, retries = peer.client_id, time.time(), terms.max_retries or 0
         caller = client_id.to_bytes(8, "big")
-        self._objects.promise_all([return_id(m.task_id, 0) for m in messages], client_id)
-        tasks = [Task(terms, m.task_id, m.args, None, None, None, caller, None, now, retries) for m in messages]
+        ids, tasks = list[bytes](), list[Task]()
+        for m in messages:
+            ids.append(return_id(m.task_id, 0))
+            tasks.append(Task(terms, m.task_id, m.args, None, None, None, caller, None, now, retries))
+        self._objects.promise_all(ids, client_id)
         self._tell(TasksSubmitted(tasks))
 
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
