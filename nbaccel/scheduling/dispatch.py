@@ -62,9 +62,11 @@ class Dispatcher:
                 cluster.offer_freed()
             for shape in sorted(woken, key=self._rank) if len(woken) > 1 else list(woken):
                 record = shape.first()
-                if record is not None and self._start(shape, record, now):
+                started = record is not None and self._start(shape, record, now)
+                if not started or not shape.size:
+                    woken.pop(shape, None)
+                if started:
                     break  # another line may be next now
-                woken.pop(shape, None)
 
     def _rank(self, shape: Shape) -> tuple[int, int, int]:
         """The line with the lowest rank is next.
@@ -273,8 +275,10 @@ class Dispatcher:
 
     def end_loan(self, worker: WorkerRecord) -> None:
         """End the loan: the worker holds nothing more."""
-        self.close_loan(worker)
-        hold = worker.hold
+        shape, hold = worker.shape, worker.hold
+        if shape is not None:
+            shape.loans -= 1
+            worker.shape = None
         if hold is not None:
             worker.hold = None
             if hold.parts and worker.leased:

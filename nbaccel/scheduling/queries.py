@@ -11,14 +11,13 @@ import msgspec
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.events import Demand, GroupAsked, RequestedBundles
 from nbaccel.scheduling.explain import Explainer, TaskExplanation
-from nbaccel.scheduling.function_counts import FunctionCount
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
 from nbaccel.scheduling.moves import FINISHED, STOPPING, WAITING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
-from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.tasks import FunctionCount, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Choice, Task, TaskKind, Terms
 from nbaccel.scheduling.unseen_calls import UnseenCalls
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable

@@ -11,7 +11,6 @@ from nbaccel.scheduling.actors import ActorTable
 from nbaccel.scheduling.arrival_words import hope
 from nbaccel.scheduling.commands import Command, Failure
 from nbaccel.scheduling.dispatch import Dispatcher
-from nbaccel.scheduling.ended_tasks import Pack
 from nbaccel.scheduling.endings import Endings
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
@@ -32,7 +31,7 @@ from nbaccel.scheduling.moves import (
 )
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.queries import Queries
-from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.tasks import Pack, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.scheduling.timers import Timers
 from nbaccel.scheduling.unseen_calls import UnseenCalls

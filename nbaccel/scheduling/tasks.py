@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain, compress, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nbaccel.quantities import LONG_RUN_S
-from nbaccel.scheduling.awaited import AwaitedObjects
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTasks, Warn
-from nbaccel.scheduling.ended_tasks import EndedTasks, Pack
 from nbaccel.scheduling.events import CancelAsked
-from nbaccel.scheduling.function_counts import FunctionCount, FunctionCounts
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ARGS,
@@ -34,11 +31,189 @@ from nbaccel.scheduling.moves import (
     lengthened,
 )
 from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
-from nbaccel.scheduling.terms import Choice, Task, Terms
+from nbaccel.scheduling.terms import Choice, Task, TaskKind, Terms
 
 if TYPE_CHECKING:
     from nbaccel.scheduling.actors import ActorRecord
     from nbaccel.scheduling.workers import PoolRecord, WorkerRecord
+
+KEEP_ENDED = 1000
+KEEP_FAILED = 200  # of tasks that failed before them, or ran for long
+KEEP_INTERNAL = 200  # of nbaccel's own
+HELD_BY = 2  # a record: its line, and all records
+
+# Takes the records out of a list, and returns what makes them again; how many hold each of them is given.
+Pack = Callable[["list[TaskRecord]", int], "Callable[[], list[TaskRecord]]"]
+
+
+class EndedTasks:
+    """The ended tasks that can still be asked for: the newest, before them those that failed or ran for long.
+
+    The records of others are removed from `records`.
+    """
+
+    def __init__(self, records: dict[bytes, TaskRecord]) -> None:
+        self._records = records
+        self._newest: deque[TaskRecord] = deque()
+        self._failed: deque[TaskRecord] = deque()  # too old for `_newest`
+        self._internal: deque[TaskRecord] = deque()  # apart: so many calls would push users' tasks out
+
+    def add(self, record: TaskRecord) -> None:
+        """A task of a user's has ended."""
+        newest = self._newest
+        newest.append(record)
+        if len(newest) > KEEP_ENDED:
+            self._age(newest.popleft())
+
+    def add_internal(self, record: TaskRecord) -> None:
+        """A task of nbaccel's own has ended."""
+        self._internal.append(record)
+        if len(self._internal) > KEEP_INTERNAL:
+            self._forget(self._internal.popleft())
+
+    def newest_first(self) -> Iterator[TaskRecord]:
+        """Those of users."""
+        return chain(reversed(self._newest), reversed(self._failed))
+
+    def let_go(self, pack: Pack) -> Callable[[], None]:
+        """Let all records go, packed, and return what makes them again: then they lie close together in memory."""
+        lines, all_records = (self._newest, self._failed, self._internal), self._records
+        sizes = [len(line) for line in lines]
+        ended = [record for line in lines for record in line]
+        known = [all_records.get(record.task.task_id) is record for record in ended]
+        ids = [record.task.task_id for record in compress(ended, known)]
+        unpack = pack(ended, HELD_BY)
+        for id in ids:
+            del all_records[id]
+        ids.clear()
+        for line in lines:
+            line.clear()
+
+        def make_again() -> None:
+            made = unpack()
+            all_records.update((record.task.task_id, record) for record in compress(made, known))
+            rest = iter(made)
+            for line, size in zip(lines, sizes, strict=True):
+                line.extend(islice(rest, size))
+
+        return make_again
+
+    def _age(self, old: TaskRecord) -> None:
+        """It is no longer among the newest: failures and long runs are kept for longer, others forgotten."""
+        if old.is_kept and self._records.get(old.task.task_id) is old:
+            self._failed.append(old)
+            if len(self._failed) <= KEEP_FAILED:
+                return
+            old = self._failed.popleft()
+        self._forget(old)
+
+    def _forget(self, old: TaskRecord) -> None:
+        if self._records.get(old.task.task_id) is old:
+            del self._records[old.task.task_id]
+
+
+MOST_FUNCTIONS = 1_000  # tasks of further ones are counted together, and belong to no function
+_ENDINGS = len(TaskStatus) - FINISHED
+
+
+class FunctionCount(msgspec.Struct, eq=False):
+    """The tasks of one function, or the constructors or the calls of one method."""
+
+    function: str  # its own name, whatever a task is called; "" for what is counted together
+    kind: TaskKind
+    came: int = 0
+    endings: list[int] = msgspec.field(default_factory=lambda: [0] * _ENDINGS)  # FINISHED, FAILED, CANCELLED
+
+    @property
+    def unfinished(self) -> int:
+        return self.came - sum(self.endings)
+
+
+class FunctionCounts:
+    """How many tasks each function has had, and how they ended: exact, however many records have been forgotten.
+
+    A task costs one addition when it comes and one when it ends. How many of a function run now follows from those that
+    are with a worker, and the others wait (`Queries.tasks_by_function`).
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, str, TaskKind], FunctionCount] = {}
+        self._others = FunctionCount("", TaskKind.TASK)
+        self.internal = FunctionCount("", TaskKind.TASK)  # all that nbaccel submits for itself
+        self._last_terms: Terms | None = None
+        self._last = self._others
+
+    def of(self, terms: Terms) -> FunctionCount:
+        """The count to which tasks with these terms belong."""
+        if terms is self._last_terms:
+            return self._last
+        if terms.internal:
+            return self.internal
+        kind = terms.kind
+        name = terms.name if kind is TaskKind.ACTOR_CREATION or not terms.method else ""
+        key = (name, terms.class_name, terms.method, kind)
+        count = self._counts.get(key)
+        if count is None:
+            count = self._others
+            if len(self._counts) < MOST_FUNCTIONS:
+                count = self._counts[key] = FunctionCount(terms.function or terms.name, kind)
+        self._last_terms, self._last = terms, count
+        return count
+
+    def __iter__(self) -> Iterator[FunctionCount]:
+        """Those of users' functions."""
+        yield from self._counts.values()
+        if self._others.came:
+            yield self._others
+
+
+class AwaitedObjects:
+    """Tasks that wait for arguments which are not there yet, by what they wait for, in order of submission."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[bytes, TaskRecord] = {}
+        self._waiters: dict[bytes, dict[bytes, TaskRecord]] = {}  # object -> those who wait for it
+
+    def wait(self, record: TaskRecord) -> bool:
+        """Whether it must wait for arguments; if so, it does from now on."""
+        if not record.task.missing:
+            return False
+        record.missing = set(record.task.missing)
+        self.tasks[record.task.task_id] = record
+        for object_id in record.missing:
+            self._waiters.setdefault(object_id, {})[record.task.task_id] = record
+        return True
+
+    def waiting_for(self, object_id: bytes) -> list[TaskRecord]:
+        """The tasks that wait for this object, in order of submission."""
+        return list(self._waiters.get(object_id, {}).values())
+
+    def arrived(self, object_ids: Iterable[bytes]) -> list[TaskRecord]:
+        """The tasks that have all their arguments now, in order of submission."""
+        ready = []
+        for object_id in object_ids:
+            for record in self._waiters.pop(object_id, {}).values():
+                missing = record.missing
+                if missing is not None:
+                    missing.discard(object_id)
+                    if not missing:
+                        record.missing = None
+                        del self.tasks[record.task.task_id]
+                        ready.append(record)
+        return sorted(ready, key=lambda record: record.seq)
+
+    def forget(self, record: TaskRecord) -> None:
+        """The task waits no more, whatever comes."""
+        task_id = record.task.task_id
+        self.tasks.pop(task_id, None)
+        for object_id in record.missing or ():
+            waiters = self._waiters.get(object_id)
+            if waiters is not None:
+                waiters.pop(task_id, None)
+                if not waiters:
+                    del self._waiters[object_id]
+        record.missing = None
+
 
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth

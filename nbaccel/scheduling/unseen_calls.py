@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
-from nbaccel.scheduling.ended_tasks import KEEP_ENDED
 from nbaccel.scheduling.events import CallAnswered, CallsEnded, CallsOpened
 from nbaccel.scheduling.moves import FAILED, FINISHED, lengthened
-from nbaccel.scheduling.tasks import TaskRecord, TaskTable
+from nbaccel.scheduling.tasks import KEEP_ENDED, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Task
 
 Make = Callable[[Any], Task]  # makes a call's task of what was told of it

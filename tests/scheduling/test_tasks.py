@@ -6,9 +6,8 @@ import pytest
 
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.ended_tasks import KEEP_ENDED, KEEP_FAILED, KEEP_INTERNAL
-from nbaccel.scheduling.function_counts import MOST_FUNCTIONS, FunctionCounts
 from nbaccel.scheduling.moves import RUNNING, IllegalEvent
+from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED, KEEP_INTERNAL, MOST_FUNCTIONS, FunctionCounts
 from nbaccel.scheduling.terms import Task, TaskKind, Terms, WorkerPool
 from tests.scheduling.world import World, choice, node
 

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.ended_tasks import KEEP_ENDED
 from nbaccel.scheduling.moves import FAILED, FINISHED, RUNNING, SUBMITTED
+from nbaccel.scheduling.tasks import KEEP_ENDED
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
 from tests.scheduling.world import World, node
 

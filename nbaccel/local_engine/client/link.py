@@ -23,17 +23,40 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.far_end import HEAD, FarEnd
 from nbaccel.local_engine.client.link_states import LEFT, MOVES, LinkLife, Request, Writer
 from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.wire.framing import Decode
 from nbaccel.views.question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class FarEnd:
+    """The other end of a link: the head, or a driver that calls this actor. Its error is raised if it goes away."""
+
+    name: str  # "the head"
+    decode: Decode  # its frames
+    error: type[Exception]  # the error of pending questions when the far end has gone
+
+
+HEAD = FarEnd("the head", wire.decode_to_client, exceptions.HeadDiedError)
+
+
+def caller(name: str) -> FarEnd:
+    """A process that sends calls directly to the actor in this process."""
+    return FarEnd(name, wire.decode_to_callee, exceptions.OwnerDiedError)
+
+
+def callee(name: str) -> FarEnd:
+    """The worker of an actor to which this process sends calls directly."""
+    return FarEnd(name, wire.decode_to_caller, exceptions.ActorUnavailableError)
+
 
 A = TypeVar("A")
 READ_BYTES = 1 << 16  # from 128 KiB on the C library maps fresh pages for each read: 45 µs instead of 3

@@ -30,7 +30,7 @@ class Connections:
         self._note = note
         self._count = 0
         self.peers: dict[int, Peer] = {}
-        self._touched: set[Peer] = set()
+        self.touched: set[Peer] = set()  # those to which something waits to be written
         self.hear: Callable[[Peer, list[Any]], None] = lambda peer, messages: None  # the bytes that were read
         self.on_end: Callable[[Peer], None] = lambda peer: None
         self.on_written: dict[str, Callable[[Peer], None]] = {}  # role -> called when nothing waits any more
@@ -60,7 +60,7 @@ class Connections:
 
     def send(self, peer: Peer, message: Any) -> None:
         peer.out.append(message)
-        self._touched.add(peer)
+        self.touched.add(peer)
 
     def tell_driver(self, client_id: int, message: Any) -> None:
         """Send a message to this client if it is a driver that is still there."""
@@ -70,11 +70,11 @@ class Connections:
 
     def touch(self, peer: Peer) -> None:
         """Write to this peer with the next flush, because its buffers have new data."""
-        self._touched.add(peer)
+        self.touched.add(peer)
 
     def flush(self) -> None:
         """Write to every peer with waiting data."""
-        touched = self._touched
+        touched = self.touched
         while touched:
             peer = touched.pop()
             if peer.closed:
@@ -92,7 +92,7 @@ class Connections:
                 self.on_written[peer.role](peer)
 
     def _write_later(self, peer: Peer) -> None:
-        self._loop.want_write(peer.sock, lambda: self._touched.add(peer))
+        self._loop.want_write(peer.sock, lambda: self.touched.add(peer))
 
     def _cannot_encode(self, peer: Peer) -> None:
         """Text with half a character, a number beyond 64 bits: the asker gets an error."""
@@ -120,7 +120,7 @@ class Connections:
         self._loop.unregister(peer.sock)
         peer.close()
         self.peers.pop(peer.client_id, None)
-        self._touched.discard(peer)
+        self.touched.discard(peer)
 
 
 class Hearing:

@@ -417,7 +417,8 @@ class Parts:
         objects = self.objects
         if objects.unsure or objects.freed != NOTHING_FREED or self.store.waiting:
             self.store.collect()
-        self.connections.flush()
+        if self.connections.touched:
+            self.connections.flush()
 
     def _changed(self) -> None:
         """Something may be different from the last snapshot."""

@@ -19,7 +19,7 @@ from typing import Protocol
 from nbaccel.local_engine import memory
 from nbaccel.local_engine.head.packing import pack
 from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.scheduling.ended_tasks import Pack
+from nbaccel.scheduling.tasks import Pack
 
 LOOK_S = 1.5  # between two looks whether anything has happened
 WORTH_IT = 1_000  # tasks that have ended since: a rest takes 25 to 100 ms, in which the head does nothing else

@@ -11,11 +11,10 @@ from nbaccel.accelerators import Device, NodeDevices
 from nbaccel.accelerators.metrics import DeviceReading as DeviceFacts
 from nbaccel.local_engine.head.records import ActorEntry, entry_of
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.function_counts import FunctionCount
 from nbaccel.scheduling.moves import CANCELLED, FAILED, FINISHED, RUNNING, WAITING
 from nbaccel.scheduling.queries import DeviceHolder
 from nbaccel.scheduling.scheduler import Scheduler
-from nbaccel.scheduling.tasks import TaskRecord
+from nbaccel.scheduling.tasks import FunctionCount, TaskRecord
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import function_rows, palette, trace_events, wording
 from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, FunctionRow, Holder, TaskRow

@@ -20,7 +20,7 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from itertools import islice
 from types import FunctionType, GeneratorType, TracebackType
@@ -39,9 +39,29 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.arena_ranges import ArenaRange
 from nbaccel.local_engine.wire import codec, failures, main_module
 from nbaccel.local_engine.worker.impatience import TooLate
-from nbaccel.local_engine.worker.saying import add_note, saying
 from nbaccel.scheduling.terms import ACTOR_CALL, TASK, Terms
 from nbaccel.views.history.task_log import shortened
+
+
+class saying:
+    """Whatever is raised inside says where that was."""
+
+    def __init__(self, note: str) -> None:
+        self._note = note
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, Exception):
+            add_note(error, self._note)
+
+
+def add_note(error: Exception, note: str) -> None:
+    """Say something more with an error."""
+    with suppress(Exception):  # the user's class may refuse notes
+        error.add_note(note)
+
 
 _OUR_DIRECTORIES = (
     os.path.join(roots.PACKAGE, "local_engine") + os.sep,

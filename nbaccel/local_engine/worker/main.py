@@ -20,7 +20,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from queue import Empty, SimpleQueue
+from types import FrameType
 from typing import Any, NoReturn
+
+import setproctitle
 
 from nbaccel import device_memory, exceptions
 from nbaccel import engine as engines
@@ -32,10 +35,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience, text_bars
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, let_go, set_variables
-from nbaccel.local_engine.worker.kept_memory import report_memory
-from nbaccel.local_engine.worker.loaded_modules import LoadedModules, is_importing
 from nbaccel.local_engine.worker.process_state import ProcessState
-from nbaccel.local_engine.worker.process_title import IDLE, ProcessTitle
 from nbaccel.local_engine.worker.straight_answers import StraightAnswers
 from nbaccel.local_engine.worker.straight_inbox import NOTHING
 from nbaccel.local_engine.worker.worker_link import WorkerLink
@@ -44,6 +44,67 @@ from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_se
 from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, TASK, Terms
 from nbaccel.views.snapshot import OnSnapshot
+
+
+def report_memory(done: wire.Done, terms: Terms, setup: wire.Setup | None) -> None:
+    """Report the device memory that frameworks of this process use, after the task's own values are gone."""
+    threshold = setup.leak_threshold if setup is not None else None
+    if threshold is None:
+        threshold = device_memory.DEFAULT_THRESHOLD_BYTES
+    # If the process ends after its task, memory that is still held does not matter.
+    report = device_memory.measure(threshold if terms.max_calls != 1 else sys.maxsize)
+    done.memory_why = report.why
+    done.memory = -1 if report.held_bytes is None else report.held_bytes
+    done.peak = -1 if report.peak_bytes is None else report.peak_bytes
+
+
+class LoadedModules:
+    """Whether tasks have made this process import modules of the user's: a new process would have to do so again."""
+
+    def __init__(self) -> None:
+        self._before = _packages()
+        self._count = len(sys.modules)
+        self._are_users = False
+
+    def are_users(self) -> bool:
+        """Asked after each task: it costs nothing while nothing is imported."""
+        if not self._are_users and len(sys.modules) != self._count:
+            self._count = len(sys.modules)
+            self._are_users = bool(_packages() - self._before - sys.stdlib_module_names)
+        return self._are_users
+
+
+def _packages() -> set[str]:
+    """The first parts of the names of all modules."""
+    return {name.partition(".")[0] for name in list(sys.modules)}
+
+
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is half imported now: interrupted there, it would be broken for the tasks to come."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
+IDLE = "IDLE"
+
+
+class ProcessTitle:
+    """What `ps` shows of a worker: the function that it runs, or that it is idle.
+
+    It is set only where it changes: to set it around each short task costs too much.
+    """
+
+    def __init__(self) -> None:
+        self._shown = ""
+
+    def show(self, title: str) -> None:
+        if title != self._shown:
+            setproctitle.setproctitle(f"nbaccel::{title}")
+            self._shown = title
+
 
 INSIST_S = 0.05  # between two signals to a task that does not stop
 LONG_S = 0.001  # after a longer task, checking all that it may have changed costs little

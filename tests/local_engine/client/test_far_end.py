@@ -10,8 +10,7 @@ import pytest
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.far_end import callee, caller
-from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.link import Link, callee, caller
 from nbaccel.views.observer_lines import ReadNotes
 from tests.rig import DEADLINE_S
 

@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.scheduling.ended_tasks import KEEP_ENDED, KEEP_FAILED
 from nbaccel.scheduling.moves import FAILED, FINISHED, RUNNING
+from nbaccel.scheduling.tasks import KEEP_ENDED, KEEP_FAILED
 from nbaccel.scheduling.terms import TaskKind
 from tests.local_engine.head_world import TEMPLATES, FakeWorker, HeadWorld
 

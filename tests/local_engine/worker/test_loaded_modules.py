@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from nbaccel.local_engine.worker.loaded_modules import LoadedModules
+from nbaccel.local_engine.worker.main import LoadedModules
 
 
 @pytest.mark.parametrize(

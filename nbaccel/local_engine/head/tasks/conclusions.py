@@ -89,7 +89,8 @@ class Conclusions:
                 else:
                     said.object_ids.append(id)
                     said.data.append(data)
-                _is_concluded(entry)  # last: until here the order may be carried out again
+                entry.submit.args = b""
+                entry.results, entry.written, entry.pinned = None, 1, False  # last: until here it may be done again
             except Exception as error:
                 if len(command.tasks) == 1:
                     raise
@@ -201,14 +202,6 @@ class Conclusions:
         self._write_results(task, entry, outcomes.same_for_all(entry, value))
         entry.results = None
         self._arguments.let_go(entry, task)
-
-
-def _is_concluded(entry: TaskEntry) -> None:
-    """Nothing more is to be done for this task."""
-    entry.results = None
-    entry.written = 1
-    entry.pinned = False
-    entry.submit.args = b""
 
 
 def _raise(command: Command, error: Exception) -> None:
