@@ -104,7 +104,7 @@ class TaskEnvironments:
         )
         self._notice(command, entry, message)
 
-    def _say_all_seen(self, command: SendTask, entry: TaskEntry) -> None:
+    def _say_all_seen(self, command: SendTasks, entry: TaskEntry) -> None:
         """Tell the user, once for each function, that it has no device of its bundle and sees those of others too."""
         place = entry.terms.choices[command.choice].placement
         if place.group_id is None or entry.terms.internal:
@@ -130,6 +130,6 @@ class TaskEnvironments:
         self._told.add(key)
         return False
 
-    def _notice(self, command: SendTask, entry: TaskEntry, message: str) -> None:
+    def _notice(self, command: SendTasks, entry: TaskEntry, message: str) -> None:
         terms = entry.terms
         self._audience.notice(command.task.job, wire.NoticeMessage("devices", message, terms.cell, terms.parent))
