@@ -176,7 +176,7 @@ class ActorTable:
         record.actor = actor
         if task.terms.max_retries is None:
             task.retries_left = actor.terms.max_task_retries
-        if task.is_straight:
+        if task.is_direct:
             self._tasks.move(record, WAITING, now)
             self._send(actor, record, now)
             return
@@ -258,7 +258,7 @@ class ActorTable:
             self._run(actor, record, now)
         else:
             actor.behind.append(record)
-        if not record.task.is_straight:
+        if not record.task.is_direct:
             self._out.append(SendTasks(worker.worker_id, [record.task], worker.node_id, {}, 0, first))
 
     def _run(self, actor: ActorRecord, record: TaskRecord, now: float) -> None:

@@ -118,34 +118,34 @@ class TasksReturned(msgspec.Struct):
 
 
 class CallReturned(msgspec.Struct):
-    """A straight call that has a record has returned to its caller."""
+    """A direct call that has a record has returned to its caller."""
 
     worker_id: bytes
     task_id: bytes
 
 
 class CallAnswered(msgspec.Struct):
-    """A straight call that failed with its actor had been answered before. It may have been forgotten since."""
+    """A direct call that failed with its actor had been answered before. It may have been forgotten since."""
 
     terms: Terms
     task_id: bytes
 
 
 class CallsOpened(msgspec.Struct):
-    """These calls went straight to their actor, which lives, and are under way. None of them has a record."""
+    """These calls were sent directly to their actor, which lives, and are under way. None of them has a record."""
 
     terms: Terms
     ids: list[bytes]
-    told: list[Any]  # what was told of each call
-    make: Callable[[Any], Task]  # makes a call's task of that, when somebody looks
+    reports: list[Any]  # of each call
+    make: Callable[[Any], Task]  # makes a call's task of its report, when somebody looks
 
 
 class CallsEnded(msgspec.Struct):
-    """These calls went straight and have returned; none of them has a record."""
+    """These calls were sent directly and have returned; none of them has a record."""
 
     terms: Terms
     ids: list[bytes]
-    told: list[Any]
+    reports: list[Any]
     make: Callable[[Any], Task]
 
 

@@ -13,13 +13,13 @@ from nbaccel.scheduling.events import Demand, GroupAsked, RequestedBundles
 from nbaccel.scheduling.explain import Explainer, TaskExplanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
+from nbaccel.scheduling.lazy_calls import LazyCallRecords
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place
 from nbaccel.scheduling.moves import FINISHED, STOPPING, WAITING, ActorStatus, TaskStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, judge
 from nbaccel.scheduling.tasks import FunctionCount, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Choice, Task, TaskKind, Terms
-from nbaccel.scheduling.unseen_calls import UnseenCalls
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
@@ -43,18 +43,18 @@ class Queries:
     _groups: GroupTable
     _explainer: Explainer
     _growth: Growth
-    unseen: UnseenCalls
+    lazy_calls: LazyCallRecords
 
     @property
     def _tasks(self) -> TaskTable:
-        if self.unseen.any:
-            self.unseen.see()
+        if self.lazy_calls.any:
+            self.lazy_calls.make_records()
         return self._all_tasks
 
     @property
     def _actors(self) -> ActorTable:
-        if self.unseen.any:
-            self.unseen.see()
+        if self.lazy_calls.any:
+            self.lazy_calls.make_records()
         return self._all_actors
 
     # --- nodes and devices ----------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ class Queries:
 
     def task_record(self, task_id: bytes) -> TaskRecord | None:
         """A task that is not over, or one of the last thousand that are."""
-        if self.unseen.any:
-            self.unseen.see()
+        if self.lazy_calls.any:
+            self.lazy_calls.make_records()
         return self._all_tasks.records.get(task_id)
 
     def counts(self) -> dict[str, int]:
@@ -178,8 +178,8 @@ class Queries:
 
     def running(self) -> Iterator[TaskRecord]:
         """Users' tasks and calls that are with a worker, by worker."""
-        if self.unseen.any:
-            self.unseen.see()
+        if self.lazy_calls.any:
+            self.lazy_calls.make_records()
         yield from (record for record in self._with_a_worker() if not record.task.terms.internal)
 
     def _with_a_worker(self) -> Iterator[TaskRecord]:

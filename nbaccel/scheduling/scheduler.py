@@ -15,6 +15,7 @@ from nbaccel.scheduling.endings import Endings
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.growth import Growth
+from nbaccel.scheduling.lazy_calls import LazyCallRecords
 from nbaccel.scheduling.ledger import LedgerDevice
 from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
@@ -34,11 +35,10 @@ from nbaccel.scheduling.queries import Queries
 from nbaccel.scheduling.tasks import Pack, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.scheduling.timers import Timers
-from nbaccel.scheduling.unseen_calls import UnseenCalls
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 NOTHING: tuple[Command, ...] = ()
-_TOLD = (ev.CallReturned, ev.CallsOpened, ev.CallsEnded)  # these look at no other calls
+_REPORTS = (ev.CallReturned, ev.CallsOpened, ev.CallsEnded)  # these look at no other calls
 
 
 class Scheduler(Queries):
@@ -85,7 +85,7 @@ class Scheduler(Queries):
         loans = self._loans = Loans(out, timers, cluster, tasks, workers, dispatcher)
         actors = self._all_actors = ActorTable(out, timers, cluster, tasks, workers, dispatcher)
         dispatcher.end_actor = actors.end
-        self.unseen = UnseenCalls(tasks, self._admit)
+        self.lazy_calls = LazyCallRecords(tasks, self._admit)
         self._endings = Endings(
             out, timers, cluster, tasks, workers, dispatcher, loans, actors, groups, interrupt_grace_s
         )
@@ -102,9 +102,9 @@ class Scheduler(Queries):
             ev.WorkerReady: self._worker_ready,
             ev.TasksReturned: self._tasks_returned,
             ev.CallReturned: self._call_returned,
-            ev.CallAnswered: self.unseen.answered,
-            ev.CallsOpened: self.unseen.opened,
-            ev.CallsEnded: self.unseen.over,
+            ev.CallAnswered: self.lazy_calls.answered,
+            ev.CallsOpened: self.lazy_calls.opened,
+            ev.CallsEnded: self.lazy_calls.over,
             ev.TasksGivenBack: self._tasks_given_back,
             ev.WorkerBlocked: self._worker_blocked,
             ev.WorkerUnblocked: self._worker_unblocked,
@@ -135,8 +135,8 @@ class Scheduler(Queries):
         Raises IllegalEvent, and changes nothing, when the event cannot follow what happened before.
         """
         kind = type(event)
-        if self.unseen.any and kind not in _TOLD:
-            self.unseen.see()
+        if self.lazy_calls.any and kind not in _REPORTS:
+            self.lazy_calls.make_records()
         self._actions[kind](event, now)
         if self._all_tasks.doomed:
             self._endings.cancel_doomed(now)
@@ -291,8 +291,8 @@ class Scheduler(Queries):
 
     def _call_returned(self, event: ev.CallReturned, now: float) -> None:
         worker = self._workers.records.get(event.worker_id)
-        if self.unseen.any and (worker is None or worker.actor is None or worker.actor.closing is not None):
-            self.unseen.see()  # it may be the last of an actor that is to end
+        if self.lazy_calls.any and (worker is None or worker.actor is None or worker.actor.closing is not None):
+            self.lazy_calls.make_records()  # it may be the last of an actor that is to end
         self._tasks_returned(ev.TasksReturned(event.worker_id, [ev.TaskReturn(event.task_id)]), now)
 
     def _tasks_given_back(self, event: ev.TasksGivenBack, now: float) -> None:

@@ -379,7 +379,7 @@ class TaskTable:
         self._came(record, ARGS)
         return record
 
-    def ended_unseen(self, task: Task, now: float) -> None:
+    def ended_lazily(self, task: Task, now: float) -> None:
         """Somebody looks at a call that was counted when it returned."""
         self._seq = seq = self._seq + 1
         record = TaskRecord(task, None, None, seq, now, state=FINISHED, story=(FINISHED, now))

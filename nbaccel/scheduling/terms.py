@@ -175,15 +175,15 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
         return self.choices[choice].demand if lasting is None else lasting
 
     @property
-    def may_go_straight(self) -> bool:
-        """Whether calls with these terms may go straight to their actor: one small result, at most one run."""
+    def may_be_direct(self) -> bool:
+        """Whether calls with these terms may be sent directly to their actor: one small result, at most one run."""
         again = self.max_retries or self.retry_exceptions
         return self.kind is ACTOR_CALL and self.num_returns == 1 and not again and not self.concurrency_group
 
     @property
-    def takes_straight_calls(self) -> bool:
-        """Whether calls of this actor may go straight to it: it runs them one after the other, or begins them in their
-        order in its event loop.
+    def takes_direct_calls(self) -> bool:
+        """Whether calls of this actor may be sent directly to it: it runs them one after the other, or begins them in
+        their order in its event loop.
         """
         if self.kind is not TaskKind.ACTOR_CREATION or not self.actor.is_plain:
             return False
@@ -222,7 +222,7 @@ class Task(msgspec.Struct, gc=False):
     owner_worker: bytes | None = None  # the worker that submitted it, None for a driver
     submitted_at: float = 0.0
     retries_left: int = 0  # for a dead worker, or UNLIMITED
-    is_straight: bool = False  # it is told, not to be sent: its caller has sent it to its actor
+    is_direct: bool = False  # it is not to be sent: its caller has sent it to its actor
     skipped: int = 0  # so many of the choices have been tried, and raised what is to be answered by the next
 
     @property

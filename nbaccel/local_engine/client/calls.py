@@ -25,11 +25,11 @@ from nbaccel.handles.remote import (
     RemoteFunction,
 )
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.actor_connection import ActorConnection
 from nbaccel.local_engine.client.cluster_view import ClusterView
+from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import INLINE_BYTES, ObjectClient
-from nbaccel.local_engine.client.straight_calls import StraightCalls
-from nbaccel.local_engine.client.straight_line import ActorWay
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.task_terms import actor_terms, inheriting, method_terms, methods_with_limit, task_terms
 from nbaccel.local_engine.wire import codec
@@ -151,52 +151,58 @@ class Client(ObjectClient):
 
     def _send_in_order(
         self,
-        way: ActorWay,
+        connection: ActorConnection,
         terms: tuple[Any, ...],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         cell: bytes,
         method: ActorMethod,
     ) -> Any:
-        """Send a call on one of the two ways to its actor: straight where that is possible now."""
-        straight = self.straight
-        assert straight is not None
+        """Send a call on one of the two ways to its actor: directly where that is possible now."""
+        direct = self.direct
+        assert direct is not None
         number, returns, _options, may, template = terms
         payload = codec.dump_simple(args) if may and not kwargs else None
         message = None
         if payload is None:
-            message, _keep = self._message(number, args, kwargs, way.actor_id, method)
+            message, _keep = self._message(number, args, kwargs, connection.actor_id, method)
             payload = message.args
             may = may and not message.slots and not message.refs
-        with way.lock:
-            if may and way.is_free(number) and self.link.lost is None:
+        with connection.lock:
+            if may and connection.is_free(number) and self.link.lost is None:
                 task_id = message.task_id if message is not None else self.ids.task_id()
                 id = return_id(task_id, 0)
                 ref: Any = ObjectRef(id, self.engine, None, cell)
                 self.holdings.created_privately(id)
-                straight.call(way, task_id, number, template, payload)
+                direct.call(connection, task_id, number, template, payload)
                 watch = None
             else:
                 if message is None:
-                    message = self._simple_message(number, payload, way.actor_id)
-                ref, watch = self._through_head(straight, way, message, number, returns, cell)
+                    message = self._simple_message(number, payload, connection.actor_id)
+                ref, watch = self._through_head(direct, connection, message, number, returns, cell)
         if watch is not None:
             watch()
-        straight.hold_back(way)
+        direct.hold_back(connection)
         return ref
 
     def _simple_message(self, number: int, payload: bytes, actor_id: bytes) -> wire.Submit:
         return wire.Submit(self.ids.task_id(), number, payload, actor_id=actor_id, parent=self.submitter.running_task())
 
     def _through_head(
-        self, straight: StraightCalls, way: ActorWay, message: wire.Submit, number: int, returns: int, cell: bytes
+        self,
+        direct: ActorClient,
+        connection: ActorConnection,
+        message: wire.Submit,
+        number: int,
+        returns: int,
+        cell: bytes,
     ) -> tuple[Any, Callable[[], None]]:
-        """Send a call through the head, after all straight ones. Returns its ref, and what is to be called next."""
-        if way.sent:
-            message.straight = way.sent
-            straight.book.tell()  # the head has the calls in their order
+        """Send a call through the head, after all direct ones. Returns its ref, and what is to be called next."""
+        if connection.sent:
+            message.after = connection.sent
+            direct.calls.report()  # the head has the calls in their order
         ref = self._say(message, returns, cell)
-        return ref, straight.follow(way, ref, number)
+        return ref, direct.follow(connection, ref, number)
 
     def _send_many(self, task_id: bytes, returns: int, message: wire.Submit, cell: bytes) -> Any:
         if returns == wire.STREAMING:
@@ -292,8 +298,8 @@ class Client(ObjectClient):
         methods = methods_with_limit(actor_class, options)
         handle = ActorHandle(actor_id, actor_class._name, methods, self.engine, counted=True)
         self.link.nudge_at_end_of(handle)
-        if self.straight is not None:
-            self.straight.learn(actor_id, terms)
+        if self.direct is not None:
+            self.direct.learn(actor_id, terms)
         try:
             self._send(number, 0, args, kwargs, actor_id, b"", actor_class)
         except BaseException:
@@ -331,11 +337,12 @@ class Client(ObjectClient):
         if cached is None or cached[2] is not options:
             terms = method_terms(method, options, cell=cell[0], parent=cell[1])
             number = self._define(terms)
-            cached = cache[where] = (number, terms.num_returns, options, terms.may_go_straight, terms)
+            cached = cache[where] = (number, terms.num_returns, options, terms.may_be_direct, terms)
         if method._spec.max_pending < 0:
-            way = self.straight.way_of(method.handle._actor_id_bytes) if self.straight is not None else None
-            if way is not None:
-                return self._send_in_order(way, cached, args, kwargs, cell[1], method)
+            direct = self.direct
+            connection = direct.connection_to(method.handle._actor_id_bytes) if direct is not None else None
+            if connection is not None:
+                return self._send_in_order(connection, cached, args, kwargs, cell[1], method)
             return self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
         self._pending_calls.check(method)
         returned = self._send(cached[0], cached[1], args, kwargs, method.handle._actor_id_bytes, cell[1], method)
@@ -344,15 +351,15 @@ class Client(ObjectClient):
 
     def cancel(self, ref: Any, *, force: bool, recursive: bool) -> None:
         task_id = ref._task_id if isinstance(ref, ObjectRefGenerator) else task_of(ref._id)
-        if self.straight is not None:
-            self.straight.tell()
+        if self.direct is not None:
+            self.direct.report()
         if force and self.link.ask(asks.IsActorTask(task_id)):
             raise ValueError("force=True is not supported for actor tasks: kill the actor instead.")
         self.link.say(wire.Cancel(task_id, force, recursive))
 
     def kill(self, actor: ActorHandle, *, no_restart: bool) -> None:
-        if self.straight is not None:
-            self.straight.stop(actor._actor_id_bytes)
+        if self.direct is not None:
+            self.direct.stop(actor._actor_id_bytes)
         self.link.say(wire.KillActor(actor._actor_id_bytes, no_restart))
 
     def get_actor(self, name: str, namespace: str | None) -> ActorHandle:

@@ -14,10 +14,10 @@ from nbaccel.handles.ids import id_of
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.published import PublishedRecords
-from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.task_terms import asked
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec
@@ -41,7 +41,7 @@ class Asker(Protocol):
     @property
     def link(self) -> Link: ...
     @property
-    def straight(self) -> StraightCalls | None: ...
+    def direct(self) -> ActorClient | None: ...
     @property
     def job(self) -> int: ...
     @property
@@ -115,8 +115,8 @@ class ClusterView:
         return msgspec.msgpack.decode(rows, type=list[kind])  # type: ignore[valid-type]
 
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
-        if self._asker.straight is not None:
-            self._asker.straight.tell()
+        if self._asker.direct is not None:
+            self._asker.direct.report()
         self._link.say(wire.Cancel(id_of(task_id, "a task"), force))
 
     def retry(self, task_id: str) -> str:
@@ -131,8 +131,8 @@ class ClusterView:
 
     def kill_by_id(self, actor_id: str) -> None:
         id = id_of(actor_id, "an actor")
-        if self._asker.straight is not None:
-            self._asker.straight.stop(id)
+        if self._asker.direct is not None:
+            self._asker.direct.stop(id)
         self._link.say(wire.KillActor(id))
 
     def publish(
@@ -149,8 +149,8 @@ class ClusterView:
         self._link.ask(AskPublisher(id, what))
 
     def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[ObjectPlaces]:
-        if self._asker.straight is not None:
-            self._asker.straight.hand_over([ref.binary() for ref in refs])
+        if self._asker.direct is not None:
+            self._asker.direct.hand_over([ref.binary() for ref in refs])
         return self._link.ask(asks.LocateObjects([ref.binary() for ref in refs]))
 
     def timeline(self) -> list[dict[str, Any]]:

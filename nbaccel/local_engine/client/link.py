@@ -1,7 +1,7 @@
-"""A process's connection to the head or to another worker: an outbox, a writer, a reader, and questions.
+"""A process's connection to the head: an outbox, a writer, a reader, and questions.
 
 ```
-  any thread ── say(message) ──► outbox ── writer thread ──► socket ──► far end
+  any thread ── say(message) ──► outbox ── writer thread ──► socket ──► head
   any thread ◄── receivers (called by the reader thread) ◄── reader thread ◄── socket
   finalisers ── ended ──► writer thread ── when_ended ──► outbox
 ```
@@ -23,7 +23,6 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -32,31 +31,7 @@ from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link_states import LEFT, MOVES, LinkLife, Request, Writer
 from nbaccel.local_engine.wire import framing
-from nbaccel.local_engine.wire.framing import Decode
 from nbaccel.views.question import Question
-
-
-@dataclass(frozen=True, slots=True)
-class FarEnd:
-    """The other end of a link: the head, or a driver that calls this actor. Its error is raised if it goes away."""
-
-    name: str  # "the head"
-    decode: Decode  # its frames
-    error: type[Exception]  # the error of pending questions when the far end has gone
-
-
-HEAD = FarEnd("the head", wire.decode_to_client, exceptions.HeadDiedError)
-
-
-def caller(name: str) -> FarEnd:
-    """A process that sends calls directly to the actor in this process."""
-    return FarEnd(name, wire.decode_to_callee, exceptions.OwnerDiedError)
-
-
-def callee(name: str) -> FarEnd:
-    """The worker of an actor to which this process sends calls directly."""
-    return FarEnd(name, wire.decode_to_caller, exceptions.ActorUnavailableError)
-
 
 A = TypeVar("A")
 READ_BYTES = 1 << 16  # from 128 KiB on the C library maps fresh pages for each read: 45 µs instead of 3
@@ -76,9 +51,9 @@ _NONE = type(None)
 class Link:
     """A framed, batched, thread-safe connection. `link_states` describes its states."""
 
-    def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None], far_end: FarEnd = HEAD) -> None:
+    def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None]) -> None:
         self._sock = sock
-        self.far_end = far_end
+        self._error: type[Exception] = exceptions.HeadDiedError  # raised when the head has gone
         self._outbox: deque[Any] = deque()
         self._kick: SimpleQueue[bool | None] = SimpleQueue()
         self._request = _NOTHING
@@ -196,7 +171,7 @@ class Link:
         try:
             self.flush()
         except Exception as error:  # this thread's last line: whoever waits must not wait for ever
-            self._lose(f"something could not be said to {self.far_end.name}: {type(error).__name__}: {error}")
+            self._lose(f"something could not be said to the head: {type(error).__name__}: {error}")
         return True
 
     def _next_kick(self) -> bool | None:
@@ -266,33 +241,33 @@ class Link:
         try:
             self._sock.sendall(data)
         except OSError as error:
-            self._lose(f"writing to {self.far_end.name} failed: {error}")
+            self._lose(f"writing to the head failed: {error}")
 
     # ---- reading
 
     def _read_loop(self) -> None:
         block_signals()
-        reader = framing.FrameReader(self.far_end.decode)
+        reader = framing.FrameReader(wire.decode_to_client)
         receivers = self.receivers
-        why = f"{self.far_end.name} closed the connection"
+        why = "the head closed the connection"
         while True:
             try:
                 data = self._receive()
             except OSError as error:
-                why = f"reading from {self.far_end.name} failed: {error}"
+                why = f"reading from the head failed: {error}"
                 break
             if not data:
                 break
             try:
                 messages = reader.feed(data)
             except framing.Unreadable as error:
-                why = f"{self.far_end.name} sent what this version of nbaccel cannot read: {error}"
+                why = f"the head sent what this version of nbaccel cannot read: {error}"
                 break
             try:
                 for message in messages:
                     receivers[type(message)](message)
             except Exception as error:  # this thread's last line: whoever waits must not wait for ever
-                why = f"an answer of {self.far_end.name} could not be taken: {type(error).__name__}: {error}"
+                why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
                 break
         self._lose(why)
 
@@ -362,18 +337,18 @@ class Link:
             self.raise_if_lost()
             answer = reply.get(timeout=timeout_s)
         except Empty:
-            raise exceptions.GetTimeoutError(f"{self.far_end.name} has not answered within {timeout_s} s") from None
+            raise exceptions.GetTimeoutError(f"the head has not answered within {timeout_s} s") from None
         finally:
             with self._question_lock:
                 self._questions.pop(request, None)
         if answer is None:
             engines.end_daemon_thread()
-            raise self.far_end.error(self.lost or "the connection is closed")
+            raise self._error(self.lost or "the connection is closed")
         return answer
 
     def _refused(self, message: Any) -> None:
-        """The far end still works, but has refused this connection."""
-        self._lose(f"{self.far_end.name} ended the connection: {message.message}")
+        """The head still works, but has refused this connection."""
+        self._lose(f"the head ended the connection: {message.message}")
 
     def _answered(self, message: Any) -> None:
         with self._question_lock:
@@ -413,15 +388,15 @@ class Link:
         self._close_sockets()
 
     def raise_if_lost(self) -> None:
-        """Raise the far end's error if no message can be sent any more."""
+        """Raise an error if no message can be sent any more."""
         if self.lost is not None:
             engines.end_daemon_thread()
-            raise self.far_end.error(self.lost)
+            raise self._error(self.lost)
 
     def forget(self) -> None:
         """In a forked child: close our copy without a word, and refuse all that is to be sent."""
         self.life = LinkLife.LOST
-        self.far_end = replace(self.far_end, error=exceptions.RaySystemError)
+        self._error = exceptions.RaySystemError
         self.say = lambda message: self.raise_if_lost()  # type: ignore[method-assign]
         self.lost = engines.why_forked(os.getppid())
         self._sock.close()

@@ -24,13 +24,13 @@ from nbaccel.handles.remote import (
 from nbaccel.local_engine import arena_trouble, wire
 from nbaccel.local_engine.client.arena_ranges import ArenaRange, ArenaRanges
 from nbaccel.local_engine.client.arena_writer import ArenaWriter
+from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.exports import Exports
 from nbaccel.local_engine.client.garbage import GarbageCollector
 from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.published import PublishedRecords
-from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.streams import StreamReaders
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.values import Values
@@ -69,7 +69,7 @@ class ObjectClient:
         self.published = PublishedRecords(link)
         self.streams = StreamReaders(self)
         self._pending_calls = PendingCalls(self.values)
-        self.straight: StraightCalls | None = None  # of a driver
+        self.direct: ActorClient | None = None  # of a driver
         self._arena_fd = arena_fd
         self._writer = ArenaWriter(arena_fd)
         self.exports = Exports(link)
@@ -216,8 +216,8 @@ class ObjectClient:
     def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
         """Wait until each value has come, or one that is an error; False after the timeout."""
         self.link.raise_if_lost()
-        if self.straight is not None and len(ids) == 1 and self.straight.book.open:
-            is_here, timeout_s = self.straight.read_here(ids[0], timeout_s)
+        if self.direct is not None and len(ids) == 1 and self.direct.calls.by_task:
+            is_here, timeout_s = self.direct.read_inline(ids[0], timeout_s)
             if is_here:
                 return True
         waiter = Waiter(self.values.is_error)
@@ -331,8 +331,8 @@ class ObjectClient:
 
     def hand_over(self, refs: Sequence[ObjectRef[Any]]) -> None:
         """Refs leave this process: the head has to know of their objects."""
-        if self.straight is not None:
-            self.straight.hand_over([ref._id for ref in refs])
+        if self.direct is not None:
+            self.direct.hand_over([ref._id for ref in refs])
 
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:
         self.hand_over([ref])

@@ -222,7 +222,7 @@ class Values:
             callback(id)
 
     def all_came(self, ids: list[bytes]) -> None:
-        """Small values that `note_all` has noted have come straight, for whoever waits or has a ref."""
+        """Small values that `note_all` has noted have come from an actor, for whoever waits or has a ref."""
         called: list[tuple[Callback, bytes]] = []
         with self._lock:
             self._coming.difference_update(ids)

@@ -30,9 +30,9 @@ from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.calls import Client
+from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.object_client import REDUCERS
-from nbaccel.local_engine.client.straight_calls import StraightCalls
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
@@ -44,7 +44,7 @@ from nbaccel.views.snapshot import OnSnapshot
 
 START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
 END_TIMEOUT_S = 15.0
-STRAIGHT_CALLS = "1"  # whether calls of actors may go straight to them, unless the environment says it
+DIRECT_CALLS = "1"  # whether calls of actors may be sent directly to them, unless the environment says it
 GONE_WITHIN_S = 1.0  # of its connections' end, a head that has died
 
 
@@ -66,8 +66,8 @@ class Driver(Client):
         self._pid = os.getpid()
         self._ended = False
         link.receivers[wire.PagesReady] = self._writer.window.pages_ready
-        if os.environ.get("NBACCEL_STRAIGHT_CALLS", STRAIGHT_CALLS) == "1":
-            self.straight = StraightCalls(link, self.holdings, self.values)
+        if os.environ.get("NBACCEL_DIRECT_CALLS", DIRECT_CALLS) == "1":
+            self.direct = ActorClient(link, self.holdings, self.values)
         self.exports.look_around = SurroundingsSender(link, options.code_search_path).look
         link.start("driver")
         atexit.register(self._at_exit)
@@ -143,8 +143,8 @@ class Driver(Client):
             self.news.stop_watching()
             self.news.greeted(END_TIMEOUT_S)
         self.link.hear_what_ended()  # the head learns of refs that have ended, and so of unread errors
-        if self.straight is not None:
-            self.straight.tell()
+        if self.direct is not None:
+            self.direct.report()
         self.link.say(wire.Bye(stop_head=self.embedded))
         self.link.flush()
         if self.news is not None and not self._is_shut_out:  # such a head has heard no goodbye to answer
@@ -152,8 +152,8 @@ class Driver(Client):
         if self.embedded:
             self._end_head()
         self.link.close()
-        if self.straight is not None:
-            self.straight.close()
+        if self.direct is not None:
+            self.direct.close()
         self.values.lose_all(
             failures.failed("HeadDiedError", "nbaccel.shutdown() was called while this value was awaited.")
         )
@@ -188,8 +188,8 @@ class Driver(Client):
         self._ended = True
         atexit.unregister(self._at_exit)
         self.link.forget()
-        if self.straight is not None:
-            self.straight.forget()
+        if self.direct is not None:
+            self.direct.forget()
         if self.news is not None:
             self.news.link.forget()
         os.close(self._arena_fd)

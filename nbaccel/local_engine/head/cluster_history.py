@@ -91,8 +91,8 @@ class ClusterHistory:
     def calls_ended(
         self,
         terms: Terms,
-        told: list[wire.StraightCall],
-        make: Callable[[wire.StraightCall], Task],
+        calls: list[wire.DirectCall],
+        make: Callable[[wire.DirectCall], Task],
         *,
         on_devices: bool,
     ) -> None:
@@ -100,7 +100,7 @@ class ClusterHistory:
         if terms.internal:
             return
         job = terms.job
-        for call in told:
+        for call in calls:
             times = call.times
             if times and times[-1] - times[0] < FIRST_GRAIN_S and not on_devices:
                 self._ended_soon(terms, "", job, call.sent_at, times[0], times[-1])

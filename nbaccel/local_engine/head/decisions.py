@@ -48,7 +48,7 @@ class Decisions:
     def tell(self, event: Event) -> None:
         """Tell the scheduler of an event, and carry out its orders.
 
-        Many an event changes what is to be seen and orders nothing: one more task waits, a straight call has begun.
+        Many an event changes what is to be seen and orders nothing: one more task waits, a direct call has begun.
         """
         if self._life.stopping:
             return

@@ -112,7 +112,7 @@ class Parts:
             free_unheld=lambda: self.store.give_back(),
             settled=self.questions.ask_again,
             lived=lambda actor: self.history.lived(actor),
-            lives=lambda actor: self.tasks.straight_calls.lives(actor),
+            lives=lambda actor: self.tasks.direct_calls.lives(actor),
         )
         self.watchers = Watchers(
             self.poll,
@@ -350,8 +350,8 @@ class Parts:
         hello: dict[type, Handler] = {wire.WorkerHello: lambda peer, m: self.workers.introduced(peer.worker, m.pid)}
         return {
             "new": self.greetings.handlers(),
-            "driver": {**both, wire.Bye: self._bye, **self.tasks.straight_calls.of_drivers()},
-            "worker": {**both, **hello, **self.tasks.flow.of_workers(), **self.tasks.straight_calls.of_workers()},
+            "driver": {**both, wire.Bye: self._bye, **self.tasks.direct_calls.of_drivers()},
+            "worker": {**both, **hello, **self.tasks.flow.of_workers(), **self.tasks.direct_calls.of_workers()},
             "news": {wire.Watch: self.watchers.watch, **ask},
         }
 
@@ -363,7 +363,7 @@ class Parts:
         self.questions.learn(
             self.object_room.requests.answers(),
             self.actors.answers(),
-            self.tasks.straight_calls.answers(),
+            self.tasks.direct_calls.answers(),
             self.tasks.flow.submissions.answers(),
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, lambda peer: peer.client_id).answers(),
             self.growth.answers(),
@@ -493,7 +493,7 @@ class Parts:
         self.objects.client_gone(client_id)
         self.published.client_gone(client_id)
         self.growth.requests.client_gone(client_id)
-        self.tasks.straight_calls.client_gone(client_id)
+        self.tasks.direct_calls.client_gone(client_id)
         self.tasks.flow.functions.client_gone(client_id)
 
     def _worker_gone(self, worker: WorkerProcess) -> None:

@@ -67,8 +67,8 @@ class TaskEntry(msgspec.Struct, gc=False):
     pinned: bool = True
     retryable: bool = False  # its call is kept, to be run again (tasks/failed_calls.py)
     retry_of: bytes = b""  # the failed task whose call this is once more
-    is_straight: bool = False  # its caller has the result, which the head may never get
-    is_promised: bool = False  # others may ask for the result of this straight call
+    is_direct: bool = False  # its caller has the result, which the head may never get
+    is_promised: bool = False  # others may ask for the result of this direct call
 
 
 def entry_of(task: Task) -> TaskEntry:

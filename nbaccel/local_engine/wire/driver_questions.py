@@ -122,7 +122,7 @@ class IsActorTask(Question[bool], tag="is_actor_task"):
 
 
 class ConnectActor(Question[None], tag="connect_actor"):
-    """Have a connection to this actor, as soon as it is there, if its calls may go straight to it."""
+    """Have a connection to this actor, as soon as it is there, if it may be called directly."""
 
     actor_id: bytes
 

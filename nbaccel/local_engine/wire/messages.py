@@ -20,13 +20,6 @@ import msgspec
 from nbaccel.local_engine.wire.message_parts import Message, ReturnValue, Value
 from nbaccel.local_engine.wire.news_messages import Lines, LogsDrained, NoticeMessage, SnapshotMessage, Watch
 from nbaccel.local_engine.wire.plain_values import plain
-from nbaccel.local_engine.wire.straight_messages import (
-    CallTold,
-    Connected,
-    StraightAnswer,
-    StraightNews,
-    StraightSubmit,
-)
 from nbaccel.scheduling.terms import Terms
 
 VERSION = 10
@@ -102,7 +95,7 @@ class Submit(Message):
     refs: list[bytes] = []  # refs nested inside args: held while the task lives
     actor_id: bytes = b""
     parent: bytes = b""  # the task that submits this one
-    straight: int = 0  # the number of the last call that went straight to the actor
+    after: int = 0  # the number of the last direct call to the actor, which runs before this one
 
 
 class Put(Message):
@@ -344,7 +337,7 @@ class RunTask(Message, tag="Run"):
     choice: int = 0
     actor_id: bytes = b""
     choice_why: str = ""
-    after: int = 0  # so many calls of the same caller come straight, and run before this one
+    after: int = 0  # so many direct calls of the same caller run before this one
 
 
 class RunTasks(Message):
@@ -393,21 +386,74 @@ class PublisherAsked(Message):
     what: str
 
 
+# ---- direct calls
+
+
+class DirectSubmit(Message, tag="C"):
+    """Call an actor, directly: what of a Submit such a call needs. Thousands of these are sent in a second."""
+
+    task_id: bytes
+    template: int
+    args: bytes
+    number: int  # of this call among the direct ones of its caller
+
+
+class DirectReply(Message, tag="A"):
+    """A direct call of an actor has returned a small value without refs, and its code has sent the head nothing."""
+
+    task_id: bytes
+    data: bytes
+    times: list[float]  # as in Done
+
+
+class DirectCall(msgspec.Struct, array_like=True, gc=False):
+    """A direct call, as it is reported to the head."""
+
+    task_id: bytes
+    template: int  # the caller's number
+    actor_id: bytes
+    sent_at: float  # Unix seconds
+    times: list[float] = []  # once it has ended: Done.times
+    value: Value | None = None  # its result, if the head had promised it to others
+
+
+class CallReports(Message):
+    """Direct calls, reported by a driver in batches, and by an actor before it sends anything else on their behalf."""
+
+    opened: list[DirectCall] = []  # under way
+    ended: list[DirectCall] = []  # returned, and the result is with the caller
+    taken: list[bytes] = []  # tasks that the head has taken (CallsTaken), and that were not reported as open
+    promised: list[bytes] = []  # open tasks whose results others may ask for
+
+
+class CallsTaken(Message):
+    """The head answers for these calls, because their actor has reported them: no reply comes on the connection."""
+
+    task_ids: list[bytes]
+
+
+class Connected(Message):
+    """The end of a connection between an actor and its caller comes with this message, as a descriptor."""
+
+    actor_id: bytes
+    socket: int  # the descriptor's inode: of several that come, and of which some may be lost, it is this one
+
+
 ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     Holds | Releases | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
-    | Watch | StraightNews | CallTold | ReleasesCode | Surroundings
+    | Watch | CallReports | ReleasesCode | Surroundings
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectValues | ObjectReady | Allocated | Answer | StreamItem | StreamItems
     | StreamEnd | Setup | RunTask | RunTasks | PagesReady | Interrupt | Recall | Trim | PublisherAsked
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
-    | Consumed | Connected | ForgetFunctions
+    | Consumed | Connected | CallsTaken | ForgetFunctions
 )  # fmt: skip
 # On a connection between a driver and its actor: calls that do not go through the head.
-ToCallee = DefineFunction | DefineTemplate | RunTask | Submit | StraightSubmit | Interrupt | Consumed | Refused
-ToCaller = StraightAnswer | Done | Item | Refused  # a Done without results: the head has them
+ToCallee = DefineTemplate | DirectSubmit
+ToCaller = DirectReply
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode

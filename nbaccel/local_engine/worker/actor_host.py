@@ -216,9 +216,9 @@ class ActorHost:
         if loop is None:
             self.worker.finish(done)
         else:
-            if not self.worker.answers.hold(done):
+            if not self.worker.link.hold_reply(done):
                 self.worker.link.say_later(done)
-            loop.flush_soon(self.worker.answers.flush)
+            loop.flush_soon(self.worker.link.flush_replies)
         self.worker.execution.told(running)
 
     def leave(self, done: wire.Done) -> NoReturn:
@@ -228,7 +228,7 @@ class ActorHost:
         self.say_goodbye()
         self.worker.finish(done)
         self.worker.output.flush()
-        self.worker.answers.flush()
+        self.worker.link.flush_replies()
         os._exit(0)
 
 

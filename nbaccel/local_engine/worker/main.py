@@ -34,10 +34,9 @@ from nbaccel.local_engine.wire import codec, main_module
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.worker import impatience, text_bars
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
+from nbaccel.local_engine.worker.direct_calls import NOTHING
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, let_go, set_variables
 from nbaccel.local_engine.worker.process_state import ProcessState
-from nbaccel.local_engine.worker.straight_answers import StraightAnswers
-from nbaccel.local_engine.worker.straight_inbox import NOTHING
 from nbaccel.local_engine.worker.worker_link import WorkerLink
 from nbaccel.local_engine.worker.worker_output import WorkerOutput
 from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_setup
@@ -113,6 +112,8 @@ LONG_S = 0.001  # after a longer task, checking all that it may have changed cos
 class WorkerEngine(Client):
     """The engine as a task sees it, and the loop that runs tasks."""
 
+    link: WorkerLink
+
     def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         link = WorkerLink(sock, self._queue, on_lost=_leave_lost)
@@ -153,8 +154,6 @@ class WorkerEngine(Client):
         receivers[wire.Interrupt] = self._interrupt_came
         receivers[wire.Recall] = self._recall_came
         receivers[wire.Consumed] = self._consumed_came
-        self._straight_link = link
-        self.answers = StraightAnswers(link)
         receivers[wire.Exit] = lambda message: self._asked_to_leave()
 
     # ---- the reader thread
@@ -254,7 +253,6 @@ class WorkerEngine(Client):
         signal.signal(signal.SIGINT, self._on_sigint)
         engines.adopt(self)
         link = self.link
-        assert isinstance(link, WorkerLink)
         link.start("worker")
         self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
         self._state.accept("/")
@@ -270,8 +268,8 @@ class WorkerEngine(Client):
                 continue
             if item is None:
                 self._end_of_actor()
-            is_straight = type(item) is wire.StraightSubmit
-            running = Running(*link.begin(item)) if is_straight else self.execution.begin(item)
+            is_direct = type(item) is wire.DirectSubmit
+            running = Running(*link.begin(item)) if is_direct else self.execution.begin(item)
             if item.task_id in self._skip:  # it was cancelled while it was queued here
                 self._skip.discard(item.task_id)
                 running.cancelled = True
@@ -468,7 +466,7 @@ class WorkerEngine(Client):
         assert self.actor is not None
         self.actor.say_goodbye()
         self.output.flush()
-        self.answers.flush()
+        self.link.flush_replies()
         os._exit(0)
 
     def _exit(self, exit: SystemExit) -> NoReturn:
@@ -479,7 +477,7 @@ class WorkerEngine(Client):
         if self.actor is not None:
             self.actor.say_goodbye()
         self.output.flush()
-        self.answers.flush()
+        self.link.flush_replies()
         os._exit(code)
 
     def finish(self, done: wire.Done) -> None:
@@ -487,7 +485,7 @@ class WorkerEngine(Client):
 
         The main thread does so before it begins the next task: should that one end the process, it is the one to blame.
         """
-        if self.answers.answer(done):
+        if self.link.reply(done):
             return
         if threading.get_ident() != self._main_thread:
             self.link.say(done)

@@ -14,7 +14,6 @@ import os
 import select
 import socket
 import threading
-import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -22,29 +21,12 @@ from typing import Any
 from nbaccel.local_engine import memory, wire
 from nbaccel.local_engine.client.link import Link, above_standard_streams, block_signals
 from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.worker.direct_calls import LEAVE, NOTHING, DirectCallReceiver
 from nbaccel.local_engine.worker.reading_turns import LOOKS, ReadingTurns
-from nbaccel.local_engine.worker.straight_inbox import LEAVE, NOTHING, StraightInbox
 from nbaccel.scheduling.terms import Terms
 
 LASTS_S = 0.002  # a task that has run for so long is not a short one
 LOOK_MS = 100  # how long the main thread waits at most for a reader that rings
-
-
-class StraightRun:
-    """A call that came straight and runs."""
-
-    __slots__ = ("_begun_at", "_call", "is_told", "straight")
-
-    def __init__(self, call: wire.StraightSubmit, straight: StraightInbox, begun_at: float) -> None:
-        self.is_told = False  # the head knows of it; noted when it ends
-        self.straight = straight
-        self._call = call
-        self._begun_at = begun_at
-
-    def told(self) -> wire.CallTold:
-        """What the head is told of it."""
-        call = self._call
-        return wire.CallTold(wire.StraightCall(call.task_id, call.template, self.straight.actor_id, self._begun_at))
 
 
 class WorkerLink(Link):
@@ -63,24 +45,21 @@ class WorkerLink(Link):
         self.receivers[wire.Connected] = self.connect
         self._inbox = inbox
         self._lasts_s = lasts_s
-        self._frames = framing.FrameReader(self.far_end.decode)
+        self._frames = framing.FrameReader(wire.decode_to_client)
         self._turn = threading.Lock()
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._turns = ReadingTurns()
-        self.straight: StraightInbox | None = None
+        self.direct: DirectCallReceiver | None = None  # once a driver may call this process directly
         self._bell = -1  # rung by the reader, for a main thread that waits for both connections
-        self._runs: dict[bytes, StraightRun] = {}  # what came straight and runs
-        self._untold: dict[bytes, StraightRun] = {}  # those of which the head does not know
-        self._call_lock = threading.RLock()
 
     # ---- the main thread
 
     def next_item(self) -> Any:
-        """Return the next item that the receivers put into the inbox, or that came straight from a caller.
+        """Return the next item that the receivers put into the inbox, or that came directly from a caller.
 
-        NOTHING is an item too: who may call this process straight has changed.
+        NOTHING is an item too: who may call this process directly has changed.
         """
-        return self._next() if self.straight is None else self._next_of_both(self.straight)
+        return self._next() if self.direct is None else self._next_of_both(self.direct)
 
     def _next(self) -> Any:
         inbox = self._inbox
@@ -97,37 +76,37 @@ class WorkerLink(Link):
             self._calls.put(None)
         return item
 
-    def _next_of_both(self, straight: StraightInbox) -> Any:
-        while (item := straight.next_of(self._inbox)) is None:
+    def _next_of_both(self, direct: DirectCallReceiver) -> Any:
+        while (item := direct.next_of(self._inbox)) is None:
             self._turns.idles()
             if self._turn.acquire(blocking=False):
                 try:
-                    self._read_both(straight)
+                    self._read_both(direct)
                 finally:
                     self._turn.release()
             else:  # the reader reads from the head
-                self._wait(straight, self._bell, LOOK_MS)
-            if straight.trouble:
-                self._lose(straight.trouble)
+                self._wait(direct, self._bell, LOOK_MS)
+            if direct.trouble:
+                self._lose(direct.trouble)
         if self._turns.begins():
             self._calls.put(None)
         return None if item is LEAVE else item
 
-    def _read_both(self, straight: StraightInbox) -> None:
-        if self._wait(straight, self._sock.fileno(), None):
+    def _read_both(self, direct: DirectCallReceiver) -> None:
+        if self._wait(direct, self._sock.fileno(), None):
             self._read()
 
-    def _wait(self, straight: StraightInbox, other: int, timeout_ms: int | None) -> bool:
+    def _wait(self, direct: DirectCallReceiver, other: int, timeout_ms: int | None) -> bool:
         """Wait for the caller or another descriptor; read what the caller sent. Returns whether the other is ready."""
         poll = select.poll()
         poll.register(other, select.POLLIN)
-        if not straight.has_ended:
-            poll.register(straight.sock, select.POLLIN)
+        if not direct.has_ended:
+            poll.register(direct.sock, select.POLLIN)
         ready = [fd for fd, _kind in poll.poll(timeout_ms)]
         if other == self._bell and other in ready:
             os.eventfd_read(other)
-        if straight.sock.fileno() in ready:
-            straight.read()
+        if direct.sock.fileno() in ready:
+            direct.read()
         return other in ready
 
     def connect(self, message: wire.Connected) -> None:
@@ -136,55 +115,52 @@ class WorkerLink(Link):
         if sock is None:
             raise OSError("this process has no free descriptor for it: it keeps too many files open")
         self._bell = above_standard_streams(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
-        self.straight = StraightInbox(sock, message.actor_id)
+        self.direct = DirectCallReceiver(sock, message.actor_id, self)
         self._inbox.put(NOTHING)  # the main thread waits for both from now on
 
-    # ---- what a straight call says
+    # ---- direct calls
 
-    def begin(self, call: wire.StraightSubmit) -> tuple[wire.RunTask, Terms]:
-        """Begin what came straight. Returns what is to be run, and its terms."""
-        straight = self.straight
-        assert straight is not None
-        began = StraightRun(call, straight, time.time())
-        self._runs[call.task_id] = self._untold[call.task_id] = began  # it is told before anything else is said
-        run = wire.RunTask(call.task_id, call.template, call.args, actor_id=straight.actor_id)
-        return run, straight.templates[call.template]
+    def begin(self, call: wire.DirectSubmit) -> tuple[wire.RunTask, Terms]:
+        """Begin what came directly. Returns what is to be run, and its terms."""
+        assert self.direct is not None
+        return self.direct.begin(call)
 
-    def ends_straight(self, task_id: bytes) -> StraightRun | None:
-        """What came straight has ended. Returns it; None if this task came through the head."""
-        call = self._runs.pop(task_id, None)
-        if call is not None:
-            with self._call_lock:
-                call.is_told = self._untold.pop(task_id, None) is None
-        return call
+    def reply(self, done: wire.Done) -> bool:
+        """Send the result of a direct call; False if the task came through the head."""
+        return self.direct is not None and self.direct.reply(done)
 
-    def tell_of_calls(self) -> None:
-        """Say which straight calls run, of those of which that was not said: any of them may be speaking."""
-        with self._call_lock:
-            while self._untold:
-                self._outbox.append(self._untold.popitem()[1].told())
+    def hold_reply(self, done: wire.Done) -> bool:
+        """The same with the next `flush_replies`."""
+        return self.direct is not None and self.direct.hold(done)
+
+    def flush_replies(self) -> None:
+        """Send what is queued for the head, and then the replies that were held."""
+        if self.direct is None:
+            self.flush()
+        else:
+            self.direct.flush()
 
     def say(self, message: Any) -> None:
-        if self._untold:
-            self.tell_of_calls()
+        if self.direct is not None and self.direct.unreported:
+            self.direct.report()
         super().say(message)
         self._call_reader()
 
     def say_at_once(self, message: Any) -> None:
-        if self._untold:
-            self.tell_of_calls()
+        if self.direct is not None and self.direct.unreported:
+            self.direct.report()
         super().say_at_once(message)
         self._call_reader()
 
     def say_later(self, message: Any) -> None:
-        if type(message) is wire.Progress:
-            self.tell_of_calls()
+        if type(message) is wire.Progress and self.direct is not None:
+            self.direct.report()
         super().say_later(message)
 
     def forget(self) -> None:
         super().forget()
-        if self.straight is not None:
-            self.straight.sock.close()
+        if self.direct is not None:
+            self.direct.sock.close()
 
     def _call_reader(self) -> None:
         """Wake the reader, because an answer may come while the main thread works."""
@@ -232,7 +208,7 @@ class WorkerLink(Link):
 
     def _read(self) -> None:
         """Read the next messages and pass them to their receivers."""
-        why = f"{self.far_end.name} closed the connection"
+        why = "the head closed the connection"
         try:
             data = self._receive()
             if data:
@@ -241,10 +217,10 @@ class WorkerLink(Link):
                     receivers[type(message)](message)
                 return
         except OSError as error:
-            why = f"reading from {self.far_end.name} failed: {error}"
+            why = f"reading from the head failed: {error}"
         except framing.Unreadable as error:
-            why = f"{self.far_end.name} sent what this version of nbaccel cannot read: {error}"
+            why = f"the head sent what this version of nbaccel cannot read: {error}"
         except Exception as error:  # the link is lost, so that no waiting call hangs
-            why = f"an answer of {self.far_end.name} could not be taken: {type(error).__name__}: {error}"
+            why = f"an answer of the head could not be taken: {type(error).__name__}: {error}"
         self._lose(why)
         threading.Event().wait()  # the callback for a lost link ends the process

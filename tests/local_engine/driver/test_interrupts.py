@@ -24,7 +24,7 @@ def test_ten_thousand_interrupts_at_random_moments_break_nothing(place: Place) -
 
 def test_interrupts_break_nothing_where_every_call_goes_through_the_head(place: Place) -> None:
     program = "from tests.local_engine import interrupted\ninterrupted.main(3_000)"
-    done = place.run(program, NBACCEL_STRAIGHT_CALLS="0")
+    done = place.run(program, NBACCEL_DIRECT_CALLS="0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("all well "), done.stdout
 

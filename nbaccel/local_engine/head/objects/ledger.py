@@ -6,14 +6,11 @@ ref to it. Its bytes in the arena live on while a process maps them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 
 import msgspec
 
 from nbaccel.local_engine import wire
-
-EARLY_S = 60.0  # so long two connections of a process and its worker may be apart
 
 
 class ObjectRecord(msgspec.Struct):
@@ -64,7 +61,6 @@ class Objects:
         self.orphans: dict[int, dict[int, int]] = {}  # offset of a freed object -> who still maps it
         self._orphan_of: dict[bytes, int] = {}
         self.held_by: dict[int, set[bytes]] = {}  # client -> the objects that it holds (for its end)
-        self._early: dict[int, dict[bytes, float]] = {}  # client -> what it let go of before we knew of it, and when
         self.freed = Freed()
         self.unsure: dict[bytes, None] = {}  # objects that perhaps nobody holds any more
         self._promises: dict[int, Promise] = {}  # client -> what stands in `records` for its untouched results
@@ -100,12 +96,6 @@ class Objects:
             promise = self._promises[owner] = Promise(owner)
         self.records |= dict.fromkeys(ids, promise)
         self.held_by.setdefault(owner, set()).update(ids)
-
-    def promise_late(self, id: bytes, owner: int) -> None:
-        """The same, told by somebody else than its owner, who may have let go of it meanwhile."""
-        self.promise(id, owner)
-        if self._early.get(owner, {}).pop(id, None) is not None:
-            self.release(id, owner)
 
     def fill(self, id: bytes, value: wire.Value, refs: list[bytes]) -> ObjectRecord | None:
         """The value is there. None when nobody wants it any more (it is dropped). May be said twice of one value."""
@@ -192,14 +182,6 @@ class Objects:
             record.holders.discard(client)
         self._maybe_free(id, record)
 
-    def release_early(self, id: bytes, client: int) -> None:
-        """A process lets go of an object of which nobody has told us yet."""
-        now = time.monotonic()
-        early = self._early.setdefault(client, {})
-        early[id] = now
-        while early[oldest := next(iter(early))] < now - EARLY_S:
-            del early[oldest]  # nobody will tell us of it
-
     def pin(self, ids: Iterable[bytes]) -> None:
         for id in ids:
             record = self.own(id)
@@ -256,7 +238,6 @@ class Objects:
                 record.holders.discard(client)
             self._maybe_free(id, record)
         self.held_by.pop(client, None)
-        self._early.pop(client, None)
         self._promises.pop(client, None)
         for record in self._mapped_records():
             if record.mappers:

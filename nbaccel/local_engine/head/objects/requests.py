@@ -100,10 +100,7 @@ class ObjectRequests:
 
     def _releases(self, peer: Peer, message: wire.Releases) -> None:
         for id in message.ids:
-            if id in self._objects.records:
-                self._objects.release(id, peer.client_id)
-            else:
-                self._objects.release_early(id, peer.client_id)
+            self._objects.release(id, peer.client_id)
 
     def _unmapped(self, peer: Peer, message: wire.Unmapped) -> None:
         for id in message.object_ids:

@@ -193,7 +193,7 @@ class Conclusions:
         self._ended(task)
         if task.kind is ACTOR_CREATION:
             self._unread_errors.constructor_failed(entry)
-        if entry.is_straight:  # its caller has no result, and waits for what became of the actor
+        if entry.is_direct:  # its caller has no result, and waits for what became of the actor
             self._objects.promise(return_id(task.task_id, 0), entry.client_id)
         actor = self._actors.by_id.get(command.actor_id or task.actor_id or b"")
         worker_id = entry.worker_id or (actor.worker_id if actor is not None else b"")

@@ -1,4 +1,4 @@
-"""The tasks' room put together: submissions, sending, returns, streams, outcomes, and calls that go straight."""
+"""The tasks' room put together: submissions, sending, returns, streams, outcomes, and direct calls."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
+from nbaccel.local_engine.head.direct_calls import DirectCalls
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.straight_calls import StraightCallBooks
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
@@ -99,7 +99,7 @@ class TaskRoom:
         self.sending = self._sending(around)
         self.flow.conclusions.answer = self.unmet.answer
         self._tell_worker = around.workers.tell
-        self.straight_calls = self._straight_calls(around)
+        self.direct_calls = self._direct_calls(around)
 
     def together(self) -> dict[str, dict[type, Together]]:
         """Of each role the messages that are handled together: how many of them, and by what."""
@@ -115,8 +115,8 @@ class TaskRoom:
             do.InterruptTask: lambda c: self._tell_worker(c.worker_id, wire.Interrupt(c.task_id)),
         }
 
-    def _straight_calls(self, around: Around) -> StraightCallBooks:
-        return StraightCallBooks(
+    def _direct_calls(self, around: Around) -> DirectCalls:
+        return DirectCalls(
             around.records,
             around.arguments,
             around.unread_errors,

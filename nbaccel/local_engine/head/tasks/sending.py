@@ -236,6 +236,6 @@ class Sending:
                 command.choice,
                 task.actor_id or b"",
                 why,
-                submit.straight,
+                submit.after,
             ),
         )

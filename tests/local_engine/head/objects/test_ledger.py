@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.ledger import ObjectRecord, Objects, Promise
 
 ALICE, BOB = 1, 2
@@ -57,34 +56,6 @@ def test_the_lineage_is_told_when_a_placed_object_goes() -> None:
     objects.release(b"x", ALICE)
     freed = objects.take_freed()
     assert freed is not None and freed.placed == [b"x"]
-
-
-def test_who_lets_go_of_an_object_before_it_is_promised_does_not_hold_it() -> None:
-    objects = Objects()
-    objects.release_early(b"x", ALICE)
-    objects.promise_late(b"y", ALICE)
-    objects.promise_late(b"x", BOB)  # who has said nothing
-    assert set(objects.records) == {b"x", b"y"}
-    objects.release(b"x", BOB)
-    objects.promise_late(b"x", ALICE)
-    objects.check()
-    assert set(objects.records) == {b"y"}
-    objects.promise_late(b"x", ALICE)  # it was counted once
-    assert set(objects.records) == {b"x", b"y"}
-
-
-def test_what_was_let_go_of_early_is_forgotten_later_or_with_its_holder(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = 100.0
-    monkeypatch.setattr(ledger.time, "monotonic", lambda: now)
-    objects = Objects()
-    objects.release_early(b"x", ALICE)
-    now += ledger.EARLY_S + 1.0
-    objects.release_early(b"y", ALICE)
-    assert set(objects._early[ALICE]) == {b"y"}
-    objects.client_gone(ALICE)
-    assert not objects._early
 
 
 def test_tables_that_were_much_fuller_are_small_again_and_hold_what_they_held() -> None:

@@ -1,13 +1,13 @@
-"""Who reads an actor's answers: the thread of all connections, or a thread that waits for the only call under way.
+"""Who reads an actor's replies: the thread of all connections, or a thread that waits for the only call under way.
 
 ```
   waiting thread   left to it ── poll ── receive ── note ──► has its value       nobody else is woken for it
-  our thread       at its next look, or when rung ── take what was received ──► book, waiters, head
+  our thread       at its next look, or when rung ── take what was received ──► open calls, waiters, head
 ```
 The waiting thread takes nothing of what it receives, so that an exception between any two of its steps loses nothing:
-what it has read lies in the line's `came`, and our thread takes it as if it had read it itself. The waiting thread only
-looks into whole frames, and notes the value that it waits for. Whatever else has come, it leaves that to our thread and
-waits as for any object.
+what it has read lies in the connection's `came`, and our thread takes it as if it had read it itself. The waiting
+thread only looks into whole frames, and notes the value that it waits for. Whatever else has come, it leaves that to
+our thread and waits as for any object.
 """
 
 from __future__ import annotations
@@ -17,28 +17,31 @@ import select
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.call_book import OpenCall
-from nbaccel.local_engine.client.straight_line import ActorWay, StraightLine
+from nbaccel.local_engine.client.actor_connection import ActorConnection, OpenCall
 from nbaccel.local_engine.client.values import Values
 from nbaccel.waits.interruptible import SLICE_S
 
 HERE_S = SLICE_S  # how long a thread waits at a connection; a longer call would gain nothing
 
 
-class AnswerTurns:
+class InlineReads:
     """What our thread listens to, without the connections that are left to a thread that waits."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
         self._lock = threading.Lock()  # held while a connection changes hands, and while our thread reads it
-        self._left: dict[ActorWay, StraightLine] = {}
+        self._left: dict[ActorConnection, None] = {}
         self._settling: list[threading.Event] = []
         self._others_wait = False
         self._epoll = select.epoll()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        try:
+            self._news = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)  # rung when the head takes a call
+        except OSError:
+            os.close(self._bell)
+            raise
         self._epoll.register(self._bell, select.EPOLLIN)
         self._is_taking = False  # our thread takes what others have received
         self.sleeps = False  # our thread, until it is rung; only that thread writes this
@@ -51,50 +54,51 @@ class AnswerTurns:
 
     # ---- a thread that waits
 
-    def read_here(self, id: bytes, call: OpenCall) -> bool:
-        """Wait a moment for the answer to the only call under way; False if it is not here then."""
-        way, line = call.way, call.way.line
-        if line is None or not self._leave_to_us(way, line):
+    def read(self, id: bytes, call: OpenCall) -> bool:
+        """Wait a moment for the reply to the only call under way; False if it is not here then."""
+        connection = call.connection
+        if not self._leave_to_us(connection):
             return False
-        was_clear = line.is_clear  # before we look for the value: what came before is either unseen, or known
+        was_clear = connection.is_clear  # before we look for the value: what came before is either unseen, or known
         is_here = self._values.known_here(id) is not None
-        if was_clear and not is_here and not self._values.is_awaited(id):
-            is_here = self._read(id, call, line)
-        line.left_until = 0.0
+        if was_clear and not is_here and not call.over and not self._values.is_awaited(id):
+            is_here = self._read(id, call)
+        connection.left_until = 0.0
         if not is_here or self._others_wait:
             self.ring()
         return is_here
 
-    def _leave_to_us(self, way: ActorWay, line: StraightLine) -> bool:
+    def _leave_to_us(self, connection: ActorConnection) -> bool:
         if self.sleeps:
             self.ring()  # first: our thread takes back what an interrupt keeps us from giving back
         with self._lock:
-            if self.has_ended or line.is_closed:
+            if self.has_ended or not connection.is_open:
                 return False
-            line.left_until = time.monotonic() + HERE_S
-            if way not in self._left:
-                self._left[way] = line
-                self._listen(line)
+            connection.left_until = time.monotonic() + HERE_S
+            if connection not in self._left:
+                self._left[connection] = None
+                self._listen(connection)
         return True
 
-    def _read(self, id: bytes, call: OpenCall, line: StraightLine) -> bool:
+    def _read(self, id: bytes, call: OpenCall) -> bool:
+        connection = call.connection
         poll = select.poll()
         try:
-            poll.register(line.sock, select.POLLIN)
+            poll.register(connection.sock, select.POLLIN)
+            poll.register(self._news, select.POLLIN)
         except ValueError:
             return False  # it was closed in this moment
         if not poll.poll(HERE_S * 1000):
             return False
         with self._lock:
-            if call.way not in self._left:
+            if connection not in self._left:
                 return False  # we came too late: it was taken back
-            line.receive()
-        data, answers = line.latest()
-        value = _answer_to(call.call.task_id, answers)
-        if value is None:
+            connection.receive()
+        data, replies = connection.latest()
+        if len(replies) != 1 or replies[0].task_id != call.task_id:
             return False
-        self._values.note(id, value)
-        line.is_seen(data)
+        self._values.note(id, wire.Value(wire.OK, replies[0].data))
+        connection.is_seen(data)
         return True
 
     def others_wait(self) -> None:
@@ -105,7 +109,7 @@ class AnswerTurns:
 
     def settle(self) -> None:
         """Wait until our thread has taken what others have received. Not for our thread."""
-        if not (any(line.came for line in list(self._left.values())) or self._is_taking):
+        if not (any(connection.came for connection in list(self._left)) or self._is_taking):
             return
         settled = threading.Event()
         self._settling.append(settled)
@@ -113,21 +117,28 @@ class AnswerTurns:
         while not settled.wait(SLICE_S) and not self.has_ended:
             pass
 
+    # ---- the link's reader thread
+
+    def call_is_over(self) -> None:
+        """A call will get no reply on its connection: nobody is to wait for it there."""
+        if self._left and not self.has_ended:
+            os.eventfd_write(self._news, 1)
+
     # ---- our thread
 
-    def add(self, line: StraightLine) -> None:
+    def add(self, connection: ActorConnection) -> None:
         """Listen to a connection."""
-        self._epoll.register(line.sock, select.EPOLLIN)
+        self._epoll.register(connection.sock, select.EPOLLIN)
 
-    def drop(self, way: ActorWay, line: StraightLine) -> None:
+    def drop(self, connection: ActorConnection) -> None:
         """Close a connection."""
         with self._lock:
-            self._left.pop(way, None)
-            self._epoll.unregister(line.sock)
-            line.close()
+            self._left.pop(connection, None)
+            self._epoll.unregister(connection.sock)
+            connection.sock.close()
 
     def poll(self, timeout_s: float) -> list[tuple[int, int]]:
-        """Wait for news on the connections, or to be rung. Returns the descriptors with what they are ready for."""
+        """Wait until something comes, or to be rung. Returns the descriptors with what they are ready for."""
         events = self._epoll.poll(-1 if self.sleeps else timeout_s)
         self.sleeps = False
         if any(fd == self._bell for fd, _kind in events):
@@ -137,13 +148,13 @@ class AnswerTurns:
     def is_bell(self, fd: int) -> bool:
         return fd == self._bell
 
-    def receive(self, way: ActorWay, line: StraightLine) -> None:
+    def receive(self, connection: ActorConnection) -> None:
         """Read what has come, unless that is left to a thread that waits."""
         with self._lock:
-            if way not in self._left:
-                line.receive()
+            if connection not in self._left:
+                connection.receive()
 
-    def take_received(self) -> Iterator[tuple[ActorWay, StraightLine]]:
+    def take_received(self) -> Iterator[ActorConnection]:
         """The connections that were left to a thread that waits. Where none waits any more, they are ours again.
 
         First that, then what was received is taken: so nothing that was received is left behind.
@@ -157,27 +168,36 @@ class AnswerTurns:
         for settled in settling:
             settled.set()
 
-    def _take_back(self) -> list[tuple[ActorWay, StraightLine]]:
+    def _take_back(self) -> list[ActorConnection]:
         with self._lock:
-            left = list(self._left.items())
+            left = list(self._left)
             now = time.monotonic()
-            for way, line in left:
-                if line.left_until < now:
-                    del self._left[way]
-                    self._listen(line)
+            for connection in left:
+                if connection.left_until < now:
+                    del self._left[connection]
+                    self._listen(connection)
             self._others_wait = self._others_wait and bool(self._left)
+            if not self._left:
+                self._forget_news()
         return left
 
-    def note_full(self, line: StraightLine, is_full: bool) -> None:
-        """Whether the actor has to read before we can write more."""
-        if line.is_full != is_full:
-            with self._lock:
-                line.is_full = is_full
-                self._listen(line)
+    def _forget_news(self) -> None:
+        """Nobody waits here: what was rung is over."""
+        try:
+            os.eventfd_read(self._news)
+        except BlockingIOError:
+            pass
 
-    def _listen(self, line: StraightLine) -> None:
-        reads = 0 if any(line is other for other in self._left.values()) else select.EPOLLIN
-        self._epoll.modify(line.sock, reads | (select.EPOLLOUT if line.is_full else 0))
+    def note_full(self, connection: ActorConnection, is_full: bool) -> None:
+        """Whether the actor has to read before we can write more."""
+        if connection.is_full != is_full:
+            with self._lock:
+                connection.is_full = is_full
+                self._listen(connection)
+
+    def _listen(self, connection: ActorConnection) -> None:
+        reads = 0 if connection in self._left else select.EPOLLIN
+        self._epoll.modify(connection.sock, reads | (select.EPOLLOUT if connection.is_full else 0))
 
     def are_any_left(self) -> bool:
         return bool(self._left)
@@ -192,13 +212,4 @@ class AnswerTurns:
         self.has_ended = True
         self._epoll.close()
         os.close(self._bell)
-
-
-def _answer_to(task_id: bytes, answers: list[Any]) -> wire.Value | None:
-    """The result of this call, if that is all that has come."""
-    answer = answers[0] if len(answers) == 1 else None
-    if type(answer) is wire.StraightAnswer and answer.task_id == task_id:
-        return wire.Value(wire.OK, answer.data)
-    if type(answer) is wire.Done and answer.task_id == task_id and answer.results:
-        return answer.results[0].value
-    return None
+        os.close(self._news)

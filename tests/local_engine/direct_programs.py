@@ -19,7 +19,7 @@ def same(value: Any) -> Any:
 
 @nbaccel.remote
 class Called:
-    """An actor whose calls may go straight."""
+    """An actor that may be called directly."""
 
     def pid(self) -> int:
         return os.getpid()
@@ -78,21 +78,21 @@ def call(actor: Any, method: str, *args: Any) -> Any:
     return getattr(actor, method).remote(*args)
 
 
-def sent_straight(actor: Any) -> int:
-    """How many calls this process has sent straight to the actor."""
+def sent_directly(actor: Any) -> int:
+    """How many calls this process has sent directly to the actor."""
     started: Any = engines.started()
-    way = started.straight._ways.get(actor._actor_id_bytes) if started.straight is not None else None
+    way = started.direct.connections.get(actor._actor_id_bytes) if started.direct is not None else None
     return way.sent if way is not None else 0
 
 
 def connected(kind: str = "one by one") -> Any:
-    """An actor whose next calls go straight, if calls of this process may."""
+    """An actor whose next calls are direct, if those of this process may be."""
     actor = CALLED[kind].options(num_cpus=0).remote()
     started: Any = engines.started()
     nbaccel.get([call(actor, "pid"), call(actor, "echo", 0), call(actor, "wait_for", "/")])
-    if started.straight is not None:
-        way = started.straight._ways[actor._actor_id_bytes]
-        while way.line is None or way._behind:
+    if started.direct is not None:
+        way = started.direct.connections[actor._actor_id_bytes]
+        while not way.is_open or way._at_head:
             time.sleep(0.01)
     return actor
 
@@ -100,7 +100,7 @@ def connected(kind: str = "one by one") -> Any:
 CALLER = """
 import os, sys
 import nbaccel
-from tests.local_engine import straight_programs as programs
+from tests.local_engine import direct_programs as programs
 nbaccel.init(address="auto", namespace="cells")
 keeper = programs.Keeper.options(name="keeper", lifetime="detached", num_cpus=0).remote()
 actor = programs.connected(os.environ["KIND"])
@@ -115,14 +115,14 @@ if os.environ["KIND"] == "asyncio":
     nbaccel.get(behind_it)  # it overtakes
 nbaccel.get(keeper.keep.remote("in flight", [in_flight]))
 nbaccel.get(keeper.keep.remote("behind it", [behind_it]))
-print("ready", pid, programs.sent_straight(actor), flush=True)
+print("ready", pid, programs.sent_directly(actor), flush=True)
 sys.stdin.readline()
 """
 
 ORPHAN = """
 import os, signal, sys, time
 import nbaccel
-from tests.local_engine import straight_programs as programs
+from tests.local_engine import direct_programs as programs
 nbaccel.init(num_cpus=2)
 actor = programs.connected(os.environ["KIND"])
 pid = nbaccel.get(programs.call(actor, "pid"))
@@ -131,7 +131,7 @@ nbaccel.get(after)
 in_flight = programs.call(actor, "wait_for", "/nowhere")
 another = programs.same.remote(in_flight)
 programs.call(actor, "echo", 6)
-print("sent straight:", programs.sent_straight(actor))
+print("sent directly:", programs.sent_directly(actor))
 os.kill(nbaccel.snapshot().runtime.pid, signal.SIGKILL)
 def outcome(make):
     try:

@@ -1,4 +1,4 @@
-"""Which answers go straight to the caller, and which through the head."""
+"""Which results go to the caller directly, and which through the head."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import framing
-from nbaccel.local_engine.worker.straight_answers import StraightAnswers
-from nbaccel.local_engine.worker.straight_inbox import StraightInbox
+from nbaccel.local_engine.worker.direct_calls import DirectCallReceiver
 from nbaccel.local_engine.worker.worker_link import WorkerLink
 from tests.local_engine.head_world import TEMPLATES
 
@@ -29,13 +28,12 @@ class Actor:
         self._ours, self._head = socket.socketpair()
         theirs, self.caller = socket.socketpair()
         self.link = WorkerLink(self._ours, SimpleQueue(), on_lost=lambda why: None)
-        self.link.straight = self._inbox = StraightInbox(theirs, b"actor")
-        self._inbox.templates[1] = TEMPLATES["call"]
-        self.answers = StraightAnswers(self.link)
+        self.link.direct = self._receiver = DirectCallReceiver(theirs, b"actor", self.link)
+        self._receiver.templates[1] = TEMPLATES["call"]
 
     def begins(self, *task_ids: bytes) -> None:
         for number, task_id in enumerate(task_ids):
-            self.link.begin(wire.StraightSubmit(task_id, 1, b"", number))
+            self.link.begin(wire.DirectSubmit(task_id, 1, b"", number))
 
     def to_caller(self) -> list[list[Any]]:
         """What the caller got, frame by frame."""
@@ -59,7 +57,7 @@ class Actor:
             return []
 
     def close(self) -> None:
-        for sock in (self._ours, self._head, self._inbox.sock, self.caller):
+        for sock in (self._ours, self._head, self._receiver.sock, self.caller):
             sock.close()
 
 
@@ -76,14 +74,14 @@ def done(task_id: bytes, result: wire.ReturnValue = SMALL, **how: Any) -> wire.D
 
 def test_a_small_result_goes_to_the_caller_alone(actor: Actor) -> None:
     actor.begins(b"a")
-    assert actor.answers.answer(done(b"a"))
-    assert actor.to_caller() == [[wire.StraightAnswer(b"a", b"x", [1.0, 2.0, 3.0, 4.0])]]
+    assert actor.link.reply(done(b"a"))
+    assert actor.to_caller() == [[wire.DirectReply(b"a", b"x", [1.0, 2.0, 3.0, 4.0])]]
     assert actor.to_head() == []
 
 
 def test_what_came_through_the_head_is_not_answered_here(actor: Actor) -> None:
-    assert not actor.answers.answer(done(b"a"))
-    assert not actor.answers.hold(done(b"a"))
+    assert not actor.link.reply(done(b"a"))
+    assert not actor.link.hold_reply(done(b"a"))
     assert actor.to_caller() == actor.to_head() == []
 
 
@@ -93,44 +91,43 @@ def test_what_came_through_the_head_is_not_answered_here(actor: Actor) -> None:
     ids=["large", "with refs", "error", "the actor ends"],
 )
 @pytest.mark.parametrize("at", ["once", "the end of the turn"])
-def test_all_else_goes_through_the_head_which_is_told_first(
+def test_all_else_goes_through_the_head_to_which_the_call_is_reported_first(
     actor: Actor, at: str, result: wire.ReturnValue, how: dict[str, Any]
 ) -> None:
     actor.begins(b"a")
     if at == "once":
-        actor.answers.answer(done(b"a", result, **how))
+        actor.link.reply(done(b"a", result, **how))
     else:
-        actor.answers.hold(done(b"a", result, **how))
-        actor.answers.flush()
-    told, answer = actor.to_head()
-    assert (type(told), told.call.task_id, told.call.actor_id) == (wire.CallTold, b"a", b"actor")
+        actor.link.hold_reply(done(b"a", result, **how))
+        actor.link.flush_replies()
+    report, answer = actor.to_head()
+    (call,) = report.opened
+    assert (type(report), call.task_id, call.actor_id) == (wire.CallReports, b"a", b"actor")
     assert answer == done(b"a", result, **how)
-    assert actor.to_caller() == [[wire.Done(b"a", [])]]
+    assert actor.to_caller() == []
 
 
-def test_any_of_the_calls_that_run_may_have_spoken_so_the_head_is_told_of_all(actor: Actor) -> None:
+def test_any_of_the_calls_that_run_may_have_caused_a_message_so_all_are_reported(actor: Actor) -> None:
     actor.begins(b"a", b"b")
     actor.link.say(wire.Holds([b"ref"]))
     actor.begins(b"c")
     for task_id in (b"a", b"b", b"c"):
-        actor.answers.answer(done(task_id))
-    said = actor.to_head()
-    assert {message.call.task_id for message in said[:2]} == {b"a", b"b"}
-    assert said[2:] == [wire.Holds([b"ref"]), done(b"a"), done(b"b")]
-    assert [message for frame in actor.to_caller() for message in frame] == [
-        wire.Done(b"a", []), wire.Done(b"b", []), wire.StraightAnswer(b"c", b"x", [1.0, 2.0, 3.0, 4.0])
-    ]  # fmt: skip
+        actor.link.reply(done(task_id))
+    report, *sent = actor.to_head()
+    assert [call.task_id for call in report.opened] == [b"a", b"b"]
+    assert sent == [wire.Holds([b"ref"]), done(b"a"), done(b"b")]
+    assert actor.to_caller() == [[wire.DirectReply(b"c", b"x", [1.0, 2.0, 3.0, 4.0])]]
 
 
 def test_the_answers_of_one_turn_of_the_loop_are_one_frame(actor: Actor) -> None:
     actor.begins(b"a", b"b", b"c")
     for task_id in (b"a", b"b", b"c"):
-        assert actor.answers.hold(done(task_id))
+        assert actor.link.hold_reply(done(task_id))
     assert actor.to_caller() == []
-    actor.answers.flush()
+    actor.link.flush_replies()
     (frame,) = actor.to_caller()
     assert [answer.task_id for answer in frame] == [b"a", b"b", b"c"]
-    actor.answers.flush()
+    actor.link.flush_replies()
     assert actor.to_caller() == []
 
 
@@ -139,10 +136,10 @@ def test_answers_to_a_connection_that_its_caller_has_closed_go_through_the_head(
     actor.begins(b"a")
     actor.caller.close()
     if at == "once":
-        actor.answers.answer(done(b"a"))
+        actor.link.reply(done(b"a"))
     else:
-        actor.answers.hold(done(b"a"))
-        actor.answers.flush()
-    told, answer = actor.to_head()
-    assert told.call.task_id == b"a"
+        actor.link.hold_reply(done(b"a"))
+        actor.link.flush_replies()
+    report, answer = actor.to_head()
+    assert [call.task_id for call in report.opened] == [b"a"]
     assert answer == done(b"a")

@@ -7,20 +7,20 @@ import pytest
 import nbaccel
 from tests.census import Place
 from tests.heads import rows
-from tests.local_engine import straight_programs
+from tests.local_engine import direct_programs
 from tests.rig import is_alive, wait_until
 
-WAYS = {"through the head": "0", "straight": "1"}
+WAYS = {"through the head": "0", "direct": "1"}
 
 
-@pytest.mark.parametrize("kind", straight_programs.CALLED)
+@pytest.mark.parametrize("kind", direct_programs.CALLED)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_a_caller_dies(own_head: Place, way: str, kind: str) -> None:
     place = own_head
     assert place.command("start", "--head", "--num-cpus=2").returncode == 0
     try:
         nbaccel.init(address="auto", namespace="cells")
-        caller = place.start(straight_programs.CALLER, NBACCEL_STRAIGHT_CALLS=way, KIND=kind)
+        caller = place.start(direct_programs.CALLER, NBACCEL_DIRECT_CALLS=way, KIND=kind)
         assert caller.stdout is not None
         said = caller.stdout.readline().split()
         while said and said[0] != "ready":
@@ -42,13 +42,13 @@ def test_a_caller_dies(own_head: Place, way: str, kind: str) -> None:
         assert place.command("stop").returncode == 0
 
 
-@pytest.mark.parametrize("kind", straight_programs.CALLED)
+@pytest.mark.parametrize("kind", direct_programs.CALLED)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_a_head_dies(place: Place, way: str, kind: str) -> None:
-    done = place.run(straight_programs.ORPHAN, NBACCEL_STRAIGHT_CALLS=way, KIND=kind)
+    done = place.run(direct_programs.ORPHAN, NBACCEL_DIRECT_CALLS=way, KIND=kind)
     assert done.returncode == 0, done.stderr
     first, *others = done.stdout.splitlines()
-    assert first == f"sent straight: {4 if way == '1' else 0}"
+    assert first == f"sent directly: {4 if way == '1' else 0}"
     assert others == [
         "in flight, for the caller: HeadDiedError",
         "in flight, for another: HeadDiedError",

@@ -1,4 +1,4 @@
-"""Straight calls that nobody looks at: they are kept as they came, and no decision or answer can tell."""
+"""Direct calls that nobody looks at: they are kept as they came, and no decision or answer can tell."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Caller:
 
     def make(self, told: Any) -> Task:
         self.made.append(told)
-        task = Task(self.terms, told, actor_id=b"a", caller=b"d", is_straight=True)
+        task = Task(self.terms, told, actor_id=b"a", caller=b"d", is_direct=True)
         self.world.tasks[told] = task
         return task
 
@@ -50,13 +50,13 @@ class Caller:
 
     def end(self, ids: list[bytes]) -> list[do.Command]:
         """As a head does: a call that has a record returns, others are told as ended."""
-        seen = [id for id in ids if self.world.scheduler.unseen.is_seen(id)]
+        seen = [id for id in ids if self.world.scheduler.lazy_calls.record(id) is not None]
         commands: list[do.Command] = []
         for id in seen:
             commands += self.say(ev.CallReturned(self.worker.worker_id, id))
-        unseen = [id for id in ids if id not in seen]
-        if unseen:
-            commands += self.say(ev.CallsEnded(self.terms, unseen, unseen, self.make))
+        unrecorded = [id for id in ids if id not in seen]
+        if unrecorded:
+            commands += self.say(ev.CallsEnded(self.terms, unrecorded, unrecorded, self.make))
         return commands
 
     def state(self, id: bytes) -> Any:
@@ -110,7 +110,7 @@ def test_the_end_of_a_call_that_was_looked_at_looks_at_no_other() -> None:
     assert caller.made == [looked_at]
 
 
-class UnseenMachine(RuleBasedStateMachine):
+class LazyCallsMachine(RuleBasedStateMachine):
     """Calls are told, looked at and ended in any order, until their actor dies."""
 
     def __init__(self) -> None:
@@ -163,5 +163,5 @@ class UnseenMachine(RuleBasedStateMachine):
         assert counts[RUNNING.name] + counts[SUBMITTED.name] == 0
 
 
-TestUnseenMachine = UnseenMachine.TestCase
-TestUnseenMachine.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestLazyCallsMachine = LazyCallsMachine.TestCase
+TestLazyCallsMachine.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

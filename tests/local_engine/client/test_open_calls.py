@@ -1,38 +1,35 @@
-"""The book of straight calls: each is told once as ended or known, and at most once as open before that."""
+"""The open direct calls: each is reported at most once as open, and then once as ended or taken."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.call_book import LATE_S, TELL_S, CallBook
+from nbaccel.local_engine.client.actor_connection import ActorConnection
+from nbaccel.local_engine.client.direct_calls import LATE_S, REPORT_S, OpenCalls
 
-WAY, OTHER_WAY = object(), object()
+WAY, OTHER_WAY = ActorConnection(b"actor"), ActorConnection(b"other")
 VALUE = wire.Value(wire.OK, b"x")
 
 
-def done(task_id: bytes, *, here: bool = True) -> wire.Done:
-    return wire.Done(task_id, [wire.ReturnValue(VALUE)] if here else [], times=[1.0, 2.0])
-
-
 class Books:
-    """A book, what it said, and a clock that stands still."""
+    """Open calls, what was reported of them, and a clock that stands still."""
 
     def __init__(self) -> None:
-        self.said: list[wire.StraightNews] = []
+        self.said: list[wire.CallReports] = []
         self.now = 100.0
-        self.book = CallBook(self.said.append, clock=lambda: self.now)
+        self.book = OpenCalls(self.said.append, clock=lambda: self.now)
         self.kept: list[wire.Value] = []
 
-    def begins(self, task_id: bytes, way: Any = WAY) -> None:
-        self.book.begins(task_id, 1, b"actor", way).sent = True
+    def begins(self, task_id: bytes, way: ActorConnection = WAY) -> None:
+        self.book.begins(task_id, 1, way).sent = True
 
-    def returns(self, task_id: bytes, *, here: bool = True) -> None:
-        self.book.returned(done(task_id, here=here), self.kept.append)
+    def returns(self, task_id: bytes) -> None:
+        self.book.returned(
+            [wire.DirectReply(task_id, b"x", [1.0, 2.0])], lambda results: self.kept.extend(v for _, v in results)
+        )
 
     def opened(self) -> list[bytes]:
         return [call.task_id for news in self.said for call in news.opened]
@@ -40,51 +37,37 @@ class Books:
     def ended(self) -> list[bytes]:
         return [call.task_id for news in self.said for call in news.ended]
 
-    def known(self) -> list[bytes]:
-        return [task_id for news in self.said for task_id in news.known]
+    def taken(self) -> list[bytes]:
+        return [task_id for news in self.said for task_id in news.taken]
 
 
-def test_a_call_that_returns_soon_is_told_once_as_ended() -> None:
+def test_a_call_that_returns_soon_is_reported_once_as_ended() -> None:
     books = Books()
     books.begins(b"a")
     books.returns(b"a")
-    assert books.book.tell()
+    assert books.book.report()
     assert (books.opened(), books.ended(), books.kept) == ([], [b"a"], [VALUE])
-    assert not books.book.tell()
+    assert not books.book.report()
     assert books.book.is_quiet()
 
 
-def test_a_young_call_is_told_with_a_question_and_an_old_one_by_itself() -> None:
+def test_a_young_call_is_reported_with_a_question_and_an_old_one_by_itself() -> None:
     books = Books()
     books.begins(b"a")
     books.now += 1.0
     books.begins(b"b")
-    assert books.book.tell(older_than_s=0.5)
+    assert books.book.report(older_than_s=0.5)
     assert books.opened() == [b"a"]
-    assert not books.book.tell(older_than_s=0.5)
+    assert not books.book.report(older_than_s=0.5)
     assert not books.book.is_quiet()
-    assert books.book.tell()
+    assert books.book.report()
     assert books.opened() == [b"a", b"b"]
-
-
-def test_before_others_get_a_ref_the_head_is_told_of_a_result_that_it_may_not_have_read_yet() -> None:
-    books = Books()
-    books.begins(b"a")
-    books.book.announce(b"a")  # its actor has just said that the answer comes through the head
-    assert [(news.opened[0].task_id, news.promised) for news in books.said] == [(b"a", [b"a"])]
-    books.returns(b"a", here=False)
-    assert books.known() == []
-    books.book.announce(b"a")
-    assert books.known() == [b"a"]
-    books.book.announce(b"a")
-    books.book.announce(b"never went straight")
-    assert len(books.said) == 2
 
 
 def test_a_call_that_an_interrupt_kept_from_being_sent_is_forgotten_with_its_ref() -> None:
     books = Books()
-    books.book.begins(b"a", 1, b"actor", WAY)
-    assert not books.book.tell()
+    books.book.begins(b"a", 1, WAY)
+    assert not books.book.report()
     books.book.never_sent(b"a")
     assert books.book.find(b"a") is None
     assert books.book.is_quiet()
@@ -97,36 +80,40 @@ def test_a_call_that_was_sent_is_not_forgotten_with_its_ref() -> None:
     assert books.book.find(b"a") is not None
 
 
-def test_a_result_that_others_were_promised_is_told_with_its_value() -> None:
+def test_a_result_that_others_were_promised_is_reported_with_its_value() -> None:
     books = Books()
     books.begins(b"a")
     assert books.book.promise(b"a")
     books.returns(b"a")
-    books.book.tell()
+    books.book.report()
     first, second = books.said
     assert [call.task_id for call in first.opened] == first.promised == [b"a"]
     assert second.ended[0].value == VALUE
     assert not books.book.promise(b"a")
 
 
-def test_the_result_of_a_call_that_the_head_answers_is_told_as_known() -> None:
+def test_a_call_that_the_head_takes_is_reported_as_taken_if_it_was_not_as_open() -> None:
     books = Books()
     books.begins(b"a")
-    books.returns(b"a", here=False)
-    books.book.tell()
-    assert (books.opened(), books.ended(), books.known()) == ([], [], [b"a"])
+    books.book.taken(b"a")
+    books.book.report()
+    books.begins(b"b")
+    books.book.report()
+    books.book.taken(b"b")
+    assert not books.book.report()
+    assert (books.opened(), books.ended(), books.taken()) == ([b"b"], [], [b"a"])
 
 
 def test_an_answer_to_an_unknown_call_changes_nothing() -> None:
     books = Books()
     books.returns(b"a")
-    assert not books.book.tell()
+    assert not books.book.report()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 25), st.booleans()), max_size=30))
 def test_the_head_is_never_further_behind_than_it_is_said_to_be(steps: list[tuple[int, bool]]) -> None:
-    """Calls begin and return, some milliseconds after each other, and the news leave every TELL_S as in the thread."""
+    """Calls begin and return, some milliseconds after each other, and reports leave every REPORT_S."""
     books = Books()
     begun: dict[bytes, float] = {}
     over: dict[bytes, float] = {}
@@ -141,9 +128,9 @@ def test_the_head_is_never_further_behind_than_it_is_said_to_be(steps: list[tupl
     for pause_ms, begins in [*steps, (25, True)]:
         for _ in range(pause_ms):
             books.now += 0.001
-            if books.now - told_at > TELL_S - 1e-6:
+            if books.now - told_at > REPORT_S - 1e-6:
                 told_at = books.now
-                books.book.tell(TELL_S)
+                books.book.report(REPORT_S)
             check()
         if begins:
             task_id = b"%d" % len(begun)
@@ -155,7 +142,7 @@ def test_the_head_is_never_further_behind_than_it_is_said_to_be(steps: list[tupl
             books.returns(task_id)
 
 
-class CallBookMachine(RuleBasedStateMachine):
+class OpenCallsMachine(RuleBasedStateMachine):
     """Calls begin, return here or at the head, are promised or lost, while news are told at any time."""
 
     open_calls = Bundle("open_calls")
@@ -167,11 +154,11 @@ class CallBookMachine(RuleBasedStateMachine):
         self.began: list[bytes] = []
         self.here: list[bytes] = []
         self.there: list[bytes] = []
-        self.failed: set[bytes] = set()
+        self.at_head: set[bytes] = set()
         self.promised: set[bytes] = set()
 
     @rule(target=open_calls, way=st.sampled_from([WAY, OTHER_WAY]))
-    def begin(self, way: Any) -> bytes:
+    def begin(self, way: ActorConnection) -> bytes:
         self.count += 1
         task_id = b"%d" % self.count
         self.began.append(task_id)
@@ -184,19 +171,11 @@ class CallBookMachine(RuleBasedStateMachine):
         self.books.returns(task_id)
 
     @rule(task_id=consumes(open_calls))
-    def return_at_the_head(self, task_id: bytes) -> None:
-        self.there.append(task_id)
-        self.books.returns(task_id, here=False)
-
-    @rule(task_id=consumes(open_calls))
-    def be_answered_by_the_head_after_the_end(self, task_id: bytes) -> None:
-        self.there.append(task_id)
-        self.books.book.answered(task_id)
-
-    @rule(task_id=consumes(open_calls))
-    def fail(self, task_id: bytes) -> None:
-        self.failed.add(task_id)
-        self.books.book.failed(task_id)
+    def be_taken_by_the_head(self, task_id: bytes) -> None:
+        if task_id not in self.books.opened():
+            self.there.append(task_id)
+        self.at_head.add(task_id)
+        self.books.book.taken(task_id)
 
     @rule(task_id=open_calls)
     def promise(self, task_id: bytes) -> None:
@@ -204,17 +183,18 @@ class CallBookMachine(RuleBasedStateMachine):
         self.promised.add(task_id)
 
     @rule(older=st.sampled_from([0.0, 0.02]), later=st.sampled_from([0.0, 0.01, 0.05]))
-    def tell(self, older: float, later: float) -> None:
+    def report(self, older: float, later: float) -> None:
         self.books.now += later
-        self.books.book.tell(older)
+        self.books.book.report(older)
 
     @invariant()
-    def each_call_is_told_once(self) -> None:
+    def each_call_is_reported_once(self) -> None:
         books = self.books
-        opened, ended, known = books.opened(), books.ended(), books.known()
+        opened, ended, taken = books.opened(), books.ended(), books.taken()
         assert len(set(opened)) == len(opened)
         assert ended == self.here[: len(ended)]
-        assert known == self.there[: len(known)]
+        assert taken == self.there[: len(taken)]
+        assert not set(taken) & set(opened)
         for news in books.said:
             assert not {call.task_id for call in news.opened} & {call.task_id for call in news.ended}
         values = {call.task_id for news in books.said for call in news.ended if call.value is not None}
@@ -222,21 +202,21 @@ class CallBookMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         books = self.books
-        books.book.tell()
-        assert (books.ended(), books.known()) == (self.here, self.there)
-        over = {*self.here, *self.there, *self.failed}
-        assert {call.call.task_id for way in (WAY, OTHER_WAY) for call in books.book.of_way(way)} == (
+        books.book.report()
+        assert (books.ended(), books.taken()) == (self.here, self.there)
+        over = {*self.here, *self.at_head}
+        assert {call.task_id for way in (WAY, OTHER_WAY) for call in books.book.of_connection(way)} == (
             set(self.began) - over
         )
         assert set(self.began) - over <= set(books.opened())
         order: list[tuple[str, bytes]] = []
         for news in books.said:
             order += [("opened", call.task_id) for call in news.opened]
-            order += [("over", task_id) for task_id in [*(call.task_id for call in news.ended), *news.known]]
+            order += [("over", task_id) for task_id in [*(call.task_id for call in news.ended), *news.taken]]
         for task_id in books.opened():
             if ("over", task_id) in order:
                 assert order.index(("opened", task_id)) < order.index(("over", task_id))
 
 
-TestCallBookMachine = CallBookMachine.TestCase
-TestCallBookMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestOpenCallsMachine = OpenCallsMachine.TestCase
+TestOpenCallsMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

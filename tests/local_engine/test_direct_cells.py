@@ -13,10 +13,10 @@ import pytest
 import nbaccel
 from tests.census import Place
 from tests.heads import assert_idle, inside
-from tests.local_engine import straight_programs
-from tests.local_engine.straight_programs import call, outcome, sent_straight
+from tests.local_engine import direct_programs
+from tests.local_engine.direct_programs import call, outcome, sent_directly
 
-WAYS = {"through the head": "0", "straight": "1"}
+WAYS = {"through the head": "0", "direct": "1"}
 WANTED_BY = ["the caller", "another", "nobody"]
 
 
@@ -24,7 +24,7 @@ WANTED_BY = ["the caller", "another", "nobody"]
 def head(request: pytest.FixtureRequest) -> Iterator[Place]:
     """A head for the cells of the actor; calls take one way, then the other."""
     with inside(Place()) as place:
-        os.environ["NBACCEL_STRAIGHT_CALLS"] = request.param
+        os.environ["NBACCEL_DIRECT_CALLS"] = request.param
         nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
         yield place
 
@@ -37,19 +37,19 @@ def cluster(head: Place) -> Iterator[Place]:
 
 def wanted(ref: Any, by: str) -> Any:
     """What the one who wants the result holds of it; None if nobody does."""
-    return {"the caller": lambda: ref, "another": lambda: straight_programs.same.remote(ref)}.get(by, lambda: None)()
+    return {"the caller": lambda: ref, "another": lambda: direct_programs.same.remote(ref)}.get(by, lambda: None)()
 
 
 def is_way_of_this_head(actor: Any) -> bool:
-    """Whether both calls of a test have gone straight, or none."""
-    return sent_straight(actor) == (2 if os.environ["NBACCEL_STRAIGHT_CALLS"] == "1" else 0)
+    """Whether both calls of a test were direct, or none."""
+    return sent_directly(actor) == (2 if os.environ["NBACCEL_DIRECT_CALLS"] == "1" else 0)
 
 
 @pytest.mark.parametrize("by", WANTED_BY)
 @pytest.mark.parametrize("when", ["before", "in flight", "after"])
-@pytest.mark.parametrize("kind", straight_programs.CALLED)
+@pytest.mark.parametrize("kind", direct_programs.CALLED)
 def test_an_actor_dies(cluster: Place, tmp_path: Path, kind: str, when: str, by: str) -> None:
-    actor = straight_programs.connected(kind)
+    actor = direct_programs.connected(kind)
     pid = nbaccel.get(call(actor, "pid"))
     if when == "after":
         made = call(actor, "echo", 5)

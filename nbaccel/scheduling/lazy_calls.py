@@ -1,10 +1,10 @@
-"""Calls that went straight to their actors, as long as nobody looks: what was told of them is kept as it came.
+"""Direct calls, as long as nobody looks: what was reported of them is kept as it came.
 
 ```
   CallsOpened ──► open ──┬── CallsEnded ──► ended: counted, and the last thousand are kept
-                         └── any other event, any question ──► see: a record for each, as if it had been told now
+                         └── any other event, any question ──► make_records: as if each had been reported now
 ```
-A record costs ten times what it costs to keep what was told. So a burst that nobody watches is counted only, and every
+A record costs ten times what it costs to keep a report. So a burst that nobody watches is counted only, and every
 decision and every answer still knows each call.
 """
 
@@ -20,10 +20,10 @@ from nbaccel.scheduling.moves import FAILED, FINISHED, lengthened
 from nbaccel.scheduling.tasks import KEEP_ENDED, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Task
 
-Make = Callable[[Any], Task]  # makes a call's task of what was told of it
+Make = Callable[[Any], Task]  # makes a call's task of its report
 
 
-class UnseenCalls:
+class LazyCallRecords:
     """The calls without a record."""
 
     def __init__(self, tasks: TaskTable, admit: Callable[[Task, float], None]) -> None:
@@ -33,16 +33,12 @@ class UnseenCalls:
         self.open: dict[bytes, tuple[Any, Make, float]] = {}
         self.any = False
 
-    def is_seen(self, task_id: bytes) -> bool:
-        """Whether this task has a record. It makes none."""
-        return task_id in self._tasks.records
-
     def record(self, task_id: bytes) -> TaskRecord | None:
-        """The record of this task, if it has one already."""
+        """The record of this task, if it has one already. It makes none."""
         return self._tasks.records.get(task_id)
 
     def opened(self, event: CallsOpened, now: float) -> None:
-        """Calls are under way, that nobody has told of before."""
+        """Calls are under way, that nobody has reported before."""
         self.open.update(zip(event.ids, _kept(event, now), strict=False))
         self.any = True
 
@@ -71,16 +67,16 @@ class UnseenCalls:
             record.state = FINISHED
             record.story = lengthened(record.story, FINISHED, now)
 
-    def see(self) -> None:
+    def make_records(self) -> None:
         """Make the records."""
         self.any = False
         ended, self._ended = self._ended, deque(maxlen=KEEP_ENDED)
         opened, self.open = self.open, {}
         for call, make, now in ended:
-            self._tasks.ended_unseen(make(call), now)
+            self._tasks.ended_lazily(make(call), now)
         for call, make, now in opened.values():
             self._admit(make(call), now)
 
 
 def _kept(event: CallsOpened | CallsEnded, now: float) -> Iterable[tuple[Any, Make, float]]:
-    return zip(event.told, repeat(event.make), repeat(now), strict=False)
+    return zip(event.reports, repeat(event.make), repeat(now), strict=False)

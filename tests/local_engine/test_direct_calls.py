@@ -1,4 +1,4 @@
-"""Calls that go straight from a driver to its actors: their order, who has a result, what the head knows, who dies."""
+"""Calls that a driver sends directly to its actors: their order, who has a result, what the head knows, who dies."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tests.rig import wait_until
 
 @pytest.fixture(scope="module")
 def head() -> Iterator[Place]:
-    """A head for the whole module, with straight calls."""
+    """A head for the whole module, with direct calls."""
     with inside(Place()) as place:
-        os.environ["NBACCEL_STRAIGHT_CALLS"] = "1"
+        os.environ["NBACCEL_DIRECT_CALLS"] = "1"
         nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
         yield place
 
@@ -93,12 +93,12 @@ def unpack(boxed: list[Any]) -> Any:
 
 def line_of(actor: Any) -> Any:
     started: Any = engines.started()
-    way = started.straight._ways.get(actor._actor_id_bytes)
-    return way.line if way is not None else None
+    way = started.direct.connections.get(actor._actor_id_bytes)
+    return way if way is not None and way.is_open else None
 
 
 def connected(actor: Any) -> Any:
-    """The actor, once its calls go straight. Each line of the test makes a first call, which goes through the head."""
+    """The actor, once it is called directly. Each line of the test makes a first call, which goes through the head."""
     nbaccel.get(actor.pid.remote())
     wait_until(lambda: line_of(actor) is not None, "the connection")
     return actor
@@ -106,18 +106,18 @@ def connected(actor: Any) -> Any:
 
 def sent_by(actor: Any) -> int:
     started: Any = engines.started()
-    way = started.straight._ways.get(actor._actor_id_bytes)
+    way = started.direct.connections.get(actor._actor_id_bytes)
     return way.sent if way is not None else 0
 
 
 # ---- the way
 
 
-def test_later_calls_of_a_line_go_straight_and_are_answered() -> None:
+def test_later_calls_of_a_line_are_direct_and_are_answered() -> None:
     notes = connected(Notes.remote())
     answers = [nbaccel.get(notes.note.remote(number)) for number in range(50)]
     assert answers == list(range(50))
-    wait_until(lambda: nbaccel.get(notes.note.remote(50)) == 50 and sent_by(notes), "a call that goes straight")
+    wait_until(lambda: nbaccel.get(notes.note.remote(50)) == 50 and sent_by(notes), "a direct call")
 
 
 def test_calls_keep_their_order_whichever_way_each_takes(tmp_path: Any) -> None:
@@ -221,7 +221,7 @@ class Loop:
 
 
 def looping() -> Any:
-    """Its later calls go straight: each method has been called once."""
+    """Its later calls are direct: each method has been called once."""
     loop = connected(Loop.remote())
     nbaccel.get([loop.wait_for.remote("/"), loop.asks.remote(0)])
     with pytest.raises(ValueError, match="first"):
@@ -229,8 +229,8 @@ def looping() -> Any:
     nbaccel.get(loop.note.remote("first"))
     assert nbaccel.get(loop.read.remote()) == ["waits", "first"]
     started: Any = engines.started()
-    way = started.straight._ways[loop._actor_id_bytes]
-    wait_until(lambda: not way._behind, "the calls through the head to have come back")  # whoever waited knows sooner
+    way = started.direct.connections[loop._actor_id_bytes]
+    wait_until(lambda: not way._at_head, "the calls through the head to have come back")  # whoever waited knows sooner
     return loop
 
 
@@ -396,7 +396,7 @@ def test_results_that_nobody_holds_leave_nothing_behind() -> None:
         assert nbaccel.get(notes.read.remote())
     started: Any = engines.started()
     wait_until(lambda: not started.holdings._private, "the last ref to go")
-    wait_until(lambda: not started.straight.book.open, "the last answer")
+    wait_until(lambda: not started.direct.calls.by_task, "the last answer")
     wait_until(lambda: not list_objects(), "the head's last object to go")
 
 
@@ -547,9 +547,9 @@ def test_connections_end_with_their_actors() -> None:
     actors = [connected(Notes.remote()) for _ in range(5)]
     assert nbaccel.get([actor.note.remote(1) for actor in actors]) == [1] * 5
     started: Any = engines.started()
-    assert len(started.straight._lines) >= 5
+    assert len(started.direct.listened) >= 5
     actors.clear()
-    wait_until(lambda: not started.straight._lines and not started.straight._ways, "the connections to end")
+    wait_until(lambda: not started.direct.listened and not started.direct.connections, "the connections to end")
 
 
 def test_an_interrupt_of_a_wait_leaves_the_call_as_it_was(tmp_path: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a head knows of straight calls: who is connected, who may tell what in which order, and who dies when."""
+"""What a head knows of direct calls: who is connected, who may report what in which order, and who dies when."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ CALL = list(TEMPLATES).index("call")
 VALUE = wire.Value(wire.OK, b"x")
 
 
-class StraightWorld(HeadWorld):
+class DirectWorld(HeadWorld):
     """A head whose driver is connected with an actor. The calls exist as what the two ends tell of them."""
 
     def __init__(self, max_restarts: int = 0) -> None:
         self.connected: list[str] = []  # who was given an end
+        self.taken: list[bytes] = []  # what the driver was sent: the head answers for these calls
         super().__init__()
         plain = TEMPLATES["actor"]
         actor = msgspec.structs.replace(plain.actor, max_restarts=max_restarts)
@@ -57,6 +58,8 @@ class StraightWorld(HeadWorld):
     def _driver_heard(self, message: Any) -> None:
         if type(message) is wire.Connected:
             self.connected.append("driver")
+        if type(message) is wire.CallsTaken:
+            self.taken += message.task_ids
         super()._driver_heard(message)
 
     def _worker_heard(self, worker: FakeWorker, message: Any) -> None:
@@ -64,28 +67,28 @@ class StraightWorld(HeadWorld):
             self.connected.append("worker")
         super()._worker_heard(worker, message)
 
-    def new_call(self) -> wire.StraightCall:
-        return wire.StraightCall(self._ids.task_id(), CALL, self.actor, 1.0)
+    def new_call(self) -> wire.DirectCall:
+        return wire.DirectCall(self._ids.task_id(), CALL, self.actor, 1.0)
 
-    def tell(self, **news: Any) -> None:
-        self.say(wire.StraightNews(**news))
+    def reports(self, **news: Any) -> None:
+        self.say(wire.CallReports(**news))
         self.settle()
 
-    def actor_tells(self, call: wire.StraightCall) -> None:
-        """The actor has told of a call, and gives the head its result."""
+    def actor_reports(self, call: wire.DirectCall) -> None:
+        """The actor reports a call, and gives the head its result."""
         done = wire.Done(call.task_id, [wire.ReturnValue(VALUE)], times=[1.0, 2.0])
-        self.worker.sock.send(wire.frame([wire.CallTold(call), done]))
+        self.worker.sock.send(wire.frame([wire.CallReports([call]), done]))
         self.settle()
 
-    def state(self, call: wire.StraightCall) -> Any:
+    def state(self, call: wire.DirectCall) -> Any:
         record = self.parts.scheduler.task_record(call.task_id)
         return record.state if record is not None else None
 
-    def status(self, call: wire.StraightCall) -> int | None:
+    def status(self, call: wire.DirectCall) -> int | None:
         """How the driver was told that the call had ended; None if the head said nothing."""
         return self.values.get(return_id(call.task_id, 0))
 
-    def releases(self, *calls: wire.StraightCall) -> None:
+    def releases(self, *calls: wire.DirectCall) -> None:
         self.say(wire.Releases([return_id(call.task_id, 0) for call in calls]))
         self.settle()
 
@@ -95,13 +98,13 @@ class StraightWorld(HeadWorld):
         return set(self.parts.objects.records) - {self.actor}
 
 
-def ended(call: wire.StraightCall, value: wire.Value | None = None) -> wire.StraightCall:
-    return wire.StraightCall(call.task_id, call.template, call.actor_id, call.sent_at, [1.0, 2.0], value)
+def ended(call: wire.DirectCall, value: wire.Value | None = None) -> wire.DirectCall:
+    return wire.DirectCall(call.task_id, call.template, call.actor_id, call.sent_at, [1.0, 2.0], value)
 
 
 @pytest.fixture
-def world() -> Iterator[StraightWorld]:
-    made = StraightWorld()
+def world() -> Iterator[DirectWorld]:
+    made = DirectWorld()
     yield made
     made.end()
 
@@ -109,20 +112,20 @@ def world() -> Iterator[StraightWorld]:
 # ---- connections
 
 
-def test_a_driver_and_its_actor_get_an_end_each_once(world: StraightWorld) -> None:
+def test_a_driver_and_its_actor_get_an_end_each_once(world: DirectWorld) -> None:
     assert sorted(world.connected) == ["driver", "worker"]
     world.wish(world.actor)
     assert len(world.connected) == 2
 
 
 def test_an_actor_that_may_restart_is_not_connected() -> None:
-    world = StraightWorld(max_restarts=1)
+    world = DirectWorld(max_restarts=1)
     assert world.connected == []
     world.end()
 
 
 def test_a_wish_for_an_actor_that_is_not_there_yet_is_met_when_it_is() -> None:
-    world = StraightWorld()
+    world = DirectWorld()
     world.connected.clear()
     actor, worker = world.new_actor()
     world.wish(actor)
@@ -135,132 +138,109 @@ def test_a_wish_for_an_actor_that_is_not_there_yet_is_met_when_it_is() -> None:
 # ---- what is told
 
 
-def test_a_call_that_ended_before_it_was_told_counts_as_finished(world: StraightWorld) -> None:
+def test_a_call_that_ended_before_it_was_told_counts_as_finished(world: DirectWorld) -> None:
     call = world.new_call()
-    world.tell(ended=[ended(call)])
+    world.reports(ended=[ended(call)])
     assert world.state(call) is FINISHED
     entry = world.parts.scheduler.task_record(call.task_id).task.payload
     assert (entry.started_at, entry.finished_at, entry.worker_id) == (1.0, 2.0, world.worker.worker_id)
     assert world.objects == set()
 
 
-def test_an_open_call_runs_and_then_ends_and_its_result_is_no_object(world: StraightWorld) -> None:
+def test_an_open_call_runs_and_then_ends_and_its_result_is_no_object(world: DirectWorld) -> None:
     first, second = world.new_call(), world.new_call()
-    world.tell(opened=[first, second])
+    world.reports(opened=[first, second])
     assert world.state(first) is RUNNING
     assert world.worker.runs == []
-    world.tell(ended=[ended(first)])
+    world.reports(ended=[ended(first)])
     assert (world.state(first), world.state(second)) == (FINISHED, RUNNING)
     assert world.objects == set()
 
 
-def test_who_watches_is_shown_an_open_call_as_soon_as_it_is_told(world: StraightWorld) -> None:
+def test_who_watches_is_shown_an_open_call_as_soon_as_it_is_told(world: DirectWorld) -> None:
     world.watch()
     before = world.shown().get("FINISHED", 0)
     first, second = world.new_call(), world.new_call()
-    world.tell(opened=[first])
+    world.reports(opened=[first])
     assert world.shown() == {"RUNNING": 1, "FINISHED": before}
-    world.tell(ended=[ended(first)], opened=[second])
+    world.reports(ended=[ended(first)], opened=[second])
     assert world.shown() == {"RUNNING": 1, "FINISHED": before + 1}
-    world.tell(ended=[ended(second)])
+    world.reports(ended=[ended(second)])
     assert world.shown() == {"FINISHED": before + 2}
 
 
-def test_a_result_that_was_promised_to_others_becomes_an_object(world: StraightWorld) -> None:
+def test_a_result_that_was_promised_to_others_becomes_an_object(world: DirectWorld) -> None:
     call = world.new_call()
-    world.tell(opened=[call], promised=[call.task_id])
+    world.reports(opened=[call], promised=[call.task_id])
     waiting = world.submit("task", after=call.task_id)
     assert waiting not in [run.task_id for worker in world.running() for run in worker.runs]
-    world.tell(ended=[ended(call, VALUE)])
+    world.reports(ended=[ended(call, VALUE)])
     assert waiting in [run.task_id for worker in world.running() for run in worker.runs]
     world.releases(call)
 
 
-def test_what_both_ends_told_is_admitted_once_whoever_came_first(world: StraightWorld) -> None:
-    orders = [
-        [("open",), ("actor",), ("known",)],
-        [("actor",), ("open",), ("known",)],
-        [("open", "known"), ("actor",)],
-        [("known",), ("actor",)],
-        [("actor",), ("known",)],
-    ]
-    for order in orders:
-        call = world.new_call()
-        for steps in order:
-            if steps == ("actor",):
-                world.actor_tells(call)
-            else:
-                world.tell(opened=[call] * ("open" in steps), known=[call.task_id] * ("known" in steps))
-        assert (world.state(call), world.status(call)) == (FINISHED, wire.OK), order
-        world.releases(call)
-    assert not any(world.parts.tasks.straight_calls._half_told.values())
+@pytest.mark.parametrize("order", [["open", "actor"], ["actor", "open"], ["actor", "taken"]], ids=" ".join)
+def test_what_both_ends_report_is_admitted_once_whoever_came_first(world: DirectWorld, order: list[str]) -> None:
+    call = world.new_call()
+    for step in order:
+        if step == "actor":
+            world.actor_reports(call)
+        else:
+            world.reports(opened=[call] * (step == "open"), taken=[call.task_id] * (step == "taken"))
+    assert (world.state(call), world.status(call), world.taken) == (FINISHED, wire.OK, [call.task_id])
+    world.releases(call)
+    assert not any(world.parts.tasks.direct_calls.partly_reported.values())
     assert world.objects == set()
 
 
-@pytest.mark.parametrize("is_open", [False, True])
-@pytest.mark.parametrize("knows", ["before the actor tells", "after"])
-def test_a_result_whose_ref_ended_before_the_actor_told_of_the_call_is_kept_for_nobody(
-    world: StraightWorld, knows: str, *, is_open: bool
+def test_a_call_that_was_forgotten_is_not_admitted_again_by_its_drivers_report(world: DirectWorld) -> None:
+    call = world.new_call()
+    world.actor_reports(call)
+    others = [world.new_call() for _ in range(KEEP_ENDED + 1)]
+    world.reports(ended=[ended(other) for other in others])
+    assert world.state(call) is None
+    world.reports(opened=[call])
+    assert world.state(call) is None
+    world.releases(call)
+
+
+def test_a_promised_result_whose_ref_ended_before_the_actor_reports_the_call_is_taken_all_the_same(
+    world: DirectWorld,
 ) -> None:
     call = world.new_call()
-    if is_open:
-        world.tell(opened=[call])
-    world.releases(call)  # the driver has heard from the actor that the head has the result, and nobody wants it
-    if knows == "after":
-        world.actor_tells(call)
-        world.tell(known=[call.task_id])
-    else:
-        world.tell(known=[call.task_id])
-        world.actor_tells(call)
+    world.reports(opened=[call], promised=[call.task_id])
+    world.releases(call)
+    world.actor_reports(call)
+    assert world.taken == [call.task_id]
+    world.releases(call)  # as every driver that has no ref does then
     assert world.state(call) is FINISHED
     assert world.objects == set()
-    assert not any(world.parts.tasks.straight_calls._half_told.values())
 
 
-@pytest.mark.parametrize("is_open", [False, True])
-def test_a_result_may_be_an_argument_before_the_actor_told_of_the_call(world: StraightWorld, *, is_open: bool) -> None:
+def test_an_error_that_the_actor_reports_is_the_heads(world: DirectWorld) -> None:
     call = world.new_call()
-    if is_open:
-        world.tell(opened=[call])
-    world.tell(known=[call.task_id])
-    waiting = world.submit("task", after=call.task_id)
-    assert return_id(waiting, 0) not in world.values
-    world.releases(call)
-    world.actor_tells(call)
-    assert waiting in [run.task_id for worker in world.running() for run in worker.runs]
-    for worker in world.running():
-        if worker is not world.worker:
-            world.returns(worker)
-    world.say(wire.Releases([return_id(waiting, 0)]))
-    world.settle()
-    assert world.objects == set()
-
-
-def test_an_error_whose_ref_ended_before_the_actor_told_of_the_call_is_nobodys(world: StraightWorld) -> None:
-    call = world.new_call()
-    world.releases(call)
-    world.tell(known=[call.task_id])
     raised = wire.ReturnValue(wire.Value(wire.RAISED, b"x"))
     done = wire.Done(call.task_id, [raised], failed=True, times=[1.0, 2.0])
-    world.worker.sock.send(wire.frame([wire.CallTold(call), done]))
+    world.worker.sock.send(wire.frame([wire.CallReports([call]), done]))
     world.settle()
-    assert world.state(call) is FAILED
+    assert (world.state(call), world.status(call)) == (FAILED, wire.RAISED)
+    world.releases(call)
     assert world.objects == set()
 
 
-def test_the_last_handle_ends_the_actor_only_after_its_open_calls(world: StraightWorld) -> None:
+def test_the_last_handle_ends_the_actor_only_after_its_open_calls(world: DirectWorld) -> None:
     call = world.new_call()
-    world.tell(opened=[call])
+    world.reports(opened=[call])
     world.say(wire.Releases([world.actor]))
     world.settle()
     assert world.worker.status is None
-    world.tell(ended=[ended(call)])
+    world.reports(ended=[ended(call)])
     assert world.worker.status is not None
 
 
-def test_news_of_an_actor_without_a_connection_end_the_speaker() -> None:
-    world = StraightWorld(max_restarts=1)
-    world.tell(opened=[world.new_call()])
+def test_reports_of_an_actor_without_a_connection_end_the_driver() -> None:
+    world = DirectWorld(max_restarts=1)
+    world.reports(opened=[world.new_call()])
     assert not any(peer.role == "driver" for peer in world.parts.peers.values())
     world.end()
 
@@ -268,36 +248,36 @@ def test_news_of_an_actor_without_a_connection_end_the_speaker() -> None:
 # ---- who dies
 
 
-def test_the_death_of_the_actor_fails_what_was_told_and_what_is_told_later(world: StraightWorld) -> None:
+def test_the_death_of_the_actor_fails_what_was_told_and_what_is_told_later(world: DirectWorld) -> None:
     told, late = world.new_call(), world.new_call()
-    world.tell(opened=[told])
+    world.reports(opened=[told])
     world.actor_dies()
-    world.tell(opened=[late])
+    world.reports(opened=[late])
     for call in (told, late):
         assert (world.state(call), world.status(call)) == (FAILED, wire.FAILED)
     world.releases(told, late)
     assert world.objects == set()
 
 
-def test_an_answer_that_had_left_before_the_actor_died_takes_the_error_back(world: StraightWorld) -> None:
+def test_an_answer_that_had_left_before_the_actor_died_takes_the_error_back(world: DirectWorld) -> None:
     call = world.new_call()
-    world.tell(opened=[call])
+    world.reports(opened=[call])
     world.actor_dies()
     assert world.status(call) == wire.FAILED
-    world.tell(ended=[ended(call)])
+    world.reports(ended=[ended(call)])
     assert world.objects == set()
 
 
 def test_calls_whose_answers_had_left_before_the_actor_died_count_as_finished_however_many(
-    world: StraightWorld,
+    world: DirectWorld,
 ) -> None:
     before = world.parts.scheduler.counts()
     calls = [world.new_call() for _ in range(KEEP_ENDED + KEEP_FAILED + 10)]
     answered, lost = calls[:-5], calls[-5:]
-    world.tell(opened=calls)
+    world.reports(opened=calls)
     world.actor_dies()
     assert world.state(calls[0]) is None  # so many have failed that it is forgotten
-    world.tell(ended=[ended(call) for call in answered])
+    world.reports(ended=[ended(call) for call in answered])
     counts = world.parts.scheduler.counts()
     assert counts["FINISHED"] - before["FINISHED"] == len(answered)
     assert counts["FAILED"] == len(lost)
@@ -310,62 +290,58 @@ def test_calls_whose_answers_had_left_before_the_actor_died_count_as_finished_ho
     assert world.objects == set()
 
 
-def test_others_get_the_error_of_a_promised_result_whose_actor_died(world: StraightWorld) -> None:
+def test_others_get_the_error_of_a_promised_result_whose_actor_died(world: DirectWorld) -> None:
     call = world.new_call()
-    world.tell(opened=[call], promised=[call.task_id])
+    world.reports(opened=[call], promised=[call.task_id])
     waiting = world.submit("task", after=call.task_id)
     world.actor_dies()
     assert world.values[return_id(waiting, 0)] == wire.FAILED
     world.releases(call)
 
 
-def test_the_death_of_the_driver_ends_its_actor_and_forgets_its_calls(world: StraightWorld) -> None:
+def test_the_death_of_the_driver_ends_its_actor_and_forgets_its_calls(world: DirectWorld) -> None:
     call, other = world.new_call(), world.new_call()
-    world.tell(opened=[call], promised=[call.task_id])
-    world.worker.sock.send(wire.frame([wire.CallTold(other)]))
+    world.reports(opened=[call], promised=[call.task_id])
+    world.worker.sock.send(wire.frame([wire.CallReports([other])]))
     world.settle()
     world._driver.shutdown(2)
     world.settle()
-    assert world.parts.tasks.straight_calls._half_told == {}
+    assert world.parts.tasks.direct_calls.partly_reported == {}
     assert world.state(call) is not RUNNING
     assert world.worker.status is not None
 
 
-class StraightCallMachine(RuleBasedStateMachine):
-    """Calls of one actor are told by both ends in every order that their connections allow, until the actor dies."""
+class DirectCallMachine(RuleBasedStateMachine):
+    """Calls of one actor are reported by both ends in every order that connections allow, until the actor dies."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = StraightWorld()
-        self.open: list[wire.StraightCall] = []  # under way
-        self.told: set[bytes] = set()
-        self.acks: list[wire.StraightCall] = []  # the actor has answered through the head, the driver has not said so
-        self.late: list[wire.StraightCall] = []  # the driver says so first
-        self.here: list[wire.StraightCall] = []
-        self.there: list[wire.StraightCall] = []
-        self.dropped: list[wire.StraightCall] = []  # the refs of these ended before the actor told of them
+        self.world = DirectWorld()
+        self.open: list[wire.DirectCall] = []  # under way
+        self.reported: set[bytes] = set()  # as open
+        self.unread: list[wire.DirectCall] = []  # the head has taken these, of which the driver has reported nothing
+        self.here: list[wire.DirectCall] = []
+        self.there: list[wire.DirectCall] = []
         self.promised: set[bytes] = set()
         self.dead = False
 
     def teardown(self) -> None:
         world = self.world
-        for call in self.late:
-            if not self.dead:
-                world.actor_tells(call)
-        world.tell(known=[call.task_id for call in self.acks])
+        world.reports(taken=[call.task_id for call in self.unread])
         if not self.dead:
             world.actor_dies()
-        world.tell(opened=[call for call in self.open if call.task_id not in self.told])
+        world.reports(opened=[call for call in self.open if call.task_id not in self.reported])
         for call in self.open:
             assert world.status(call) == wire.FAILED
         for call in self.there:
             assert world.status(call) == wire.OK
+        assert sorted(world.taken) == sorted(call.task_id for call in self.there)
         promised_here = [call for call in self.here if call.task_id in self.promised]
         world.releases(*self.open, *self.there, *promised_here)
-        states = [world.state(call) for call in (*self.here, *self.there, *self.dropped)]
+        states = [world.state(call) for call in (*self.here, *self.there)]
         assert states == [FINISHED] * len(states)
         assert world.objects == set()
-        assert not any(world.parts.tasks.straight_calls._half_told.values())
+        assert not any(world.parts.tasks.direct_calls.partly_reported.values())
         world.end()
 
     @rule()
@@ -379,13 +355,13 @@ class StraightCallMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.open))
     @rule(data=st.data(), promise=st.booleans())
-    def tell_open(self, data: st.DataObject, promise: bool) -> None:
+    def report_open(self, data: st.DataObject, promise: bool) -> None:
         call = data.draw(st.sampled_from(self.open))
-        opened = [call] * (call.task_id not in self.told)
+        opened = [call] * (call.task_id not in self.reported)
         promised = [call.task_id] * (promise and not self.dead)
-        self.told.add(call.task_id)
+        self.reported.add(call.task_id)
         self.promised.update(promised)
-        self.world.tell(opened=opened, promised=promised)
+        self.world.reports(opened=opened, promised=promised)
 
     @precondition(lambda self: bool(self.open) and not self.dead)
     @rule()
@@ -393,36 +369,22 @@ class StraightCallMachine(RuleBasedStateMachine):
         call = self.open.pop(0)
         value = VALUE if call.task_id in self.promised else None
         self.here.append(call)
-        self.world.tell(ended=[ended(call, value)])
+        self.world.reports(ended=[ended(call, value)])
 
     @precondition(lambda self: bool(self.open) and not self.dead)
-    @rule(tells=st.sampled_from(["actor first", "driver later", "open later"]))
-    def answer_at_the_head(self, tells: str) -> None:
+    @rule()
+    def answer_at_the_head(self) -> None:
         call = self.open.pop(0)
         self.there.append(call)
-        self.world.actor_tells(call)
-        if tells == "open later" and call.task_id not in self.told:
-            self.world.tell(opened=[call])
-        if tells == "driver later":
-            self.acks.append(call)
-        else:
-            self.world.tell(known=[call.task_id])
+        self.world.actor_reports(call)
+        if call.task_id not in self.reported:
+            self.unread.append(call)
 
-    @precondition(lambda self: bool(self.open) and not self.dead)
-    @rule(wanted=st.booleans())
-    def driver_speaks_first(self, wanted: bool) -> None:
-        call = self.open.pop(0)
-        opened = [call] * (call.task_id not in self.told)
-        if not wanted and call.task_id not in self.promised:
-            self.world.releases(call)
-        self.world.tell(opened=opened, known=[call.task_id])
-        (self.there if wanted or call.task_id in self.promised else self.dropped).append(call)
-        self.world.actor_tells(call)
-
-    @precondition(lambda self: bool(self.acks))
-    @rule()
-    def driver_says_known(self) -> None:
-        self.world.tell(known=[self.acks.pop().task_id])
+    @precondition(lambda self: bool(self.unread))
+    @rule(has_read=st.booleans())
+    def driver_reports_what_was_taken(self, has_read: bool) -> None:
+        call = self.unread.pop()
+        self.world.reports(opened=[call] * (not has_read), taken=[call.task_id] * has_read)
 
     @precondition(lambda self: not self.dead)
     @rule()
@@ -431,5 +393,5 @@ class StraightCallMachine(RuleBasedStateMachine):
         self.world.actor_dies()
 
 
-TestStraightCallMachine = StraightCallMachine.TestCase
-TestStraightCallMachine.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestDirectCallMachine = DirectCallMachine.TestCase
+TestDirectCallMachine.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)

@@ -14,32 +14,40 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.straight_line import ActorWay, StraightLine
-from nbaccel.local_engine.worker.straight_inbox import LEAVE, NOTHING, StraightInbox
+from nbaccel.local_engine.client.actor_connection import ActorConnection
+from nbaccel.local_engine.worker.direct_calls import LEAVE, NOTHING, DirectCallReceiver
 from tests.local_engine.head_world import TEMPLATES
 
 
+class _NoHead:
+    def say_later(self, message: Any) -> None:
+        raise AssertionError("nothing is sent to the head")
+
+    flush = say_later
+
+
 class Ways:
-    """A caller's line and an actor's inbox, joined; `queue` is what the head sends."""
+    """A caller's and an actor's end of a connection; `queue` is what the head sends."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
-        self.line = StraightLine(ours)
-        self.inbox = StraightInbox(theirs, b"actor")
+        self.line = ActorConnection(b"actor")
+        self.line.open(ours)
+        self.inbox = DirectCallReceiver(theirs, b"actor", _NoHead())
         self.queue: SimpleQueue[Any] = SimpleQueue()
 
     def close(self) -> None:
         self.line.sock.close()
         self.inbox.sock.close()
 
-    def straight(self, number: int, task_id: bytes = b"s") -> None:
-        assert self.line.wrote_whole([wire.Submit(task_id, 1, straight=number)])
+    def direct(self, number: int, task_id: bytes = b"s") -> None:
+        assert self.line.wrote_whole([wire.DirectSubmit(task_id, 1, b"", number)])
 
     def next(self) -> Any:
         return self.inbox.next_of(self.queue)
 
 
-def answers_to(line: StraightLine) -> list[bytes]:
+def answers_to(line: ActorConnection) -> list[bytes]:
     """The calls whose answers have come."""
     line.receive()
     return [done.task_id for answers in line.take() for done in answers or ()]
@@ -52,11 +60,11 @@ def ways() -> Iterator[Ways]:
     made.close()
 
 
-def test_a_call_of_the_head_waits_for_the_straight_ones_before_it(ways: Ways) -> None:
+def test_a_call_of_the_head_waits_for_the_direct_ones_before_it(ways: Ways) -> None:
     ways.queue.put(wire.RunTask(b"h", 1, b"", after=2))
     assert ways.next() is None
-    ways.straight(1, b"s1")
-    ways.straight(2, b"s2")
+    ways.direct(1, b"s1")
+    ways.direct(2, b"s2")
     ways.inbox.read()
     assert [ways.next().task_id for _ in range(3)] == [b"s1", b"s2", b"h"]
 
@@ -66,14 +74,14 @@ def test_nothing_of_the_head_overtakes_a_call_that_is_held(ways: Ways) -> None:
     ways.queue.put(wire.RunTask(b"other", 1, b""))
     ways.queue.put(None)
     assert ways.next() is None
-    ways.straight(1, b"s")
+    ways.direct(1, b"s")
     ways.inbox.read()
     assert [ways.next().task_id for _ in range(3)] == [b"s", b"h", b"other"]
     assert ways.next() is LEAVE
 
 
 def test_the_end_of_the_caller_lets_what_it_held_back_run(ways: Ways) -> None:
-    ways.straight(1, b"s")
+    ways.direct(1, b"s")
     ways.queue.put(NOTHING)
     ways.queue.put(wire.RunTask(b"h", 1, b"", after=7))
     ways.line.sock.close()
@@ -85,19 +93,19 @@ def test_the_end_of_the_caller_lets_what_it_held_back_run(ways: Ways) -> None:
 
 
 def test_an_answer_that_nobody_takes_leaves_the_calls_that_still_wait_to_be_read(ways: Ways) -> None:
-    ways.straight(1, b"s1")
+    ways.direct(1, b"s1")
     ways.inbox.read()
-    ways.straight(2, b"s2")
+    ways.direct(2, b"s2")
     ways.line.stop_reading()
-    assert not ways.inbox.answer([wire.Done(b"s1", [])])
+    assert not ways.inbox._send([wire.DirectReply(b"s1", b"x", [])])
     assert not ways.inbox.has_ended
     ways.inbox.read()
     assert [ways.next().task_id for _ in range(2)] == [b"s1", b"s2"]
 
 
 def test_a_number_that_an_interrupt_repeats_holds_nothing_up(ways: Ways) -> None:
-    ways.straight(1, b"s")
-    ways.straight(1, b"again")
+    ways.direct(1, b"s")
+    ways.direct(1, b"again")
     ways.queue.put(wire.RunTask(b"h", 1, b"", after=1))
     ways.inbox.read()
     assert {ways.next().task_id for _ in range(3)} == {b"s", b"again", b"h"}
@@ -105,16 +113,16 @@ def test_a_number_that_an_interrupt_repeats_holds_nothing_up(ways: Ways) -> None
 
 def test_terms_come_on_the_connection_that_uses_them(ways: Ways) -> None:
     terms = TEMPLATES["call"]
-    assert ways.line.wrote_whole([wire.DefineTemplate(4, terms), wire.Submit(b"s", 4, straight=1)])
+    assert ways.line.wrote_whole([wire.DefineTemplate(4, terms), wire.DirectSubmit(b"s", 4, b"", 1)])
     ways.inbox.read()
     assert ways.inbox.templates[4].method == "call"
 
 
 def test_an_answer_reaches_the_caller_and_one_that_comes_too_late_is_no_trouble(ways: Ways) -> None:
-    ways.inbox.answer([wire.Done(b"s", [])])
+    ways.inbox._send([wire.DirectReply(b"s", b"x", [])])
     assert answers_to(ways.line) == [b"s"]
     ways.line.sock.close()
-    assert not ways.inbox.answer([wire.Done(b"t", [])])
+    assert not ways.inbox._send([wire.DirectReply(b"t", b"x", [])])
     ways.inbox.read()
     assert ways.inbox.has_ended
     assert not ways.inbox.trouble
@@ -122,14 +130,14 @@ def test_an_answer_reaches_the_caller_and_one_that_comes_too_late_is_no_trouble(
 
 def test_an_actor_whose_code_closed_its_connection_says_so(ways: Ways) -> None:
     ways.inbox.sock.close()
-    ways.inbox.answer([wire.Done(b"t", [])])
+    ways.inbox._send([wire.DirectReply(b"t", b"x", [])])
     assert "broken" in ways.inbox.trouble
 
 
 def test_a_full_line_keeps_what_the_socket_does_not_take(ways: Ways) -> None:
-    ways.line.outbox.extend(wire.Submit(b"%d" % number, 1, bytes(50_000), straight=number) for number in range(1, 200))
+    ways.line.outbox.extend(wire.DirectSubmit(b"%d" % number, 1, bytes(50_000), number) for number in range(1, 200))
     assert ways.line.write()
-    assert not ways.line.wrote_whole([wire.Submit(b"late", 1)])
+    assert not ways.line.wrote_whole([wire.DirectSubmit(b"late", 1, b"", 200)])
     seen: list[bytes] = []
     while len(seen) < 199:
         ways.inbox.read()
@@ -145,14 +153,13 @@ class OrderMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ways = Ways()
-        self.way = ActorWay(b"actor")
-        self.way.line = self.ways.line
+        self.way = self.ways.line
         self.way.templates = {1}
         self.count = 0
         self.at_head: deque[wire.Submit] = deque()  # in order, as the head keeps a caller's calls
         self.ran: list[int] = []
         self.expected: list[int] = []
-        self.straight_ones = 0
+        self.direct_ones = 0
 
     def teardown(self) -> None:
         while self.at_head:
@@ -165,17 +172,15 @@ class OrderMachine(RuleBasedStateMachine):
     @rule(may=st.booleans())
     def call(self, may: bool) -> None:
         self.count += 1
-        message = wire.Submit(b"%d" % self.count, 1)
+        task_id = b"%d" % self.count
         self.expected.append(self.count)
         if may and self.way.is_free(1):
-            message.straight = self.way.sent + 1
-            self.ways.line.outbox.append(message)
-            self.way.sent = message.straight
-            self.straight_ones += 1
+            self.way.outbox.append(wire.DirectSubmit(task_id, 1, b"", self.way.sent + 1))
+            self.way.sent += 1
+            self.direct_ones += 1
         else:
-            message.straight = self.way.sent
-            self.way.went_through_head(message.task_id, 1)
-            self.at_head.append(message)
+            self.way.went_through_head(task_id, 1)
+            self.at_head.append(wire.Submit(task_id, 1, after=self.way.sent))
 
     @rule()
     def line_is_written(self) -> None:
@@ -185,7 +190,7 @@ class OrderMachine(RuleBasedStateMachine):
     @rule()
     def head_sends(self) -> None:
         call = self.at_head.popleft()
-        self.ways.queue.put(wire.RunTask(call.task_id, 1, b"", after=call.straight))
+        self.ways.queue.put(wire.RunTask(call.task_id, 1, b"", after=call.after))
 
     @precondition(lambda self: bool(self.at_head))
     @rule(data=st.data())

@@ -13,7 +13,7 @@ import nbaccel
 from nbaccel import engine as engines
 from tests.census import Place
 from tests.heads import rows
-from tests.local_engine.straight_programs import Called, call, sent_straight
+from tests.local_engine.direct_programs import Called, call, sent_directly
 from tests.rig import wait_until
 
 ACTORS, HANDLES, DRIVERS = 100, 10, 50
@@ -25,22 +25,22 @@ def of_process(pid: int) -> int:
 
 def connections() -> int:
     started: Any = engines.started()
-    return len(started.straight._lines)
+    return len(started.direct.listened)
 
 
-def go_straight(made: list[Any], handles: list[Any]) -> bool:
-    """Call by each handle; whether each actor has had a straight call."""
+def are_direct(made: list[Any], handles: list[Any]) -> bool:
+    """Call by each handle; whether each actor has had a direct call."""
     assert nbaccel.get([call(handle, "echo", 2) for handle in handles]) == [2] * len(handles)
-    return all(sent_straight(actor) for actor in made)
+    return all(sent_directly(actor) for actor in made)
 
 
 def call_through_many_handles(actors: int) -> None:
-    """Call each of some actors by ten handles, at first through the head, then straight, and let all of them go."""
+    """Call each of some actors by ten handles, at first through the head, then directly, and let all of them go."""
     made = [Called.options(num_cpus=0).remote() for _ in range(actors)]
     handles = [handle for actor in made for handle in nbaccel.get(nbaccel.put([actor] * HANDLES))]
     assert nbaccel.get([call(handle, "echo", 1) for handle in handles]) == [1] * len(handles)
     wait_until(lambda: connections() == actors, "all connections")
-    wait_until(partial(go_straight, made, handles), "straight calls")  # some may leave just before a line is in use
+    wait_until(partial(are_direct, made, handles), "direct calls")  # some may leave just before a line is in use
     del made, handles
     gc.collect()
     wait_until(lambda: connections() == 0, "the end of all connections")
@@ -48,7 +48,7 @@ def call_through_many_handles(actors: int) -> None:
 
 
 def test_a_thousand_handles_to_a_hundred_actors_leave_no_descriptor(own_head: Place) -> None:
-    os.environ["NBACCEL_STRAIGHT_CALLS"] = "1"
+    os.environ["NBACCEL_DIRECT_CALLS"] = "1"
     nbaccel.init(num_cpus=2, object_store_memory=64 << 20)
     head = nbaccel.snapshot().runtime.pid
     call_through_many_handles(2)
@@ -61,7 +61,7 @@ def test_a_thousand_handles_to_a_hundred_actors_leave_no_descriptor(own_head: Pl
 @pytest.mark.slow
 def test_fifty_drivers_of_one_head_leave_no_descriptor(own_head: Place) -> None:
     place = own_head
-    os.environ["NBACCEL_STRAIGHT_CALLS"] = "1"
+    os.environ["NBACCEL_DIRECT_CALLS"] = "1"
     assert place.command("start", "--head", "--num-cpus=2").returncode == 0
     try:
         nbaccel.init(address="auto")

@@ -1,4 +1,4 @@
-"""A thread that waits reads an answer itself: nothing is torn, lost or taken twice, wherever it is interrupted."""
+"""A thread that waits reads a reply itself: nothing is torn, lost or taken twice, wherever it is interrupted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import answer_turns, straight_line, values
-from nbaccel.local_engine.client.answer_turns import AnswerTurns
-from nbaccel.local_engine.client.call_book import OpenCall
+from nbaccel.local_engine.client import actor_connection, inline_reads, values
+from nbaccel.local_engine.client.actor_connection import ActorConnection, OpenCall
 from nbaccel.local_engine.client.holdings import Holdings
+from nbaccel.local_engine.client.inline_reads import InlineReads
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.straight_line import ActorWay, StraightLine
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire.ids import return_id
 from tests.rig import wait_until
@@ -27,10 +26,9 @@ TASK, OTHER = b"t" * 24, b"o" * 24
 ID = return_id(TASK, 0)
 
 
-def frame(*task_ids: bytes, here: bool = True) -> bytes:
-    """The answers to these calls in one frame."""
-    results = [wire.ReturnValue(wire.Value(wire.OK, b"\x00value"))] if here else []
-    return bytes(wire.frame([wire.Done(task_id, results) for task_id in task_ids]))
+def frame(*task_ids: bytes) -> bytes:
+    """The replies to these calls in one frame."""
+    return bytes(wire.frame([wire.DirectReply(task_id, b"\x00value", []) for task_id in task_ids]))
 
 
 class Caller:
@@ -41,30 +39,29 @@ class Caller:
         self.link = Link(self._ends[0], on_lost=lambda why: None)
         self.values = Values(self.link, Holdings(self.link), -1)
         ours, self.actor = socket.socketpair()
-        self.line = StraightLine(ours)
-        self.way = ActorWay(b"actor")
-        self.way.line = self.line
-        self.call = OpenCall(wire.StraightCall(TASK, 1, b"actor", 0.0), self.way)
-        self.turns = AnswerTurns(self.values)
-        self.turns.add(self.line)
-        self.values.others_wait = self.turns.others_wait
+        self.line = ActorConnection(b"actor")
+        self.line.open(ours)
+        self.call = OpenCall(TASK, ID, 1, self.line, 0.0)
+        self.reads = InlineReads(self.values)
+        self.reads.add(self.line)
+        self.values.others_wait = self.reads.others_wait
         self.values.expect((ID,))
         self.taken: list[bytes] = []
         self.ended = False
 
     def read_here(self) -> bool:
-        return self.turns.read_here(ID, self.call)
+        return self.reads.read(ID, self.call)
 
     def look(self) -> None:
         """One look of our thread."""
-        for fd, _kind in self.turns.poll(0.0):
-            if not self.turns.is_bell(fd):
-                self.turns.receive(self.way, self.line)
+        for fd, _kind in self.reads.poll(0.0):
+            if not self.reads.is_bell(fd):
+                self.reads.receive(self.line)
                 self._take(self.line)
-        for _way, line in self.turns.take_received():
+        for line in self.reads.take_received():
             self._take(line)
 
-    def _take(self, line: StraightLine) -> None:
+    def _take(self, line: ActorConnection) -> None:
         for answers in line.take():
             self.ended = self.ended or answers is None
             self.taken += [done.task_id for done in answers or ()]
@@ -72,7 +69,7 @@ class Caller:
                 self.values.note(return_id(done.task_id, 0), wire.Value(wire.OK, b"\x00value"))
 
     def close(self) -> None:
-        self.turns.close()
+        self.reads.close()
         for sock in (*self._ends, self.line.sock, self.actor):
             sock.close()
 
@@ -105,7 +102,7 @@ def test_the_next_answer_is_read_by_our_thread_if_nobody_waits_any_more(caller: 
 
 def test_our_thread_reads_nothing_while_somebody_waits(caller: Caller) -> None:
     caller.line.left_until = float("inf")
-    caller.turns._left[caller.way] = caller.line
+    caller.reads._left[caller.line] = None
     caller.actor.sendall(frame(TASK))
     caller.look()
     assert not caller.line.came
@@ -113,15 +110,15 @@ def test_our_thread_reads_nothing_while_somebody_waits(caller: Caller) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [frame(TASK, OTHER), frame(OTHER), frame(TASK, here=False), frame(TASK)[:7], b"\xff\xff\xff\x7f"],
-    ids=["two", "another", "no result", "a part", "no frame"],
+    [frame(TASK, OTHER), frame(OTHER), frame(TASK)[:7], b"\xff\xff\xff\x7f"],
+    ids=["two", "another", "a part", "no frame"],
 )
 def test_what_is_not_just_the_one_answer_is_left_to_our_thread(caller: Caller, data: bytes) -> None:
     caller.actor.sendall(data)
     assert not caller.read_here()
     assert not caller.values.known_here(ID)
     assert not caller.line.is_clear
-    assert any(caller.turns.is_bell(fd) for fd, _kind in caller.turns.poll(0.0))
+    assert any(caller.reads.is_bell(fd) for fd, _kind in caller.reads.poll(0.0))
     assert list(caller.line.came) == [data]
 
 
@@ -164,24 +161,36 @@ def test_a_value_that_others_wait_for_too_is_left_to_our_thread(caller: Caller) 
 def test_whoever_begins_to_wait_meanwhile_has_our_thread_rung(caller: Caller) -> None:
     caller.actor.sendall(frame(TASK))
     assert caller.read_here()
-    caller.turns.poll(0.0)
+    caller.reads.poll(0.0)
     caller.values.when_known([OTHER], lambda id: None)
-    assert any(caller.turns.is_bell(fd) for fd, _kind in caller.turns.poll(0.0))
+    assert any(caller.reads.is_bell(fd) for fd, _kind in caller.reads.poll(0.0))
+
+
+def test_whoever_waits_goes_on_when_the_head_takes_the_call(caller: Caller) -> None:
+    seen: list[bool] = []
+    thread = threading.Thread(target=lambda: seen.append(caller.read_here()))
+    thread.start()
+    wait_until(lambda: caller.reads.are_any_left() or seen, "the thread that waits")
+    caller.call.over = True
+    caller.reads.call_is_over()
+    thread.join(60)
+    assert seen == [False]
+    assert not caller.read_here()  # it is over: nobody waits at the connection
 
 
 def test_to_settle_waits_until_our_thread_has_taken_what_was_read_here(caller: Caller) -> None:
-    caller.turns.settle()  # nothing has come: no need to wait
+    caller.reads.settle()  # nothing has come: no need to wait
     caller.actor.sendall(frame(TASK))
     assert caller.read_here()
     seen: list[list[bytes]] = []
 
     def settle() -> None:
-        caller.turns.settle()
+        caller.reads.settle()
         seen.append(caller.taken[:])
 
     thread = threading.Thread(target=settle)
     thread.start()
-    wait_until(lambda: caller.turns._settling, "the thread that settles")
+    wait_until(lambda: caller.reads._settling, "the thread that settles")
     caller.look()
     thread.join(60)
     assert seen == [[TASK]]
@@ -190,8 +199,8 @@ def test_to_settle_waits_until_our_thread_has_taken_what_was_read_here(caller: C
 def test_nobody_waits_for_our_thread_after_its_end(caller: Caller) -> None:
     caller.actor.sendall(frame(TASK))
     assert caller.read_here()
-    caller.turns.ends()
-    caller.turns.settle()
+    caller.reads.ends()
+    caller.reads.settle()
     assert not caller.read_here() or caller.values.known_here(ID)
 
 
@@ -202,7 +211,7 @@ class Interrupt(BaseException):
     """What a signal handler raises."""
 
 
-OURS = {module.__file__ for module in (answer_turns, straight_line, values)}
+OURS = {module.__file__ for module in (inline_reads, actor_connection, values)}
 CHECKS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW", "RESUME", "JUMP_BACKWARD")  # after these Python runs signal handlers
 
 

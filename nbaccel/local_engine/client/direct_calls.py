@@ -1,0 +1,479 @@
+"""Calls that a driver sends directly to its actors: one thread for all connections.
+
+```
+  any thread ── DirectSubmit ──► connection's socket ──► actor       (or its outbox ── our thread ──► socket)
+  our thread ◄── DirectReply ─── connection's socket     values ──► waiters     and every REPORT_S: CallReports ──► head
+  reader     ◄── CallsTaken ──── head: it answers for these calls, as for any other
+```
+A result belongs to this process until a ref to it leaves (`hand_over`). A call that has failed, whose result is large
+or holds refs, or whose code has sent the head something, is the head's: its actor reports it there. When a connection
+ends, its open calls are reported to the head, which knows what became of the actor. Decision 9 has the rules.
+"""
+
+from __future__ import annotations
+
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from nbaccel.local_engine import wire
+from nbaccel.local_engine.client.actor_connection import ActorConnection, OpenCall
+from nbaccel.local_engine.client.holdings import Holdings
+from nbaccel.local_engine.client.inline_reads import HERE_S, InlineReads
+from nbaccel.local_engine.client.link import FULL, Link, block_signals
+from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.local_engine.wire import failures
+from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.scheduling.terms import Terms
+
+QUIET_LOOKS = 20  # the thread sleeps after finding nothing so often
+LATE_S = 0.02  # the head learns of a call so late at most
+REPORT_S = LATE_S / 2  # how often calls are reported, and how old an open one is then: a younger one may return first
+Results = list[tuple[bytes, wire.Value]]  # ids with their values
+
+
+class OpenCalls:
+    """The direct calls of one process that have not come back, and the reports of them.
+
+    ```
+      begins ──► open ── REPORT_S, or a question ──► open, reported ──┐
+                  └── a reply, or the head takes it ──────────────────┴──► ended (the result is here) or taken (there)
+    ```
+    Each call is reported at most once as open, and then once as ended if its result came here; one of which the head
+    learnt from the actor alone is reported as taken instead. A call whose result others were promised is reported with
+    its value. The lock is held for some lines only, and nothing is called under it but `send`, which queues a message:
+    so the reports are in the outbox in the order of what happened.
+    """
+
+    def __init__(self, send: Callable[[wire.CallReports], None], *, clock: Callable[[], float] = time.time) -> None:
+        self._send = send  # queues a message to the head
+        self._clock = clock
+        self._lock = threading.Lock()
+        self.by_task: dict[bytes, OpenCall] = {}
+        self._unreported: deque[OpenCall] = deque()  # in their order; those that are over among them count for nothing
+        self._ended: list[wire.DirectCall] = []
+        self._taken: list[bytes] = []
+
+    def begins(self, task_id: bytes, template: int, connection: ActorConnection) -> OpenCall:
+        """A call is about to be sent; its `sent` is set when it is."""
+        call = OpenCall(task_id, return_id(task_id, 0), template, connection, self._clock())
+        self.by_task[task_id] = call  # each of the two is one step that needs no lock
+        self._unreported.append(call)
+        return call
+
+    def find(self, task_id: bytes) -> OpenCall | None:
+        return self.by_task.get(task_id)
+
+    def of_connection(self, connection: ActorConnection) -> list[OpenCall]:
+        """The open calls that were sent on it."""
+        with self._lock:
+            return [call for call in list(self.by_task.values()) if call.connection is connection]
+
+    def never_sent(self, task_id: bytes) -> None:
+        """Forget a call whose ref has gone, if an interrupt came before it was sent."""
+        with self._lock:
+            call = self.by_task.get(task_id)
+            if call is not None and not call.sent:
+                del self.by_task[task_id]
+                call.over = True
+
+    def returned(self, replies: list[wire.DirectReply], keep: Callable[[Results], None]) -> Results:
+        """An actor has answered these calls, in this order. Returns the results.
+
+        They are kept before others can learn that the calls have ended.
+        """
+        with self._lock:
+            came: list[tuple[wire.DirectReply, OpenCall]] = []
+            for reply in replies:
+                call = self.by_task.get(reply.task_id)
+                if call is not None:
+                    came.append((reply, call))
+            results = [(call.id, wire.Value(wire.OK, reply.data)) for reply, call in came]
+            keep(results)
+            for (reply, call), (_, value) in zip(came, results, strict=True):
+                del self.by_task[reply.task_id]
+                call.over = True
+                self._ended.append(call.report(reply.times, value if call.promised else None))
+        return results
+
+    def taken(self, task_id: bytes) -> OpenCall | None:
+        """The head answers for this call, or has said how it ended. Returns it if it was open."""
+        with self._lock:
+            call = self.by_task.pop(task_id, None)
+            if call is not None:
+                call.over = True
+                if not call.reported:
+                    self._taken.append(task_id)
+        return call
+
+    def promise(self, task_id: bytes) -> bool:
+        """Others get a ref to the result of this call. False: it is no open one."""
+        with self._lock:
+            call = self.by_task.get(task_id)
+            if call is None:
+                return False
+            if not call.promised:
+                call.promised = call.sent = True
+                self._report(0.0, [task_id])
+        return True
+
+    # ---- reports
+
+    def report(self, older_than_s: float = 0.0) -> bool:
+        """Report what the head does not know, of open calls only older ones. Returns whether there was any."""
+        with self._lock:
+            return self._report(older_than_s, [])
+
+    def is_quiet(self) -> bool:
+        """Whether there is nothing to report, now or later, until a call begins or returns."""
+        with self._lock:
+            while self._unreported and self._unreported[0].over:
+                self._unreported.popleft()
+        return not (self._unreported or self._ended or self._taken)
+
+    def _report(self, older_than_s: float, promised: list[bytes]) -> bool:
+        opened = self._take_unreported(older_than_s)
+        if not (opened or promised or self._ended or self._taken):
+            return False
+        self._send(wire.CallReports(opened, self._ended, self._taken, promised))
+        self._ended, self._taken = [], []
+        return True
+
+    def _take_unreported(self, older_than_s: float) -> list[wire.DirectCall]:
+        """The open calls that are so old and have not been reported."""
+        unreported = self._unreported
+        opened: list[wire.DirectCall] = []
+        unsent: list[OpenCall] = []
+        until = self._clock() - older_than_s if older_than_s else float("inf")
+        while unreported and (unreported[0].over or unreported[0].sent_at <= until):  # the others are younger
+            call = unreported.popleft()
+            if call.over:
+                continue
+            if call.sent:
+                call.reported = True
+                opened.append(call.report())
+            else:
+                unsent.append(call)
+        unreported.extendleft(reversed(unsent))
+        return opened
+
+
+class ActorClient:
+    """The direct calls of one process to all of its actors."""
+
+    def __init__(self, link: Link, holdings: Holdings, values: Values) -> None:
+        self._link = link
+        self._holdings = holdings
+        self._values = values
+        self.calls = OpenCalls(link.say_later)
+        self.connections: dict[bytes, ActorConnection] = {}  # of each actor that may be called directly
+        self.listened: dict[int, ActorConnection] = {}  # descriptor -> an open one; only our thread takes out of it
+        self._to_write: set[ActorConnection] = set()
+        self._thread: threading.Thread | None = None
+        self._reads: InlineReads | None = None  # there with the first connection
+        self._quiet_looks = 0  # how often the thread found nothing
+        self._reported_at = 0.0
+        self._closing = False
+        self._value_came: Callable[[Any], None] = link.receivers[wire.ObjectValue]
+        link.receivers[wire.Connected] = self._connected
+        link.receivers[wire.CallsTaken] = self._calls_taken
+        link.receivers[wire.ObjectValue] = self._head_sent
+        link.before_question = self.report
+        self._forget_values = holdings.on_released
+        holdings.on_released = self._released
+
+    # ---- calls
+
+    def learn(self, actor_id: bytes, terms: Terms) -> None:
+        """This process is about to make an actor with these terms."""
+        if terms.takes_direct_calls:
+            self.connections[actor_id] = ActorConnection(actor_id)
+            self._holdings.before_release = self._before_release
+
+    def connection_to(self, actor_id: bytes) -> ActorConnection | None:
+        """The connection to an actor that may be called directly; the first call requests it from the head."""
+        connection = self.connections.get(actor_id)
+        if connection is not None and not connection.is_requested:
+            connection.is_requested = True
+            self._link.say(asks.told(asks.ConnectActor(actor_id)))
+        return connection
+
+    def call(self, connection: ActorConnection, task_id: bytes, template: int, terms: Terms, args: bytes) -> None:
+        """Send a call directly. `connection.lock` is held, and its ref exists."""
+        number = connection.sent + 1
+        call = self.calls.begins(task_id, template, connection)
+        self._values.expect((call.id,))
+        self._send(connection, wire.DirectSubmit(task_id, template, args, number), terms)
+        connection.sent = number
+        call.sent = True
+
+    def _send(self, connection: ActorConnection, message: wire.DirectSubmit, terms: Terms) -> None:
+        reads = self._reads
+        assert reads is not None
+        messages: list[Any] = [message]
+        if message.template not in connection.templates_sent:
+            messages.insert(0, wire.DefineTemplate(message.template, terms))
+        if not (self._values.expects_only_one() and connection.wrote_whole(messages)):
+            connection.outbox.extend(messages)
+            if connection not in self._to_write:
+                self._to_write.add(connection)
+                reads.ring()
+        connection.templates_sent.add(message.template)
+        if reads.sleeps:
+            reads.ring()
+
+    def follow(self, connection: ActorConnection, returned: Any, template: int) -> Callable[[], None]:
+        """A call goes through the head: none is sent directly before it has come back. `connection.lock` is held.
+
+        Returns what is to be called when it is free.
+        """
+        ref = returned[0] if isinstance(returned, list) and returned else returned
+        id = getattr(ref, "_id", None)
+        if id is None:  # a stream, or no result: only a later call that has run shows that this one has ended
+            connection.went_through_head(object(), template)
+            return _nothing
+        connection.went_through_head(id, template)
+
+        def came_back(_id: bytes, keep: Any = ref) -> None:  # kept, or nobody would learn of the result
+            connection.came_back(id, has_run=not self._values.is_error(id))
+
+        def watch() -> None:
+            if self._values.when_ready([id], came_back):
+                came_back(id)
+
+        return watch
+
+    def stop(self, actor_id: bytes) -> None:
+        """Later calls of this actor go through the head, and so do not overtake what the head is sent about it."""
+        connection = self.connections.get(actor_id)
+        if connection is not None:
+            with connection.lock:
+                connection.is_stopped = True
+            self.calls.report()
+
+    def hold_back(self, connection: ActorConnection) -> None:
+        """Let the main thread wait while far too many of its calls wait to be written."""
+        if len(connection.outbox) <= FULL or threading.current_thread() is not threading.main_thread():
+            return
+        while len(connection.outbox) > FULL and connection.is_open and self._link.lost is None:
+            time.sleep(0.01)
+
+    # ---- waiting
+
+    def read_inline(self, id: bytes, timeout_s: float | None) -> tuple[bool, float | None]:
+        """Wait a moment for a result in the thread that reads it, if it is of the only call under way.
+
+        Returns whether it is here, and what is left of the time.
+        """
+        if not self._values.expects_only_one() or (timeout_s is not None and timeout_s < HERE_S):
+            return False, timeout_s
+        call = self.calls.find(task_of(id))
+        if call is None or self._reads is None:
+            return False, timeout_s
+        began = time.monotonic()
+        is_here = self._reads.read(id, call)
+        return is_here, None if timeout_s is None else max(timeout_s + began - time.monotonic(), 0.0)
+
+    def _settle(self) -> None:
+        """Let `calls` have all that has been received."""
+        if self._reads is not None and threading.current_thread() is not self._thread:
+            self._reads.settle()
+
+    # ---- what others know
+
+    def report(self) -> None:
+        """Report everything to the head, before it is asked something."""
+        self._settle()
+        self.calls.report()
+
+    def hand_over(self, ids: list[bytes]) -> None:
+        """Refs to these objects leave this process: from now on the head can answer for them."""
+        private = [id for id in ids if self._holdings.is_private(id)]
+        if private:
+            self._settle()
+        for id in private:
+            if not self.calls.promise(task_of(id)):
+                self.calls.report()
+                value = self._values.known_here(id)
+                if value is not None and self._holdings.is_private(id):  # else the head has taken it meanwhile
+                    self._link.say_later(wire.Put(id, value, []))
+            self._holdings.publish(id)
+
+    def _before_release(self, ids: list[bytes]) -> None:
+        """The head learns of open calls before it learns that the last handle of their actor has gone."""
+        for id in ids:
+            connection = self.connections.get(id)
+            if connection is not None:
+                self.calls.report()
+                if not connection.is_open:
+                    self.connections.pop(id, None)
+
+    def _released(self, ids: list[bytes]) -> None:
+        for id in ids if self.calls.by_task else ():
+            self.calls.never_sent(task_of(id))
+        if self._forget_values is not None:
+            self._forget_values(ids)
+
+    # ---- the link's reader thread
+
+    def _connected(self, message: wire.Connected) -> None:
+        sock = self._link.take_socket(message.socket)
+        connection = self.connections.get(message.actor_id)
+        reads = self._listening() if sock is not None and connection is not None else None
+        if sock is None or connection is None or reads is None or connection.is_open or self._closing:
+            if sock is not None:
+                sock.close()
+            return  # calls go on through the head
+        self.listened[sock.fileno()] = connection
+        with connection.lock:  # no call is sent before our thread listens; the actor may reply, or end, at once
+            connection.open(sock)
+            reads.add(connection)
+
+    def _listening(self) -> InlineReads | None:
+        """What our thread listens to; it starts now if it has not. None: this process can open no more files."""
+        if self._reads is None and not self._closing:
+            try:
+                self._reads = InlineReads(self._values)
+            except OSError:
+                return None
+            self._values.others_wait = self._reads.others_wait
+            self._thread = threading.Thread(target=self._run, name="nbaccel-direct-calls", daemon=True)
+            self._thread.start()
+        return self._reads
+
+    def _calls_taken(self, message: wire.CallsTaken) -> None:
+        """The actor has reported these calls to the head, which believes that we hold their results."""
+        for task_id in message.task_ids:
+            self._take(task_id)
+
+    def _take(self, task_id: bytes) -> None:
+        id = return_id(task_id, 0)
+        call = self.calls.taken(task_id)
+        self._holdings.publish(id)
+        if call is not None and call.failure is not None:
+            self._value_came(call.failure)
+        if self._reads is not None:
+            self._reads.call_is_over()
+
+    def _head_sent(self, message: wire.ObjectValue) -> None:
+        id = message.object_id
+        call = self.calls.find(task_of(id))
+        if call is None:
+            if not self._holdings.is_private(id):  # else the head thinks that it failed, but its result had come before
+                self._value_came(message)
+            return
+        call.failure = message
+        with call.connection.lock:
+            if call.connection.is_open and failures.is_end_of_actor(message.value):
+                call.connection.stop_reading()  # if the actor has answered before its end, that counts
+                return
+        self._take(task_of(id))
+
+    # ---- our thread
+
+    def _run(self) -> None:
+        block_signals()
+        reads = self._reads
+        assert reads is not None
+        try:
+            while not self._closing:
+                self._look(reads)
+        except Exception as error:  # this thread's last line: whoever waits must not wait for ever
+            why = f"calls of actors can no longer be sent: {type(error).__name__}: {error}"
+            self._link.give_up(why)
+        finally:
+            reads.ends()
+
+    def _look(self, reads: InlineReads) -> None:
+        """Take what has come, write what waits, and report what is due."""
+        events = reads.poll(REPORT_S)
+        for fd, kind in events:
+            if not reads.is_bell(fd):
+                self._on_event(reads, self.listened[fd], kind)
+        for connection in reads.take_received():
+            self._take_all(connection)
+        self._write(reads)
+        self._quiet_looks = 0 if events or reads.are_any_left() else self._quiet_looks + 1
+        now = time.monotonic()
+        if now - self._reported_at >= REPORT_S:
+            self._reported_at = now
+            if self.calls.report(REPORT_S):
+                self._link.flush()
+                self._quiet_looks = 0
+        if self._quiet_looks >= QUIET_LOOKS:
+            reads.sleeps = True  # before the check: a call that begins after it rings
+            if self._to_write or not self.calls.is_quiet() or reads.are_any_left():
+                reads.sleeps = False
+
+    def _write(self, reads: InlineReads) -> None:
+        while self._to_write:
+            connection = self._to_write.pop()
+            if connection.is_open:
+                reads.note_full(connection, connection.write())
+
+    def _on_event(self, reads: InlineReads, connection: ActorConnection, kind: int) -> None:
+        if kind & select.EPOLLOUT:
+            self._to_write.add(connection)
+        if kind & ~select.EPOLLOUT:
+            reads.receive(connection)
+            self._take_all(connection)
+
+    def _take_all(self, connection: ActorConnection) -> None:
+        if not connection.is_open:
+            return  # it has ended
+        for replies in connection.take():
+            if replies is None:
+                self._end(connection)
+                return
+            self._values.all_came([id for id, _ in self.calls.returned(replies, self._values.note_all)])
+
+    def _end(self, connection: ActorConnection) -> None:
+        """The connection has ended, most likely with the actor: the head knows what became of its open calls."""
+        self._close(connection)
+        self.connections.pop(connection.actor_id, None)
+        for call in self.calls.of_connection(connection):
+            call.sent = True  # whatever an interrupt has kept from being noted: nobody else reports it
+        self.calls.report()
+        self._link.flush()
+        for call in self.calls.of_connection(connection):
+            if call.failure is not None:
+                self._take(call.task_id)
+
+    def _close(self, connection: ActorConnection) -> None:
+        with connection.lock:
+            connection.is_open = False
+            self._to_write.discard(connection)
+        assert self._reads is not None
+        del self.listened[connection.sock.fileno()]
+        self._reads.drop(connection)
+
+    # ---- the end
+
+    def close(self) -> None:
+        """End the thread and close all connections."""
+        self._closing = True
+        if self._thread is None or self._reads is None:
+            return
+        self._reads.ring()
+        self._thread.join()
+        self.forget()
+
+    def forget(self) -> None:
+        """Close our copies of the descriptors, in a forked child too."""
+        if self._reads is None:
+            return
+        self._closing = True
+        for connection in self.listened.values():
+            connection.is_open = False
+            connection.sock.close()
+        self.listened.clear()
+        self._reads.close()
+        self._reads = None
+
+
+def _nothing() -> None:
+    """No result will show that the call has come back."""
