@@ -8,7 +8,6 @@ from itertools import chain
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
 from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.ledger import Place
-from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
     ACTOR,
     ARGS,
@@ -28,6 +27,7 @@ from nbaccel.scheduling.moves import (
 from nbaccel.scheduling.placement import PlaceableChoice, PlacementBook
 from nbaccel.scheduling.tasks import Shape, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.scheduling.worker_queues import WorkerQueues
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
@@ -37,7 +37,7 @@ def check(
     workers: WorkerTable,
     actors: ActorTable,
     groups: GroupTable,
-    loans: Loans,
+    queues: WorkerQueues,
 ) -> None:
     """Raises AssertionError, naming the record, at the first invariant that is broken."""
     assert not cluster.freed, "something came back, and nobody was tried for it"
@@ -55,7 +55,7 @@ def check(
     _check_tasks(tasks, live)
     there = {node_id: set(workers.on_node(node_id)) for node_id in {each.node_id for each in workers.records.values()}}
     for worker in workers.records.values():
-        _check_worker(worker, worker in there[worker.node_id], workers, loans)
+        _check_worker(worker, worker in there[worker.node_id], workers, queues)
     for actor in actors.records.values():
         _check_actor(actor)
     for group in groups.records.values():
@@ -118,7 +118,7 @@ def _check_shape(shape: Shape) -> None:
     turns = [record.turn for record in shape.line]  # also of those that no longer wait
     assert turns == sorted(turns), f"{shape.choices}: {shape.line[0]} and others wait in another order than they came"
     assert len(waiting) == shape.size, f"{shape.choices}: {len(waiting)} wait, {shape.size} counted"
-    assert shape.loans >= 0, f"{shape.choices}: {shape.loans} loans"
+    assert shape.workers >= 0, f"{shape.choices}: {shape.workers} workers"
     if waiting:
         for place in shape.asks[0].places:
             assert place.lacks_now(shape.asks[0].asked) is not None, (
@@ -161,7 +161,7 @@ def _check_task(record: TaskRecord) -> None:
         assert record.shape is not None and record in record.shape.line, f"{record} is in no line"
 
 
-def _check_worker(worker: WorkerRecord, is_there: bool, workers: WorkerTable, loans: Loans) -> None:
+def _check_worker(worker: WorkerRecord, is_there: bool, workers: WorkerTable, queues: WorkerQueues) -> None:
     state = worker.state
     if state in (SPARE, IDLE):
         assert not worker.queue and worker.hold is None and worker.actor is None, f"{worker} is {state.name} with work"
@@ -173,7 +173,7 @@ def _check_worker(worker: WorkerRecord, is_there: bool, workers: WorkerTable, lo
         assert worker.queue and worker.hold is not None, f"{worker} is busy without a task"
         running = [record for record in worker.queue if record.state in (RUNNING, IN_GET)]
         assert running in ([], list(worker.queue)[:1]), f"{worker} runs more than one task"
-        assert (worker in loans.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
+        assert (worker in queues.ahead) == (len(worker.queue) > 1), f"{worker} has {len(worker.queue)} tasks"
     if state is STARTING and worker.queue:
         assert len(worker.queue) == 1 and worker.hold is not None, f"{worker} starts for more than one task"
     if worker.queue and worker.queue[0].task.terms.fresh and state is not STOPPING:

@@ -243,7 +243,7 @@ class Dispatcher:
         record.worker, record.hold = worker, hold
         shape = worker.shape = record.shape
         if shape is not None:
-            shape.loans += 1
+            shape.workers += 1
         actor = record.actor
         if actor is not None:
             worker.actor = actor
@@ -262,7 +262,7 @@ class Dispatcher:
         self.begin(worker, record, now)
 
     def begin(self, worker: WorkerRecord, record: TaskRecord, now: float) -> None:
-        """Send the first task of a loan."""
+        """Send the first task of a worker's queue."""
         self._tasks.move(record, RUNNING, now)
         worker.began_at = record.started_at = now
         hold = worker.hold
@@ -271,13 +271,13 @@ class Dispatcher:
         worker.leased = True
         self._out.append(SendTasks(worker.worker_id, [record.task], worker.node_id, hold.devices, record.choice, True))
 
-    # --- the end of a loan ----------------------------------------------------------------------------------------
+    # --- the end of a queue ---------------------------------------------------------------------------------------
 
     def end_loan(self, worker: WorkerRecord) -> None:
-        """End the loan: the worker holds nothing more."""
+        """The queue has ended: the worker holds nothing more."""
         shape, hold = worker.shape, worker.hold
         if shape is not None:
-            shape.loans -= 1
+            shape.workers -= 1
             worker.shape = None
         if hold is not None:
             worker.hold = None
@@ -290,7 +290,7 @@ class Dispatcher:
         """The worker no longer counts among those that run its shape."""
         shape = worker.shape
         if shape is not None:
-            shape.loans -= 1
+            shape.workers -= 1
             worker.shape = None
 
     def retire(self, worker: WorkerRecord, why: str, now: float) -> None:

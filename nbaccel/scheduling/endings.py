@@ -10,12 +10,12 @@ from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.events import CancelAsked
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.ledger import Place
-from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import ARGS, STARTING, SUBMITTED, WAITING, ActorStatus
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.tasks import TaskRecord, TaskTable
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.scheduling.timers import Timers
+from nbaccel.scheduling.worker_queues import WorkerQueues
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 
@@ -30,7 +30,7 @@ class Endings:
         tasks: TaskTable,
         workers: WorkerTable,
         dispatcher: Dispatcher,
-        loans: Loans,
+        queues: WorkerQueues,
         actors: ActorTable,
         groups: GroupTable,
         grace_s: float,
@@ -41,7 +41,7 @@ class Endings:
         self._tasks = tasks
         self._workers = workers
         self._dispatcher = dispatcher
-        self._loans = loans
+        self._queues = queues
         self._actors = actors
         self._groups = groups
         self._grace_s = grace_s
@@ -96,7 +96,7 @@ class Endings:
             record.cancelled = True
             self._out.append(InterruptTask(worker.worker_id, record.task.task_id))
             self._tasks.fail(record, Failure.CANCELLED, message, now)
-            self._loans.recall(worker)
+            self._queues.recall(worker)
         elif force:
             self._kill(record, Failure.CANCELLED, message, "its task was cancelled with force=True", now)
         elif not record.cancelled:
@@ -182,7 +182,7 @@ class Endings:
                 self._workers.stop(worker, why, now, True)
                 self._actors.worker_lost(worker, why, now)
             else:
-                self._loans.node_lost(worker, why, now)
+                self._queues.node_lost(worker, why, now)
                 self._workers.stop(worker, why, now, True)
 
 

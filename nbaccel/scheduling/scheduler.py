@@ -17,7 +17,6 @@ from nbaccel.scheduling.groups import GroupTable
 from nbaccel.scheduling.growth import Growth
 from nbaccel.scheduling.lazy_calls import LazyCallRecords
 from nbaccel.scheduling.ledger import LedgerDevice
-from nbaccel.scheduling.loans import Loans
 from nbaccel.scheduling.moves import (
     ARGS,
     BUSY,
@@ -35,6 +34,7 @@ from nbaccel.scheduling.queries import Queries
 from nbaccel.scheduling.tasks import Pack, TaskRecord, TaskTable
 from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.scheduling.timers import Timers
+from nbaccel.scheduling.worker_queues import WorkerQueues
 from nbaccel.scheduling.workers import WorkerRecord, WorkerTable
 
 NOTHING: tuple[Command, ...] = ()
@@ -82,12 +82,12 @@ class Scheduler(Queries):
         dispatcher = self._dispatcher = Dispatcher(
             out, timers, cluster, tasks, workers, self._explainer, waiting_notice_s
         )
-        loans = self._loans = Loans(out, timers, cluster, tasks, workers, dispatcher)
+        queues = self._queues = WorkerQueues(out, timers, cluster, tasks, workers, dispatcher)
         actors = self._all_actors = ActorTable(out, timers, cluster, tasks, workers, dispatcher)
         dispatcher.end_actor = actors.end
         self.lazy_calls = LazyCallRecords(tasks, self._admit)
         self._endings = Endings(
-            out, timers, cluster, tasks, workers, dispatcher, loans, actors, groups, interrupt_grace_s
+            out, timers, cluster, tasks, workers, dispatcher, queues, actors, groups, interrupt_grace_s
         )
         growth = self._growth = Growth(out, timers, cluster, tasks, groups)
         self._explainer.hope = lambda choice, now: hope(growth, cluster.device_resources, choice, now)
@@ -176,7 +176,7 @@ class Scheduler(Queries):
         """Asserts every written invariant; for tests, after each event."""
         from nbaccel.scheduling.books import check  # a head that never checks need not load it
 
-        check(self._cluster, self._tasks, self._workers, self._actors, self._groups, self._loans)
+        check(self._cluster, self._tasks, self._workers, self._actors, self._groups, self._queues)
 
     def _idle_keep(self) -> int:
         if self._keep is not None:
@@ -274,8 +274,8 @@ class Scheduler(Queries):
         if worker is None:
             return
         if worker.actor is None:
-            self._loans.returned(worker, event.returns, event.loaded, now)
-            if self._loans.ahead:
+            self._queues.returned(worker, event.returns, event.loaded, now)
+            if self._queues.ahead:
                 self._has_gone_on(worker)
             return
         for each in event.returns:
@@ -287,7 +287,7 @@ class Scheduler(Queries):
     def _has_gone_on(self, worker: WorkerRecord) -> None:
         """A plain task has returned: a worker that is idle now may take what lies behind another task elsewhere."""
         if worker.state is IDLE and not self._cluster.someone_may_start():
-            self._loans.share()
+            self._queues.share()
 
     def _call_returned(self, event: ev.CallReturned, now: float) -> None:
         worker = self._workers.records.get(event.worker_id)
@@ -298,7 +298,7 @@ class Scheduler(Queries):
     def _tasks_given_back(self, event: ev.TasksGivenBack, now: float) -> None:
         worker = self._workers.known("TasksGivenBack", event.worker_id)
         if worker is not None:
-            self._loans.given_back(worker, event, now)
+            self._queues.given_back(worker, event, now)
 
     def _worker_blocked(self, event: ev.WorkerBlocked, now: float) -> None:
         worker = self._workers.known("WorkerBlocked", event.worker_id)
@@ -306,12 +306,12 @@ class Scheduler(Queries):
             return
         if worker.state in (STARTING, SPARE):
             raise IllegalEvent("WorkerBlocked", str(worker), worker.state.name, worker.story, "It runs nothing.")
-        self._loans.blocked(worker, now)
+        self._queues.blocked(worker, now)
 
     def _worker_unblocked(self, event: ev.WorkerUnblocked, now: float) -> None:
         worker = self._workers.known("WorkerUnblocked", event.worker_id)
         if worker is not None:
-            self._loans.unblocked(worker, now)
+            self._queues.unblocked(worker, now)
 
     def _worker_spoiled(self, event: ev.WorkerSpoiled, now: float) -> None:
         worker = self._workers.known("WorkerSpoiled", event.worker_id)
@@ -329,7 +329,7 @@ class Scheduler(Queries):
         if worker.actor is not None:
             self._actors.worker_died(worker, event.why, event.intended, now)
         else:
-            self._loans.died(worker, event.why, now)
+            self._queues.died(worker, event.why, now)
 
     def _prestart_asked(self, event: ev.PrestartAsked, now: float) -> None:
         self._workers.prestart(event.zygote)
@@ -393,7 +393,7 @@ class Scheduler(Queries):
             if worker.state is not STOPPING:
                 self._workers.rest(worker, now)
         else:
-            self._loans.take_out(worker, record, now)
+            self._queues.take_out(worker, record, now)
         if not record.over:
             self._all_tasks.wait_again(record, event.object_ids, now)
 

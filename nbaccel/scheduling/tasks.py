@@ -284,7 +284,7 @@ class Shape(msgspec.Struct, eq=False):
     lasting: tuple[tuple[str, int], ...] | None = None  # what of it actors keep; None: all
     line: deque[TaskRecord] = msgspec.field(default_factory=deque)
     size: int = 0  # of the line, less those that were cancelled in it
-    loans: int = 0  # workers that run tasks of this shape
+    workers: int = 0  # that run tasks of this shape
     notice_armed: bool = False
     garbage_armed: bool = False
     told: dict[str, SaidLine] = {}  # cell -> the notice under it
@@ -511,7 +511,7 @@ class TaskTable:
     def _forget_empty_shapes(self) -> None:
         self._last_shape = None
         for key, shape in list(self.shapes.items()):
-            if not shape.size and not shape.loans:
+            if not shape.size and not shape.workers:
                 del self.shapes[key]
                 self._cluster.woken.pop(shape, None)
                 for ask in shape.asks:

@@ -1,7 +1,7 @@
 """The events of a worker that runs plain tasks: sending ahead, returns, recalls, blocking, and its death.
 
-A worker is lent to one shape of tasks. Short tasks are sent ahead of time, so that the worker need not wait for the
-head between two of them. All tasks in its queue share one hold; the first one runs.
+A worker serves one shape of tasks at a time. Short tasks are sent ahead of time, so that the worker need not wait for
+the head between two of them. All tasks in its queue share one hold; the first one runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_FAILED_STARTS = 3
 RECALL_WORTH_S = 0.0005  # fewer seconds of work than this are done before a recalled task could run elsewhere
 
 
-class Loans:
+class WorkerQueues:
     """Workers of plain tasks, from their first task to their death."""
 
     def __init__(
@@ -134,7 +134,7 @@ class Loans:
         return calls >= record.task.terms.max_calls
 
     def _go_on(self, worker: WorkerRecord, done: TaskRecord, average: float, now: float) -> None:
-        """The next task of the queue runs now; send more tasks ahead, or end the loan."""
+        """The next task of the queue runs now; send more tasks ahead, or end it."""
         hold = worker.hold
         assert hold is not None
         if hold.lent:  # a thread of the task still waits for something: the task is over all the same
@@ -186,7 +186,7 @@ class Loans:
     def _send_ahead(self, worker: WorkerRecord, shape: Shape, now: float) -> None:
         queue, hold = worker.queue, worker.hold
         assert hold is not None
-        free_slots = min(worker.window, 1 + shape.size // (shape.loans or 1)) - len(queue)
+        free_slots = min(worker.window, 1 + shape.size // (shape.workers or 1)) - len(queue)
         starts, sent = not queue, list[Task]()
         while free_slots > 0:
             record = shape.first()
