@@ -29,9 +29,9 @@ from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
-from nbaccel.local_engine.head.objects.ledger import Objects
-from nbaccel.local_engine.head.objects.room import ObjectRoom
-from nbaccel.local_engine.head.objects.store import Grant
+from nbaccel.local_engine.head.objects import delivery, ledger, requests
+from nbaccel.local_engine.head.objects.context import Grant, ObjectContext
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.orphaned_work import OrphanedWork
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.question_table import QuestionTable
@@ -87,14 +87,14 @@ class DebugHead:
     # ---- rooms
 
     def _make_objects(self) -> None:
-        self.objects, self._absent = Objects(), OneProcess()
+        self.objects, self._absent = ObjectTables(), OneProcess()
         self._arguments = Arguments(self.objects)
-        self._room = ObjectRoom(
-            self.objects, self.scheduler, self._peers, self._absent, self._absent, self._send, self.tell,
-            arrived=lambda id, value: self.tasks.conclusions.arrived(id, value), unpin=self._arguments.unpin,
-            node_of=lambda client_id: self.nodes.node_id, clock=time.monotonic,
+        self.object_context = ObjectContext(
+            objects=self.objects, scheduler=self.scheduler, peers=self._peers, store=self._absent, errors=self._absent,
+            send=self._send, tell=self.tell, clock=time.monotonic, unpin=self._arguments.unpin,
+            arrived=lambda id, value: self.tasks.conclusions.arrived(id, value),
+            node_of=lambda client_id: self.nodes.node_id,
         )  # fmt: skip
-        self.delivery = self._room.delivery
         self.questions = QuestionTable(self._send)
         self.actors = Actors(
             self.scheduler, self.objects, self.tell, unpin=self._arguments.unpin, free_unheld=self.collect,
@@ -103,7 +103,9 @@ class DebugHead:
         )  # fmt: skip
         self._history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), time.time())
         self.groups: Groups[int] = Groups(
-            self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], CLIENT)
+            self.scheduler,
+            self.tell,
+            lambda id, _, value: delivery.fill(self.object_context, id, value, [], CLIENT),
         )
 
         self.orphaned_work = OrphanedWork(
@@ -120,13 +122,13 @@ class DebugHead:
             self._peers, time.monotonic,
         )  # fmt: skip
         self.tasks = TaskFlow(
-            self._records, self._room, self._arguments, self.actors, self._absent, self._absent, self._absent,
+            self._records, self.object_context, self._arguments, self.actors, self._absent, self._absent,
             self._send, self.tell, audience.note, endings={}, zygote_for=lambda prefix, python: "",
             after_failure=lambda node_id, held, then: then(), changed=lambda: None, ended=self._history.ended,
             is_shared=False,
         )  # fmt: skip
         self._handlers: dict[type, Handler] = {
-            **self._room.requests.handlers(), **self.tasks.of_clients(), **self.tasks.of_workers(),
+            **requests.handlers(self.object_context), **self.tasks.of_clients(), **self.tasks.of_workers(),
             **self.actors.handlers(), wire.Ask: self.questions.ask,
         }  # fmt: skip
 
@@ -138,7 +140,7 @@ class DebugHead:
         )  # fmt: skip
         self.snapshot_builder = views.snapshot_builder
         self.questions.learn(
-            self._room.requests.answers(),
+            requests.answers(self.object_context),
             self.actors.answers(),
             self.tasks.submissions.answers(),
             GroupAnswers(self.groups, self.objects, self.jobs.by_number, owner_of).answers(),
@@ -175,7 +177,7 @@ class DebugHead:
     def collect(self) -> None:
         """Let go of what nobody holds any more, and of what hung on it."""
         self.tasks.functions.look_soon()
-        while (freed := self.objects.take_freed()) is not None:
+        while (freed := ledger.take_freed(self.objects)) is not None:
             for actor_id in freed.actors:
                 self.actors.out_of_scope(actor_id)
 

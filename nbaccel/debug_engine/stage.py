@@ -17,6 +17,7 @@ from nbaccel.debug_engine.head import CLIENT, NEVER_S, DebugHead, peer_of
 from nbaccel.debug_engine.workers import DebugActor, DebugWorker, IdleLoop, PausedStream
 from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects import delivery
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire.ids import task_of
 from nbaccel.local_engine.worker import actor_host
@@ -175,7 +176,7 @@ class Stage:
             task.actor_id or b"", entry.choice_why,
         )  # fmt: skip
         running = Running(run, terms, environment=environment)
-        values = [(place, self._head.delivery.give(id, CLIENT)) for place, id in submit.slots]
+        values = [(place, delivery.give(self._head.object_context, id, CLIENT)) for place, id in submit.slots]
         running.payloads = [(place, (value.status, value.data)) for place, value in values]
         worker.waiting.append(running)
         self._go_on(worker)

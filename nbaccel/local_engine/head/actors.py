@@ -9,7 +9,8 @@ from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.actor_names import ActorNames
 from nbaccel.local_engine.head.connections import Handler
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
 from nbaccel.local_engine.head.refusal import id_of
@@ -31,7 +32,7 @@ class Actors:
     def __init__(
         self,
         scheduler: Scheduler,
-        objects: Objects,
+        objects: ObjectTables,
         tell: Tell,
         *,
         unpin: Callable[[TaskEntry, Task], None],
@@ -78,9 +79,9 @@ class Actors:
         """The creation of an actor was submitted."""
         actor_id, terms = entry.submit.actor_id, task.terms
         self._objects.actor_ids.add(actor_id)
-        self._objects.promise(actor_id, peer.client_id)
+        ledger.promise(self._objects, actor_id, peer.client_id)
         if terms.actor.detached:
-            self._objects.pin((actor_id,))
+            ledger.pin(self._objects, (actor_id,))
         self.by_id[actor_id] = ActorEntry(
             actor_id,
             terms,

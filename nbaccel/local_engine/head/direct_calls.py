@@ -27,6 +27,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Handler, Send
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -144,7 +145,7 @@ class DirectCalls:
             record = self._scheduler.task_record(call.task_id)
         if record is not None and not record.over:
             entry_of(record.task).is_direct = False
-            self._objects.promise(return_id(call.task_id, 0), driver.client_id)
+            ledger.promise(self._objects, return_id(call.task_id, 0), driver.client_id)
 
     # ---- what a driver reports
 
@@ -190,7 +191,7 @@ class DirectCalls:
             return task
 
         if actor.actor_id not in self._open:
-            self._objects.pin((actor.actor_id,))
+            ledger.pin(self._objects, (actor.actor_id,))
         self._open[actor.actor_id] = self._open.get(actor.actor_id, 0) + len(calls)
         self._tell(CallsOpened(terms, [call.task_id for call in calls], calls, make))
 
@@ -200,7 +201,7 @@ class DirectCalls:
         if left > 0:
             self._open[actor_id] = left
         elif self._open.pop(actor_id, None) is not None:
-            self._objects.unpin_later((actor_id,))
+            ledger.unpin_later(self._objects, (actor_id,))
 
     def _all_ended(self, peer: Peer, calls: Calls) -> None:
         """Calls have returned to their caller."""
@@ -249,7 +250,7 @@ class DirectCalls:
         record = self._scheduler.task_record(task_id)
         if record is not None and not record.over:
             entry_of(record.task).is_promised = True
-            self._objects.promise(return_id(task_id, 0), peer.client_id)
+            ledger.promise(self._objects, return_id(task_id, 0), peer.client_id)
 
     def _actor_of(self, client_id: int, call: wire.DirectCall) -> ActorEntry:
         actor = self._actors.get(call.actor_id)
@@ -278,7 +279,7 @@ class DirectCalls:
     def _take_back(self, peer: Peer, terms: Terms, task_id: bytes) -> None:
         """A call failed when its actor died, but its answer had left before: the error is nobody's."""
         self._errors.read([return_id(task_id, 0)])
-        self._objects.release(return_id(task_id, 0), peer.client_id)
+        ledger.release(self._objects, return_id(task_id, 0), peer.client_id)
         self._tell(CallAnswered(terms, task_id))
 
     def client_gone(self, client_id: int) -> None:

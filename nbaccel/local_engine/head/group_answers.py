@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.groups import GroupNameTaken, Groups
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job
 from nbaccel.local_engine.head.refusal import Refusal
@@ -18,7 +19,7 @@ class GroupAnswers:
     """Answers for the processes of one head."""
 
     def __init__(
-        self, groups: Groups[int], objects: Objects, jobs: Mapping[int, Job], owner_of: Callable[[Peer], int]
+        self, groups: Groups[int], objects: ObjectTables, jobs: Mapping[int, Job], owner_of: Callable[[Peer], int]
     ) -> None:
         self._groups = groups
         self._objects = objects
@@ -45,5 +46,5 @@ class GroupAnswers:
             raise Refusal("RaySystemError", str(error)) from None
 
     def _when_ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
-        self._objects.promise(asked.object_id, peer.client_id)
+        ledger.promise(self._objects, asked.object_id, peer.client_id)
         self._groups.ready(asked.group_id, asked.object_id, self._owner_of(peer), wire.Value(wire.OK, asked.value))

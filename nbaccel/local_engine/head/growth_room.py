@@ -8,7 +8,7 @@ from typing import Any
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.node_source import NodeSource
-from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.resource_requests import ResourceRequests
@@ -26,14 +26,14 @@ class GrowthRoom:
         timers: LoopTimers,
         scheduler: Scheduler,
         nodes: Nodes,
-        lineage: Lineage,
+        context: ObjectContext,
         tell: Tell,
         types: Mapping[str, dict[str, Any]],
         *,
         name_of_job: Callable[[int], str],
     ) -> None:
-        self.virtual_nodes = HeadVirtualNodes(nodes, lineage, tell)
-        self.source = NodeSource(timers, scheduler, self.virtual_nodes, lineage, tell, types)
+        self.virtual_nodes = HeadVirtualNodes(nodes, context, tell)
+        self.source = NodeSource(timers, scheduler, self.virtual_nodes, context, tell, types)
         self.requests = ResourceRequests(
             tell,
             name_of_job,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
 from nbaccel.scheduling.scheduler import Scheduler
@@ -20,7 +20,7 @@ class HeadRecords:
 
     scheduler: Scheduler
     nodes: Nodes
-    objects: Objects
+    objects: ObjectTables
     environments: Environments
     groups: Groups[int]
     actors: Mapping[bytes, ActorEntry]

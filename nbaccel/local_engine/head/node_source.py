@@ -14,7 +14,8 @@ from typing import Any
 
 from nbaccel.handles.node_types import DEFAULT_IDLE_S, DEFAULT_MOST
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.objects import lineage
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.virtual_nodes import HeadVirtualNodes, spec_of
 from nbaccel.quantities import UNIT
@@ -35,14 +36,14 @@ class NodeSource:
         timers: LoopTimers,
         scheduler: Scheduler,
         nodes: HeadVirtualNodes,
-        lineage: Lineage,
+        context: ObjectContext,
         tell: Tell,
         types: Mapping[str, dict[str, Any]],
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
         self._nodes = nodes
-        self._lineage = lineage
+        self._context = context
         self._tell = tell
         self._types = types
         self._came_at: dict[bytes, float] = {}  # of the nodes that are here
@@ -78,7 +79,7 @@ class NodeSource:
             raise
 
     def release(self, command: ReleaseNode) -> None:
-        kept = self._lineage.only_on(command.node_id)
+        kept = lineage.only_on(self._context, command.node_id)
         self._kept_objects[command.node_id] = [id.hex() for id, _size_bytes in kept[:MOST_KEPT_SHOWN]]
         if kept:
             number, size_bytes = len(kept), sum(size_bytes for _id, size_bytes in kept)

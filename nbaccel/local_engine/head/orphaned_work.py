@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import ActorKillAsked, CancelAsked
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.decisions import Tell
-    from nbaccel.local_engine.head.objects.ledger import Objects
+    from nbaccel.local_engine.head.objects.tables import ObjectTables
     from nbaccel.local_engine.head.peers import Peer
     from nbaccel.local_engine.head.records import WorkerProcess
     from nbaccel.scheduling.scheduler import Scheduler
@@ -28,7 +29,7 @@ class OrphanedWork:
     """Ends the work of dead workers."""
 
     def __init__(
-        self, scheduler: Scheduler, objects: Objects, tell: Tell, *, owner_died: Callable[[Peer], None]
+        self, scheduler: Scheduler, objects: ObjectTables, tell: Tell, *, owner_died: Callable[[Peer], None]
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
@@ -54,7 +55,7 @@ class OrphanedWork:
         """Whether another process, or other work, has a ref to one of its results."""
         objects = self._objects
         ids = (return_id(record.task.task_id, index) for index in range(max(1, record.task.terms.returns)))
-        return any(id in objects.records and objects.is_held(objects.records[id]) for id in ids)
+        return any(id in objects.records and ledger.is_held(objects, objects.records[id]) for id in ids)
 
     def _dies_with_its_work(self, worker_id: bytes, intended: bool) -> bool:
         """Whether the worker's work dies with it. It does not if the worker was stopped because nobody needed it."""

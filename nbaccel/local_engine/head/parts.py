@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from nbaccel.local_engine import wire
@@ -28,11 +29,13 @@ from nbaccel.local_engine.head.growth_room import GrowthRoom
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
+from nbaccel.local_engine.head.objects import delivery, ledger, lineage
+from nbaccel.local_engine.head.objects import requests as object_requests
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
-from nbaccel.local_engine.head.objects.ledger import NOTHING_FREED, Freed, Objects
 from nbaccel.local_engine.head.objects.machine_memory import MachineMemory
-from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Store
+from nbaccel.local_engine.head.objects.tables import NOTHING_FREED, Freed, ObjectTables
 from nbaccel.local_engine.head.observers import Observers
 from nbaccel.local_engine.head.orders import Orders
 from nbaccel.local_engine.head.orphaned_work import OrphanedWork
@@ -88,7 +91,7 @@ class Parts:
         self.connections = Connections(self.poll, self.note)
         self.peers, self.send = self.connections.peers, self.connections.send
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
-        self.rest = Rest(self.poll, self.scheduler, lambda: (self.history, self.objects))
+        self.rest = Rest(self.poll, self.scheduler, lambda: (self.history.let_go, partial(ledger.let_go, self.objects)))
         self.decisions = Decisions(
             self.poll,
             self.scheduler,
@@ -99,7 +102,7 @@ class Parts:
         self.tell = self.decisions.tell
         self.jobs = Jobs(self._job_began)
         self.environments = Environments()
-        self.objects = Objects()
+        self.objects = ObjectTables()
         self.questions = QuestionTable(
             self.send, lambda then: self.devices.watch.freshen(then), lambda then: self.outputs.drain(then)
         )
@@ -187,20 +190,19 @@ class Parts:
             tell_driver=self.connections.tell_driver,
         )
         self.garbage.on_over = self.store.make_room
-        self.object_room = ObjectRoom(
-            self.objects,
-            self.scheduler,
-            self.peers,
-            self.store,
-            self.unread_errors,
-            self.send,
-            self.tell,
+        self.object_context = ObjectContext(
+            objects=self.objects,
+            scheduler=self.scheduler,
+            peers=self.peers,
+            store=self.store,
+            errors=self.unread_errors,
+            send=self.send,
+            tell=self.tell,
+            clock=self._clock,
             arrived=lambda id, value: self.tasks.flow.conclusions.arrived(id, value),
             unpin=self.arguments.unpin,
             node_of=self._node_of,
-            clock=self._clock,
         )
-        self.delivery, self.lineage = self.object_room.delivery, self.object_room.lineage
 
     def _make_devices(self) -> None:
         self.devices = DeviceRoom(
@@ -221,7 +223,7 @@ class Parts:
             self.poll,
             self.scheduler,
             self.nodes,
-            self.lineage,
+            self.object_context,
             self.tell,
             self._config.node_types,
             name_of_job=self._name_of_job,
@@ -229,7 +231,7 @@ class Parts:
 
     def _make_views(self) -> None:
         self.groups: Groups[int] = Groups(
-            self.scheduler, self.tell, lambda id, owner, value: self.delivery.fill(id, value, [], owner)
+            self.scheduler, self.tell, lambda id, owner, value: delivery.fill(self.object_context, id, value, [], owner)
         )
         self.orphaned_work = OrphanedWork(
             self.scheduler, self.objects, self.tell, owner_died=lambda peer: self.groups.owner_died(peer.client_id)
@@ -297,7 +299,7 @@ class Parts:
             until_done=self.until_done,
             note=self.note,
             audience=self.watchers,
-            objects=self.object_room,
+            objects=self.object_context,
             store=self.store,
             arguments=self.arguments,
             actors=self.actors,
@@ -342,7 +344,7 @@ class Parts:
         """The messages of each role, with their handlers. A connection has the role "new" until it shows the token."""
         ask: dict[type, Handler] = {wire.Ask: self.questions.ask}
         both = {
-            **self.object_room.requests.handlers(),
+            **object_requests.handlers(self.object_context),
             **self.tasks.flow.of_clients(),
             **self.actors.handlers(),
             **ask,
@@ -361,7 +363,7 @@ class Parts:
             self._config.directory, self.scheduler.task_record, self.history.tracebacks, self.workers.pid_of
         )
         self.questions.learn(
-            self.object_room.requests.answers(),
+            object_requests.answers(self.object_context),
             self.actors.answers(),
             self.tasks.direct_calls.answers(),
             self.tasks.flow.submissions.answers(),
@@ -474,7 +476,7 @@ class Parts:
         job.ended = True
         self.tell(JobEnded(job.number, why))
         self._client_gone(peer.client_id)
-        self.object_room.requests.job_ended(job.number)
+        object_requests.job_ended(self.object_context, job.number)
         self.actors.names.job_ended(job.number)
         if self.arguments.failed_calls is not None:
             self.arguments.failed_calls.job_ended(job.number)
@@ -490,7 +492,7 @@ class Parts:
         self.garbage.has_ended(client_id)
         self.store.client_gone(client_id)
         self.actors.names.client_gone(client_id)
-        self.objects.client_gone(client_id)
+        ledger.client_gone(self.objects, client_id)
         self.published.client_gone(client_id)
         self.growth.requests.client_gone(client_id)
         self.tasks.direct_calls.client_gone(client_id)
@@ -510,6 +512,6 @@ class Parts:
         if freed.errors:
             self.unread_errors.gone(freed.errors)
         if freed.placed:
-            self.lineage.forget(freed.placed)
+            lineage.forget(self.object_context, freed.placed)
         for actor_id in freed.actors:
             self.actors.out_of_scope(actor_id)

@@ -26,10 +26,7 @@ WORTH_IT = 1_000  # tasks that have ended since: a rest takes 25 to 100 ms, in w
 TOO_MANY = 1_000  # unfinished tasks: the collector looks at each of them
 
 
-class HasRecords(Protocol):
-    """A part of the head whose records lie all over its memory. It lets them go, and returns what makes them again."""
-
-    def let_go(self) -> Callable[[], None]: ...
+LetGo = Callable[[], Callable[[], None]]  # lets records go that lie all over the memory; returns what makes them again
 
 
 class Tasks(Protocol):
@@ -41,13 +38,13 @@ class Tasks(Protocol):
 
 
 class Rest:
-    """Notices that the head rests. `others` are the parts that have records beside the tasks."""
+    """Notices that the head rests. `others` let go of the records beside the tasks."""
 
     def __init__(
         self,
         timers: LoopTimers,
         tasks: Tasks,
-        others: Callable[[], Sequence[HasRecords]],
+        others: Callable[[], Sequence[LetGo]],
         trim: Callable[[], None] = memory.trim,
     ) -> None:
         self._timers = timers
@@ -82,7 +79,7 @@ class Rest:
         """All parts go before the first is made again: one that stayed would keep the memory of the others."""
         with ExitStack() as make_again:  # whatever one of them raises, the others come back
             make_again.callback(self._tasks.let_go_of_ended(pack))
-            for other in self._others():
-                make_again.callback(other.let_go())
+            for let_go in self._others():
+                make_again.callback(let_go())
             gc.collect()  # also the interpreter's lists of free objects, which lie all over the memory
         self._trim()

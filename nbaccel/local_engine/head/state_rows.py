@@ -14,7 +14,7 @@ from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, NodeRow, TaskRow,
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.head_records import HeadRecords
-    from nbaccel.local_engine.head.objects.ledger import ObjectRecord
+    from nbaccel.local_engine.head.objects.tables import ObjectRecord
     from nbaccel.local_engine.head.records import Job
 
 MOST_IN_TIMELINE = 10_000

@@ -21,7 +21,7 @@ from nbaccel.scheduling.terms import TaskKind
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.audience import Audience
-    from nbaccel.local_engine.head.objects.ledger import Objects
+    from nbaccel.local_engine.head.objects.tables import ObjectTables
     from nbaccel.local_engine.head.poll import LoopTimers
     from nbaccel.scheduling.scheduler import Scheduler
 
@@ -39,7 +39,7 @@ class UnreadErrors:
         self,
         timers: LoopTimers,
         scheduler: Scheduler,
-        objects: Objects,
+        objects: ObjectTables,
         workers: Mapping[bytes, WorkerProcess],
         endings: Mapping[bytes, WorkerEnding],
         audience: Audience,

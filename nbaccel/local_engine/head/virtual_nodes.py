@@ -13,7 +13,8 @@ from nbaccel.handles.ids import id_of
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import device_specs
 from nbaccel.local_engine.head.devices.nodes import Nodes
-from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.objects import lineage
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.wire.driver_questions import MoveObjects
@@ -31,9 +32,9 @@ DEFAULT_MEMORY_BYTES = 4 << 30
 class HeadVirtualNodes:
     """Adds nodes to a head, and takes them away."""
 
-    def __init__(self, nodes: Nodes, lineage: Lineage, tell: Tell) -> None:
+    def __init__(self, nodes: Nodes, context: ObjectContext, tell: Tell) -> None:
         self._nodes = nodes
-        self._lineage = lineage
+        self._context = context
         self._tell = tell
         self.environ: dict[bytes, dict[str, str]] = {}  # node id -> variables that were set after the head had started
         self.on_removed: Callable[[bytes, str], None] = lambda node_id, node_type: None  # with the node's type
@@ -59,7 +60,7 @@ class HeadVirtualNodes:
         spec.labels = {"ray.io/node-id": node_id.hex(), **spec.labels}
         spec.node_type, spec.launch = node_type, launch
         self.environ[node_id] = options.get("environ") or {}
-        self._lineage.active = True
+        self._context.objects.can_be_lost = True
         self._nodes.add(spec, offered)
         return node_id.hex()
 
@@ -73,9 +74,9 @@ class HeadVirtualNodes:
         self.environ.pop(id, None)
         self._nodes.remove(id, why)
         self.on_removed(id, self._nodes.specs[id].node_type)
-        lost = self._lineage.lose(id)
+        lost = lineage.lose(self._context, id)
         self._tell(NodeRemoved(id, why) if self._nodes.specs[id].node_type else NodeRemoved(id))
-        self._lineage.make_again(lost, f"node {self._nodes.specs[id].name}")
+        lineage.make_again(self._context, lost, f"node {self._nodes.specs[id].name}")
 
     def move_objects(self, name: str) -> tuple[int, int]:
         """Give the head's node a copy of what lies only on the node of this name; the objects, and their bytes.
@@ -87,7 +88,7 @@ class HeadVirtualNodes:
             raise ValueError(f"There is no node {name!r} here. The nodes are: {', '.join(here)}.")
         if here[name] == self._nodes.node_id:
             raise ValueError(f"{name} is the head's own node: objects are moved to it, not from it.")
-        return self._lineage.copy_to(here[name], self._nodes.node_id)
+        return lineage.copy_to(self._context, here[name], self._nodes.node_id)
 
 
 def spec_of(options: dict[str, Any], node_id: bytes, name: str) -> tuple[NodeSpec, NodeDevices]:

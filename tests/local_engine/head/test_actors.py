@@ -10,7 +10,8 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import actors as actors_module
 from nbaccel.local_engine.head.actors import Actors
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.head.refusal import Later, Refusal
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -26,7 +27,7 @@ class House:
     """Actors, and what they tell others."""
 
     def __init__(self) -> None:
-        self.objects = Objects()
+        self.objects = ObjectTables()
         self.events: list[Any] = []
         self.unpinned: list[bytes] = []
         self.settled: list[bytes] = []
@@ -96,7 +97,7 @@ def test_the_last_handle_ends_an_actor_once_and_a_detached_one_never(house: Hous
 
 
 def test_a_handle_of_an_actor_that_nobody_knows_is_forgotten(house: House) -> None:
-    house.objects.promise(b"x", 1)
+    ledger.promise(house.objects, b"x", 1)
     house.objects.actor_ids.add(b"x")
     house.actors.out_of_scope(b"x")
     assert not house.objects.records and not house.objects.actor_ids

@@ -40,7 +40,7 @@ class Resting:
         self.left = 0
         self.bars = Part("bars", self.done)
         self.clock = Clock()
-        self.rest = Rest(self.clock, self, lambda: [self.bars], lambda: self.done.append("trim"))
+        self.rest = Rest(self.clock, self, lambda: [self.bars.let_go], lambda: self.done.append("trim"))
 
     def let_go_of_ended(self, pack: object) -> Callable[[], None]:
         return Part("tasks", self.done).let_go()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
@@ -49,7 +50,7 @@ def assert_all_ended(world: HeadWorld) -> None:
     objects = set(head.objects.records) - set(world.actors)  # the rows of dead actors stay for a while
     assert not objects, f"objects are left: {[(name_of(world, id), head.objects.records[id]) for id in objects]}"
     assert not head.objects.stored and head.store.arena.used == 0
-    head.objects.check()
+    ledger.check(head.objects)
     known = {worker_id for worker_id in head.workers.by_id if scheduler.worker_record(worker_id) is not None}
     assert known == set(head.workers.by_id), "the head keeps workers that the scheduler does not know"
     alive = {worker.worker_id for worker in world.workers.values() if worker.status is None}

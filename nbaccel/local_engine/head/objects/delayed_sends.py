@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.objects.ledger import Objects
-from nbaccel.local_engine.head.objects.store import NOBODY, Refused
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.context import Refused
+from nbaccel.local_engine.head.objects.store import NOBODY
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.scheduling.commands import SendTasks
@@ -20,7 +22,7 @@ class DelayedSends:
     def __init__(
         self,
         timers: LoopTimers,
-        objects: Objects,
+        objects: ObjectTables,
         when_here: WhenHere,
         workers: Mapping[bytes, WorkerProcess],
         *,
@@ -89,7 +91,7 @@ class DelayedSends:
         """What this task asks for, and is in the arena, stays there until all has come."""
         for change, of in ((-1, worker.keeps), (1, submit)):
             for _place, id in of.slots if of is not None else ():
-                record = self._objects.own(id)
+                record = ledger.own(self._objects, id)
                 if record is not None:
                     record.kept += change
         worker.keeps = submit

@@ -12,8 +12,10 @@ from typing import Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.arena import Arena
-from nbaccel.local_engine.head.objects.ledger import Freed, Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.context import Grant, Refused
 from nbaccel.local_engine.head.objects.page_keeper import Memory, PageKeeper
+from nbaccel.local_engine.head.objects.tables import Freed, ObjectTables
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import mover
@@ -21,8 +23,6 @@ from nbaccel.local_engine.side_processes import mover
 GIB = 1 << 30
 NOBODY = -1
 FULL_PATIENCE_S = 10.0  # others may release their objects
-Grant = Callable[[int, str], None]  # (offset or -1, why not)
-Refused = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Store:
     def __init__(
         self,
         timers: LoopTimers,
-        objects: Objects,
+        objects: ObjectTables,
         helpers: Helpers,
         looks: Looks,
         *,
@@ -158,7 +158,7 @@ class Store:
                 continue
             if self.pages.is_giving_back or any(type(order) is mover.Spill for order in self._moving.values()):
                 return
-            victims = self._objects.victims(first.size)
+            victims = ledger.victims(self._objects, first.size)
             for id in victims:
                 self._spill(id)
             if victims or self._looks.is_awaited(first.asked_at):
@@ -171,7 +171,7 @@ class Store:
     def _others_use_room(self, client: int) -> bool:
         """Whether somebody but this client fills or maps a part of the arena, and so may let go of it."""
         filling = any(owner != client for owner, _request in self.granted.values())
-        return filling or bool(self._moving) or self._objects.mapped_by_others(client)
+        return filling or bool(self._moving) or ledger.mapped_by_others(self._objects, client)
 
     def _full(self, size: int) -> str:
         return (
@@ -293,7 +293,7 @@ class Store:
 
     def collect(self) -> None:
         """Give freed offsets back to the arena and remove freed files."""
-        freed = self._objects.take_freed()
+        freed = ledger.take_freed(self._objects)
         if freed is not None:
             self._put_back(freed)
         if self.waiting:
@@ -301,7 +301,7 @@ class Store:
 
     def give_back(self) -> None:
         """What nobody holds any more goes where it belongs."""
-        freed = self._objects.take_freed()
+        freed = ledger.take_freed(self._objects)
         if freed is not None:
             self._put_back(freed)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.head.tasks.failed_calls import FailedCalls
@@ -17,18 +18,18 @@ class Arguments:
     With `timers`, the arguments of failed tasks are kept for a while, at most `most_kept_bytes` of them.
     """
 
-    def __init__(self, objects: Objects, timers: LoopTimers | None = None, most_kept_bytes: int = 0) -> None:
+    def __init__(self, objects: ObjectTables, timers: LoopTimers | None = None, most_kept_bytes: int = 0) -> None:
         self._objects = objects
         self.failed_calls = FailedCalls(objects, self.unpin, timers, most_kept_bytes) if timers is not None else None
 
     def pin(self, submit: wire.Submit, terms: Terms) -> None:
         """Pin the objects that a newly submitted task needs."""
         if submit.slots:
-            self._objects.pin(id for _place, id in submit.slots)
+            ledger.pin(self._objects, (id for _place, id in submit.slots))
         if submit.refs:
-            self._objects.pin(submit.refs)
+            ledger.pin(self._objects, submit.refs)
         if submit.actor_id and terms.kind is ACTOR_CALL:
-            self._objects.pin((submit.actor_id,))  # a call under way keeps its actor alive
+            ledger.pin(self._objects, (submit.actor_id,))  # a call under way keeps its actor alive
 
     def state(self, id: bytes) -> tuple[wire.Value | None, bool]:
         """The state of an argument: (its value if it is an error, whether it has not arrived yet)."""
@@ -65,6 +66,6 @@ class Arguments:
             pinned = [id for _place, id in submit.slots] + submit.refs
             if submit.actor_id and task.terms.kind is ACTOR_CALL:
                 pinned.append(submit.actor_id)
-            self._objects.unpin_later(pinned)
+            ledger.unpin_later(self._objects, pinned)
         entry.pinned = False
         submit.args = b""

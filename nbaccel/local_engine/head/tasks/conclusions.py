@@ -11,9 +11,9 @@ from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.connections import Send
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.objects.delivery import PUSH_BYTES, Delivery
-from nbaccel.local_engine.head.objects.ledger import Objects
-from nbaccel.local_engine.head.objects.lineage import Lineage
+from nbaccel.local_engine.head.objects import delivery, ledger, lineage
+from nbaccel.local_engine.head.objects.context import ObjectContext
+from nbaccel.local_engine.head.objects.delivery import PUSH_BYTES
 from nbaccel.local_engine.head.outcomes import WorkerEnding
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, entry_of
@@ -40,9 +40,7 @@ class Conclusions:
     def __init__(
         self,
         scheduler: Scheduler,
-        objects: Objects,
-        delivery: Delivery,
-        lineage: Lineage,
+        context: ObjectContext,
         arguments: Arguments,
         streams: StreamRelay,
         actors: Actors,
@@ -54,9 +52,8 @@ class Conclusions:
         send: Send,
     ) -> None:
         self._scheduler = scheduler
-        self._objects = objects
-        self._delivery = delivery
-        self._lineage = lineage
+        self._context = context
+        self._objects = context.objects
         self._arguments = arguments
         self._streams = streams
         self._actors = actors
@@ -102,7 +99,7 @@ class Conclusions:
         if results is not None:
             self._write_results(task, entry, results)
         entry.results = None
-        if self._lineage.active and results is not None and self._lineage.made(task, entry):
+        if self._objects.can_be_lost and results is not None and lineage.made(self._context, task, entry):
             return  # the arguments stay pinned while the task may have to run again
         self._arguments.let_go(entry, task)
 
@@ -118,7 +115,7 @@ class Conclusions:
         """The bytes of the result, written down, if only its submitter is to be told of it and nothing else is due."""
         submit = entry.submit
         results = entry.results
-        if results is None or not task.terms.is_plain or entry.failed or self._lineage.active:
+        if results is None or not task.terms.is_plain or entry.failed or self._objects.can_be_lost:
             return None
         if submit.slots or submit.refs or entry.retryable:
             return None
@@ -127,7 +124,7 @@ class Conclusions:
         data = result.value.data
         if data is None or result.refs or len(data) > PUSH_BYTES:
             return None
-        if not self._objects.fill_plainly(id, result.value, entry.client_id):
+        if not ledger.fill_plainly(self._objects, id, result.value, entry.client_id):
             return None
         self._ended(task)
         return data
@@ -151,16 +148,16 @@ class Conclusions:
             self._write_result(id, index, entry, result)
         if terms.num_returns == wire.STREAMING and terms.returns:
             self._streams.end(task, entry, results)
-            self._lineage.stream_ended(task.task_id, entry, results[0].value)
+            lineage.stream_ended(self._context, task.task_id, entry, results[0].value)
 
     def _write_result(self, id: bytes, index: int, entry: TaskEntry, result: wire.ReturnValue) -> None:
         """Write one result; a result that is written already is only announced again."""
         if index < entry.written:
-            self._delivery.announce_again(id, entry.client_id)
+            delivery.announce_again(self._context, id, entry.client_id)
         else:
-            filled = self._objects.fill(id, result.value, result.refs)
+            filled = ledger.fill(self._objects, id, result.value, result.refs)
             entry.written = index + 1
-            self._delivery.filled(id, filled, result.value, entry.client_id)
+            delivery.filled(self._context, id, filled, result.value, entry.client_id)
 
     def arrived(self, id: bytes, value: wire.Value) -> None:
         """Handle the arrival of an object that is an argument of a task: tasks may wait for it."""
@@ -194,7 +191,7 @@ class Conclusions:
         if task.kind is ACTOR_CREATION:
             self._unread_errors.constructor_failed(entry)
         if entry.is_direct:  # its caller has no result, and waits for what became of the actor
-            self._objects.promise(return_id(task.task_id, 0), entry.client_id)
+            ledger.promise(self._objects, return_id(task.task_id, 0), entry.client_id)
         actor = self._actors.by_id.get(command.actor_id or task.actor_id or b"")
         worker_id = entry.worker_id or (actor.worker_id if actor is not None else b"")
         ending = self._endings.get(worker_id, outcomes.UNKNOWN_ENDING)

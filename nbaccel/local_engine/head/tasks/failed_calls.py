@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, entry_of
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
@@ -33,7 +33,7 @@ class FailedCalls:
     """Keeps the newest of them. `unpin` lets a call's arguments go."""
 
     def __init__(
-        self, objects: Objects, unpin: Callable[[TaskEntry, Task], None], timers: LoopTimers, most_bytes: int
+        self, objects: ObjectTables, unpin: Callable[[TaskEntry, Task], None], timers: LoopTimers, most_bytes: int
     ) -> None:
         self._objects = objects
         self._unpin = unpin

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
@@ -11,8 +12,8 @@ from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.nodes import Assigned
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.objects.requests import Granting
-from nbaccel.local_engine.head.objects.room import ObjectRoom
+from nbaccel.local_engine.head.objects import delivery, lineage
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.outcomes import WorkerEnding
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -30,10 +31,9 @@ class TaskFlow:
     def __init__(
         self,
         records: HeadRecords,
-        room: ObjectRoom,
+        context: ObjectContext,
         arguments: Arguments,
         actors: Actors,
-        store: Granting,
         errors: ErrorNews,
         leftovers: Judge,
         send: Send,
@@ -49,10 +49,11 @@ class TaskFlow:
         timers: LoopTimers | None = None,
     ) -> None:
         scheduler, objects, environments = records.scheduler, records.objects, records.environments
-        delivery, lineage = room.delivery, room.lineage
-        fill, placed, filled = delivery.fill, lineage.placed, store.filled
+        fill, placed = partial(delivery.fill, context), partial(lineage.placed, context)
+        filled = context.store.filled
         self.functions = Functions(objects, records.peers, send, timers)
-        self.functions.named_by = [scheduler.unfinished_terms, lineage.terms, arguments.terms, actors.terms]
+        terms_of_makers = partial(lineage.terms, context)
+        self.functions.named_by = [scheduler.unfinished_terms, terms_of_makers, arguments.terms, actors.terms]
         if arguments.failed_calls is not None:
             arguments.failed_calls.captured = self.functions.captured
         self.streams = StreamRelay(
@@ -60,9 +61,7 @@ class TaskFlow:
         )
         self.conclusions = Conclusions(
             scheduler,
-            objects,
-            delivery,
-            lineage,
+            context,
             arguments,
             self.streams,
             actors,

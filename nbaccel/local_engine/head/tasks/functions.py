@@ -16,7 +16,8 @@ import msgspec
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Send
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.scheduling.terms import Terms
@@ -37,7 +38,7 @@ class Functions:
     """The code of all functions and classes, by key. `timers` is None where looking waits for nothing."""
 
     def __init__(
-        self, objects: Objects, peers: Mapping[int, Peer], send: Send, timers: LoopTimers | None = None
+        self, objects: ObjectTables, peers: Mapping[int, Peer], send: Send, timers: LoopTimers | None = None
     ) -> None:
         self._objects = objects
         self._peers = peers
@@ -56,7 +57,7 @@ class Functions:
         record = self._by_key.get(message.key)
         if record is None:
             pinned = [id for id in message.refs if id in self._objects.records]
-            self._objects.pin(pinned)
+            ledger.pin(self._objects, pinned)
             record = self._by_key[message.key] = FunctionRecord(message, pinned, set())
         record.holders.add(peer.client_id)
         self._of_client.setdefault(peer.client_id, set()).add(message.key)
@@ -131,7 +132,7 @@ class Functions:
         self._released.difference_update(keys)
         self.on_forgotten(keys)
         for key in keys:
-            self._objects.unpin_later(self._by_key.pop(key).pinned)
+            ledger.unpin_later(self._objects, self._by_key.pop(key).pinned)
 
     def _forget_in_workers(self, keys: list[bytes]) -> None:
         for peer in self._peers.values():

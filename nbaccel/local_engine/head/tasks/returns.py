@@ -15,7 +15,8 @@ from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.nodes import Assigned
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.wire import failures
@@ -44,7 +45,7 @@ class Returns:
     def __init__(
         self,
         scheduler: Scheduler,
-        objects: Objects,
+        objects: ObjectTables,
         environments: Environments,
         tell: Tell,
         note: Note,
@@ -113,7 +114,7 @@ class Returns:
             self._write_down(worker, entry_of(record.task), message)
         else:
             for result in message.results:
-                self._objects.drop(result.value)  # nobody waits for the result any more
+                ledger.drop(self._objects, result.value)  # nobody waits for the result any more
         if message.exiting:
             self._tell(ActorKillAsked(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
         if record is not None and record.hold is not None and record.hold.parts:

@@ -19,8 +19,8 @@ from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.direct_calls import DirectCalls
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.notes import Note
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
-from nbaccel.local_engine.head.objects.room import ObjectRoom
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -46,7 +46,7 @@ class Around:
     until_done: UntilDone
     note: Note
     audience: Audience
-    objects: ObjectRoom
+    objects: ObjectContext
     store: Store
     arguments: Arguments
     actors: Actors
@@ -72,7 +72,6 @@ class TaskRoom:
             around.objects,
             around.arguments,
             around.actors,
-            around.store,
             around.unread_errors,
             self.leftovers,
             around.connections.send,
@@ -134,8 +133,7 @@ class TaskRoom:
             processes,
             WorkerSetup(config, jobs, environments, send, around.of_node),
             self.flow.functions,
-            around.objects.delivery,
-            around.objects.lineage,
+            around.objects,
             around.actors,
             device_leases=devices.device_leases,
             leftovers=self.leftovers,

@@ -20,9 +20,9 @@ from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
 from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
 from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.objects import delivery, lineage
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
-from nbaccel.local_engine.head.objects.delivery import Delivery
-from nbaccel.local_engine.head.objects.lineage import Lineage
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess, entry_of, make_entry
 from nbaccel.local_engine.head.tasks.functions import Functions
@@ -89,8 +89,7 @@ class Sending:
         workers: Mapping[bytes, WorkerProcess],
         setup: WorkerSetup,
         functions: Functions,
-        delivery: Delivery,
-        lineage: Lineage,
+        context: ObjectContext,
         actors: Actors,
         *,
         device_leases: DeviceLeases,
@@ -105,8 +104,7 @@ class Sending:
         self._workers = workers
         self._setup = setup
         self._functions = functions
-        self._give = delivery.give
-        self._lineage = lineage
+        self._context = context
         self._actors = actors
         self._device_leases = device_leases
         self._leftovers = leftovers
@@ -124,7 +122,7 @@ class Sending:
             return  # it is dying: WorkerDied follows and the tasks are sent again
         # Whether tasks can be sent to this worker with no look at anything but themselves.
         is_there = worker.node_id == command.node_id and not worker.held and worker.used
-        may_be_plain = is_there and not command.devices and not self._lineage.active
+        may_be_plain = is_there and not command.devices and not self._context.objects.can_be_lost
         runs: wire.RunTasks | None = None
         for one in command.each() if len(command.tasks) > 1 else (command,):
             try:
@@ -151,8 +149,8 @@ class Sending:
         task = command.task
         if worker.node_id != command.node_id:  # a spare, which belongs to no node before it gets work
             worker.node_id, worker.setup_job = command.node_id, 0
-        if self._lineage.active and task.kind is not ACTOR_CALL:
-            missing = self._lineage.missing(entry_of(task).submit)
+        if self._context.objects.can_be_lost and task.kind is not ACTOR_CALL:
+            missing = lineage.missing(self._context, entry_of(task).submit)
             if missing:
                 self._tell(ArgumentsLost(task.task_id, missing))
                 return
@@ -211,7 +209,9 @@ class Sending:
             self._setup.of(peer, worker, terms)
         if terms.number not in peer.defined:  # checked here too: this saves a call for every other task
             self._functions.teach(peer, terms)
-        slots = [(place, id, self._give(id, peer.client_id, worker.refused)) for place, id in submit.slots]
+        slots = [
+            (place, id, delivery.give(self._context, id, peer.client_id, worker.refused)) for place, id in submit.slots
+        ]
         worker.refused.clear()
         ids, told, environ = self._devices_of(command, entry)
         state = self._scheduler.task_record(task.task_id)

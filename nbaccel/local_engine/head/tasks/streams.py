@@ -10,8 +10,9 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.connections import Handler, Send, Together
 from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.delivery import Fill
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.wire.ids import return_id
@@ -26,7 +27,7 @@ class StreamRelay:
     def __init__(
         self,
         scheduler: Scheduler,
-        objects: Objects,
+        objects: ObjectTables,
         peers: Mapping[int, Peer],
         workers: Mapping[bytes, WorkerProcess],
         send: Send,
@@ -83,7 +84,7 @@ class StreamRelay:
         entry = entry_of(record.task)
         values = {return_id(m.task_id, m.index + 1): m.result.value for m in messages}
         entry.items += len(messages)
-        self._objects.fill_all(values, entry.client_id)
+        ledger.fill_all(self._objects, values, entry.client_id)
         data = [m.result.value.data or b"" for m in messages]
         self._send(self._peers[entry.client_id], wire.StreamItems(first.task_id, first.index, data))
 
@@ -92,7 +93,7 @@ class StreamRelay:
         value = message.result.value
         self._filled(value, peer.client_id)
         if record is None:
-            self._objects.drop(value)
+            ledger.drop(self._objects, value)
             return
         entry = entry_of(record.task)
         if message.index < entry.items or entry.is_made_again:
@@ -101,11 +102,11 @@ class StreamRelay:
         entry.items = message.index + 1
         reader = self._peers.get(entry.client_id)
         if reader is None:
-            self._objects.drop(value)
+            ledger.drop(self._objects, value)
             return
         id = return_id(message.task_id, message.index + 1)
-        self._objects.promise(id, entry.client_id)
-        self._objects.fill(id, value, message.result.refs)
+        ledger.promise(self._objects, id, entry.client_id)
+        ledger.fill(self._objects, id, value, message.result.refs)
         if peer.worker is not None:
             self._placed(id, peer.worker.node_id)
         shown = value if value.data is not None else None
@@ -118,7 +119,7 @@ class StreamRelay:
         id = return_id(message.task_id, message.index + 1)
         record = self._objects.records.get(id)
         if record is None or record.value is not None:
-            self._objects.drop(message.result.value)
+            ledger.drop(self._objects, message.result.value)
             return
         self._fill(id, message.result.value, message.result.refs, record.owner)
         if peer.worker is not None:
@@ -146,8 +147,8 @@ class StreamRelay:
         last = outcomes.last_item(task, entry.items, results)
         if last is not None:
             id, value = last
-            self._objects.promise(id, entry.client_id)
-            self._objects.fill(id, value, [])
+            ledger.promise(self._objects, id, entry.client_id)
+            ledger.fill(self._objects, id, value, [])
             shown = value if value.data is not None else None
             self._send(peer, wire.StreamItem(task.task_id, entry.items, shown))
             entry.items += 1

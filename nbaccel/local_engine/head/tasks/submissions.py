@@ -14,8 +14,9 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Handler
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.delivery import Fill
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import CANCELLED, Job, TaskEntry, entry_of
 from nbaccel.local_engine.head.refusal import Refusal, id_of
@@ -41,7 +42,7 @@ class SubmissionIntake:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: ObjectTables,
         arguments: Arguments,
         functions: Functions,
         environments: Environments,
@@ -172,7 +173,7 @@ class SubmissionIntake:
         for m in messages:
             ids.append(return_id(m.task_id, 0))
             tasks.append(Task(terms, m.task_id, m.args, None, None, None, caller, None, now, retries))
-        self._objects.promise_all(ids, client_id)
+        ledger.promise_all(self._objects, ids, client_id)
         self._tell(TasksSubmitted(tasks))
 
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
@@ -194,7 +195,7 @@ class SubmissionIntake:
     ) -> Task:
         """A task whose results belong to this client; its arguments are pinned already."""
         for index in range(terms.returns):
-            self._objects.promise(return_id(submit.task_id, index), client_id)
+            ledger.promise(self._objects, return_id(submit.task_id, index), client_id)
         entry = TaskEntry(submit, terms, client_id, time.time())
         return Task(
             terms,
@@ -233,5 +234,5 @@ class SubmissionIntake:
         )
         for index in range(terms.returns if terms is not None else 1):
             id = return_id(message.task_id, index)
-            self._objects.promise(id, peer.client_id)
+            ledger.promise(self._objects, id, peer.client_id)
             self._fill(id, value, [], peer.client_id)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.objects.delivery import Delivery
+from nbaccel.local_engine.head.objects import requests
+from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
-from nbaccel.local_engine.head.objects.ledger import Freed, Objects
-from nbaccel.local_engine.head.objects.requests import ObjectRequests
 from nbaccel.local_engine.head.objects.store import Store
+from nbaccel.local_engine.head.objects.tables import Freed, ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.side_processes import mover
 from tests.local_engine.head.seams import Clock, MadeHelpers, Outbox, outbox
@@ -61,7 +61,7 @@ class Room:
         self.memory = MadeMemory()
         self.told: list[tuple[int, wire.PagesReady]] = []
         self.out, self.clock, self.helpers = out, Clock(), MadeHelpers()
-        self.objects, self.errors = Objects(), Errors()
+        self.objects, self.errors = ObjectTables(), Errors()
         self.freed: list[Freed] = []
         self.arrived: list[bytes] = []
         self.garbage = GarbageRounds(self.clock, out.peers, out.send)
@@ -71,15 +71,13 @@ class Room:
             memory=self.memory, tell_driver=lambda client, message: self.told.append((client, message)),
         )  # fmt: skip
         self.garbage.on_over = self.store.make_room
-        self.delivery = Delivery(
-            self.objects, out.peers, out.send, self.store.when_here, self.errors,
-            arrived=lambda id, value: self.arrived.append(id), copied=lambda record, client: None,
-            clock=self.clock.now,
+        nothing: Any = None
+        self.context = ObjectContext(
+            objects=self.objects, scheduler=nothing, peers=out.peers, store=self.store, errors=self.errors,
+            send=out.send, tell=nothing, clock=self.clock.now, unpin=nothing, node_of=nothing,
+            arrived=lambda id, value: self.arrived.append(id),
         )  # fmt: skip
-        requests = ObjectRequests(
-            self.objects, self.store, self.delivery, out.send, read=self.errors.read, placed=lambda id, node: None
-        )
-        self._handlers = requests.handlers()
+        self._handlers = requests.handlers(self.context)
 
     def hear(self, peer: Peer, message: Any) -> list[Any]:
         """What this peer is told at once."""

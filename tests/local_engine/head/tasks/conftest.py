@@ -10,7 +10,8 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.objects.ledger import Objects
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -31,7 +32,7 @@ class Room:
 
     def __init__(self, out: Outbox) -> None:
         self.out = out
-        self.objects, self.environments = Objects(), Environments()
+        self.objects, self.environments = ObjectTables(), Environments()
         self.functions = Functions(self.objects, out.peers, out.send)
         self.events: list[Any] = []
         self.records: dict[bytes, Any] = {}
@@ -94,8 +95,8 @@ class Room:
 
     def there(self, id: bytes, value: wire.Value) -> bytes:
         """An object that has come, and that the driver holds."""
-        self.objects.promise(id, DRIVER)
-        self.objects.fill(id, value, [])
+        ledger.promise(self.objects, id, DRIVER)
+        ledger.fill(self.objects, id, value, [])
         return id
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
 from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.head.tasks.arguments import Arguments
@@ -64,7 +65,7 @@ def fails(room: Room, task: Task, error_type: str = "TASK_EXECUTION_EXCEPTION") 
     entry: TaskEntry = task.payload
     entry.failed, entry.error_type = True, error_type
     room.arguments.let_go(entry, task)
-    room.objects.take_freed()
+    ledger.take_freed(room.objects)
     return entry
 
 
@@ -109,13 +110,13 @@ def test_what_ends_well_or_is_cancelled_is_not_kept(keeping: Room) -> None:
     ):
         task = keeping.submit("task", b"x")
         end(task)
-        keeping.objects.take_freed()
+        ledger.take_freed(keeping.objects)
         assert not task.payload.retryable and keeping.objects.records[b"x"].pins == 0
 
 
 @pytest.mark.parametrize("template", ["stream", "call"])
 def test_streams_and_calls_of_actors_are_not_kept(keeping: Room, template: str) -> None:
-    keeping.objects.promise(b"a", DRIVER)
+    ledger.promise(keeping.objects, b"a", DRIVER)
     assert not fails(keeping, keeping.submit(template, actor_id=b"a" if template == "call" else b"")).retryable
 
 
@@ -126,10 +127,10 @@ def test_a_call_whose_argument_is_an_error_or_gone_is_not_kept(keeping: Room) ->
 
 
 def test_no_actor_lives_longer_for_a_kept_call(keeping: Room) -> None:
-    keeping.objects.promise(b"actor", DRIVER)
+    ledger.promise(keeping.objects, b"actor", DRIVER)
     keeping.objects.actor_ids.add(b"actor")
-    keeping.objects.promise(b"list", DRIVER)
-    keeping.objects.fill(b"list", wire.Value(wire.OK, b"x"), [b"actor"])
+    ledger.promise(keeping.objects, b"list", DRIVER)
+    ledger.fill(keeping.objects, b"list", wire.Value(wire.OK, b"x"), [b"actor"])
     for argument in (b"actor", b"list"):
         assert not fails(keeping, keeping.submit("task", refs=(argument,))).retryable
 
@@ -142,7 +143,7 @@ def test_a_call_is_let_go_after_ten_minutes(keeping: Room, timers: Timers) -> No
     timers.jump(KEPT_S / 2)
     assert (first.retryable, second.retryable) == (False, True)
     timers.jump(KEPT_S / 2)
-    keeping.objects.take_freed()
+    ledger.take_freed(keeping.objects)
     assert not second.retryable and keeping.objects.records[b"x"].pins == 0 and not timers.due
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.tasks import functions
 from nbaccel.local_engine.head.tasks.functions import Functions
 from nbaccel.scheduling.terms import Terms
@@ -30,7 +31,7 @@ def test_code_is_taught_once(room: Room) -> None:
 
 
 def test_a_function_that_nobody_names_is_forgotten_here_and_in_workers_with_what_it_captured(room: Room) -> None:
-    room.objects.promise(b"actor", DRIVER)
+    ledger.promise(room.objects, b"actor", DRIVER)
     room.hear(room.driver, CODE)
     assert room.objects.records[b"actor"].pins == 1
     terms = room.submit("task").terms

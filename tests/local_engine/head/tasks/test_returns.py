@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED
 from nbaccel.local_engine.head.tasks.returns import Returns
 from nbaccel.scheduling.events import (
@@ -87,7 +88,7 @@ def test_results_that_nobody_waits_for_are_dropped(room: Room, devices: Devices)
     task_id = room.runs("task")
     room.records[task_id].over = True
     done(room, task_id, LARGE)
-    freed = room.objects.take_freed()
+    freed = ledger.take_freed(room.objects)
     assert freed is not None and freed.offsets == [4096]
 
 

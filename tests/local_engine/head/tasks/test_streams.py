@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import CancelAsked
@@ -45,7 +46,7 @@ def test_small_items_that_come_together_go_to_the_reader_in_one_message(room: Ro
     assert [(record.owner, record.value.data) for record in records if record.value] == [
         (DRIVER, b"%d" % index) for index in range(4)
     ]
-    room.objects.client_gone(DRIVER)
+    ledger.client_gone(room.objects, DRIVER)
     assert not room.objects.records.keys() & {return_id(task_id, index) for index in range(1, 5)}
 
 
@@ -83,7 +84,7 @@ def test_items_that_their_reader_has_or_never_gets_do_not_go_together(room: Room
 
 def test_items_of_a_task_that_nobody_knows_are_dropped(room: Room) -> None:
     item(room, b"t" * 24, 0, LARGE)
-    freed = room.objects.take_freed()
+    freed = ledger.take_freed(room.objects)
     assert freed is not None and freed.offsets == [4096]
 
 
@@ -93,14 +94,14 @@ def test_an_item_that_the_reader_has_already_is_not_sent_again(room: Room) -> No
     room.out.taken(DRIVER)
     item(room, task_id, 0, LARGE)  # the task runs once more
     assert room.out.taken(DRIVER) == []
-    freed = room.objects.take_freed()
+    freed = ledger.take_freed(room.objects)
     assert freed is not None and freed.offsets == [4096]
 
 
 def test_an_item_that_was_lost_is_filled_when_its_task_gives_it_again(room: Room) -> None:
     task_id = room.runs("stream")
     item(room, task_id, 0)
-    room.objects.empty(return_id(task_id, 1))
+    ledger.empty(room.objects, return_id(task_id, 1))
     item(room, task_id, 0, LARGE)
     assert room.filled == [(return_id(task_id, 1), LARGE)]
 

@@ -7,6 +7,7 @@ import pytest
 
 from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import ArgumentFailed, CancelAsked
 from nbaccel.scheduling.terms import TaskKind
@@ -25,13 +26,13 @@ def test_a_submitted_task_promises_its_results_and_is_told(room: Room) -> None:
 
 def test_arguments_that_are_not_there_are_named_and_all_are_kept(room: Room) -> None:
     room.there(b"here", GOOD)
-    room.objects.promise(b"coming", DRIVER)
+    ledger.promise(room.objects, b"coming", DRIVER)
     task = room.submit("task", b"here", b"coming", refs=(b"here",))
     assert task.missing == {b"coming"}
     assert room.objects.records[b"here"].pins == 2 and room.objects.records[b"coming"].pins == 1
     room.arguments.let_go(task.payload, task)
     room.arguments.let_go(task.payload, task)  # the second time is nothing
-    room.objects.take_freed()
+    ledger.take_freed(room.objects)
     assert room.objects.records[b"here"].pins == 0 and not task.payload.pinned
 
 
@@ -50,11 +51,11 @@ def test_a_task_whose_argument_was_released_fails_at_once(room: Room) -> None:
 def test_a_call_keeps_its_actor_alive_and_a_creation_is_told_to_the_actors(room: Room) -> None:
     room.submit("actor", actor_id=b"a")
     assert room.created == [b"a"]
-    room.objects.promise(b"a", DRIVER)
+    ledger.promise(room.objects, b"a", DRIVER)
     call = room.submit("call", actor_id=b"a")
     assert room.objects.records[b"a"].pins == 1
     room.arguments.unpin(call.payload, call)
-    room.objects.take_freed()
+    ledger.take_freed(room.objects)
     assert room.objects.records[b"a"].pins == 0
 
 

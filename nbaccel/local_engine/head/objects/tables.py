@@ -1,0 +1,89 @@
+"""The tables of what one head knows of objects. No behaviour: `ledger`, `delivery` and `lineage` are functions of them.
+
+`ledger.check` asserts what stands beside the fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from nbaccel.local_engine import wire
+from nbaccel.scheduling.terms import Task
+
+
+class ObjectRecord(msgspec.Struct):
+    """One object. `owner` is the client that made its id; -1 when that client has let go of it."""
+
+    owner: int
+    value: wire.Value | None = None
+    holders: set[int] | None = None  # other clients
+    pins: int = 0  # live tasks and containers
+    contains: list[bytes] | None = None
+    mappers: dict[int, int] | None = None  # client -> mappings
+    wanted_by: set[int] | None = None  # the value
+    ready_wanted_by: set[int] | None = None  # only to know that it is there
+    spilled: str = ""  # the file that holds it
+    spilling: bool = False
+    kept: int = 0  # tasks that are about to be sent need it in the arena
+    nodes: set[bytes] | None = None  # nodes that have its bytes; None if it cannot be lost
+    last_used: float = 0.0
+
+
+class Promise(ObjectRecord, frozen=True):  # type: ignore[misc]
+    """All results that a client was promised together, as long as nothing else is known of them.
+
+    It is frozen, so that nobody changes it for one of them and thereby for all.
+    """
+
+
+class Freed(msgspec.Struct):
+    """What came free: arena offsets and spill files."""
+
+    offsets: list[int] = []
+    files: list[str] = []
+    actors: list[bytes] = []  # whose last handle went
+    placed: list[bytes] = []  # objects that the lineage knows of
+    errors: list[bytes] = []  # that nobody holds any more
+
+
+NOTHING_FREED = Freed()
+
+
+class Maker(msgspec.Struct):
+    """A task, which of its large results still live, and why it cannot run again; "" when it can."""
+
+    task: Task
+    results: set[bytes]
+    why_not: str
+
+
+@dataclass(slots=True)
+class ObjectTables:
+    """All objects of one head. Actors' handles are counted in the same way, under the actor's id."""
+
+    # Every object that somebody holds, or that a task will give; one that nobody holds has no value.
+    records: dict[bytes, ObjectRecord] = field(default_factory=dict)
+    # Those of its ids that are actors: their records have no value, and are not freed here.
+    actor_ids: set[bytes] = field(default_factory=set)
+    # Client -> the ids of `records` that it owns or is a holder of (for its end).
+    held_by: dict[int, set[bytes]] = field(default_factory=dict)
+    # Client -> the one record that stands in `records` for all of its untouched results.
+    promises: dict[int, Promise] = field(default_factory=dict)
+    # Arena offset -> object: exactly the records whose value lies in the arena.
+    stored: dict[int, bytes] = field(default_factory=dict)
+    # Arena offset of a freed object -> who still maps it, and how often; none of them is in `stored`.
+    orphans: dict[int, dict[int, int]] = field(default_factory=dict)
+    # The freed object -> its offset: exactly those in `orphans`.
+    orphan_of: dict[bytes, int] = field(default_factory=dict)
+    # Objects that perhaps nobody holds any more: whoever takes what is freed looks at each of them first.
+    unsure: dict[bytes, None] = field(default_factory=dict)
+    # What came free since somebody took it.
+    freed: Freed = field(default_factory=Freed)
+    # Job -> refs that it pickled by hand; each is pinned once.
+    pickled: dict[int, set[bytes]] = field(default_factory=dict)
+    # Whether objects may be lost with their node: only then are `ObjectRecord.nodes` and `makers` kept.
+    can_be_lost: bool = False
+    # Task -> what is needed to run it again; each has at least one large result in `records`.
+    makers: dict[bytes, Maker] = field(default_factory=dict)
