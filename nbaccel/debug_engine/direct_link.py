@@ -25,7 +25,7 @@ class DirectLink(Link):
     def say(self, message: Any) -> None:
         """Send a message, after the messages that wait in the outbox."""
         self._outbox.append(message)
-        if type(message) is not wire.Holds:  # sent under a lock that the head may need for its next step
+        if type(message) is not wire.AddRef:  # sent under a lock that the head may need for its next step
             self._deliver()
 
     say_at_once = say_now = say

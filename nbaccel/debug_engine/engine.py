@@ -148,7 +148,7 @@ class DebugEngine(Client):
     def close_stream(self, stream: ObjectRefGenerator) -> None:
         """Its generator is closed at once, unless this is a finaliser that came while the books are being changed."""
         super().close_stream(stream)
-        if not self.holdings.is_changing() and not self.values.is_changing():
+        if not self.references.is_changing() and not self.values.is_changing():
             self.link.flush()
 
     def stream_ready(self, stream: ObjectRefGenerator) -> bool:

@@ -364,7 +364,7 @@ class HeadWorld:
     def let_go(self) -> None:
         """The driver holds nothing any more."""
         streamed = [return_id(task_id, index) for task_id in self.streams for index in range(1, 4)]
-        self.say(wire.Releases([*self.expected, *streamed, *self.actors]))
+        self.say(wire.DropRef([*self.expected, *streamed, *self.actors]))
         self.settle()
 
     def end(self) -> None:

@@ -395,7 +395,7 @@ def test_results_that_nobody_holds_leave_nothing_behind() -> None:
             notes.note.remote(number)
         assert nbaccel.get(notes.read.remote())
     started: Any = engines.started()
-    wait_until(lambda: not started.holdings._private, "the last ref to go")
+    wait_until(lambda: not started.references._private, "the last ref to go")
     wait_until(lambda: not started.direct.calls.by_task, "the last answer")
     wait_until(lambda: not list_objects(), "the head's last object to go")
 

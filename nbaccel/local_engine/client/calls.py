@@ -142,7 +142,7 @@ class Client(ObjectClient):
             return self._send_many(task_id, returns, message, cell)
         id = return_id(task_id, 0)
         ref: ObjectRef[Any] = ObjectRef(id, self.engine, None, cell)  # first: whatever interrupts us, its end is noted
-        self.holdings.created(id)
+        self.references.created(id)
         if self.values.expect_one(id):
             self.link.say_at_once(message)
         else:
@@ -173,7 +173,7 @@ class Client(ObjectClient):
                 task_id = message.task_id if message is not None else self.ids.task_id()
                 id = return_id(task_id, 0)
                 ref: Any = ObjectRef(id, self.engine, None, cell)
-                self.holdings.created_privately(id)
+                self.references.created_privately(id)
                 direct.call(connection, task_id, number, template, payload)
                 watch = None
             else:
@@ -213,7 +213,7 @@ class Client(ObjectClient):
         refs = []
         for id in ids:
             refs.append(ObjectRef[Any](id, self.engine, None, cell))
-            self.holdings.created(id)
+            self.references.created(id)
         self.values.expect(ids)
         self.link.say(message)
         if returns == 0:
@@ -294,7 +294,7 @@ class Client(ObjectClient):
                     f"The name {options.name} (namespace={namespace!r}) is already taken. Use another name, get the "
                     f"existing actor with get_actor({options.name!r}), kill it, or pass get_if_exists=True."
                 )
-        self.holdings.created(actor_id)
+        self.references.created(actor_id)
         methods = methods_with_limit(actor_class, options)
         handle = ActorHandle(actor_id, actor_class._name, methods, self.engine, counted=True)
         self.link.nudge_at_end_of(handle)
@@ -374,7 +374,7 @@ class Client(ObjectClient):
     ) -> ActorHandle:
         """A handle from another process. As in Ray, a handle that is not counted does not keep its actor alive."""
         if counted:
-            self.holdings.received(actor_id)
+            self.references.received(actor_id)
         handle = ActorHandle(actor_id, class_name, methods, self.engine, counted=counted)
         self.link.nudge_at_end_of(handle)
         return handle

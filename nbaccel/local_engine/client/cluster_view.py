@@ -15,9 +15,9 @@ from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.direct_calls import ActorClient
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.published import PublishedRecords
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.client.task_terms import asked
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec
@@ -49,7 +49,7 @@ class Asker(Protocol):
     @property
     def ids(self) -> IdMaker: ...
     @property
-    def holdings(self) -> Holdings: ...
+    def references(self) -> ReferenceCounts: ...
     @property
     def values(self) -> Values: ...
     @property
@@ -125,7 +125,7 @@ class ClusterView:
     def ref_of(self, task_id: str) -> list[ObjectRef[Any]]:
         refs = []
         for id in self._link.ask(asks.FindResults(task_id)):
-            self._asker.holdings.received(id)
+            self._asker.references.received(id)
             refs.append(ObjectRef[Any](id, self._engine))
         return refs
 
@@ -191,7 +191,7 @@ class ClusterView:
 
     def group_ready(self, group_id: bytes, value: Any) -> ObjectRef[Any]:
         ready = return_id(self._asker.ids.task_id(), 0)
-        self._asker.holdings.created(ready)
+        self._asker.references.created(ready)
         self._asker.values.expect((ready,))
         payload = codec.dump(value, [])
         body = payload if isinstance(payload, bytes) else payload.joined()

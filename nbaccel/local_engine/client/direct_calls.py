@@ -21,9 +21,9 @@ from typing import Any
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.actor_connection import ActorConnection, OpenCall
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.inline_reads import HERE_S, InlineReads
 from nbaccel.local_engine.client.link import FULL, Link, block_signals
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
@@ -165,9 +165,9 @@ class OpenCalls:
 class ActorClient:
     """The direct calls of one process to all of its actors."""
 
-    def __init__(self, link: Link, holdings: Holdings, values: Values) -> None:
+    def __init__(self, link: Link, references: ReferenceCounts, values: Values) -> None:
         self._link = link
-        self._holdings = holdings
+        self._holdings = references
         self._values = values
         self.calls = OpenCalls(link.say_later)
         self.connections: dict[bytes, ActorConnection] = {}  # of each actor that may be called directly
@@ -183,8 +183,8 @@ class ActorClient:
         link.receivers[wire.CallsTaken] = self._calls_taken
         link.receivers[wire.ObjectValue] = self._head_sent
         link.before_question = self.report
-        self._forget_values = holdings.on_released
-        holdings.on_released = self._released
+        self._forget_values = references.on_released
+        references.on_released = self._released
 
     # ---- calls
 

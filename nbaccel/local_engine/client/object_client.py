@@ -27,10 +27,10 @@ from nbaccel.local_engine.client.arena_writer import ArenaWriter
 from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.exports import Exports
 from nbaccel.local_engine.client.garbage import GarbageCollector
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.pending_calls import PendingCalls
 from nbaccel.local_engine.client.published import PublishedRecords
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.client.streams import StreamReaders
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.values import Values
@@ -62,8 +62,8 @@ class ObjectClient:
         self.job = job
         self.namespace = namespace
         self.ids = IdMaker(job)
-        self.holdings = Holdings(link)
-        self.values = Values(link, self.holdings, arena_fd)
+        self.references = ReferenceCounts(link)
+        self.values = Values(link, self.references, arena_fd)
         self.ranges = ArenaRanges(link)
         self._collector = GarbageCollector(link)
         self.published = PublishedRecords(link)
@@ -75,7 +75,7 @@ class ObjectClient:
         self.exports = Exports(link)
         self._templates: dict[bytes, int] = {}
         self._template_numbers = itertools.count(1)
-        self.ref_gone: Callable[[bytes], None] = self.holdings.gone
+        self.ref_gone: Callable[[bytes], None] = self.references.gone
 
     def forget_in_child(self) -> None:
         """In a child that a task has forked: the connection and its threads are the parent's."""
@@ -113,7 +113,7 @@ class ObjectClient:
         self.link.raise_if_lost()
         id = self.ids.put_id()
         ref: ObjectRef[Any] = ObjectRef(id, self.engine)
-        self.holdings.created(id)
+        self.references.created(id)
         self.values.know(id, value)
         self.link.say(wire.Put(id, value, refs))
         if arena_range is not None:
@@ -381,7 +381,7 @@ def received_ref(id: bytes) -> ObjectRef[Any]:
     client: Any = engines.started()
     if client is None:
         return ObjectRef(id, engines.out_of_reach(**REDUCERS))
-    client.holdings.received(id)
+    client.references.received(id)
     return ObjectRef(id, client)
 
 

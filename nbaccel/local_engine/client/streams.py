@@ -57,7 +57,7 @@ class StreamReaders:
 
     def open(self, task_id: bytes, cell: bytes) -> ObjectRefGenerator:
         end = return_id(task_id, 0)
-        self._client.holdings.created(end)
+        self._client.references.created(end)
         self._client.values.expect((end,))
         self._open[task_id] = stream = _ReadStream()
         if self._client.link.lost is not None:  # set before `lose_all` looks at what is open
@@ -82,9 +82,9 @@ class StreamReaders:
         ids = list(values)
         stream = self._open.get(task_id)
         if stream is None:
-            self._client.link.say_later(wire.Releases(ids))
+            self._client.link.say_later(wire.DropRef(ids))
             return
-        self._client.holdings.created_all(ids)
+        self._client.references.created_all(ids)
         self._client.values.know_all(values)
         with self._changed:
             is_late = stream.closed
@@ -97,7 +97,7 @@ class StreamReaders:
                 self._changed.notify_all()
         if is_late:
             for id in ids:
-                self._client.holdings.gone(id)
+                self._client.references.gone(id)
         for callback in callbacks:
             callback()
 
@@ -161,7 +161,7 @@ class StreamReaders:
 
     def end_ref(self, handle: ObjectRefGenerator) -> ObjectRef[Any]:
         end = return_id(handle._task_id, 0)
-        self._client.holdings.created(end)
+        self._client.references.created(end)
         return ObjectRef(end, self._client.engine)
 
     def _readers_gone(self, marks: list[_ReaderEnd]) -> None:
@@ -178,8 +178,8 @@ class StreamReaders:
             stream.closed = True
             items, stream.items = stream.items, deque()
         for id in items:
-            self._client.holdings.gone(id)
-        self._client.holdings.gone(return_id(task_id, 0))
+            self._client.references.gone(id)
+        self._client.references.gone(return_id(task_id, 0))
         if not stream.ended:
             self._client.link.say_later(wire.Consumed(task_id, -1))
 

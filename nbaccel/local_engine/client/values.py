@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.range_ends import RangeEnds
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.memory import Range
 
 Callback = Callable[[bytes], None]
@@ -28,9 +28,9 @@ Callback = Callable[[bytes], None]
 class Values:
     """The object table of one process."""
 
-    def __init__(self, link: Link, holdings: Holdings, arena_fd: int) -> None:
+    def __init__(self, link: Link, references: ReferenceCounts, arena_fd: int) -> None:
         self._link = link
-        self._holdings = holdings
+        self._holdings = references
         self._arena_fd = arena_fd
         self._lock = threading.Lock()
         self._known: dict[bytes, wire.Value] = {}  # inline ones
@@ -46,7 +46,7 @@ class Values:
         self._raised: set[bytes] = set()  # stored in the arena, and an error
         self._ranges: weakref.WeakValueDictionary[bytes, Range] = weakref.WeakValueDictionary()
         self._range_ends = RangeEnds(link)
-        holdings.on_released = self._released
+        references.on_released = self._released
         link.receivers[wire.ObjectValue] = self._value_came
         link.receivers[wire.ObjectValues] = self._values_came
         link.receivers[wire.ObjectReady] = self._ready_came

@@ -67,7 +67,7 @@ class Driver(Client):
         self._ended = False
         link.receivers[wire.PagesReady] = self._writer.window.pages_ready
         if os.environ.get("NBACCEL_DIRECT_CALLS", DIRECT_CALLS) == "1":
-            self.direct = ActorClient(link, self.holdings, self.values)
+            self.direct = ActorClient(link, self.references, self.values)
         self.exports.look_around = SurroundingsSender(link, options.code_search_path).look
         link.start("driver")
         atexit.register(self._at_exit)

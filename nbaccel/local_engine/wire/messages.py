@@ -128,13 +128,13 @@ class WantReady(Message):
     object_ids: list[bytes]
 
 
-class Holds(Message):
+class AddRef(Message):
     """This process now has refs to these objects (or handles of these actors)."""
 
     ids: list[bytes]
 
 
-class Releases(Message):
+class DropRef(Message):
     """This process has no ref to these objects any more."""
 
     ids: list[bytes]
@@ -441,7 +441,7 @@ class Connected(Message):
 
 ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
-    Holds | Releases | AskedFor
+    AddRef | DropRef | AskedFor
     | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
     | Watch | CallReports | ReleasesCode | Surroundings
 )  # fmt: skip

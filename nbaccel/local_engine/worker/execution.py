@@ -313,7 +313,7 @@ class Execution:
     def _keep(self, running: Running, refs: list[bytes]) -> None:
         """Keep the refs inside a value: the value is gone before the head learns of them."""
         if refs:
-            running.kept += self._client.holdings.keep(refs)
+            running.kept += self._client.references.keep(refs)
 
     def told(self, running: Running) -> None:
         """The head knows the results: their ranges count as used, and the results keep their refs alive."""
@@ -321,7 +321,7 @@ class Execution:
             arena_range.use()
         running.ranges.clear()
         for id in running.kept:
-            self._client.holdings.gone(id)
+            self._client.references.gone(id)
         running.kept.clear()
 
     def item(self, running: Running, index: int, value: Any) -> wire.Item:

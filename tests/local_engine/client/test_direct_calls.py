@@ -11,8 +11,8 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.direct_calls import ActorClient
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id
@@ -31,16 +31,16 @@ class Caller:
     def __init__(self) -> None:
         self._ends = socket.socketpair()
         self.link = Link(self._ends[0], on_lost=lambda why: None)
-        self.holdings = Holdings(self.link)
-        self.values = Values(self.link, self.holdings, -1)
-        self.client = ActorClient(self.link, self.holdings, self.values)
+        self.references = ReferenceCounts(self.link)
+        self.values = Values(self.link, self.references, -1)
+        self.client = ActorClient(self.link, self.references, self.values)
         self.client.learn(ACTOR, TEMPLATES["learner"])
         connection = self.client.connection_to(ACTOR)
         assert connection is not None
         ours, self.actor = socket.socketpair()
         self.link.keep_sockets([ours.fileno()])
         self.link.receivers[wire.Connected](wire.Connected(ACTOR, os.fstat(ours.detach()).st_ino))
-        self.holdings.created_privately(ID)
+        self.references.created_privately(ID)
         with connection.lock:
             self.client.call(connection, TASK, 1, TEMPLATES["call"], b"")
 
@@ -57,7 +57,7 @@ class Caller:
     def sent(self) -> list[Any]:
         """What waits to be sent to the head."""
         self.client.calls.report()
-        return [message for message in self.link._outbox if type(message) in (wire.CallReports, wire.Releases)]
+        return [message for message in self.link._outbox if type(message) in (wire.CallReports, wire.DropRef)]
 
     def close(self) -> None:
         self.client.close()
@@ -75,12 +75,12 @@ def caller() -> Iterator[Caller]:
 def test_a_result_that_comes_here_is_nobody_elses(caller: Caller) -> None:
     caller.actor_replies()
     assert caller.values.known_here(ID) == wire.Value(wire.OK, b"\x00here")
-    assert caller.holdings.is_private(ID)
+    assert caller.references.is_private(ID)
 
 
 def test_a_call_that_the_head_takes_gets_its_result_from_there(caller: Caller) -> None:
     caller.head_takes()
-    assert not caller.holdings.is_private(ID)
+    assert not caller.references.is_private(ID)
     caller.head_sends()
     assert caller.values.known_here(ID) is VALUE
     (report,) = caller.sent()
@@ -97,7 +97,7 @@ def test_a_call_that_was_reported_as_open_is_not_reported_again_when_the_head_ta
 def test_a_result_of_the_head_whose_ref_has_gone_is_released(caller: Caller) -> None:
     caller.link.when_ended[bytes]([ID])
     caller.head_takes()
-    assert wire.Releases([ID]) in caller.sent()
+    assert wire.DropRef([ID]) in caller.sent()
     caller.head_sends()
     assert caller.values.known_here(ID) is None
 
@@ -113,7 +113,7 @@ def test_a_call_that_its_actor_has_not_answered_before_its_end_has_failed(caller
     caller.head_sends(ENDED)
     wait_until(lambda: caller.values.known_here(ID) is not None, "the failure")
     assert caller.values.known_here(ID) is ENDED
-    assert not caller.holdings.is_private(ID)
+    assert not caller.references.is_private(ID)
 
 
 def test_a_failure_that_comes_after_the_end_of_the_connection_is_taken_at_once(caller: Caller) -> None:

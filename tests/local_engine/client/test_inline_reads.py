@@ -15,9 +15,9 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import actor_connection, inline_reads, values
 from nbaccel.local_engine.client.actor_connection import ActorConnection, OpenCall
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.inline_reads import InlineReads
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire.ids import return_id
 from tests.rig import wait_until
@@ -37,7 +37,7 @@ class Caller:
     def __init__(self) -> None:
         self._ends = socket.socketpair()
         self.link = Link(self._ends[0], on_lost=lambda why: None)
-        self.values = Values(self.link, Holdings(self.link), -1)
+        self.values = Values(self.link, ReferenceCounts(self.link), -1)
         ours, self.actor = socket.socketpair()
         self.line = ActorConnection(b"actor")
         self.line.open(ours)

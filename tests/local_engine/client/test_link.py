@@ -9,9 +9,9 @@ import pytest
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.link_states import Request
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.driver_questions import Synchronise
 from tests.rig import DEADLINE_S
@@ -85,11 +85,11 @@ def test_a_message_for_a_full_socket_or_too_large_to_be_taken_whole_waits_for_th
 
 def test_the_end_of_a_small_ref_is_told_though_nobody_says_anything_else(ends: tuple[Link, Other]) -> None:
     link, other = ends
-    holdings = Holdings(link)
+    references = ReferenceCounts(link)
     link.start("test", read=False)
     for id in (b"a", b"b"):
-        holdings.created(id)
-        holdings.gone(id)
+        references.created(id)
+        references.gone(id)
     told: list[bytes] = []
     while told != [b"a", b"b"]:
         told += other.read(1)[0].ids

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.holdings import Holdings
 from nbaccel.local_engine.client.link import Link
+from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.client.values import Values
 
 IDS = [bytes([number]) * 28 for number in range(4)]
@@ -21,13 +21,13 @@ class Client:
     def __init__(self) -> None:
         self._ends = socket.socketpair()
         self.link = Link(self._ends[0], on_lost=lambda why: None)
-        self.holdings = Holdings(self.link)
-        self.values = Values(self.link, self.holdings, -1)
+        self.references = ReferenceCounts(self.link)
+        self.values = Values(self.link, self.references, -1)
         self.called: list[bytes] = []
 
     def expects(self, *ids: bytes) -> None:
         for id in ids:
-            self.holdings.created(id)
+            self.references.created(id)
             self.values.expect_one(id)
 
     def hears(self, *ids: bytes) -> None:
@@ -70,7 +70,7 @@ def test_whoever_waits_is_called_once_for_each(client: Client) -> None:
 
 def test_a_result_whose_ref_has_gone_is_not_kept(client: Client) -> None:
     client.expects(*IDS[:2])
-    client.holdings.gone(IDS[0])
+    client.references.gone(IDS[0])
     client.link.hear_what_ended()
     client.hears(*IDS[:2])
     assert client.values.known_here(IDS[0]) is None and client.values.known_here(IDS[1]) is not None

@@ -17,7 +17,7 @@ from tests.rig import DEADLINE_S
 TASK = b"t" * 24
 
 
-class Holdings:
+class ReferenceCounts:
     """Notes which items were let go; a test says what else happens meanwhile."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Holdings:
         self.when_gone(id)
 
 
-def readers_of(holdings: Holdings) -> tuple[StreamReaders, list[Any]]:
+def readers_of(references: ReferenceCounts) -> tuple[StreamReaders, list[Any]]:
     """The streams of a process without a head, and what they have said."""
     said: list[Any] = []
     known: dict[bytes, wire.Value] = {}
@@ -52,7 +52,7 @@ def readers_of(holdings: Holdings) -> tuple[StreamReaders, list[Any]]:
             say_later=said.append,
             _outbox=said,
         ),
-        holdings=holdings,
+        references=references,
         values=SimpleNamespace(expect=lambda ids: None, know_all=known.update),
         engine=SimpleNamespace(close_stream=lambda handle: None, ref_gone=lambda id: None),
     )
@@ -67,8 +67,8 @@ TOGETHER = wire.StreamItems(TASK, 1, [b"a", b"b"])
 def test_an_item_that_comes_while_the_stream_is_closed_is_let_go_and_the_task_is_told_to_stop(
     message: Any, ids: tuple[int, ...]
 ) -> None:
-    holdings = Holdings()
-    readers, said = readers_of(holdings)
+    references = ReferenceCounts()
+    readers, said = readers_of(references)
     handle = readers.open(TASK, b"")
     receivers = readers._client.link.receivers
     receivers[wire.StreamItem](wire.StreamItem(TASK, 0, None))
@@ -78,25 +78,25 @@ def test_an_item_that_comes_while_the_stream_is_closed_is_let_go_and_the_task_is
         has_found_it.set()
         assert may_add_it.wait(DEADLINE_S)
 
-    holdings.when_created = wait_in_the_middle
+    references.when_created = wait_in_the_middle
     reading = threading.Thread(target=receivers[type(message)], args=(message,))
     reading.start()
     assert has_found_it.wait(DEADLINE_S)
 
     def let_it_be_added(id: bytes) -> None:
-        holdings.when_gone = lambda id: None
+        references.when_gone = lambda id: None
         may_add_it.set()
         reading.join(DEADLINE_S)
 
-    holdings.when_gone = let_it_be_added
+    references.when_gone = let_it_be_added
     readers.close(handle._task_id)
     assert not reading.is_alive()
-    assert sorted(holdings.let_go) == [return_id(TASK, index) for index in ids]
+    assert sorted(references.let_go) == [return_id(TASK, index) for index in ids]
     assert said == [wire.Consumed(TASK, -1)]
 
 
 def test_the_head_hears_once_of_all_items_that_were_taken_since_the_last_write() -> None:
-    readers, said = readers_of(Holdings())
+    readers, said = readers_of(ReferenceCounts())
     handle = readers.open(TASK, b"")
     link = readers._client.link
     for index in range(5):
@@ -110,7 +110,7 @@ def test_the_head_hears_once_of_all_items_that_were_taken_since_the_last_write()
 
 
 def test_items_of_one_message_are_read_in_their_order_after_those_that_came_before() -> None:
-    readers, said = readers_of(Holdings())
+    readers, said = readers_of(ReferenceCounts())
     handle = readers.open(TASK, b"")
     receivers = readers._client.link.receivers
     receivers[wire.StreamItem](wire.StreamItem(TASK, 0, wire.Value(wire.OK, b"0")))
@@ -122,6 +122,6 @@ def test_items_of_one_message_are_read_in_their_order_after_those_that_came_befo
 
 
 def test_items_of_a_stream_that_nobody_reads_any_more_are_released() -> None:
-    readers, said = readers_of(Holdings())
+    readers, said = readers_of(ReferenceCounts())
     readers._client.link.receivers[wire.StreamItems](wire.StreamItems(TASK, 4, [b"a", b"b"]))
-    assert said == [wire.Releases([return_id(TASK, 5), return_id(TASK, 6)])]
+    assert said == [wire.DropRef([return_id(TASK, 5), return_id(TASK, 6)])]

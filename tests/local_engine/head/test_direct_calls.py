@@ -89,7 +89,7 @@ class DirectWorld(HeadWorld):
         return self.values.get(return_id(call.task_id, 0))
 
     def releases(self, *calls: wire.DirectCall) -> None:
-        self.say(wire.Releases([return_id(call.task_id, 0) for call in calls]))
+        self.say(wire.DropRef([return_id(call.task_id, 0) for call in calls]))
         self.settle()
 
     @property
@@ -231,7 +231,7 @@ def test_an_error_that_the_actor_reports_is_the_heads(world: DirectWorld) -> Non
 def test_the_last_handle_ends_the_actor_only_after_its_open_calls(world: DirectWorld) -> None:
     call = world.new_call()
     world.reports(opened=[call])
-    world.say(wire.Releases([world.actor]))
+    world.say(wire.DropRef([world.actor]))
     world.settle()
     assert world.worker.status is None
     world.reports(ended=[ended(call)])

@@ -37,7 +37,7 @@ def test_a_line_that_is_no_json_object_is_unreadable(line: bytes) -> None:
 
 def test_frames_in_random_pieces_give_their_messages_in_order() -> None:
     rng = random.Random(7)
-    messages = [wire.Releases([rng.randbytes(rng.randrange(40))]) for _ in range(200)]
+    messages = [wire.DropRef([rng.randbytes(rng.randrange(40))]) for _ in range(200)]
     data = b"".join(bytes(wire.frame([message])) for message in messages)
     reader, came, position = FrameReader(wire.decode_to_head), [], 0
     while position < len(data):

@@ -109,13 +109,13 @@ def test_all_else_goes_through_the_head_to_which_the_call_is_reported_first(
 
 def test_any_of_the_calls_that_run_may_have_caused_a_message_so_all_are_reported(actor: Actor) -> None:
     actor.begins(b"a", b"b")
-    actor.link.say(wire.Holds([b"ref"]))
+    actor.link.say(wire.AddRef([b"ref"]))
     actor.begins(b"c")
     for task_id in (b"a", b"b", b"c"):
         actor.link.reply(done(task_id))
     report, *sent = actor.to_head()
     assert [call.task_id for call in report.opened] == [b"a", b"b"]
-    assert sent == [wire.Holds([b"ref"]), done(b"a"), done(b"b")]
+    assert sent == [wire.AddRef([b"ref"]), done(b"a"), done(b"b")]
     assert actor.to_caller() == [[wire.DirectReply(b"c", b"x", [1.0, 2.0, 3.0, 4.0])]]
 
 

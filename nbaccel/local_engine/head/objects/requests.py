@@ -22,8 +22,8 @@ def handlers(context: ObjectContext) -> dict[type, Handler]:
         wire.Want: partial(_want, context),
         wire.WantReady: partial(_want_ready, context),
         wire.AskedFor: lambda peer, m: errors.read(m.ids),
-        wire.Holds: partial(_holds, context),
-        wire.Releases: partial(_releases, context),
+        wire.AddRef: partial(_holds, context),
+        wire.DropRef: partial(_releases, context),
         wire.Unmapped: partial(_unmapped, context),
         wire.Allocate: partial(_allocate, context),
         wire.GiveUp: lambda peer, m: store.give_up(m.offset, peer.client_id, m.request),
@@ -68,12 +68,12 @@ def _allocate(context: ObjectContext, peer: Peer, message: wire.Allocate) -> Non
     context.store.allocate(peer.client_id, message.request, message.size, answer)
 
 
-def _holds(context: ObjectContext, peer: Peer, message: wire.Holds) -> None:
+def _holds(context: ObjectContext, peer: Peer, message: wire.AddRef) -> None:
     for id in message.ids:
         ledger.hold(context.objects, id, peer.client_id)
 
 
-def _releases(context: ObjectContext, peer: Peer, message: wire.Releases) -> None:
+def _releases(context: ObjectContext, peer: Peer, message: wire.DropRef) -> None:
     for id in message.ids:
         ledger.release(context.objects, id, peer.client_id)
 

@@ -43,7 +43,7 @@ def work(room: Room, *, until: type | None = None) -> list[mover.Populate | move
 
 
 def release(room: Room, driver: Peer, *ids: bytes) -> None:
-    room.hear(driver, wire.Releases(list(ids)))
+    room.hear(driver, wire.DropRef(list(ids)))
     room.store.collect()
 
 

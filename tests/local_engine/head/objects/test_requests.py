@@ -53,10 +53,10 @@ def test_an_object_that_nobody_knows_is_lost_in_words(room: Room) -> None:
 def test_an_object_lives_while_anybody_holds_it(room: Room) -> None:
     maker, holder = room.out.add(1), room.out.add(2)
     room.hear(maker, wire.Put(b"x", SMALL))
-    room.hear(holder, wire.Holds([b"x"]))
-    room.hear(maker, wire.Releases([b"x"]))
+    room.hear(holder, wire.AddRef([b"x"]))
+    room.hear(maker, wire.DropRef([b"x"]))
     assert b"x" in room.objects.records
-    room.hear(holder, wire.Releases([b"x"]))
+    room.hear(holder, wire.DropRef([b"x"]))
     assert b"x" not in room.objects.records
 
 

@@ -33,7 +33,7 @@ def refusal(messages: list[wire.Allocated]) -> str:
 def test_room_is_given_at_once_and_used_again(room: Room) -> None:
     maker = room.out.add(1, "worker")
     first = room.put_large(maker, b"x", HALF)
-    room.hear(maker, wire.Releases([b"x"]))
+    room.hear(maker, wire.DropRef([b"x"]))
     room.store.collect()
     assert room.put_large(maker, b"y", CAPACITY) == first
     assert room.orders_to_mover() == []
@@ -131,7 +131,7 @@ def test_room_that_a_reader_lets_go_of_is_given_to_who_waits(room: Room) -> None
     room.put_large(maker, b"x", CAPACITY)
     room.hear(reader, wire.Want([b"x"]))
     room.hear(maker, wire.Allocate(2, 4096))
-    room.hear(maker, wire.Releases([b"x"]))
+    room.hear(maker, wire.DropRef([b"x"]))
     room.hear(reader, wire.Unmapped([b"x"]))
     room.store.collect()
     (answer,) = [message for message in room.out.taken(1) if type(message) is wire.Allocated]
@@ -182,7 +182,7 @@ def test_an_object_that_went_while_it_moved_leaves_no_file(room: Room) -> None:
     room.put_large(maker, b"x", CAPACITY)
     room.hear(maker, wire.Allocate(2, 4096))
     (order,) = room.orders_to_mover()
-    room.hear(maker, wire.Releases([b"x"]))
+    room.hear(maker, wire.DropRef([b"x"]))
     os.makedirs(os.path.dirname(order.path))
     with open(order.path, "wb"):
         pass

@@ -159,7 +159,7 @@ def test_a_result_that_another_task_waits_for_is_announced_to_it(burst: Burst) -
 def test_a_result_that_its_submitter_has_let_go_of_is_dropped(burst: Burst) -> None:
     worker = burst.running_several()
     ids = [return_id(run.task_id, 0) for run in worker.runs[:6]]
-    burst.say(wire.Releases(ids[1:3]))
+    burst.say(wire.DropRef(ids[1:3]))
     burst.settle()
     burst.return_together(worker, 6)
     assert [id in burst.values for id in ids] == [True, False, False, True, True, True]

@@ -1,6 +1,6 @@
 """Counts this process's refs to each object, and tells the head what it needs to know.
 
-The head keeps one bit for each process and object. A first ref says `Holds`, the last one's end says `Releases`; both
+The head keeps one bit for each process and object. A first ref sends `AddRef`, the end of the last one `DropRef`; both
 go through the same outbox in the order in which they happened. The end of a ref only puts its id into the link's queue:
 it may come at any moment, in any thread, even inside the code below.
 """
@@ -14,7 +14,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
 
 
-class Holdings:
+class ReferenceCounts:
     """The ref counts of one process."""
 
     def __init__(self, link: Link) -> None:
@@ -55,7 +55,7 @@ class Holdings:
         with self._lock:
             self._private.discard(id)
             if id not in self._counts:
-                self._link.say_later(wire.Releases([id]))
+                self._link.say_later(wire.DropRef([id]))
 
     def received(self, id: bytes) -> None:
         """Count a ref from another process, and tell the head if it is the first ref to its object here."""
@@ -63,7 +63,7 @@ class Holdings:
             count = self._counts.get(id, 0)
             self._counts[id] = count + 1
             if count == 0:
-                self._link.say(wire.Holds([id]))
+                self._link.say(wire.AddRef([id]))
 
     def keep(self, ids: list[bytes]) -> list[bytes]:
         """Count one more ref, until `gone`, to each of these objects that has a ref here. Returns those objects."""
@@ -93,7 +93,7 @@ class Holdings:
             if released:
                 if self.before_release is not None:
                     self.before_release(released)
-                self._link._outbox.append(wire.Releases(released))
+                self._link._outbox.append(wire.DropRef(released))
         if (released or private) and self.on_released is not None:
             self.on_released(released + private)
 
