@@ -22,7 +22,7 @@ from nbaccel.local_engine import memory, wire
 from nbaccel.local_engine.client.link import Link, above_standard_streams, block_signals
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.worker.direct_calls import LEAVE, NOTHING, DirectCallReceiver
-from nbaccel.local_engine.worker.reading_turns import LOOKS, ReadingTurns
+from nbaccel.local_engine.worker.socket_owner import LOOKS, SocketOwner
 from nbaccel.scheduling.terms import Terms
 
 LASTS_S = 0.002  # a task that has run for so long is not a short one
@@ -48,7 +48,7 @@ class WorkerLink(Link):
         self._frames = framing.FrameReader(wire.decode_to_client)
         self._turn = threading.Lock()
         self._calls: SimpleQueue[None] = SimpleQueue()
-        self._turns = ReadingTurns()
+        self._turns = SocketOwner()
         self.direct: DirectCallReceiver | None = None  # once a driver may call this process directly
         self._bell = -1  # rung by the reader, for a main thread that waits for both connections
 

@@ -64,7 +64,7 @@ _IDLE, _WORKS = Main.IDLE, Main.WORKS
 _SLEEPS, _STANDS_BY, _CALLED, _READS = Reader.SLEEPS, Reader.STANDS_BY, Reader.CALLED, Reader.READS
 
 
-class ReadingTurns:
+class SocketOwner:
     """The two states, and what each thread does next."""
 
     __slots__ = ("begun", "looks", "main", "reader")

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from nbaccel.local_engine.worker.reading_turns import LOOKS, MOVES, Main, Reader, ReadingTurns
+from nbaccel.local_engine.worker.socket_owner import LOOKS, MOVES, Main, Reader, SocketOwner
 
 WORK, ANSWER = "work", "answer"
 MANY = 100  # steps: more than are needed to take all that waits
@@ -17,7 +17,7 @@ class AnyTurns(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.turns = ReadingTurns()
+        self.turns = SocketOwner()
         self.socket: list[str] = []  # what nobody has read
         self.inbox = 0  # work that was read
         self.answers = 0
@@ -178,7 +178,7 @@ TestAnyTurns = AnyTurns.TestCase
 
 
 def test_the_reader_sleeps_when_the_main_thread_has_been_idle_for_long() -> None:
-    turns = ReadingTurns()
+    turns = SocketOwner()
     assert turns.begins() and turns.reader is Reader.STANDS_BY
     turns.idles()
     for _ in range(LOOKS):
@@ -188,13 +188,13 @@ def test_the_reader_sleeps_when_the_main_thread_has_been_idle_for_long() -> None
 
 
 def test_a_main_thread_that_begins_something_in_that_moment_keeps_the_reader_awake() -> None:
-    turns = ReadingTurns()
+    turns = SocketOwner()
     turns.begins()
     assert not turns.falls_asleep() and turns.reader is Reader.STANDS_BY
 
 
 def test_the_reader_listens_beside_work_that_lasts_and_not_beside_short_work() -> None:
-    turns = ReadingTurns()
+    turns = SocketOwner()
     turns.begins()
     assert turns.is_wanted(turns.begun, called=False)
     assert not turns.is_wanted(turns.begun - 1, called=False)
@@ -202,7 +202,7 @@ def test_the_reader_listens_beside_work_that_lasts_and_not_beside_short_work() -
 
 
 def test_an_idle_main_thread_that_could_not_have_the_turn_is_read_for() -> None:
-    turns = ReadingTurns()
+    turns = SocketOwner()
     turns.begins()
     begun = turns.begun
     turns.reads()
