@@ -38,7 +38,7 @@ from nbaccel.handles.refs import DynamicObjectRefGenerator
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.arena_ranges import ArenaRange
 from nbaccel.local_engine.wire import codec, failures, main_module
-from nbaccel.local_engine.worker.impatience import TooLate
+from nbaccel.local_engine.worker.slow_task_guard import TooLate
 from nbaccel.scheduling.terms import ACTOR_CALL, TASK, Terms
 from nbaccel.views.history.task_log import shortened
 

@@ -32,7 +32,7 @@ from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.wire import codec, main_module
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.local_engine.worker import impatience, text_bars
+from nbaccel.local_engine.worker import slow_task_guard, text_bars
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.direct_calls import NOTHING
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, let_go, set_variables
@@ -402,12 +402,12 @@ class WorkerEngine(Client):
         """Make the Done of a task that raised. The error's text and pickling are user code, which may exit or hang."""
         may_end = running.terms.kind is not ACTOR_CALL  # calls have no time limit: actors may use the alarm
         try:
-            with impatience.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
+            with slow_task_guard.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
                 return self.execution.failure(running, error)
         except BaseException as problem:  # the user's __str__ or __reduce__ may raise anything
             return self.execution.plain_failure(running, error, problem)
 
-    def _give_up(self, running: Running, error: BaseException, problem: impatience.TooLate) -> NoReturn:
+    def _give_up(self, running: Running, error: BaseException, problem: slow_task_guard.TooLate) -> NoReturn:
         """The main thread hangs in the text of an error: fail the task, and end the process."""
         try:
             done = self.execution.plain_failure(running, error, problem)
