@@ -40,7 +40,7 @@ from nbaccel.views.snapshot import Snapshot
 FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
 _ABOUT_PROCESSES = ("kill_sessions", "kill_group", "kill_orphans", "descends_from")
-_GUARDS = ("until_done.py", "unmet_orders.py")  # what catches, and what answers
+_GUARDS = ("retry_until_success.py", "unmet_orders.py")  # what catches, and what answers
 _HERE = str(Path(__file__).parent)
 
 
@@ -305,7 +305,7 @@ class HeadWorld:
             return bool(messages)
         known = self.parts.workers.by_pid.get(worker.pid)
         if known is not None and known.status is None:
-            self.parts.until_done(lambda: self.parts.workers._reaped(known, worker.status or 0))
+            self.parts.retry_until_success(lambda: self.parts.workers._reaped(known, worker.status or 0))
             return True
         return False
 

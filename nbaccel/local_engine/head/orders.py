@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.until_done import UntilDone
+from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
 from nbaccel.scheduling.commands import Command
 from nbaccel.scheduling.events import ObjectsReady
 
@@ -20,14 +20,14 @@ class Orders:
         self,
         acts: Mapping[type, Act],
         tell: Tell,
-        until_done: UntilDone,
+        retry_until_success: RetryUntilSuccess,
         *,
         answer: Callable[[Command, Exception], None],
         ready: list[bytes],
     ) -> None:
         self._acts = dict(acts)
         self._tell = tell
-        self._until_done = until_done
+        self._until_done = retry_until_success
         self._answer = answer
         self._ready = ready  # objects that came into being since we looked, and that tasks may wait for
 

@@ -45,13 +45,13 @@ from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.records import Job, WorkerProcess, entry_of
 from nbaccel.local_engine.head.rest import Rest
+from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
 from nbaccel.local_engine.head.side_process import SideProcesses
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
 from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
-from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.view_room import ViewRoom
 from nbaccel.local_engine.head.watchers import Watchers
 from nbaccel.local_engine.head.worker_logs import WorkerLogs
@@ -87,7 +87,7 @@ class Parts:
         self._clock = clock
         self.poll = Poll(clock)
         self.note = Notes()
-        self.until_done = UntilDone(self.poll, self.note)
+        self.retry_until_success = RetryUntilSuccess(self.poll, self.note)
         self.connections = Connections(self.poll, self.note)
         self.peers, self.send = self.connections.peers, self.connections.send
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
@@ -153,7 +153,7 @@ class Parts:
             preload=self._config.preload,
             warn=self.warn_all,
             is_stopping=self._is_stopping,
-            replaced=lambda: self.until_done(lambda: self.tell(SparesOutdated())),
+            replaced=lambda: self.retry_until_success(lambda: self.tell(SparesOutdated())),
         )
         self.side_processes = SideProcesses(self.poll, self.zygotes.order, self.note, self._is_stopping)
         held = BlockedPrints(self.poll, self.scheduler, self.tell)
@@ -166,7 +166,7 @@ class Parts:
             self.environments,
             self.scheduler,
             self.tell,
-            self.until_done,
+            self.retry_until_success,
             let_go=self._worker_gone,
             end_work=lambda worker, intended: self.orphaned_work.end(worker, intended),
             after_failure=lambda node_id, held, then: self.devices.watch.after_failure(node_id, held, then),
@@ -296,7 +296,7 @@ class Parts:
             connections=self.connections,
             records=self.records,
             tell=self.tell,
-            until_done=self.until_done,
+            retry_until_success=self.retry_until_success,
             note=self.note,
             audience=self.watchers,
             objects=self.object_context,
@@ -315,7 +315,7 @@ class Parts:
         self.orders = Orders(
             self._acts(),
             self.tell,
-            self.until_done,
+            self.retry_until_success,
             answer=self.tasks.unmet.answer,
             ready=self.tasks.flow.conclusions.ready,
         )
@@ -427,7 +427,7 @@ class Parts:
         if not self.rest.has_stirred:
             self.rest.stir()
         if self.watchers.watching:
-            self.until_done(self.watchers.changed)
+            self.retry_until_success(self.watchers.changed)
 
     def _node_is_known(self) -> None:
         self._life.ready()
@@ -461,7 +461,7 @@ class Parts:
 
     def _peer_ended(self, peer: Peer) -> None:
         if peer.role == "worker":
-            self.until_done(lambda: self.workers.ended(peer.worker))
+            self.retry_until_success(lambda: self.workers.ended(peer.worker))
         elif peer.role == "driver":
             self._driver_gone(peer, "its driver ended")
         else:
@@ -503,7 +503,7 @@ class Parts:
             if not worker.peer.closed:
                 self.connections.drop(worker.peer)
             client_id = worker.peer.client_id
-            self.until_done(lambda: self._client_gone(client_id))
+            self.retry_until_success(lambda: self._client_gone(client_id))
         self.tasks.leftovers.worker_gone(worker.worker_id)
         self._life.worker_gone()
 

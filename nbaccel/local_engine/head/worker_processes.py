@@ -20,7 +20,7 @@ from nbaccel.local_engine.head.outcomes import WorkerEnding
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import WorkerProcess
-from nbaccel.local_engine.head.until_done import UntilDone
+from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
 from nbaccel.local_engine.head.zygotes import Zygotes
 from nbaccel.local_engine.side_processes.zygote import Order
 from nbaccel.scheduling.commands import StartWorker
@@ -56,7 +56,7 @@ class WorkerProcesses:
         environments: Environments,
         scheduler: Scheduler,
         tell: Tell,
-        until_done: UntilDone,
+        retry_until_success: RetryUntilSuccess,
         *,
         let_go: Callable[[WorkerProcess], None],
         end_work: Callable[[WorkerProcess, bool], None],
@@ -69,7 +69,7 @@ class WorkerProcesses:
         self._environments = environments
         self._scheduler = scheduler
         self._tell = tell
-        self._until_done = until_done
+        self._until_done = retry_until_success
         self._let_go = let_go
         self._end_work = end_work
         self._after_failure = after_failure  # checks the devices that a crashed worker held

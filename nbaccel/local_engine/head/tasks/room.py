@@ -23,12 +23,12 @@ from nbaccel.local_engine.head.objects.context import ObjectContext
 from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
 from nbaccel.local_engine.head.tasks.unmet_orders import UnmetOrders
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
-from nbaccel.local_engine.head.until_done import UntilDone
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Command
@@ -43,7 +43,7 @@ class Around:
     connections: Connections
     records: HeadRecords
     tell: Tell
-    until_done: UntilDone
+    retry_until_success: RetryUntilSuccess
     note: Note
     audience: Audience
     objects: ObjectContext
@@ -90,7 +90,7 @@ class TaskRoom:
             around.actors,
             self.flow.conclusions,
             around.tell,
-            around.until_done,
+            around.retry_until_success,
             around.note,
             act=around.act,
             forget=lambda command: self.sending.held.forget(command),

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.decisions import Tell
     from nbaccel.local_engine.head.notes import Note
     from nbaccel.local_engine.head.records import TaskEntry
+    from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
     from nbaccel.local_engine.head.tasks.conclusions import Conclusions
-    from nbaccel.local_engine.head.until_done import UntilDone
     from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 
 
@@ -49,7 +49,7 @@ class UnmetOrders:
         actors: Actors,
         conclusions: Conclusions,
         tell: Tell,
-        until_done: UntilDone,
+        retry_until_success: RetryUntilSuccess,
         note: Note,
         *,
         act: Callable[[do.Command], None],
@@ -58,7 +58,7 @@ class UnmetOrders:
         self._actors = actors
         self._conclusions = conclusions
         self._tell = tell
-        self._until_done = until_done
+        self._until_done = retry_until_success
         self._note = note
         self._act = act  # carries out a command; may raise an error
         self._forget = forget  # drops a task that waits for its arguments before it is sent

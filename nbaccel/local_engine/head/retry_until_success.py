@@ -12,7 +12,7 @@ FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 60.0
 
 
-class UntilDone:
+class RetryUntilSuccess:
     """Call it with an act that may be begun a second time: what the first try has done is not done again.
 
     Whatever the exception, somebody waits for the act or something stays taken until it is done. It is noted each time.
