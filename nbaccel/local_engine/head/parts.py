@@ -16,6 +16,7 @@ from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
+from nbaccel.local_engine.head.command_handlers import CommandHandlers
 from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
 from nbaccel.local_engine.head.decisions import Decisions
 from nbaccel.local_engine.head.devices.foreign_memory import ForeignMemory
@@ -37,7 +38,6 @@ from nbaccel.local_engine.head.objects.machine_memory import MachineMemory
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.objects.tables import NOTHING_FREED, Freed, ObjectTables
 from nbaccel.local_engine.head.observers import Observers
-from nbaccel.local_engine.head.orders import Orders
 from nbaccel.local_engine.head.orphaned_work import OrphanedWork
 from nbaccel.local_engine.head.outputs import Outputs
 from nbaccel.local_engine.head.peers import Peer
@@ -312,11 +312,11 @@ class Parts:
             history=self.history,
         )
         self.tasks = TaskRoom(around)
-        self.orders = Orders(
+        self.orders = CommandHandlers(
             self._acts(),
             self.tell,
             self.retry_until_success,
-            answer=self.tasks.unmet.answer,
+            answer=self.tasks.failed_commands.answer,
             ready=self.tasks.flow.conclusions.ready,
         )
         self.decisions.carry_out = self.orders.carry_out

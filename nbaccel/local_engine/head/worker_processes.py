@@ -69,7 +69,7 @@ class WorkerProcesses:
         self._environments = environments
         self._scheduler = scheduler
         self._tell = tell
-        self._until_done = retry_until_success
+        self._retry = retry_until_success
         self._let_go = let_go
         self._end_work = end_work
         self._after_failure = after_failure  # checks the devices that a crashed worker held
@@ -106,7 +106,7 @@ class WorkerProcesses:
         worker = self.by_id.get(worker_id)
         if worker is not None and worker.peer is not None:
             self._connections.drop(worker.peer)  # if its process still starts, it finds no connection and exits
-        self._timers.after(START_PAUSE_S, lambda: self._until_done(lambda: self._never_started(worker_id, why)))
+        self._timers.after(START_PAUSE_S, lambda: self._retry(lambda: self._never_started(worker_id, why)))
 
     def _never_started(self, worker_id: bytes, why: str) -> None:
         worker = self.by_id.get(worker_id)
@@ -282,9 +282,9 @@ class WorkerProcesses:
         if worker.pid is not None:
             self.by_pid.pop(worker.pid, None)
         died = WorkerDied(worker.worker_id, worker.stopping or words, intended=bool(worker.stopping))
-        self._until_done(lambda: self._let_go(worker))
-        self._until_done(lambda: self._end_work(worker, died.intended))
-        self._until_done(lambda: self._announce(died))
+        self._retry(lambda: self._let_go(worker))
+        self._retry(lambda: self._end_work(worker, died.intended))
+        self._retry(lambda: self._announce(died))
 
     def _announce(self, died: WorkerDied) -> None:
         """The scheduler hears of it when the devices that a crashed one held have been looked at."""

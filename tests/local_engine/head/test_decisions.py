@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from nbaccel.local_engine.head.command_handlers import CommandHandlers
 from nbaccel.local_engine.head.decisions import Decisions
-from nbaccel.local_engine.head.orders import Orders
 from nbaccel.scheduling.commands import WakeAt, Warn
 from nbaccel.scheduling.events import ObjectsReady, TimePassed
 from nbaccel.scheduling.moves import IllegalEvent
@@ -95,7 +95,7 @@ def test_whatever_an_order_raises_the_others_are_carried_out_and_it_is_answered(
             raise OSError("no")
         done.append(command.message)
 
-    orders = Orders(
+    orders = CommandHandlers(
         {Warn: act}, told.append, lambda act: act(),  # type: ignore[arg-type]
         answer=lambda command, error: answered.append((command.message, str(error))),  # type: ignore[union-attr]
         ready=[b"x"],

@@ -3,7 +3,7 @@
 ```
   Submit ──► submissions ──► TasksSubmitted         SendTasks ──────────────► sending ──► RunTasks, RunTask
   Done ────► returns ──────► TasksReturned          FinishTasks, FailTask ──► conclusions ──► objects/ ──► owners
-  Item ────► streams ──────► objects/ ──► reader    whatever raises ────────► unmet_orders ──► an event all the same
+  Item ────► streams ──────► objects/ ──► reader    whatever raises ────────► failed_commands ──► an event all the same
 ```
 Messages of one read that are alike are one event, and what follows is one order; a lone task is a batch of one.
 """

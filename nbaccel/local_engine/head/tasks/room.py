@@ -25,9 +25,9 @@ from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
 from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.failed_commands import FailedCommands
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
-from nbaccel.local_engine.head.tasks.unmet_orders import UnmetOrders
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 from nbaccel.scheduling import commands as do
@@ -85,7 +85,7 @@ class TaskRoom:
             is_shared=config.shared,
             timers=around.timers,
         )
-        self.unmet = UnmetOrders(
+        self.failed_commands = FailedCommands(
             around.workers,
             around.actors,
             self.flow.conclusions,
@@ -96,7 +96,7 @@ class TaskRoom:
             forget=lambda command: self.sending.held.forget(command),
         )
         self.sending = self._sending(around)
-        self.flow.conclusions.answer = self.unmet.answer
+        self.flow.conclusions.answer = self.failed_commands.answer
         self._tell_worker = around.workers.tell
         self.direct_calls = self._direct_calls(around)
 
@@ -126,7 +126,12 @@ class TaskRoom:
 
     def _sending(self, around: Around) -> Sending:
         config, records, devices, send = around.config, around.records, around.devices, around.connections.send
-        jobs, environments, processes, answer = records.jobs, records.environments, records.workers, self.unmet.answer
+        jobs, environments, processes, answer = (
+            records.jobs,
+            records.environments,
+            records.workers,
+            self.failed_commands.answer,
+        )
         store, hide = around.store, bool(config.options.get("hide_unassigned"))
         return Sending(
             records.scheduler,

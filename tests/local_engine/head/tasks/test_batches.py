@@ -14,7 +14,7 @@ from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
-from tests.local_engine.head.test_unmet_orders import assert_all_ended
+from tests.local_engine.head.test_failed_commands import assert_all_ended
 from tests.local_engine.head_world import TEMPLATES, FakeWorker, HeadWorld
 
 TASK = list(TEMPLATES).index("task")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 
 
-class UnmetOrders:
+class FailedCommands:
     """Turns a failed order into the event that the scheduler expects."""
 
     def __init__(
@@ -58,7 +58,7 @@ class UnmetOrders:
         self._actors = actors
         self._conclusions = conclusions
         self._tell = tell
-        self._until_done = retry_until_success
+        self._retry = retry_until_success
         self._note = note
         self._act = act  # carries out a command; may raise an error
         self._forget = forget  # drops a task that waits for its arguments before it is sent
@@ -81,7 +81,7 @@ class UnmetOrders:
         """Answer a failed order; called where the exception is caught."""
         answer = self._answers.get(type(command))
         if answer is not None:
-            self._until_done(lambda: answer(command, _in_words(error)))
+            self._retry(lambda: answer(command, _in_words(error)))
         self._note(f"an order failed: {type(command).__name__}:\n{traceback.format_exc()}")
 
     def _once_more(self, command: do.Command, why: str) -> None:

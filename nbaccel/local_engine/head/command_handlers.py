@@ -13,7 +13,7 @@ from nbaccel.scheduling.events import ObjectsReady
 Act = Callable[[Any], None]
 
 
-class Orders:
+class CommandHandlers:
     """The functions that carry out commands, by the command's type. `answer` is called with an error of one of them."""
 
     def __init__(
@@ -27,7 +27,7 @@ class Orders:
     ) -> None:
         self._acts = dict(acts)
         self._tell = tell
-        self._until_done = retry_until_success
+        self._retry = retry_until_success
         self._answer = answer
         self._ready = ready  # objects that came into being since we looked, and that tasks may wait for
 
@@ -45,7 +45,7 @@ class Orders:
         if self._ready:
             ready = self._ready.copy()
             self._ready.clear()
-            self._until_done(lambda: self._tell(ObjectsReady(ready)))
+            self._retry(lambda: self._tell(ObjectsReady(ready)))
 
     def act(self, command: Command) -> None:
         """Carry out one command. The caller answers its error."""
