@@ -37,10 +37,10 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.reasons import NobodyElse
 from nbaccel.local_engine.head.records import TaskEntry
+from nbaccel.local_engine.head.state_views import StateViews
 from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
-from nbaccel.local_engine.head.view_room import ViewRoom
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
@@ -133,7 +133,7 @@ class DebugHead:
         }  # fmt: skip
 
     def _make_views(self) -> None:
-        views = ViewRoom(
+        views = StateViews(
             self._config, self._records, self._send, pid_of=lambda worker_id: os.getpid(), foreign=NobodyElse(),
             metrics={}, alerts=list, arena_used=lambda: 0, started_at=time.time(), changed=lambda: None,
             snapshot=self._snapshot,

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.autoscaling import Autoscaling
 from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
@@ -26,7 +27,6 @@ from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.greetings import Greetings
 from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.growth_room import GrowthRoom
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
@@ -48,11 +48,11 @@ from nbaccel.local_engine.head.rest import Rest
 from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
 from nbaccel.local_engine.head.side_process import SideProcesses
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
+from nbaccel.local_engine.head.state_views import StateViews
 from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.arguments import Arguments
 from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
-from nbaccel.local_engine.head.view_room import ViewRoom
 from nbaccel.local_engine.head.watchers import Watchers
 from nbaccel.local_engine.head.worker_logs import WorkerLogs
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
@@ -219,7 +219,7 @@ class Parts:
             measured=self.history.measured,
         )
         self.nodes = self.devices.nodes
-        self.growth = GrowthRoom(
+        self.growth = Autoscaling(
             self.poll,
             self.scheduler,
             self.nodes,
@@ -256,7 +256,7 @@ class Parts:
             self.peers,
             self._clock,
         )
-        self.views = ViewRoom(
+        self.views = StateViews(
             self._config,
             self.records,
             self.send,

@@ -19,7 +19,7 @@ from nbaccel.views.question import Row
 from nbaccel.views.snapshot import Alert, Snapshot
 
 
-class ViewRoom:
+class StateViews:
     """Everything that one head has for those who look at it. `changed` is called when published records change."""
 
     def __init__(

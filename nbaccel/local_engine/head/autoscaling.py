@@ -18,7 +18,7 @@ from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views.question import Row
 
 
-class GrowthRoom:
+class Autoscaling:
     """Everything that one head has for nodes other than its own. `types` are the node types that it was given."""
 
     def __init__(
