@@ -120,7 +120,7 @@ class HeadWorld:
 
     def _join(self) -> None:
         theirs, self._driver = socket.socketpair()
-        self.head.door.let_in(theirs, is_our_driver=True)
+        self.head.authentication.let_in(theirs, is_our_driver=True)
         self._reader = framing.FrameReader(wire.decode_to_client)
         python = "{}.{}".format(*sys.version_info)
         self.say(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))

@@ -26,8 +26,8 @@ import setproctitle
 
 from nbaccel import __version__, proc
 from nbaccel.local_engine import process, wire
+from nbaccel.local_engine.head.authentication import Authentication
 from nbaccel.local_engine.head.boot import MARK, Config
-from nbaccel.local_engine.head.door import Door
 from nbaccel.local_engine.head.parts import Parts
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.quiet import Quiet
@@ -56,7 +56,7 @@ class Head:
         self._finished = False
         self.parts = Parts(self, config, arena_fd, zygote, clock)
         self.poll, self.note = self.parts.poll, self.parts.note
-        self.door = Door(self.poll, self, config.token, clock)
+        self.authentication = Authentication(self.poll, self, config.token, clock)
 
     # ---- life
 
@@ -67,12 +67,12 @@ class Head:
         gc.set_threshold(20_000, 20, 50)  # 100,000 waiting tasks are not garbage: fewer, larger looks
         self._watch_children()
         try:
-            self.door.listen(os.path.join(self.config.directory, "head.sock"))
+            self.authentication.listen(os.path.join(self.config.directory, "head.sock"))
         except OSError as error:
             self.refuse_start(f"The head cannot listen in {self.config.directory}: {error}.")
         for fd in (self.config.driver_fd, self.config.news_fd):
             if fd >= 0:
-                self.door.let_in(socket.socket(fileno=fd), is_our_driver=True)
+                self.authentication.let_in(socket.socket(fileno=fd), is_our_driver=True)
         if self.config.owner_pid:
             self._watch_owner(self.config.owner_pid)
         self.parts.devices.setup.begin()
@@ -148,7 +148,7 @@ class Head:
             )
             return
         self._say_ready("")
-        self.parts.greetings.welcome_waiting()
+        self.parts.handshake.welcome_waiting()
         self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
     def _keep_record(self, path: Path, record: sessions.SessionRecord) -> None:
@@ -177,7 +177,7 @@ class Head:
         for peer in list(self.parts.peers.values()):
             if peer.role != "worker":
                 self.parts.send(peer, wire.Refused(why))
-        self.door.refuse_all(why)
+        self.authentication.refuse_all(why)
         self.stop(why)
 
     def stop(self, why: str) -> None:
@@ -232,17 +232,17 @@ class Head:
         shutil.rmtree(self.config.directory, ignore_errors=True)
         os._exit(0)  # sockets close, the zygote and the helpers see it and leave
 
-    # ---- the door
+    # ---- authentication
 
     def next_client_id(self) -> int:
         return self.parts.connections.next_client_id()
 
     def objection(self, hello: wire.Hello) -> str:
         """Why a connection with a valid token is refused, "" if it is not."""
-        return self.parts.greetings.objection(hello)
+        return self.parts.handshake.objection(hello)
 
     def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None:
-        """Take over a connection from the door, with its first message and further bytes."""
+        """Take over an admitted connection, with its first message and further bytes."""
         connections = self.parts.connections
         connections.add(peer)
         connections.hear(peer, messages)

@@ -1,7 +1,7 @@
 """Observers: programs that watch and sometimes act, with lines of JSON on the head's socket.
 
 ```
-  {"token": …}             ──► {"kind": "welcome", …}        (at the door)
+  {"token": …}             ──► {"kind": "welcome", …}        (authentication)
   {"ask": "snapshot"}      ──► {"kind": "snapshot", …}
   {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
   {"ask": "explain", …}    ──► {"kind": "explanations", …}

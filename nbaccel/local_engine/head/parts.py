@@ -24,9 +24,9 @@ from nbaccel.local_engine.head.devices.foreign_memory import ForeignMemory
 from nbaccel.local_engine.head.devices.idle_holds import IdleHolds
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.greetings import Greetings
 from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
+from nbaccel.local_engine.head.handshake import Handshake
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
@@ -132,7 +132,7 @@ class Parts:
         self._make_devices()
         self._make_views()
         self._make_tasks()
-        self.greetings = Greetings(
+        self.handshake = Handshake(
             config,
             arena_fd,
             self.nodes,
@@ -351,7 +351,7 @@ class Parts:
         }
         hello: dict[type, Handler] = {wire.WorkerHello: lambda peer, m: self.workers.introduced(peer.worker, m.pid)}
         return {
-            "new": self.greetings.handlers(),
+            "new": self.handshake.handlers(),
             "driver": {**both, wire.Bye: self._bye, **self.tasks.direct_calls.of_drivers()},
             "worker": {**both, **hello, **self.tasks.flow.of_workers(), **self.tasks.direct_calls.of_workers()},
             "news": {wire.Watch: self.watchers.watch, **ask},

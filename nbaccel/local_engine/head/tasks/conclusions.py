@@ -64,9 +64,7 @@ class Conclusions:
         self._peers = peers
         self._send = send
         self.answer: Callable[[Command, Exception], None] = _raise  # of an order about one task that failed
-        self.ready: list[
-            bytes
-        ] = []  # objects that have arrived and that tasks may wait for; `CommandHandlers` takes them out
+        self.ready: list[bytes] = []  # objects that have arrived, for `CommandHandlers`: tasks may wait for them
 
     def finish(self, command: FinishTasks) -> None:
         """Write the results of tasks that have returned; waiting clients get them.

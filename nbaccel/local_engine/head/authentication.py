@@ -1,4 +1,4 @@
-"""The door: connections that have not shown the token yet, and the limits on what they may use.
+"""Authentication: connections that have not shown the token yet, and the limits on what they may use.
 
 ```
   accept ──► newcomer ──┬── a frame with Hello ───────► admit: a driver, or its news
@@ -38,7 +38,7 @@ _FRAME, _LINE = "frame", "line"
 
 
 class Host(Protocol):
-    """The head, as the door sees it."""
+    """The head, as authentication sees it."""
 
     def next_client_id(self) -> int: ...
     def objection(self, hello: wire.Hello) -> str: ...
@@ -56,7 +56,7 @@ class _Newcomer:
     dialect: str = ""
 
 
-class Door:
+class Authentication:
     """Accepts connections, and admits those that show the token."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Door:
             self._sweep_at(min(waiting))
 
     def refuse_all(self, why: str) -> None:
-        """The head does not start: tell every connection at the door."""
+        """The head does not start: refuse every connection that waits here."""
         for newcomer in list(self._newcomers.values()):
             newcomer.dialect = newcomer.dialect or _FRAME  # it is a driver that waits for its head
             self._refuse(newcomer, why)

@@ -17,8 +17,8 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job
 
 
-class Greetings:
-    """Greets the connections that the door admits, once the devices of this machine are known."""
+class Handshake:
+    """Answers the Hello of connections that are admitted, once the devices of this machine are known."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Greetings:
         return {wire.Hello: self._hello}
 
     def _hello(self, peer: Peer, hello: wire.Hello) -> None:
-        """Handle the Hello of a connection that the door has admitted."""
+        """Handle the Hello of a connection that was admitted."""
         peer.hello = hello
         if hello.role == "news":
             peer.role = "news"

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head import door
-from nbaccel.local_engine.head.door import Door
+from nbaccel.local_engine.head import authentication
+from nbaccel.local_engine.head.authentication import Authentication
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from tests.rig import DEADLINE_S
@@ -59,11 +59,11 @@ class Loop:
 
 
 class House:
-    """Who is behind the door, and one who comes."""
+    """Who admits, and one who comes."""
 
     def __init__(self) -> None:
         self.loop = Loop()
-        self.door = Door(self.loop, self, TOKEN, lambda: self.loop.now, most_newcomers=4)
+        self.authentication = Authentication(self.loop, self, TOKEN, lambda: self.loop.now, most_newcomers=4)
         self.admitted: list[tuple[Peer, list[Any], bytes]] = []
         self.observers: list[tuple[Peer, LineReader]] = []
         self.notes: list[str] = []
@@ -93,7 +93,7 @@ class House:
         ours, theirs = socket.socketpair()
         ours.settimeout(DEADLINE_S)
         self.open.append(ours)
-        self.door.let_in(theirs, is_our_driver=is_our_driver)
+        self.authentication.let_in(theirs, is_our_driver=is_our_driver)
         return ours
 
     def say(self, sock: socket.socket, *pieces: bytes) -> None:
@@ -163,12 +163,12 @@ def test_what_follows_the_hello_is_handed_on_unread(house: House) -> None:
 
 def test_the_driver_that_began_the_head_may_say_more_than_a_stranger(house: House) -> None:
     driver = house.come(is_our_driver=True)
-    words = hello(sys_path=["x" * door.MOST_BYTES])
+    words = hello(sys_path=["x" * authentication.MOST_BYTES])
     driver.setblocking(False)
     while words or not house.admitted:
         words = words[driver.send(words) :] if words else words
         house.loop.turn()
-    assert house.admitted[0][1][0].sys_path == ["x" * door.MOST_BYTES]
+    assert house.admitted[0][1][0].sys_path == ["x" * authentication.MOST_BYTES]
 
 
 @pytest.mark.parametrize("cut", [lambda data: [data], in_bytes], ids=["at once", "byte by byte"])
@@ -344,7 +344,7 @@ def test_of_too_many_the_one_who_waited_longest_goes(house: House) -> None:
 def test_who_waits_for_a_head_that_will_not_begin_is_told(house: House) -> None:
     driver, observer = house.come(is_our_driver=True), house.come()
     house.say(observer, b'{"tok')
-    house.door.refuse_all("There is no GPU here.")
+    house.authentication.refuse_all("There is no GPU here.")
     assert refusal(driver) == "There is no GPU here."
     assert error_line(observer) == "There is no GPU here."
 
@@ -354,17 +354,17 @@ def test_who_waits_for_a_head_that_will_not_begin_is_told(house: House) -> None:
 
 def test_without_descriptors_the_listener_rests_instead_of_calling_without_end(house: House, tmp_path: Path) -> None:
     path = str(tmp_path / "s")
-    house.door.listen(path)
+    house.authentication.listen(path)
     (listener,) = house.loop.readers
     with no_more_descriptors():
         house.loop.turn()
         assert house.loop.paused == {listener}
         for _ in range(3):
-            house.loop.jump(door.PAUSE_S)
+            house.loop.jump(authentication.PAUSE_S)
             assert house.loop.paused == set()
             house.loop.turn()
     assert house.notes == ["no connection can be accepted for now: Too many open files"]
-    house.loop.jump(door.PAUSE_S)
+    house.loop.jump(authentication.PAUSE_S)
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(path)
         house.loop.turn()
@@ -386,6 +386,6 @@ def no_more_descriptors() -> Iterator[None]:
 
 
 def test_a_connection_that_was_given_up_before_it_was_accepted_is_nothing(house: House, tmp_path: Path) -> None:
-    house.door.listen(str(tmp_path / "s"))
+    house.authentication.listen(str(tmp_path / "s"))
     house.loop.turn()
     assert house.loop.paused == set() and house.notes == []
