@@ -409,9 +409,9 @@ except exceptions.HeadDiedError as error:
 FLOODER = """
 import nbaccel
 from nbaccel.views import sinks
-class Quiet(sinks.Sinks):
+class StallTimer(sinks.Sinks):
     lines = lambda self, message: None
-sinks.install(Quiet())
+sinks.install(StallTimer())
 nbaccel.init(address="auto")
 @nbaccel.remote
 def flood():

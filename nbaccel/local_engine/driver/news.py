@@ -18,7 +18,7 @@ import msgspec
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.quiet import Quiet
+from nbaccel.local_engine.stall_timer import StallTimer
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views import sinks
 from nbaccel.views.snapshot import OnSnapshot, Snapshot
@@ -129,7 +129,7 @@ class News:
 
     def drain(self, patience_s: float) -> None:
         """Wait until everything that was printed has been shown, or nothing more has been shown for `patience_s`."""
-        quiet = Quiet(patience_s, time.monotonic(), lambda: self._shown)
+        quiet = StallTimer(patience_s, time.monotonic(), lambda: self._shown)
         while not self._drained.wait(_LOOK_S) and not quiet.is_over(time.monotonic()):
             pass
 

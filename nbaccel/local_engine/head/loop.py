@@ -30,7 +30,7 @@ from nbaccel.local_engine.head.authentication import Authentication
 from nbaccel.local_engine.head.boot import MARK, Config
 from nbaccel.local_engine.head.parts import Parts
 from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.quiet import Quiet
+from nbaccel.local_engine.stall_timer import StallTimer
 from nbaccel.local_engine.wire.framing import LineReader
 from nbaccel.views import sessions
 
@@ -187,7 +187,7 @@ class Head:
         self.stopping = why
         self.parts.workers.kill_all()
         self.parts.devices.device_leases.release_all()
-        quiet = Quiet(END_PATIENCE_S, self.poll.now(), self._what_moves)
+        quiet = StallTimer(END_PATIENCE_S, self.poll.now(), self._what_moves)
         self._finish_without(quiet)
         self._finish_when_quiet()
 
@@ -198,7 +198,7 @@ class Head:
     def _unread_bytes(self) -> int:
         return sum(len(peer.pending) for peer in self.parts.peers.values())
 
-    def _finish_without(self, quiet: Quiet) -> None:
+    def _finish_without(self, quiet: StallTimer) -> None:
         """Give up what does not move any more."""
         if quiet.is_over(self.poll.now()):
             self._finish()
@@ -222,7 +222,7 @@ class Head:
             if peer.role == "news":
                 self.parts.send(peer, wire.LogsDrained())
         self.parts.flush()
-        quiet = Quiet(LAST_WORDS_PATIENCE_S, self.poll.now(), self._unread_bytes)
+        quiet = StallTimer(LAST_WORDS_PATIENCE_S, self.poll.now(), self._unread_bytes)
         while self._unread_bytes() and not quiet.is_over(self.poll.now()):
             self.poll.after(0.01, lambda: None)
             self.poll.once()

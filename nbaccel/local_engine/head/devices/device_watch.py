@@ -20,8 +20,8 @@ from nbaccel.local_engine.head.devices.nodes import Assigned, Key, Nodes
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helper
-from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
 from nbaccel.local_engine.side_processes import prober
+from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 
 SILENCE_S = 5.0  # a prober that samples once a second and says nothing for so long hangs in a driver
 FRESH_S = 1.0  # younger metrics are not asked for again
@@ -61,7 +61,7 @@ class DeviceWatch:
         self.wanted = False
         self._deaths = 0
         self._heard_at = 0.0
-        self._silence: Quiet | None = None  # while somebody watches
+        self._silence: StallTimer | None = None  # while somebody watches
 
     # ---- measuring
 
@@ -92,7 +92,7 @@ class DeviceWatch:
             self._listen_later()
 
     def _begin_to_listen(self) -> None:
-        self._silence = Quiet(SILENCE_S, self._timers.now(), lambda: self._heard_at)
+        self._silence = StallTimer(SILENCE_S, self._timers.now(), lambda: self._heard_at)
 
     def _listen_later(self) -> None:
         self._timers.after(LONGEST_LOOK_S, self._listen)

@@ -20,8 +20,8 @@ from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helper
-from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
 from nbaccel.local_engine.side_processes import prober
+from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 
@@ -74,7 +74,7 @@ class NodeSetup:
             return
         self._ask_prober()
         patience_s = self._deadline_s + GRACE_S
-        self._wait_for_prober(Quiet(patience_s, self._timers.now(), lambda: self._prober_deaths))
+        self._wait_for_prober(StallTimer(patience_s, self._timers.now(), lambda: self._prober_deaths))
 
     def _ask_prober(self) -> None:
         self._prober.say(prober.encode(prober.Detect(self._text("gpu_vendor"), self._deadline_s)))
@@ -93,7 +93,7 @@ class NodeSetup:
         else:
             self._nodes.detection = Detection.from_json(report.detection)
 
-    def _wait_for_prober(self, quiet: Quiet) -> None:
+    def _wait_for_prober(self, quiet: StallTimer) -> None:
         """Go on with the quantities that the user asked for when the prober itself hangs.
 
         The prober counts its time in looks, so that a machine that stands still uses up none of it; so does this wait.

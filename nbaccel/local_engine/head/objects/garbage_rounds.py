@@ -16,7 +16,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Send
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
+from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views.question import Row
 
@@ -62,9 +62,9 @@ class GarbageRounds:
         self._waiting = {peer.client_id for peer in asked}
         for peer in asked:
             self._send(peer, wire.CollectGarbage(number))
-        self._wait(number, Quiet(PATIENCE_S, self._begun_at, lambda: None))
+        self._wait(number, StallTimer(PATIENCE_S, self._begun_at, lambda: None))
 
-    def _wait(self, number: int, quiet: Quiet) -> None:
+    def _wait(self, number: int, quiet: StallTimer) -> None:
         """Give up who has not answered in time: a machine that stands still uses up none of it."""
         if number != self._round or not self._waiting:
             return

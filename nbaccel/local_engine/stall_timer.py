@@ -7,7 +7,7 @@ from collections.abc import Callable
 LONGEST_LOOK_S = 0.5  # if more time has passed since the last look, the machine stood still, and nothing could move
 
 
-class Quiet:
+class StallTimer:
     """Counts the seconds since `progress` last changed, in looks; a look is due at least every LONGEST_LOOK_S."""
 
     def __init__(self, patience_s: float, now: float, progress: Callable[[], object]) -> None:

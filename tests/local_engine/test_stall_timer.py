@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbaccel.local_engine.quiet import LONGEST_LOOK_S, Quiet
+from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 
 
 class Moving:
@@ -11,7 +11,7 @@ class Moving:
     def __init__(self, patience_s: float) -> None:
         self.moves = 0
         self.now = 100.0
-        self.quiet = Quiet(patience_s, self.now, lambda: self.moves)
+        self.quiet = StallTimer(patience_s, self.now, lambda: self.moves)
 
     def is_over_after(self, seconds: float) -> bool:
         self.now += seconds
