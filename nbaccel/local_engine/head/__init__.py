@@ -3,8 +3,8 @@
 ```
                            ┌──► objects/  what is put, wanted, held          ──┐
   peers ──► connections ───┼──► tasks/    what is submitted and returned     ──┼─ events ──► decisions ──► Scheduler
-            (at first the  ├──► actors, groups, jobs, worker_processes       ──┘                              │
-             door)         └──► question_table ► snapshot_builder, reasons, rows                             commands
+            (authenti-     ├──► actors, groups, jobs, worker_processes       ──┘                              │
+             cated first)  └──► question_table ► snapshot_builder, reasons, rows                             commands
   peers ◄── connections ◄── objects/, tasks/, actors, worker_processes, devices/ ◄────────── orders ◄──────────┘
 ```
 Each component gets what it needs by its constructor. `parts` alone knows them all and puts them together; read it

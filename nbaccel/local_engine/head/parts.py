@@ -28,6 +28,7 @@ from nbaccel.local_engine.head.group_answers import GroupAnswers
 from nbaccel.local_engine.head.groups import Groups
 from nbaccel.local_engine.head.handshake import Handshake
 from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.idle_compaction import IdleCompaction
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
@@ -44,7 +45,6 @@ from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import Poll
 from nbaccel.local_engine.head.question_table import QuestionTable
 from nbaccel.local_engine.head.records import Job, WorkerProcess, entry_of
-from nbaccel.local_engine.head.rest import Rest
 from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
 from nbaccel.local_engine.head.side_process import SideProcesses
 from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
@@ -91,7 +91,7 @@ class Parts:
         self.connections = Connections(self.poll, self.note)
         self.peers, self.send = self.connections.peers, self.connections.send
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
-        self.rest = Rest(self.poll, self.scheduler, lambda: (self.history.let_go, partial(ledger.let_go, self.objects)))
+        self.compaction = IdleCompaction(self.poll, self.scheduler, self._records_that_go)
         self.decisions = Decisions(
             self.poll,
             self.scheduler,
@@ -141,6 +141,9 @@ class Parts:
             why_stopping=lambda: life.stopping,
         )
         self._connect()
+
+    def _records_that_go(self) -> list[Callable[[], Callable[[], None]]]:
+        return [self.history.let_go, partial(ledger.let_go, self.objects)]
 
     # ---- rooms
 
@@ -424,8 +427,8 @@ class Parts:
 
     def _changed(self) -> None:
         """Something may be different from the last snapshot."""
-        if not self.rest.has_stirred:
-            self.rest.stir()
+        if not self.compaction.has_stirred:
+            self.compaction.stir()
         if self.watchers.watching:
             self.retry_until_success(self.watchers.changed)
 

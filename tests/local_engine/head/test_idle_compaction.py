@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nbaccel.local_engine.head.rest import LOOK_S, TOO_MANY, WORTH_IT, Rest
+from nbaccel.local_engine.head.idle_compaction import LOOK_S, TOO_MANY, WORTH_IT, IdleCompaction
 from tests.local_engine.head.seams import Clock
 
 
@@ -40,7 +40,7 @@ class Resting:
         self.left = 0
         self.bars = Part("bars", self.done)
         self.clock = Clock()
-        self.rest = Rest(self.clock, self, lambda: [self.bars.let_go], lambda: self.done.append("trim"))
+        self.rest = IdleCompaction(self.clock, self, lambda: [self.bars.let_go], lambda: self.done.append("trim"))
 
     def let_go_of_ended(self, pack: object) -> Callable[[], None]:
         return Part("tasks", self.done).let_go()

@@ -37,7 +37,7 @@ class Tasks(Protocol):
     def let_go_of_ended(self, pack: Pack) -> Callable[[], None]: ...
 
 
-class Rest:
+class IdleCompaction:
     """Notices that the head rests. `others` let go of the records beside the tasks."""
 
     def __init__(
