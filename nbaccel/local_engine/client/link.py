@@ -23,21 +23,21 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link_states import LEFT, MOVES, LinkLife, Request, Writer
-from nbaccel.local_engine.wire import framing
-from nbaccel.local_engine.wire.framing import Decode
+from nbaccel.local_engine.wire import Decode, framing
 from nbaccel.views.question import Question
 
 
-@dataclass(frozen=True, slots=True)
-class FarEnd:
+class FarEnd(Struct, frozen=True):
     """The other end of a link: the head, or a driver that calls this actor. Its error is raised if it goes away."""
 
     name: str  # "the head"

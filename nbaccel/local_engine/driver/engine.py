@@ -12,13 +12,11 @@ import atexit
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -174,6 +172,8 @@ class Driver(Client):
         """Remove everything that a crashed head left behind."""
         if self.embedded:
             sessions.withdraw(self.welcome.session)
+            import shutil
+
             shutil.rmtree(self.welcome.directory, ignore_errors=True)
 
     def _at_exit(self) -> None:
@@ -223,7 +223,8 @@ def wait_for_end(process: subprocess.Popen[bytes], timeout_s: float) -> int | No
 def _last_line(directory: str) -> str:
     """The last line of a head's own log."""
     try:
-        lines = Path(directory, "head.log").read_text(errors="replace").strip().splitlines()
+        with open(os.path.join(directory, "head.log"), errors="replace") as file:
+            lines = file.read().strip().splitlines()
     except OSError:
         return ""
     return lines[-1] if lines else ""

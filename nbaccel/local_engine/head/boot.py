@@ -1,7 +1,7 @@
 """The first lines of a head's life: fork the zygote, then become the head.
 
-The fork comes before the imports: head and zygote then load their modules at the same time, on two cores, and no
-worker carries the head's. Workers share the zygote's.
+What both need is imported before the fork, once, and they share its memory. The rest comes after it: they load it at
+the same time, on two cores, and no worker carries the head's modules. Workers share the zygote's.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ def main(config_fd: int) -> None:
 
     process.become_subreaper()
     arena_fd = make_arena(config.arena_bytes)
+    import cloudpickle  # noqa: F401 - with the next, what both the head and the zygote need
+
+    from nbaccel.local_engine.wire import driver_questions, failures, framing  # noqa: F401
+    from nbaccel.views import observer_lines, sinks  # noqa: F401
+
     zygote = _fork_zygote(config, arena_fd)
     process.raise_descriptor_limit()  # after the fork: workers keep the user's own
 

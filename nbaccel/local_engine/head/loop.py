@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import signal
 import socket
 import sys
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import setproctitle
@@ -151,11 +149,11 @@ class Head:
         self.parts.greetings.welcome_waiting()
         self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
-    def _keep_record(self, path: Path, record: sessions.SessionRecord) -> None:
+    def _keep_record(self, path: str, record: sessions.SessionRecord) -> None:
         """Write the session file again if somebody has removed it: without it, nobody finds or stops this head."""
         if self.stopping:
             return
-        if not path.exists():
+        if not os.path.exists(path):
             try:
                 sessions.publish(record)
             except OSError as error:
@@ -229,6 +227,8 @@ class Head:
             self.parts.flush()
         process.kill_marked(MARK, self.config.session)  # processes that tasks had put into sessions of their own
         sessions.withdraw(self.config.session)
+        import shutil
+
         shutil.rmtree(self.config.directory, ignore_errors=True)
         os._exit(0)  # sockets close, the zygote and the helpers see it and leave
 
