@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 from collections.abc import Collection
 
 from nbaccel import proc
 
+MARK = "NBACCEL_SESSION"  # in the environment of a head and of all that it starts
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 OOM_SCORE_ADJ = 300  # a notebook kernel has 0: when memory runs out, Linux kills a worker first
 
 
 def raise_descriptor_limit() -> None:
     """Raise the limit of open files as far as possible: the head and the log process need a few for each worker."""
+    import resource
+
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 import cloudpickle
+
+from nbaccel.digests import blake2b
 
 Environment = dict[str, Any]
 
@@ -63,6 +64,10 @@ def joined(outer: Environment, inner: Environment) -> Environment:
 
 def encoded(environment: Environment) -> bytes:
     """JSON in which equal environments are equal bytes."""
+    if not environment:
+        return b"{}"
+    import json
+
     return json.dumps(environment, sort_keys=True, default=str).encode()
 
 
@@ -77,6 +82,4 @@ def environment_key(body: bytes) -> str:
     """A name for equal environments; "" for none."""
     if body == b"{}":
         return ""
-    import hashlib  # it loads OpenSSL, which most programs never need
-
-    return hashlib.blake2b(body, digest_size=8).hexdigest()
+    return blake2b(body, digest_size=8).hexdigest()

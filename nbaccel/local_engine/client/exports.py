@@ -12,12 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-try:
-    from _blake2 import blake2b  # hashlib has this one, and loads OpenSSL beside it: 4 ms and 3 MB
-except ImportError:
-    from hashlib import blake2b
-
 from nbaccel import freshness
+from nbaccel.digests import blake2b
 from nbaccel.handles import unpicklable
 from nbaccel.handles.told_end import ToldEnd
 from nbaccel.local_engine import wire

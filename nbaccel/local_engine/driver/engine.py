@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import select
 import signal
@@ -35,7 +34,6 @@ from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
 from nbaccel.local_engine.driver.surroundings_sender import SurroundingsSender, import_path
-from nbaccel.local_engine.head.boot import MARK
 from nbaccel.local_engine.wire import failures, framing
 from nbaccel.views import sessions
 from nbaccel.views.snapshot import OnSnapshot
@@ -86,7 +84,7 @@ class Driver(Client):
             session_name=self.welcome.session,
             session_dir=self.welcome.directory,
             address=os.path.join(self.welcome.directory, "head.sock"),
-            runtime_env=json.dumps(self.options.runtime_env or {}, default=str),
+            runtime_env=_as_json(self.options.runtime_env or {}),
         )
 
     def current_actor(self) -> Any:
@@ -118,7 +116,9 @@ class Driver(Client):
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
         if is_gone:  # a shared head that lives serves others
-            process.kill_marked(MARK, self.welcome.session)  # processes that its workers had started; they die with it
+            process.kill_marked(
+                process.MARK, self.welcome.session
+            )  # processes that its workers had started; they die with it
             self._remove_rest()
 
     def _last_words(self) -> str:
@@ -165,7 +165,7 @@ class Driver(Client):
         if wait_for_end(self._head_process, END_TIMEOUT_S) is None:
             os.killpg(self._head_process.pid, signal.SIGKILL)
             wait_for_end(self._head_process, END_TIMEOUT_S)
-            process.kill_marked(MARK, self.welcome.session)
+            process.kill_marked(process.MARK, self.welcome.session)
         self._remove_rest()
 
     def _remove_rest(self) -> None:
@@ -193,6 +193,14 @@ class Driver(Client):
         if self.news is not None:
             self.news.link.forget()
         os.close(self._arena_fd)
+
+
+def _as_json(environment: dict[str, Any]) -> str:
+    if not environment:
+        return "{}"
+    import json
+
+    return json.dumps(environment, default=str)
 
 
 _PROMISE: type[engines.Engine] = Driver  # mypy compares them
@@ -248,11 +256,13 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
     except BaseException as error:  # a Ctrl-C too: nobody would ever use this head
         started.sock.close()
         started.news.close()
-        words = _last_line(started.config.directory)
+        words = _last_line(started.config.directory) or launch.first_words(started)
         launch.discard(started.process, started.config)
+        started.log.close()
         if words and isinstance(error, exceptions.RaySystemError):
             raise exceptions.RaySystemError(f"{error} The last lines of its log: {words}") from error
         raise
+    started.log.close()
     # Heads that were killed together with their drivers have left directories, with all that they had spilled.
     threading.Thread(target=sessions.find, name="nbaccel-sweep", daemon=True).start()
     return driver

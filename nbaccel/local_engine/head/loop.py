@@ -24,7 +24,7 @@ import setproctitle
 
 from nbaccel import __version__, proc
 from nbaccel.local_engine import process, wire
-from nbaccel.local_engine.head.boot import MARK, Config
+from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.door import Door
 from nbaccel.local_engine.head.parts import Parts
 from nbaccel.local_engine.head.peers import Peer
@@ -61,6 +61,7 @@ class Head:
     def run(self) -> None:
         """Run until the last driver of an embedded head has gone, or a daemon is told to stop."""
         setproctitle.setproctitle("nbaccel::head")
+        gc.enable()
         gc.freeze()  # what is imported stays: the collector need not look at it again
         gc.set_threshold(20_000, 20, 50)  # 100,000 waiting tasks are not garbage: fewer, larger looks
         self._watch_children()
@@ -225,7 +226,9 @@ class Head:
             self.poll.after(0.01, lambda: None)
             self.poll.once()
             self.parts.flush()
-        process.kill_marked(MARK, self.config.session)  # processes that tasks had put into sessions of their own
+        process.kill_marked(
+            process.MARK, self.config.session
+        )  # processes that tasks had put into sessions of their own
         sessions.withdraw(self.config.session)
         import shutil
 

@@ -76,6 +76,7 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
     for name in _OF_TASKS:
         importlib.import_module(name)
     gc.collect()
+    gc.enable()
     gc.freeze()  # the children share these pages until they are written
     if preload:
         outcome = {name: _preload(name) for name in preload}
