@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -37,9 +38,15 @@ def init(address: str | None = None, **given: Unpack[InitKeywords]) -> ClusterCo
 
 
 def _initialise(address: str | None, given: Any) -> ClusterContext:
-    from nbaccel import api
+    collects = gc.isenabled()
+    gc.disable()  # imports leave no garbage, and make the collector look at all of it again and again
+    try:
+        from nbaccel import api
 
-    return api.initialise(address, given)
+        return api.initialise(address, given)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _starts_a_head(address: str | None, engine: object) -> bool:

@@ -9,12 +9,12 @@ offer. A probe may hang in a driver forever. Its thread is abandoned, so this be
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -57,11 +57,11 @@ class Detection(Struct):
         return cls(findings, record["gpu_vendor"], record["simulated"])
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict())
+        return msgspec.json.encode(self.to_dict()).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Detection:
-        return cls.from_dict(json.loads(text))
+        return cls.from_dict(msgspec.json.decode(text))
 
 
 def evidence(machine: Machine) -> list[str]:

@@ -354,12 +354,12 @@ class Interrupted:
         return getattr(options, name)
 options = init_options(num_cpus=1)
 if os.environ["INTERRUPTED_AT"] == "configuration":
-    send = launch.send
-    def interrupted(spawned, config):
-        send(spawned, config)
-        begun.append((spawned.process, config))
+    send = launch.HeadProcess.send
+    def interrupted(head, config):
+        send(head, config)
+        begun.append((head.process, config))
         raise KeyboardInterrupt
-    begun, launch.send = [], interrupted
+    begun, launch.HeadProcess.send = [], interrupted
     try:
         launch.embedded(options)
     except KeyboardInterrupt:
@@ -490,7 +490,7 @@ KILLED_BEFORE_ITS_OPTIONS = """
 import os, signal
 from nbaccel.local_engine.driver import launch
 with launch.ahead():
-    print(launch._waiting[0].spawned.process.pid, flush=True)
+    print(launch._waiting[0].process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 

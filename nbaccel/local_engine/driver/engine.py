@@ -172,9 +172,10 @@ class Driver(Client):
         """Remove everything that a crashed head left behind."""
         if self.embedded:
             sessions.withdraw(self.welcome.session)
-            import shutil
+            if os.path.exists(self.welcome.directory):
+                import shutil
 
-            shutil.rmtree(self.welcome.directory, ignore_errors=True)
+                shutil.rmtree(self.welcome.directory, ignore_errors=True)
 
     def _at_exit(self) -> None:
         if self._pid == os.getpid():
@@ -247,7 +248,7 @@ def _words(status: int) -> str:
 # ---- starting and joining
 
 
-def take_over(started: launch.Started, options: InitOptions) -> Driver:
+def take_over(started: launch.OwnHead, options: InitOptions) -> Driver:
     """Connect to the head that was just started for this process."""
     try:
         arena_fd, welcome = _greet(started.sock, options, started.config.token)

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nbaccel import exceptions, roots, surroundings
 from nbaccel.local_engine import process
@@ -26,95 +26,109 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.boot import Config
 
 
-class Spawned(NamedTuple):
-    """A head's process that waits for its configuration."""
+class HeadProcess:
+    """A head's process, which first waits for its configuration. Raises OSError."""
 
-    session: str
-    process: subprocess.Popen[bytes]
-    configuration: IO[bytes]  # it reads this; if it is closed empty, the process ends
-    log: IO[bytes]  # what it writes before it knows its directory
+    def __init__(self, session: str, fds: Sequence[int]) -> None:
+        self.session = session
+        read, write = os.pipe()
+        self._configuration = os.fdopen(write, "wb")  # if it is closed empty, the process ends
+        self.log = os.fdopen(os.memfd_create("head.log"), "rb")  # what it writes before it knows its directory
+        try:
+            self.process = _execute(session, read, self.log.fileno(), fds)
+        except BaseException as error:
+            self._close()
+            if not isinstance(error, OSError):  # a Ctrl-C may have come before its pid was noted
+                process.kill_marked(process.MARK, session)
+            raise
+        finally:
+            os.close(read)
+
+    def send(self, config: Config) -> None:
+        """Send it its configuration: through a pipe, since everybody on the machine may read a command line, and the
+        token is among it.
+        """
+        import msgspec
+
+        try:
+            with self._configuration as pipe:
+                pipe.write(msgspec.json.encode(config))
+        except BrokenPipeError:
+            pass  # it ended at once: the reader of its first message learns of it
+
+    def end(self) -> None:
+        """End a process that has got no configuration, or not all of it."""
+        self.process.kill()
+        self.process.wait()
+        self._close()
+
+    def _close(self) -> None:
+        with suppress(BrokenPipeError):  # if a Ctrl-C has left some of it unwritten
+            self._configuration.close()
+        self.log.close()
 
 
-class Waiting(NamedTuple):
-    """Such a process that is to belong to this one, and this process's ends of its first two connections."""
+class OwnHead(HeadProcess):
+    """One that belongs to this process, with this process's ends of its first two connections."""
 
-    spawned: Spawned
-    fds: tuple[int, int]  # the other ends, as that process has them
-    sock: socket.socket
-    news: socket.socket
-
-
-class Started(NamedTuple):
-    """A head that is starting, and this process's ends of its first two connections."""
-
-    process: subprocess.Popen[bytes]
     config: Config
-    sock: socket.socket
-    news: socket.socket
-    log: IO[bytes]
+
+    def __init__(self) -> None:
+        self.sock, theirs = socket.socketpair()
+        self.news, news_theirs = socket.socketpair()
+        try:
+            self.fds = theirs.fileno(), news_theirs.fileno()  # the other ends, as that process has them
+            super().__init__(new_session(), self.fds)
+        except BaseException:
+            self._close_ours()
+            raise
+        finally:
+            theirs.close()
+            news_theirs.close()
+
+    def end(self) -> None:
+        super().end()
+        self._close_ours()
+
+    def _close_ours(self) -> None:
+        self.sock.close()
+        self.news.close()
 
 
-_waiting: list[Waiting] = []  # at most one, during init()
+_waiting: list[OwnHead] = []  # at most one, during init()
 
 
 @contextmanager
 def ahead() -> Iterator[None]:
     """Meanwhile a process waits that `embedded` makes a head. If nothing does, it ends without a trace."""
     try:
-        _waiting.append(_wait())
+        _waiting.append(OwnHead())
     except OSError:
         pass  # embedded() tries again, and says why
     try:
         yield
     finally:
         while _waiting:
-            _end(_waiting.pop())
+            _waiting.pop().end()
 
 
-def embedded(options: InitOptions) -> Started:
+def embedded(options: InitOptions) -> OwnHead:
     """Start a head that belongs to this process. Raises RaySystemError."""
     try:
-        waiting = _waiting.pop() if _waiting else _wait()
+        head = _waiting.pop() if _waiting else OwnHead()
     except OSError as error:
         raise exceptions.RaySystemError(f"The head could not be started: {error}") from error
     config = None
     try:
-        config = configure(options, shared=False, session=waiting.spawned.session)
-        (config.driver_fd, config.news_fd), config.owner_pid = waiting.fds, os.getpid()
-        send(waiting.spawned, config)
+        config = head.config = configure(options, shared=False, session=head.session)
+        (config.driver_fd, config.news_fd), config.owner_pid = head.fds, os.getpid()
+        head.send(config)
     except BaseException:  # a Ctrl-C too
-        _end(waiting)
+        head.end()
         if config is not None:
             _remove(config)
         raise
-    return Started(waiting.spawned.process, config, waiting.sock, waiting.news, waiting.spawned.log)
-
-
-def _wait() -> Waiting:
-    ours, theirs = socket.socketpair()
-    news_ours, news_theirs = socket.socketpair()
-    try:
-        fds = theirs.fileno(), news_theirs.fileno()
-        return Waiting(spawn(new_session(), fds), fds, ours, news_ours)
-    except BaseException:
-        ours.close()
-        news_ours.close()
-        raise
-    finally:
-        theirs.close()
-        news_theirs.close()
-
-
-def _end(waiting: Waiting) -> None:
-    """End a process that no configuration will reach."""
-    spawned = waiting.spawned
-    spawned.process.kill()
-    spawned.process.wait()
-    with suppress(BrokenPipeError):  # if a Ctrl-C has left some of it unwritten
-        spawned.configuration.close()
-    spawned.log.close()
-    waiting.sock.close()
-    waiting.news.close()
+    return head
 
 
 def new_session() -> str:
@@ -172,41 +186,12 @@ def _default_store_bytes() -> int:
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.3)
 
 
-def start(config: Config, fds: list[int]) -> subprocess.Popen[bytes]:
+def start(config: Config, fds: Sequence[int]) -> subprocess.Popen[bytes]:
     """Start a head's process, which inherits `fds`. Raises OSError."""
-    spawned = spawn(config.session, fds)
-    spawned.log.close()
-    send(spawned, config)
-    return spawned.process
-
-
-def send(spawned: Spawned, config: Config) -> None:
-    """Send a process its configuration: through a pipe, since everybody on the machine may read a command line, and the
-    token is among it.
-    """
-    import msgspec
-
-    try:
-        with spawned.configuration as pipe:
-            pipe.write(msgspec.json.encode(config))
-    except BrokenPipeError:
-        pass  # it ended at once: the reader of its first message learns of it
-
-
-def spawn(session: str, fds: Sequence[int]) -> Spawned:
-    """Start a process that inherits `fds` and waits for its configuration. Raises OSError."""
-    read, write = os.pipe()
-    configuration, log = os.fdopen(write, "wb"), os.fdopen(os.memfd_create("head.log"), "rb")
-    try:
-        return Spawned(session, _execute(session, read, log.fileno(), fds), configuration, log)
-    except BaseException as error:
-        configuration.close()
-        log.close()
-        if not isinstance(error, OSError):  # a Ctrl-C may have come when it was there and its pid had not been noted
-            process.kill_marked(process.MARK, session)
-        raise
-    finally:
-        os.close(read)
+    head = HeadProcess(config.session, fds)
+    head.log.close()
+    head.send(config)
+    return head.process
 
 
 def _execute(session: str, config_fd: int, log_fd: int, fds: Sequence[int]) -> subprocess.Popen[bytes]:
@@ -227,7 +212,7 @@ def _execute(session: str, config_fd: int, log_fd: int, fds: Sequence[int]) -> s
     )
 
 
-def first_words(started: Started) -> str:
+def first_words(started: HeadProcess) -> str:
     """The last line of what a head wrote before it knew its directory."""
     lines = os.pread(started.log.fileno(), 1 << 16, 0).decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""
