@@ -49,10 +49,11 @@ def main(config_fd: int) -> None:
     gc.disable()  # imports leave no garbage; the head and the zygote enable it when theirs are over
     import cloudpickle  # noqa: F401 - with the next, what both the head and the zygote need
 
+    from nbaccel import device_memory  # noqa: F401
     from nbaccel.local_engine import process
     from nbaccel.local_engine.side_processes import zygote as _zygote  # noqa: F401
     from nbaccel.local_engine.wire import driver_questions, failures, framing  # noqa: F401
-    from nbaccel.views import observer_lines, sinks  # noqa: F401
+    from nbaccel.views import observer_lines, record_book, sessions, sinks  # noqa: F401
 
     with os.fdopen(config_fd, "rb") as pipe:
         given = pipe.read()
