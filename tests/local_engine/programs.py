@@ -510,6 +510,15 @@ except exceptions.RaySystemError as error:
     print(error)
 """
 
+NO_DEVICE = """
+import sys, nbaccel
+nbaccel.init(num_cpus=1, num_gpus=1)
+@nbaccel.remote
+def one(): return 1
+print(nbaccel.get(one.remote()))
+print([name for name in ("nbaccel.accelerators", "json", "hashlib") if name in sys.modules])
+"""
+
 EARLY_HEAD = """
 import sys, subprocess, nbaccel
 started = subprocess.Popen.__init__

@@ -75,7 +75,6 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
     process.die_with_parent(head_pid)
     for name in _OF_TASKS:
         importlib.import_module(name)
-    gc.collect()
     gc.enable()
     gc.freeze()  # the children share these pages until they are written
     if preload:

@@ -78,6 +78,11 @@ def test_a_head_that_cannot_be_imported_says_why(place: Place) -> None:
     assert "No module named 'msgspec'" in done.stdout, done
 
 
+def test_a_program_whose_tasks_ask_for_no_device_loads_no_vendor(place: Place) -> None:
+    done = place.run(programs.NO_DEVICE)
+    assert (done.stdout, done.stderr) == ("1\n[]\n", "")
+
+
 def test_the_head_starts_before_its_driver_has_imported_what_it_needs(place: Place) -> None:
     done = place.run(programs.EARLY_HEAD)
     assert (done.stdout, done.stderr) == ("[]\nTrue\n", "")
