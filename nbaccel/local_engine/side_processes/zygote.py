@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import sysconfig
 from typing import Any
 
 import msgspec
@@ -75,6 +76,7 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
     process.die_with_parent(head_pid)
     for name in _OF_TASKS:
         importlib.import_module(name)
+    sysconfig.get_paths()  # it reads a large table, and each worker would
     gc.enable()
     gc.freeze()  # the children share these pages until they are written
     if preload:
