@@ -102,6 +102,11 @@ def interpreter() -> float:
     return typical_s(lambda: timed(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)), 10)
 
 
+def interpreter_with_msgspec() -> float:
+    """Python as its user has it, with the library of all messages: each driver and each head begins so."""
+    return typical_s(lambda: timed(lambda: subprocess.run([sys.executable, "-c", "import msgspec"], check=True)), 10)
+
+
 def memory_copy() -> float:
     """100 MB between buffers that were touched before."""
     source, target = bytearray(SIZE_BYTES), bytearray(SIZE_BYTES)
@@ -133,6 +138,7 @@ FLOOR: list[tuple[str, Callable[[], float]]] = [
     ("round trip through a process in the middle", two_hops),
     ("fork, exit, reap", fork),
     ("start of a bare Python", interpreter),
+    ("start of Python with msgspec", interpreter_with_msgspec),
     ("copy 100 MB", memory_copy),
     ("write 100 MB to recycled shared memory", lambda: shared_write(fresh=False)),
     ("write 100 MB to fresh shared memory", lambda: shared_write(fresh=True)),

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         get,
         get_actor,
         get_gpu_ids,
-        init,
         is_initialized,
         kill,
         method,
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     )
     from nbaccel.logging_config import LoggingConfig
     from nbaccel.runtime_context import get_runtime_context
+    from nbaccel.starting import init
     from nbaccel.views.answers import explain, probe, recycle, ref_of
     from nbaccel.views.snapshot import Snapshot
     from nbaccel.waits.completion_order import as_completed
@@ -138,7 +138,7 @@ _ROOMS = {
 _OLDER = {"state", "worker"}  # attributes in Ray too, and no modules: older names of what is in _private
 _MODULES = {
     "api": (
-        "available_resources cancel cluster_resources get get_actor get_gpu_ids init is_initialized kill method nodes "
+        "available_resources cancel cluster_resources get get_actor get_gpu_ids is_initialized kill method nodes "
         "put remote shutdown snapshot timeline wait"
     ),
     "handles.ids": "ActorClassID FunctionID Language UniqueID",
@@ -146,6 +146,7 @@ _MODULES = {
     "handles.remote": "ActorID JobID NodeID ObjectRef ObjectRefGenerator PlacementGroupID TaskID WorkerID",
     "logging_config": "LoggingConfig",
     "runtime_context": "get_runtime_context",
+    "starting": "init",
     "views.answers": "explain probe recycle ref_of",
     "waits.completion_order": "as_completed",
     "waits.executor": "Executor",

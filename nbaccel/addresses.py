@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import functools
 import os
-import socket
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nbaccel import plain_files
 from nbaccel.handles.options import InitOptions
 from nbaccel.views import sessions
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _LONGEST_NOTE_BYTES = 4096
 
@@ -116,6 +118,8 @@ def find_ray() -> tuple[str, str]:
 
 def note_of_ray() -> Path:
     """The file in which `ray start` writes the address of the cluster that it started."""
+    from pathlib import Path
+
     return Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
 
 
@@ -140,6 +144,8 @@ def host_address() -> str:
 def address_towards(address: str) -> str:
     """This machine's address as the given host sees it. Nothing is sent to the host."""
     host, _, port = address.partition(":")
+    import socket
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((host, int(port or 80)))

@@ -19,12 +19,13 @@ from nbaccel.handles.option_checks import is_number, streams_only_generators, wi
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
 from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
 from nbaccel.job_config import JobConfig
+from nbaccel.starting import init as init
 from nbaccel.views import notebook_room
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 if TYPE_CHECKING:
-    from nbaccel.handles.keywords import ClassKeywords, FunctionKeywords, InitKeywords, MethodKeywords, RemoteKeywords
+    from nbaccel.handles.keywords import ClassKeywords, FunctionKeywords, MethodKeywords, RemoteKeywords
     from nbaccel.handles.signatures import (
         ActorDecorator,
         AnyClass,
@@ -102,21 +103,8 @@ class ClusterContext(Mapping[str, Any]):
         return notebook_room.room().card(snapshot())
 
 
-def init(address: str | None = None, **given: Unpack[InitKeywords]) -> ClusterContext:
-    """Start a head for this process, or join a running one. Returns a card of the cluster.
-
-    Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
-    ignore_reinit_error, …) and nbaccel's own: token_file, engine ("local", "ray" or "debug"), preload (modules that
-    every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible,
-    node_types (types of virtual nodes that come when work needs them).
-
-    Without `address` it joins the cluster that NBACCEL_ADDRESS names, unless it asks for a cluster of its own.
-
-    Raises RuntimeError if it is called twice while the cluster lives, or gets an unknown keyword, ValueError if this
-    machine cannot provide what is requested, and ConnectionError if nothing answers at `address`.
-
-    >>> nbaccel.init(num_gpus=2)
-    """
+def initialise(address: str | None, given: Mapping[str, Any]) -> ClusterContext:
+    """What `init` does once this module is imported."""
     job = given.get("job_config")
     keywords = job.keywords(dict(given)) if isinstance(job, JobConfig) else dict(given)
     options = init_options(**joined_with(address, keywords))

@@ -14,11 +14,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from nbaccel import __version__, cli_values
 from nbaccel.command import HELP, Sentences

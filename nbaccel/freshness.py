@@ -10,7 +10,6 @@ The check costs about 50 µs for a function that reaches five others, and one st
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 import os
 import sys
@@ -20,6 +19,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from nbaccel import roots
+from nbaccel.digests import blake2b
 
 _MOST_REACHED = 1_000
 _MOST_ITEMS = 100
@@ -30,7 +30,7 @@ _PLAIN_TYPES = (int, float, complex, str, bytes, type(None), type(...))
 
 def fingerprint(code: Any) -> bytes:
     """A digest of the code of a function or class and of what it reaches in `__main__`."""
-    digest = hashlib.blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     seen: set[int] = set()
     pending = [code]
     while pending and len(seen) < _MOST_REACHED:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def read(path: str | os.PathLike[str], most_bytes: int, *, private: bool = False) -> bytes:
@@ -38,5 +41,7 @@ def write_private(path: str | os.PathLike[str], content: bytes) -> None:
 
 def as_typed(path: Path) -> str:
     """The path as one types it in a shell: ~ for the home folder, and quotes where it needs them."""
+    from pathlib import Path
+
     home = Path.home()
     return f"~/{shlex.quote(str(path.relative_to(home)))}" if path.is_relative_to(home) else shlex.quote(str(path))

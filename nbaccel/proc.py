@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import os
 import time
-from typing import NamedTuple
 
 _PROGRAM_BEGINS_S = 1.0  # the longest wait for a program whose memory is being laid out; it takes microseconds
 
 
-class Stat(NamedTuple):
+class Stat:
     """The fields of /proc/<pid>/stat that nbaccel uses; proc(5) describes them."""
 
-    state: str  # one letter
-    parent: int
-    group: int
-    session: int
-    start_ticks: int  # since boot; together with the pid it identifies a process
-    virtual_bytes: int
-    code_end: int  # an address; 0 until the kernel has laid out the program's memory
+    def __init__(
+        self, state: str, parent: int, group: int, session: int, start_ticks: int, virtual_bytes: int, code_end: int
+    ) -> None:
+        self.state = state  # one letter
+        self.parent = parent
+        self.group = group
+        self.session = session
+        self.start_ticks = start_ticks  # since boot; together with the pid it identifies a process
+        self.virtual_bytes = virtual_bytes
+        self.code_end = code_end  # an address; 0 until the kernel has laid out the program's memory
 
     @property
     def has_ended(self) -> bool:

@@ -5,10 +5,9 @@ The comparison takes some 50 µs and is made once for each executed cell. Values
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Variables that are about one process: nbaccel's, Jupyter's, pytest's and the shell's own, and those that libraries
 # set for themselves when they are imported.
@@ -57,6 +56,9 @@ def without_forced_colour() -> dict[str, str]:
 
 def log_levels() -> dict[str, int]:
     """The loggers that show more than warnings, by name ("" is the root), with their levels."""
+    logging: Any = sys.modules.get("logging")
+    if logging is None:
+        return {}
     loggers = {"": logging.root, **logging.root.manager.loggerDict}
     levels = {name: each.level for name, each in loggers.items() if isinstance(each, logging.Logger)}
     return {name: level for name, level in levels.items() if logging.NOTSET < level < logging.WARNING}

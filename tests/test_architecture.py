@@ -23,6 +23,7 @@ SHARED = {"local_engine", "local_engine.wire"}  # what all processes of the loca
 RAYS = {"ray_engine.border", "ray_engine.submission", "ray_engine.startup", "ray_engine.reports"}
 ARROWS: dict[str, set[str]] = {
     # leaves
+    "digests": set(),
     "elsewhere": set(),
     "leases": {"proc", "quantities"},
     "exception_state": set(),
@@ -37,6 +38,7 @@ ARROWS: dict[str, set[str]] = {
     "roots": set(),
     "submodules": {"elsewhere"},
     "surroundings": {"accelerators"},
+    "starting": {"api", "handles"},
     "exceptions": {"exception_state"},
     # what users hold and see
     "engine": {"exceptions", "handles", "views"},
@@ -44,7 +46,7 @@ ARROWS: dict[str, set[str]] = {
     "handles": {"dag", "engine", "exceptions", "quantities", "waits"},
     "waits": {"api", "engine", "exceptions", "handles", "views"},
     "views": HELD | {"plain_files", "proc", "util"},
-    "api": HELD | {"addresses", "job_config", "leases", "views", "waits"},
+    "api": HELD | {"addresses", "job_config", "leases", "starting", "views", "waits"},
     "notebook": HELD
     | {"__init__", "actor", "api", "autoscaler", "exception_state", "read_only_arrays", "roots", "views", "waits"},
     "command": {"cli", "exceptions", "machines"},
@@ -86,7 +88,7 @@ ARROWS: dict[str, set[str]] = {
     "local_engine.wire": HELD | {"local_engine", "scheduling", "views"},
     "local_engine.client": HELD
     | SHARED
-    | {"accelerators", "freshness", "package_environments", "scheduling", "views", "waits"},
+    | {"accelerators", "digests", "freshness", "package_environments", "scheduling", "views", "waits"},
     "local_engine.driver": HELD
     | SHARED
     | {

@@ -70,8 +70,8 @@ def test_what_a_killed_head_of_another_namespace_left_stays(place: Place, monkey
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(place.root / "runtime"))
     ended: dict[str, Any] = {"socket": "/nowhere/s", "token": "t", "pid": 2**22, "start_time": 1}
     ended["boot_id"] = proc.boot_id()
-    ours = sessions.publish(sessions.SessionRecord("ours", **ended))
-    theirs = sessions.publish(sessions.SessionRecord("theirs", **ended, pid_namespace=1))
+    ours = Path(sessions.publish(sessions.SessionRecord("ours", **ended)))
+    theirs = Path(sessions.publish(sessions.SessionRecord("theirs", **ended, pid_namespace=1)))
     assert sessions.find() == []
     assert not ours.exists() and theirs.exists()
     theirs.unlink()
@@ -92,7 +92,7 @@ def test_a_record_without_a_living_process_costs_no_living_head_its_directory(
 def test_a_head_whose_record_was_removed_writes_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     record = sessions.SessionRecord("gone", "/s", "t", os.getpid(), 1, "boot")
-    path = sessions.publish(record)
+    path = Path(sessions.publish(record))
     path.unlink()
     later: list[Any] = []
     poll = SimpleNamespace(after=lambda pause_s, call: later.append(call))

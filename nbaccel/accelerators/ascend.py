@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
 from nbaccel.accelerators.visibility import by_number, of_one_list
@@ -18,8 +19,7 @@ _MIB = 1 << 20
 _TOOL_TIMEOUT_S = 8.0
 
 
-@dataclass(slots=True)
-class Chip:
+class Chip(Struct):
     """The two rows of a chip in `npu-smi info`; a fact that the table lacks is None."""
 
     card: int

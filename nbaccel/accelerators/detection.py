@@ -9,12 +9,14 @@ offer. A probe may hang in a driver forever. Its thread is abandoned, so this be
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from nbaccel.accelerators.pci import scan_pci
 from nbaccel.accelerators.simulate import SIMULATE_VARIABLE, simulated_findings
@@ -27,8 +29,7 @@ DEADLINE_VARIABLE = "NBACCEL_DETECTION_TIMEOUT_S"
 _LOOK_S = 0.25  # between two looks at the clock; if far more time has passed, it was the machine that stood still
 
 
-@dataclass(slots=True)
-class Detection:
+class Detection(Struct):
     """All findings of a machine, in the order of VENDORS.
 
     gpu_vendor  the vendor whose devices are offered as `GPU`; None when there is nothing to offer
@@ -56,11 +57,11 @@ class Detection:
         return cls(findings, record["gpu_vendor"], record["simulated"])
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict())
+        return msgspec.json.encode(self.to_dict()).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Detection:
-        return cls.from_dict(json.loads(text))
+        return cls.from_dict(msgspec.json.decode(text))
 
 
 def evidence(machine: Machine) -> list[str]:

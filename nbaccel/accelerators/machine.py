@@ -6,7 +6,6 @@ import glob
 import importlib
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,6 +32,8 @@ class RealMachine:
         return self._environ
 
     def run(self, command: Sequence[str], timeout_s: float) -> Completed:
+        import subprocess
+
         try:
             done = subprocess.run(
                 list(command),

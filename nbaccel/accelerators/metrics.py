@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from nbaccel.accelerators.vendor import Device, DeviceKind, Machine
 
@@ -24,8 +26,7 @@ FIELDS = (
 )
 
 
-@dataclass(slots=True)
-class DeviceReading:
+class DeviceReading(Struct):
     """One device at one moment.
 
     processes   (pid, bytes of device memory or None) of every process that uses the device

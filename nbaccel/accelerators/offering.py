@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from nbaccel.accelerators.detection import Detection, choose_gpu_vendor, usable_devices
 from nbaccel.accelerators.table import RESOURCES, VENDORS, vendor_of
@@ -24,8 +25,7 @@ TYPE_LABEL = "ray.io/accelerator-type"
 MOST_DEVICES = 10_000
 
 
-@dataclass(slots=True)
-class NodeDevices:
+class NodeDevices(Struct):
     """The devices of a node by resource, in the order of their `index`, and the facts that follow from them.
 
     resources  further resources: `accelerator_type:<T>` for each type present, and a TPU slice's own
@@ -88,8 +88,7 @@ def resolve_resources(
     return node
 
 
-@dataclass(slots=True, frozen=True)
-class _Wish:
+class _Wish(Struct, frozen=True):
     """A quantity as the user wrote it; None if the user wrote none."""
 
     written: str

@@ -12,9 +12,9 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from nbaccel.accelerators.detection import Detection, detect
 from nbaccel.accelerators.machine import RealMachine
@@ -28,8 +28,7 @@ _GIB = 1 << 30
 _MIB = 1 << 20
 
 
-@dataclass(slots=True, frozen=True)
-class FoundDevice:
+class FoundDevice(Struct, frozen=True):
     """A device, with the reason why it is not offered or another note."""
 
     device: Device
@@ -42,8 +41,7 @@ class FoundDevice:
         return {**facts, "type": self.device.type or "", "memory": memory, "note": self.note}
 
 
-@dataclass(slots=True, frozen=True)
-class FamilyReport:
+class FamilyReport(Struct, frozen=True):
     """One family in words: what was found, or why nothing was found and what would change that."""
 
     vendor: str
@@ -59,8 +57,7 @@ class FamilyReport:
     asked: bool  # there were signs of it, so that its vendor was asked
 
 
-@dataclass(slots=True, frozen=True)
-class MachineReport:
+class MachineReport(Struct, frozen=True):
     """The whole report about the accelerators of a machine."""
 
     devices: tuple[FoundDevice, ...]
@@ -325,8 +322,7 @@ _STARTS_WITH = ("nbaccel", "pynvml")  # the modules that take a start longest to
 FEW_PROCESSES = 100  # that may still be started: one task with a data loader can need as many
 
 
-@dataclass(slots=True, frozen=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One line; if it is a problem, also what to do."""
 
     text: str
@@ -406,6 +402,8 @@ def bytecode(modules: Sequence[str]) -> Iterator[Fact]:
         found = importlib.util.find_spec(name)
         if found is None or found.origin is None or found.cached is None or os.path.exists(found.cached):
             continue
+        from pathlib import Path
+
         there = next(folder for folder in Path(found.cached).parents if folder.exists())
         writable = os.access(there, os.W_OK)
         if sys.dont_write_bytecode or not writable:

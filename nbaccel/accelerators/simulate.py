@@ -12,7 +12,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nbaccel.accelerators.table import VENDORS, vendor_of
 from nbaccel.accelerators.vendor import Device, DeviceKind, Finding, Vendor
@@ -33,8 +35,7 @@ GRAMMAR = (
 )
 
 
-@dataclass(slots=True, frozen=True)
-class Model:
+class Model(Struct, frozen=True):
     """The facts about a device of this model."""
 
     name: str

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nbaccel.accelerators.pci import in_container, of_maker
 from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
@@ -91,8 +93,7 @@ def _chip(machine: Machine, ordinal: int, path: str, kind: str | None) -> Device
     return replace(device, unavailable=closed, address=_address_in_group(machine, path) or path)
 
 
-@dataclass(slots=True, frozen=True)
-class Slice:
+class Slice(Struct, frozen=True):
     """The slice of which this host is a part; an unknown fact is None."""
 
     type: str | None

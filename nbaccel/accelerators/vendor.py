@@ -9,16 +9,17 @@ Every vendor module fills one `Vendor` row, and so answers the same questions. I
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 Environment = dict[str, str | None]
 """Variables for a process: a text sets one, None unsets it."""
 
 
-@dataclass(slots=True, frozen=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """The output of a command, or why it did not run (`returncode` is None then)."""
 
     stdout: str
@@ -77,8 +78,7 @@ class DeviceKind(Enum):
     SIMULATED = "simulated"
 
 
-@dataclass(slots=True, frozen=True)
-class Device:
+class Device(Struct, frozen=True):
     """A device that a task can get: a card, a MIG instance, a core or a chip.
 
     id             what `get_accelerator_ids()` shows inside a task
@@ -128,8 +128,7 @@ class Device:
         return self.uuid or f"{self.vendor}-{self.address or 'device'}-{self.id}"
 
 
-@dataclass(slots=True)
-class Finding:
+class Finding(Struct):
     """The devices that one vendor's probe found, or why it found none.
 
     `devices` holds all found devices, even hidden ones; `offered` of each says whether the node offers it.
@@ -157,8 +156,7 @@ class Finding:
         return cls(**{**record, "devices": [Device.from_dict(device) for device in record["devices"]]})
 
 
-@dataclass(slots=True, frozen=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """The devices that a process may use according to one variable.
 
     picks     entries in the order they stand, None when the variable lets everything through
@@ -176,8 +174,7 @@ class Filter:
         return f"{self.variable}={self.value}"
 
 
-@dataclass(slots=True, frozen=True)
-class PciDevice:
+class PciDevice(Struct, frozen=True):
     """A row of the PCI bus as the kernel shows it; ids are lower-case, e.g. "0x10de"."""
 
     address: str
@@ -201,8 +198,7 @@ Say = Callable[[str], None]
 """A probe says which call it is about to make, so that a late answer can be named."""
 
 
-@dataclass(slots=True, frozen=True)
-class Vendor:
+class Vendor(Struct, frozen=True):
     """One row of the table of vendors; its functions live in the vendor's module.
 
     variable     set for a task; the others in `unset` are removed, because inherited filters stack

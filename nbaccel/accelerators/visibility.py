@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from nbaccel.accelerators.vendor import Device, Environment, Filter, Vendor
 
@@ -97,8 +99,7 @@ def _meaningless(variable: str, text: str, entry: str) -> str:
     return f"{variable}={text}: {shown!r} is neither an index nor a UUID; it and what follows are ignored. Write 1,3."
 
 
-@dataclass(slots=True)
-class Selection:
+class Selection(Struct):
     """The devices that the variables leave.
 
     restricted  whether they name devices at all; then nothing can be added to `devices`

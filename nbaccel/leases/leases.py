@@ -14,10 +14,8 @@ import fcntl
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -29,13 +27,16 @@ from nbaccel.quantities import UNIT
 __all__ = ["LOCK_PATIENCE_S", "UNIT", "LeaseRecord", "Leases", "RecordLocked", "default_directory", "held_by"]
 
 
-def default_directory() -> Path:
+def default_directory() -> str:
     """`NBACCEL_LEASE_DIR`, else a directory in /dev/shm, which all users share and a reboot empties."""
     named = os.environ.get("NBACCEL_LEASE_DIR")
     if named:
-        return Path(named)
-    shared = Path("/dev/shm")
-    return (shared if shared.is_dir() else Path(tempfile.gettempdir())) / "nbaccel-leases"
+        return named
+    if os.path.isdir("/dev/shm"):
+        return "/dev/shm/nbaccel-leases"
+    import tempfile
+
+    return os.path.join(tempfile.gettempdir(), "nbaccel-leases")
 
 
 def held_by(uuid: str) -> str:
@@ -54,8 +55,10 @@ class Leases:
     >>> leases.release("GPU-4f2c", 5_000)
     """
 
-    def __init__(self, directory: Path | str | None = None, title: str = "nbaccel", owner_pid: int = 0) -> None:
-        self.directory = Path(directory) if directory is not None else default_directory()
+    def __init__(
+        self, directory: str | os.PathLike[str] | None = None, title: str = "nbaccel", owner_pid: int = 0
+    ) -> None:
+        self.directory = os.fspath(directory) if directory is not None else default_directory()
         self.title = title
         self.problem: str | None = None
         self._held: dict[str, int] = {}
@@ -319,12 +322,12 @@ class RecordLocked(Exception):
 
 
 @contextlib.contextmanager
-def opened_record(path: Path, *, create: bool) -> Iterator[int]:
+def opened_record(path: str, *, create: bool) -> Iterator[int]:
     """A descriptor of the lease directory. Raises OSError where it is none that can be trusted."""
     made = False
     if create:
         with contextlib.suppress(FileExistsError):
-            path.mkdir(parents=True)
+            os.makedirs(path)
             made = True
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -336,12 +339,12 @@ def opened_record(path: Path, *, create: bool) -> Iterator[int]:
         os.close(directory)
 
 
-def _check(facts: os.stat_result, path: Path) -> None:
+def _check(facts: os.stat_result, path: str) -> None:
     mode = stat.S_IMODE(facts.st_mode)
     if mode & 0o022 and not mode & stat.S_ISVTX:
-        raise OSError(1, f"its mode is {mode:o}, so others could replace what you write; it should be 1777", str(path))
+        raise OSError(1, f"its mode is {mode:o}, so others could replace what you write; it should be 1777", path)
     if facts.st_uid not in (0, os.geteuid()) and mode & 0o1777 != 0o1777:
-        raise OSError(1, f"it belongs to user {facts.st_uid} and is not shared (mode {mode:o}, not 1777)", str(path))
+        raise OSError(1, f"it belongs to user {facts.st_uid} and is not shared (mode {mode:o}, not 1777)", path)
 
 
 def stem_of(uuid: str) -> str:

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import resource
 import signal
 from collections.abc import Collection
 
 from nbaccel import proc
 
+MARK = "NBACCEL_SESSION"  # in the environment of a head and of all that it starts
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_libc = ctypes.CDLL(None, use_errno=True)
 OOM_SCORE_ADJ = 300  # a notebook kernel has 0: when memory runs out, Linux kills a worker first
 
 
 def raise_descriptor_limit() -> None:
     """Raise the limit of open files as far as possible: the head and the log process need a few for each worker."""
+    import resource
+
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def die_with_parent(parent_pid: int) -> None:
     """End this process by SIGKILL when its parent's thread ends; end it now if that has already happened."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
         os._exit(0)
 
 
 def become_subreaper() -> None:
     """Adopt orphans: every worker whose forker has gone becomes our child, so that we learn how it ends."""
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(what: int, value: int) -> None:
+    import ctypes  # a driver needs none of this
+
+    ctypes.CDLL(None).prctl(what, value, 0, 0, 0)
 
 
 def prefer_as_victim() -> None:

@@ -21,8 +21,10 @@ import time
 import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from nbaccel.notebook import experiment_card, parts, run_card
 from nbaccel.notebook.parts import Html

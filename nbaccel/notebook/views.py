@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from nbaccel import api, engine
 from nbaccel.notebook import static_tables, view

@@ -26,7 +26,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -134,7 +133,7 @@ class DriverDoor:
         self._content = b""  # the same without its number and time
         self._threads: list[threading.Thread] = []
         self._record: SessionRecord | None = None
-        self._file = Path()
+        self._file = ""
 
     def open(self) -> SessionRecord:
         """Listen, and leave the file by which observers find this process. Raises OSError."""
@@ -164,7 +163,7 @@ class DriverDoor:
             return
         atexit.unregister(self.close)
         with contextlib.suppress(OSError):  # a read-only disk: the next reader finds it stale
-            self._file.unlink(missing_ok=True)
+            os.unlink(self._file)
         self._in_loop(self._ending.set)
         self._jobs.put(None)
         for thread in self._threads:

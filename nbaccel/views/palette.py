@@ -12,13 +12,15 @@ Example::
 from __future__ import annotations
 
 import functools
-import json
+import os
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-_FILE: dict[str, Any] = json.loads((Path(__file__).parent / "palette.json").read_text())
+import msgspec
+
+with open(os.path.join(os.path.dirname(__file__), "palette.json"), "rb") as _file:
+    _FILE: dict[str, Any] = msgspec.json.decode(_file.read())
 COLOURS: tuple[tuple[str, ...], ...] = tuple(tuple(shades) for shades in _FILE["hues"])  # of a hue, its shades
 FAILURE: str = _FILE["failure"]  # red: something failed, and nothing else
 ATTENTION: str = _FILE["attention"]  # amber: a person should look

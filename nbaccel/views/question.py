@@ -13,7 +13,6 @@ result with the question, so a row can neither expect other fields nor give anot
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar, get_args
 
 import msgspec
@@ -50,8 +49,7 @@ class Question(msgspec.Struct, Generic[A], tag_field="ask", omit_defaults=True):
         return answer
 
 
-@dataclass(frozen=True, slots=True)
-class Row(Generic[P]):
+class Row(msgspec.Struct, Generic[P], frozen=True):
     """One question of a head's table, and the function that answers it."""
 
     question: type[Question[Any]]

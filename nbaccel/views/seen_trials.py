@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from nbaccel.views import wording
 from nbaccel.views.experiment_snapshot import params_words, short_trial
 from nbaccel.views.tables import Table
 
 
-@dataclass(frozen=True, slots=True)
-class SeenTrial:
+class SeenTrial(Struct, frozen=True):
     """One trial: the parameters that vary (numbers, others as text), the last value and the curve of the metric."""
 
     id: str
@@ -23,8 +23,7 @@ class SeenTrial:
     points: Sequence[tuple[int, float]] = ()  # (number of the report, value), the finite ones
 
 
-@dataclass(frozen=True, slots=True)
-class SeenTrials:
+class SeenTrials(Struct, frozen=True):
     """The trials, the best first if `mode` says which is better, and their tables of text."""
 
     tables: list[Table]

@@ -16,16 +16,18 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import socket
 import stat
 import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from nbaccel import plain_files, proc
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _PREFIX = "nbaccel-"
 _MOST_BYTES = 65_536  # of a session file: a record has less than a thousand
@@ -68,26 +70,42 @@ def title() -> str:
 def make_directory() -> str:
     """A private directory for a socket: in TMPDIR, unless its path is too long. Raises OSError."""
     problem = OSError("the path of TMPDIR is too long for a socket")
-    for place in dict.fromkeys((tempfile.gettempdir(), "/tmp")):
+    for place in _temporary_directories():
         if len(os.fsencode(place)) > LONGEST_PLACE:
             continue
         try:
-            return tempfile.mkdtemp(prefix="nbaccel-", dir=place)
+            made = os.path.join(place, f"{_PREFIX}{os.urandom(5).hex()}")
+            os.mkdir(made, 0o700)
+            return made
         except OSError as error:
             problem = error
     raise problem
 
 
+def _temporary_directories() -> Iterator[str]:
+    """Where tempfile would make a directory, in its order; a script need not load that module for it."""
+    chosen = getattr(sys.modules.get("tempfile"), "tempdir", None)
+    named = (chosen, *map(os.environ.get, ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp")
+    return iter(dict.fromkeys(os.path.abspath(os.fsdecode(place)) for place in named if place))
+
+
 def directory() -> Path:
-    """Jupyter's runtime directory, by Jupyter's own rules."""
+    """Jupyter's runtime directory."""
+    from pathlib import Path
+
+    return Path(_folder())
+
+
+def _folder() -> str:
+    """By Jupyter's own rules."""
     runtime = os.environ.get("JUPYTER_RUNTIME_DIR")
     if runtime:
-        return Path(runtime)
+        return runtime
     data = os.environ.get("JUPYTER_DATA_DIR")
     if data:
-        return Path(data) / "runtime"
+        return os.path.join(data, "runtime")
     share = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-    return Path(share) / "jupyter" / "runtime"
+    return os.path.join(share, "jupyter", "runtime")
 
 
 def advice(error: OSError, variable: str) -> str:
@@ -96,21 +114,24 @@ def advice(error: OSError, variable: str) -> str:
     return f"{'Free some space there, or set' if full else 'Set'} {variable} to a directory that you can write"
 
 
-def publish(record: SessionRecord) -> Path:
-    """Write a head's file, readable by its owner only. Raises OSError."""
-    folder = directory()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{_PREFIX}{record.session}.json"
+def publish(record: SessionRecord) -> str:
+    """Write a head's file, readable by its owner only; returns its path. Raises OSError."""
+    os.makedirs(_folder(), 0o700, exist_ok=True)
+    path = _file_of(record.session)
     plain_files.write_private(path, msgspec.json.encode(record))
     return path
+
+
+def _file_of(session: str) -> str:
+    return os.path.join(_folder(), f"{_PREFIX}{session}.json")
 
 
 def withdraw(session: str) -> None:
     """Remove a head's file."""
     try:
-        (directory() / f"{_PREFIX}{session}.json").unlink(missing_ok=True)
+        os.unlink(_file_of(session))
     except OSError:
-        pass  # a read-only disk: it could not be written either, or the next reader finds it stale
+        pass  # it is not there, or a read-only disk: it could not be written either, or the next reader finds it stale
 
 
 def find(engine: str = "local") -> list[SessionRecord]:
@@ -121,10 +142,13 @@ def find(engine: str = "local") -> list[SessionRecord]:
     """
     records = []
     try:
-        paths = sorted(directory().glob(f"{_PREFIX}*.json"))
+        names = sorted(os.listdir(_folder()))
     except OSError:
         return []
-    for path in paths:
+    for name in names:
+        if not (name.startswith(_PREFIX) and name.endswith(".json")):
+            continue
+        path = os.path.join(_folder(), name)
         record = _read(path)
         if record is None:
             continue
@@ -136,7 +160,7 @@ def find(engine: str = "local") -> list[SessionRecord]:
     return sorted(records, key=lambda record: -record.started_at)
 
 
-def _read(path: Path) -> SessionRecord | None:
+def _read(path: str | os.PathLike[str]) -> SessionRecord | None:
     """Read a record that belongs to this user and only they can read; any other file is ignored."""
     try:
         return msgspec.json.decode(plain_files.read(path, _MOST_BYTES, private=True), type=SessionRecord)
@@ -169,7 +193,7 @@ def _accepts(path: str) -> bool:
     return True
 
 
-def _clear(path: Path, record: SessionRecord) -> None:
+def _clear(path: str, record: SessionRecord) -> None:
     """Remove the files of a head that was killed, unless a socket in its directory shows that a head uses them."""
     try:
         entries = list(os.scandir(record.directory)) if record.directory else []
@@ -181,8 +205,10 @@ def _clear(path: Path, record: SessionRecord) -> None:
     has_our_name = re.fullmatch(r"nbaccel-[A-Za-z0-9_]+", os.path.basename(record.directory))
     is_ours = has_our_name is not None and os.path.dirname(record.socket) == record.directory
     if is_ours and facts is not None and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid():
+        import shutil
+
         shutil.rmtree(record.directory, ignore_errors=True)
     try:
-        path.unlink(missing_ok=True)  # last: if this process ends before, the next that looks goes on
+        os.unlink(path)  # last: if this process ends before, the next that looks goes on
     except OSError:
-        pass  # a read-only disk
+        pass  # another has removed it, or a read-only disk

@@ -13,8 +13,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from nbaccel.views.start_steps import Later, StartSteps
 
@@ -29,8 +30,7 @@ _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 _CLEARED = "\r\x1b[K"  # the cursor's line
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One printed line, or a bar."""
 
     text: str
@@ -49,8 +49,7 @@ def last_frame(line: str) -> str:
     return line.rstrip("\r").rpartition("\r")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """Whole lines of one stream of a worker; the last may be a bar that has not ended."""
 
     name: str
@@ -76,8 +75,7 @@ class Printed:
         return [*ended, _line(texts[-1], ended=False)] if texts[-1] else ended
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A sentence for the user. A notice about waiting work comes again as its reason changes, and empty in the end."""
 
     kind: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
+
+from msgspec import Struct
 
 from nbaccel.views import wording
 
@@ -22,8 +23,7 @@ Later = Callable[[float, Callable[[], None]], Callable[[], None]]
 """Calls something after so many seconds; returns what calls it off."""
 
 
-@dataclass(slots=True)
-class StartStep:
+class StartStep(Struct):
     """One step; `state` has a word of `tables.STATE_WORDS`."""
 
     words: str

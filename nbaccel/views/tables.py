@@ -7,9 +7,9 @@ some people cannot see the colour.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from nbaccel.quantities import TYPE_PREFIX
 from nbaccel.views import device_labels, totals, wording
@@ -30,8 +30,7 @@ SAME_REASON = "same reason"  # as the row above, where a title can have the whol
 _NOT_RESOURCES = ("node:", TYPE_PREFIX, "memory", "object_store_memory")
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A titled grid of text; cells are one line each and hold no markup."""
 
     title: str

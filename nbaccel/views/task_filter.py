@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from nbaccel.views import function_rows, tables, task_lines, wording
+from nbaccel.views import wording
 from nbaccel.views.snapshot import FunctionRow, TaskRow
 
 T = TypeVar("T")
@@ -40,6 +40,8 @@ class TaskFilter(msgspec.Struct, frozen=True):
 
     def may_pass(self, state: str, cell: str, job: int) -> bool:
         """Whether a task with these facts passes all but the text."""
+        from nbaccel.views import tables
+
         return (
             (not self.states or state in self.states or tables.state_word(state) in self.states)
             and (not self.job or job == self.job)
@@ -47,11 +49,15 @@ class TaskFilter(msgspec.Struct, frozen=True):
         )
 
     def passes(self, row: TaskRow) -> bool:
+        from nbaccel.views import function_rows
+
         is_of_function = not self.function or function_rows.subject(row) == self.function
         return is_of_function and self.may_pass(row.state, row.cell, row.job) and self.has_text(row)
 
     def chosen(self, passing: Iterable[T], facts: Callable[[T], tuple[str, float | None]]) -> list[T]:
         """Of what passes, the rows that are asked for, in their order; `facts` are the state and the submission."""
+        from nbaccel.views import task_lines
+
         every = list(passing)
 
         def rank(each: T) -> tuple[int, float]:
@@ -89,5 +95,7 @@ def find(rows: Iterable[TaskRow], wanted: TaskFilter) -> FoundTasks:
     """The rows that pass the filter."""
     passing = [row for row in rows if wanted.passes(row)]
     shown = wanted.chosen(passing, lambda row: (row.state, row.submitted_at))
+    from nbaccel.views import function_rows
+
     numbers = Counter((function_rows.subject(row), row.state) for row in passing)
     return FoundTasks(shown, len(passing), function_rows.rows(((*of, n) for of, n in numbers.items()), shown))

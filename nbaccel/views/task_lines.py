@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nbaccel.views import device_labels, function_rows, tables, wording
 from nbaccel.views.device_labels import Labels
@@ -19,8 +20,7 @@ ORDER = ("running", "failed", "waiting", "cancelled", "finished")
 REASONS_SHOWN = 2  # on the line of a function
 
 
-@dataclass(frozen=True, slots=True)
-class TaskLine:
+class TaskLine(Struct, frozen=True):
     """The tasks that one line stands for; `function` is "" unless they are all tasks of a function.
 
     The line of a function may have fewer rows than tasks, or none: what is counted is in `all`.

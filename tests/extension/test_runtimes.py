@@ -164,8 +164,8 @@ def test_no_directory_is_removed_but_the_one_that_a_head_makes(
 def test_nbaccel_leaves_the_files_of_heads_on_other_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     ended: dict[str, Any] = {"socket": "/nowhere/s", "token": "t", "pid": NOBODY, "start_time": 1, "boot_id": "0"}
-    ours = sessions.publish(sessions.SessionRecord("ours", **ended))
-    theirs = sessions.publish(sessions.SessionRecord("theirs", **ended, host="another-machine"))
+    ours = Path(sessions.publish(sessions.SessionRecord("ours", **ended)))
+    theirs = Path(sessions.publish(sessions.SessionRecord("theirs", **ended, host="another-machine")))
     assert sessions.find() == []
     assert not ours.exists() and theirs.exists()
 

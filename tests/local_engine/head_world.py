@@ -7,7 +7,6 @@ theirs belongs to no process. `fault` makes the next order of a kind raise at on
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import inspect
 import os
 import socket
@@ -113,7 +112,7 @@ class HeadWorld:
         nodes.detection = accelerators.detect(setup._machine, simulate="nvidia:2xH100")
         offered = offered_of(nodes.detection, {}, setup._machine.environ)
         offered.devices = {
-            name: [dataclasses.replace(device, kind=DeviceKind.REAL) for device in devices]
+            name: [msgspec.structs.replace(device, kind=DeviceKind.REAL) for device in devices]
             for name, devices in offered.devices.items()
         }
         nodes.add(head_spec(nodes, offered, setup._options, setup._arena_bytes), offered)

@@ -353,12 +353,13 @@ class Interrupted:
         if name == os.environ["INTERRUPTED_AT"]: raise KeyboardInterrupt
         return getattr(options, name)
 options = init_options(num_cpus=1)
-if os.environ["INTERRUPTED_AT"] == "fork":
-    start = launch.start
-    def interrupted(config, fds):
-        begun.append((start(config, fds), config))
+if os.environ["INTERRUPTED_AT"] == "configuration":
+    send = launch.HeadProcess.send
+    def interrupted(head, config):
+        send(head, config)
+        begun.append((head.process, config))
         raise KeyboardInterrupt
-    begun, launch.start = [], interrupted
+    begun, launch.HeadProcess.send = [], interrupted
     try:
         launch.embedded(options)
     except KeyboardInterrupt:
@@ -462,4 +463,71 @@ for use in (
     threading.Thread(target=lambda use=use: (begun.release(), use()), daemon=True).start()
     begun.acquire()
 print(nbaccel.get(nbaccel.put("the end")))
+"""
+
+FAILED_STARTS = """
+import os, nbaccel
+wrong = [dict(bad_option=1), dict(num_cpus="many"), dict(num_cpus=-1)]
+def descriptors(): return len(os.listdir("/proc/self/fd"))
+before = None
+for given in wrong:
+    try:
+        nbaccel.init(**given)
+    except (RuntimeError, TypeError, ValueError) as error:
+        print(type(error).__name__)
+    before = before or descriptors()
+print("the same descriptors" if descriptors() == before else "more descriptors")
+try:
+    os.waitpid(-1, os.WNOHANG)
+    raise SystemExit("a child is left")
+except ChildProcessError:
+    pass
+nbaccel.init(num_cpus=1)
+print(nbaccel.get(nbaccel.put(5)))
+"""
+
+KILLED_BEFORE_ITS_OPTIONS = """
+import os, signal
+from nbaccel.local_engine.driver import launch
+with launch.ahead():
+    print(launch._waiting[0].process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+BROKEN_HEAD = """
+import os, sys
+from nbaccel import exceptions, roots
+from nbaccel.local_engine.driver import launch
+import nbaccel.api
+folder = os.path.join(os.environ["TMPDIR"], "broken")
+os.mkdir(folder)
+with open(os.path.join(folder, "msgspec.py"), "w") as file:
+    file.write("raise ModuleNotFoundError(\\"No module named 'msgspec'\\")")
+os.environ["PYTHONPATH"] = folder
+try:
+    nbaccel.init(num_cpus=1)
+except exceptions.RaySystemError as error:
+    print(error)
+"""
+
+NO_DEVICE = """
+import sys, nbaccel
+nbaccel.init(num_cpus=1, num_gpus=1)
+@nbaccel.remote
+def one(): return 1
+print(nbaccel.get(one.remote()))
+print([name for name in ("nbaccel.accelerators", "json", "hashlib") if name in sys.modules])
+"""
+
+EARLY_HEAD = """
+import sys, subprocess, nbaccel
+started = subprocess.Popen.__init__
+def seen(process, arguments, *rest, **keywords):
+    names = ("msgspec", "nbaccel.api", "nbaccel.handles", "nbaccel.views.sessions", "nbaccel.local_engine.client")
+    if "head.boot" in arguments[-1]:
+        print([name for name in names if name in sys.modules])
+    return started(process, arguments, *rest, **keywords)
+subprocess.Popen.__init__ = seen
+nbaccel.init(num_cpus=1)
+print(nbaccel.is_initialized())
 """

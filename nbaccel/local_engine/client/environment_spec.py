@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from types import ModuleType
@@ -11,13 +9,14 @@ from typing import Any
 
 import cloudpickle
 
-from nbaccel import package_environments
+from nbaccel.digests import blake2b
 
 Environment = dict[str, Any]
 
 # Variables that are read when the interpreter or its libraries are loaded: a forked process is too late for them.
 _READ_AT_EXEC = ("LD_", "PYTHON", "MALLOC_", "GLIBC_")
 _NEEDS_EXEC = ("pip", "uv", "conda", "py_executable")
+_PACKAGE_TOOLS = ("pip", "uv")
 
 
 def spelled_out(runtime_env: Mapping[str, Any] | None) -> Environment:
@@ -26,8 +25,10 @@ def spelled_out(runtime_env: Mapping[str, Any] | None) -> Environment:
     Raises ValueError for a requirements file that is not there, TypeError for a hook that cannot be pickled.
     """
     plain = {key: value for key, value in (runtime_env or {}).items() if value is not None}
-    for tool in package_environments.TOOLS:
+    for tool in _PACKAGE_TOOLS:
         if tool in plain:
+            from nbaccel import package_environments
+
             plain[tool] = package_environments.spec_of(tool, plain[tool])
     if "working_dir" in plain and "://" not in plain["working_dir"]:
         plain["working_dir"] = os.path.abspath(os.path.expanduser(plain["working_dir"]))
@@ -63,6 +64,10 @@ def joined(outer: Environment, inner: Environment) -> Environment:
 
 def encoded(environment: Environment) -> bytes:
     """JSON in which equal environments are equal bytes."""
+    if not environment:
+        return b"{}"
+    import json
+
     return json.dumps(environment, sort_keys=True, default=str).encode()
 
 
@@ -75,4 +80,6 @@ def how_started(environment: Environment) -> str:
 
 def environment_key(body: bytes) -> str:
     """A name for equal environments; "" for none."""
-    return "" if body == b"{}" else hashlib.blake2b(body, digest_size=8).hexdigest()
+    if body == b"{}":
+        return ""
+    return blake2b(body, digest_size=8).hexdigest()

@@ -7,13 +7,13 @@ sent `ReleasesCode`. As for refs, a finaliser only puts the key into the link's 
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from nbaccel import freshness
+from nbaccel.digests import blake2b
 from nbaccel.handles import unpicklable
 from nbaccel.handles.told_end import ToldEnd
 from nbaccel.local_engine import wire
@@ -108,7 +108,7 @@ class Exports:
                 "Put the data into the store once, ref = nbaccel.put(data), and pass the ref as an argument."
             )
         blob = dumped if isinstance(dumped, bytes) else dumped.joined()
-        key = hashlib.blake2b(blob, digest_size=16).digest()
+        key = blake2b(blob, digest_size=16).digest()
         return key, blob, refs
 
     def _look(self, cell: bytes) -> None:

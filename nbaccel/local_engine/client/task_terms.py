@@ -20,6 +20,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.environment_spec import Environment
 from nbaccel.local_engine.wire import codec
+from nbaccel.quantities import ACCELERATORS
 from nbaccel.scheduling.terms import ActorTerms, Choice, Pairs, Placement, TaskKind, Terms
 
 Options = TypeVar("Options", bound=ResourceOptions)
@@ -193,7 +194,9 @@ def _choice(options: ResourceOptions, demand: dict[str, int], label: str = "") -
 
 
 def _refusal(resource: str, quantity: float) -> str | None:
-    from nbaccel import accelerators  # here, so that a driver loads the vendors while its head starts
+    if resource not in ACCELERATORS:
+        return None
+    from nbaccel import accelerators  # a program whose tasks ask for no device needs no vendor
 
     try:
         accelerators.check_quantity(resource, quantity)

@@ -9,16 +9,13 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -37,7 +34,6 @@ from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.driver import launch
 from nbaccel.local_engine.driver.news import News
 from nbaccel.local_engine.driver.surroundings_sender import SurroundingsSender, import_path
-from nbaccel.local_engine.head.boot import MARK
 from nbaccel.local_engine.wire import failures, framing
 from nbaccel.views import sessions
 from nbaccel.views.snapshot import OnSnapshot
@@ -88,7 +84,7 @@ class Driver(Client):
             session_name=self.welcome.session,
             session_dir=self.welcome.directory,
             address=os.path.join(self.welcome.directory, "head.sock"),
-            runtime_env=json.dumps(self.options.runtime_env or {}, default=str),
+            runtime_env=_as_json(self.options.runtime_env or {}),
         )
 
     def current_actor(self) -> Any:
@@ -120,7 +116,9 @@ class Driver(Client):
         self.values.lose_all(failures.failed("HeadDiedError", message))
         self.streams.lose_all()
         if is_gone:  # a shared head that lives serves others
-            process.kill_marked(MARK, self.welcome.session)  # processes that its workers had started; they die with it
+            process.kill_marked(
+                process.MARK, self.welcome.session
+            )  # processes that its workers had started; they die with it
             self._remove_rest()
 
     def _last_words(self) -> str:
@@ -167,14 +165,17 @@ class Driver(Client):
         if wait_for_end(self._head_process, END_TIMEOUT_S) is None:
             os.killpg(self._head_process.pid, signal.SIGKILL)
             wait_for_end(self._head_process, END_TIMEOUT_S)
-            process.kill_marked(MARK, self.welcome.session)
+            process.kill_marked(process.MARK, self.welcome.session)
         self._remove_rest()
 
     def _remove_rest(self) -> None:
         """Remove everything that a crashed head left behind."""
         if self.embedded:
             sessions.withdraw(self.welcome.session)
-            shutil.rmtree(self.welcome.directory, ignore_errors=True)
+            if os.path.exists(self.welcome.directory):
+                import shutil
+
+                shutil.rmtree(self.welcome.directory, ignore_errors=True)
 
     def _at_exit(self) -> None:
         if self._pid == os.getpid():
@@ -193,6 +194,14 @@ class Driver(Client):
         if self.news is not None:
             self.news.link.forget()
         os.close(self._arena_fd)
+
+
+def _as_json(environment: dict[str, Any]) -> str:
+    if not environment:
+        return "{}"
+    import json
+
+    return json.dumps(environment, default=str)
 
 
 _PROMISE: type[engines.Engine] = Driver  # mypy compares them
@@ -223,7 +232,8 @@ def wait_for_end(process: subprocess.Popen[bytes], timeout_s: float) -> int | No
 def _last_line(directory: str) -> str:
     """The last line of a head's own log."""
     try:
-        lines = Path(directory, "head.log").read_text(errors="replace").strip().splitlines()
+        with open(os.path.join(directory, "head.log"), errors="replace") as file:
+            lines = file.read().strip().splitlines()
     except OSError:
         return ""
     return lines[-1] if lines else ""
@@ -238,7 +248,7 @@ def _words(status: int) -> str:
 # ---- starting and joining
 
 
-def take_over(started: launch.Started, options: InitOptions) -> Driver:
+def take_over(started: launch.OwnHead, options: InitOptions) -> Driver:
     """Connect to the head that was just started for this process."""
     try:
         arena_fd, welcome = _greet(started.sock, options, started.config.token)
@@ -247,11 +257,13 @@ def take_over(started: launch.Started, options: InitOptions) -> Driver:
     except BaseException as error:  # a Ctrl-C too: nobody would ever use this head
         started.sock.close()
         started.news.close()
-        words = _last_line(started.config.directory)
+        words = _last_line(started.config.directory) or launch.first_words(started)
         launch.discard(started.process, started.config)
+        started.log.close()
         if words and isinstance(error, exceptions.RaySystemError):
             raise exceptions.RaySystemError(f"{error} The last lines of its log: {words}") from error
         raise
+    started.log.close()
     # Heads that were killed together with their drivers have left directories, with all that they had spilled.
     threading.Thread(target=sessions.find, name="nbaccel-sweep", daemon=True).start()
     return driver

@@ -10,10 +10,10 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.1  # between two looks whether lines still come
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Struct, frozen=True):
     """Who reads snapshots, and what it asks for."""
 
     callback: OnSnapshot

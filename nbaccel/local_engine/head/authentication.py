@@ -18,8 +18,9 @@ import sys
 import time
 from _operator import _compare_digest as compare_digest  # hmac's own; hmac loads OpenSSL, 0.9 MB in each head
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.peers import Peer
@@ -47,8 +48,7 @@ class Host(Protocol):
     def note(self, text: str) -> None: ...
 
 
-@dataclass(slots=True)
-class _Newcomer:
+class _Newcomer(Struct):
     peer: Peer
     until: float | None  # of time.monotonic(); None: our own driver, which may take its time
     frames: bytearray = field(default_factory=bytearray)

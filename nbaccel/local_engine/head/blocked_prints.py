@@ -13,8 +13,9 @@ from __future__ import annotations
 import array
 import fcntl
 import termios
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from nbaccel.scheduling.events import WorkerBlocked, WorkerUnblocked
 
@@ -30,8 +31,7 @@ PATIENCE_S = 1.0
 FULL_BYTES = 1 << 15
 
 
-@dataclass(slots=True)
-class _BlockedPipe:
+class _BlockedPipe(Struct):
     worker: WorkerProcess
     fd: int  # of the pipe
     task: Any = None  # the worker whose CPU is lent

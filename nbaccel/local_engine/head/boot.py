@@ -1,12 +1,13 @@
 """The first lines of a head's life: fork the zygote, then become the head.
 
-The fork comes before the imports: head and zygote then load their modules at the same time, on two cores, and no
-worker carries the head's. Workers share the zygote's.
+What both need is imported before the fork, once, and they share its memory. The rest comes after it: they load it at
+the same time, on two cores, and no worker carries the head's modules. Workers share the zygote's.
 """
 
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import signal
 import socket
@@ -14,8 +15,6 @@ import sys
 from typing import Any
 
 import msgspec
-
-MARK = "NBACCEL_SESSION"  # in the environment of a head and of all that it starts
 
 
 class Config(msgspec.Struct):
@@ -43,12 +42,25 @@ class Config(msgspec.Struct):
 
 
 def main(config_fd: int) -> None:
-    """Run a head. It reads its Config as JSON from `config_fd`, because other users can read command lines."""
-    with os.fdopen(config_fd, "rb") as pipe:
-        config = msgspec.json.decode(pipe.read(), type=Config)
+    """Run a head. It reads its Config as JSON from `config_fd`, because other users can read command lines, and because
+    it is started before its driver knows all of it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from nbaccel.local_engine import process
+    gc.disable()  # imports leave no garbage; the head and the zygote enable it when theirs are over
+    import cloudpickle  # noqa: F401 - with the next, what both the head and the zygote need
 
+    from nbaccel import device_memory  # noqa: F401
+    from nbaccel.local_engine import process
+    from nbaccel.local_engine.side_processes import zygote as _zygote  # noqa: F401
+    from nbaccel.local_engine.wire import driver_questions, failures, framing  # noqa: F401
+    from nbaccel.views import observer_lines, record_book, sessions, sinks  # noqa: F401
+
+    with os.fdopen(config_fd, "rb") as pipe:
+        given = pipe.read()
+    if not given:
+        os._exit(0)  # init() has failed, or our driver has ended: there is nothing yet to clear away
+    config = msgspec.json.decode(given, type=Config)
+    _write_into(os.path.join(config.directory, "head.log"))
     process.become_subreaper()
     arena_fd = make_arena(config.arena_bytes)
     zygote = _fork_zygote(config, arena_fd)
@@ -57,6 +69,15 @@ def main(config_fd: int) -> None:
     from nbaccel.local_engine.head.loop import Head
 
     Head(config, arena_fd, zygote).run()
+
+
+def _write_into(log: str) -> None:
+    """Let stdout and stderr be this file, with what they have been given so far."""
+    fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    os.write(fd, os.pread(2, 1 << 16, 0))
+    os.dup2(fd, 1)
+    os.dup2(fd, 2)
+    os.close(fd)
 
 
 def make_arena(size_bytes: int) -> int:

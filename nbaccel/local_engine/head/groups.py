@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.decisions import Tell
@@ -27,8 +28,7 @@ class GroupNameTaken(Exception):
     """Two placement groups of a namespace cannot have one name."""
 
 
-@dataclass(slots=True)
-class Group(Generic[Owner]):
+class Group(Struct, Generic[Owner]):
     """One placement group."""
 
     spec: GroupAsked

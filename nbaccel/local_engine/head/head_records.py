@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nbaccel.local_engine.head.devices.nodes import Nodes
 from nbaccel.local_engine.head.environments import Environments
@@ -14,8 +15,7 @@ from nbaccel.local_engine.head.records import ActorEntry, Job, WorkerProcess
 from nbaccel.scheduling.scheduler import Scheduler
 
 
-@dataclass(frozen=True, slots=True)
-class HeadRecords:
+class HeadRecords(Struct, frozen=True):
     """The records of one head."""
 
     scheduler: Scheduler

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nbaccel.local_engine.side_processes import log
 from nbaccel.views import sinks
@@ -13,8 +14,7 @@ _MOST_LINES = 6
 _LONGEST_LINE = 200  # characters
 
 
-@dataclass(slots=True)
-class LastLines:
+class LastLines(Struct):
     """The end of what a worker has written for one task, since lines of an earlier task explain nothing."""
 
     text: bytes = b""

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import signal
 import socket
 import sys
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import setproctitle
@@ -27,7 +25,7 @@ import setproctitle
 from nbaccel import __version__, proc
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.authentication import Authentication
-from nbaccel.local_engine.head.boot import MARK, Config
+from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.parts import Parts
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.stall_timer import StallTimer
@@ -63,6 +61,7 @@ class Head:
     def run(self) -> None:
         """Run until the last driver of an embedded head has gone, or a daemon is told to stop."""
         setproctitle.setproctitle("nbaccel::head")
+        gc.enable()
         gc.freeze()  # what is imported stays: the collector need not look at it again
         gc.set_threshold(20_000, 20, 50)  # 100,000 waiting tasks are not garbage: fewer, larger looks
         self._watch_children()
@@ -151,11 +150,11 @@ class Head:
         self.parts.handshake.welcome_waiting()
         self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
-    def _keep_record(self, path: Path, record: sessions.SessionRecord) -> None:
+    def _keep_record(self, path: str, record: sessions.SessionRecord) -> None:
         """Write the session file again if somebody has removed it: without it, nobody finds or stops this head."""
         if self.stopping:
             return
-        if not path.exists():
+        if not os.path.exists(path):
             try:
                 sessions.publish(record)
             except OSError as error:
@@ -227,8 +226,12 @@ class Head:
             self.poll.after(0.01, lambda: None)
             self.poll.once()
             self.parts.flush()
-        process.kill_marked(MARK, self.config.session)  # processes that tasks had put into sessions of their own
+        process.kill_marked(
+            process.MARK, self.config.session
+        )  # processes that tasks had put into sessions of their own
         sessions.withdraw(self.config.session)
+        import shutil
+
         shutil.rmtree(self.config.directory, ignore_errors=True)
         os._exit(0)  # sockets close, the zygote and the helpers see it and leave
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Connections
@@ -40,8 +41,7 @@ READ_BYTES = 1 << 16
 MOST_UNREAD_BYTES = 1 << 20
 
 
-@dataclass(slots=True)
-class _Observer:
+class _Observer(Struct):
     peer: Peer
     lines: LineReader
     waits: bool = False  # for a snapshot, until the devices have been looked at

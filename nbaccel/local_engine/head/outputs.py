@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.last_lines import Unread
@@ -23,8 +24,7 @@ class Readers(Protocol):
     def forget_gates(self) -> None: ...
 
 
-@dataclass(slots=True)
-class _OutputPipe:
+class _OutputPipe(Struct):
     """One pipe, and how far it has been read: all that a new log process needs."""
 
     worker: WorkerProcess

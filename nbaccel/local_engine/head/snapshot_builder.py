@@ -6,10 +6,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from nbaccel import __version__
 from nbaccel.accelerators.metrics import DeviceReading
@@ -44,8 +44,7 @@ MOST_JOBS = 100
 MOST_ALERTS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Growing:
+class Growing(Struct, frozen=True):
     """Where a snapshot gets its rows of node types, arrivals and requests from, and the objects that keep a node."""
 
     types: Callable[[], list[NodeTypeRow]]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -234,6 +233,8 @@ class Zygotes:
             "from nbaccel.local_engine.side_processes.zygote import main; "
             f"main({theirs.fileno()}, {os.getpid()}, {arena_fd}, {preload!r})"
         )
+        import subprocess  # most heads never need another
+
         try:
             subprocess.Popen([self._pythons[key], "-c", code], pass_fds=[theirs.fileno(), arena_fd]).returncode = 0
         except OSError as error:  # no process can be made, or the interpreter is gone: try again later

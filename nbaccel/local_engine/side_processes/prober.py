@@ -7,7 +7,6 @@ import selectors
 import socket
 import threading
 import time
-from dataclasses import asdict
 
 import msgspec
 
@@ -78,13 +77,13 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
                 threading.Thread(target=_detect, args=(control, machine, order), daemon=True).start()
             elif type(order) is Look:
                 looked_at = [accelerators.Device.from_dict(one) for one in order.devices]
-                control.send(encode(Looked(order.number, [asdict(one) for one in sampler.sample(looked_at)])))
+                control.send(encode(Looked(order.number, [one.to_dict() for one in sampler.sample(looked_at)])))
             else:
                 devices = [accelerators.Device.from_dict(one) for one in order.devices]
                 due = time.monotonic()
         elif devices:
             due = time.monotonic() + SAMPLE_EVERY_S
-            control.send(encode(Measured([asdict(one) for one in sampler.sample(devices)])))
+            control.send(encode(Measured([one.to_dict() for one in sampler.sample(devices)])))
 
 
 def _detect(control: socket.socket, machine: accelerators.RealMachine, order: Detect) -> None:

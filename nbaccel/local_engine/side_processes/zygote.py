@@ -13,10 +13,11 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import random
+import select
 import signal
 import socket
 import sys
+import sysconfig
 from typing import Any
 
 import msgspec
@@ -62,6 +63,11 @@ _COMPANIONS = {"torch": "nbaccel.train.torch.in_workers"}
 _OF_TASKS = ("nbaccel.api", "nbaccel.runtime_context", "nbaccel.handles.remote")
 
 
+# What only some tasks need: imported when no order has come for a while.
+_OF_SOME_TASKS = ["concurrent.futures.thread", "asyncio", "nbaccel.local_engine.worker.group_loop"]
+_IDLE_MS = 300
+
+
 def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[str]) -> None:
     """Fork processes on request until the head goes away."""
     setproctitle.setproctitle("nbaccel::zygote")
@@ -70,13 +76,21 @@ def serve(control: socket.socket, head_pid: int, arena_fd: int, preload: list[st
     process.die_with_parent(head_pid)
     for name in _OF_TASKS:
         importlib.import_module(name)
-    gc.collect()
+    sysconfig.get_paths()  # it reads a large table, and each worker would
+    gc.enable()
     gc.freeze()  # the children share these pages until they are written
     if preload:
         outcome = {name: _preload(name) for name in preload}
         gc.freeze()
         control.send(msgspec.msgpack.encode(Report(outcome)))
+    later = list(_OF_SOME_TASKS)
+    orders = select.poll()
+    orders.register(control, select.POLLIN)
     while True:
+        if later and not orders.poll(_IDLE_MS):
+            importlib.import_module(later.pop(0))
+            gc.freeze()
+            continue
         body, fds, _flags, _address = socket.recv_fds(control, 65536, 8)
         if not body:
             os._exit(0)
@@ -156,7 +170,9 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
 
 def _reseed() -> None:
     """Reseed the random generators, so that two forks do not draw the same numbers."""
-    random.seed()
+    random: Any = sys.modules.get("random")
+    if random is not None:
+        random.seed()
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()

@@ -13,6 +13,7 @@ from nbaccel.local_engine.wire.message_parts import (
     Value,
 )
 from nbaccel.local_engine.wire.messages import (
+    DECODED,
     UNREAD,
     VERSION,
     AddRef,
@@ -29,6 +30,7 @@ from nbaccel.local_engine.wire.messages import (
     CollectGarbage,
     Connected,
     Consumed,
+    Decode,
     DefineFunction,
     DefineTemplate,
     DirectCall,
@@ -71,10 +73,7 @@ from nbaccel.local_engine.wire.messages import (
     WantReady,
     Welcome,
     WorkerHello,
-    decode_to_callee,
-    decode_to_caller,
-    decode_to_client,
-    decode_to_head,
+    decoder,
     encode_body,
     frame,
     pack,
@@ -82,6 +81,19 @@ from nbaccel.local_engine.wire.messages import (
 )
 from nbaccel.local_engine.wire.news_messages import Lines, LogsDrained, NoticeMessage, SnapshotMessage, Watch
 from nbaccel.scheduling.terms import DYNAMIC, STREAMING
+
+decode_to_head: Decode
+decode_to_client: Decode
+decode_to_callee: Decode
+decode_to_caller: Decode
+
+
+def __getattr__(name: str) -> Decode:
+    if name not in DECODED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    decode: Decode = globals().setdefault(name, decoder(name))
+    return decode
+
 
 __all__ = [
     "DYNAMIC",
@@ -106,6 +118,7 @@ __all__ = [
     "CollectGarbage",
     "Connected",
     "Consumed",
+    "Decode",
     "DefineFunction",
     "DefineTemplate",
     "DirectCall",

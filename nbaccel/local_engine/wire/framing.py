@@ -6,20 +6,19 @@ raises UnicodeDecodeError for a name in bad UTF-8 and RecursionError for a deep 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
 import msgspec
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.wire.messages import Decode
 
 MOST_FRAME_BYTES = 1 << 30
 MOST_LINE_BYTES = 1 << 16
 MOST_BYTES_BEFORE_TOKEN = 1 << 16
 LENGTH_BYTES = 4
 _LENGTH = Struct("<I")
-Decode = Callable[[bytes | bytearray | memoryview], list[Any]]  # decodes one frame into its messages
 _NOT_OURS = (ValueError, RecursionError, OverflowError, MemoryError)  # msgspec's own errors are ValueErrors
 
 

@@ -11,7 +11,7 @@ tells the two apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct as Pack
 from typing import Any
 
@@ -457,10 +457,22 @@ ToCaller = DirectReply
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode
-decode_to_head = msgspec.msgpack.Decoder(list[ToHead]).decode
-decode_to_client = msgspec.msgpack.Decoder(list[ToClient]).decode
-decode_to_callee = msgspec.msgpack.Decoder(list[ToCallee]).decode
-decode_to_caller = msgspec.msgpack.Decoder(list[ToCaller]).decode
+
+# Each process needs one or two of the decoders, and making one takes milliseconds: made at the first use.
+Decode = Callable[[bytes | bytearray | memoryview], list[Any]]  # decodes one frame into its messages
+DECODED: dict[str, Any] = {
+    "decode_to_head": ToHead,
+    "decode_to_client": ToClient,
+    "decode_to_callee": ToCallee,
+    "decode_to_caller": ToCaller,
+}
+
+
+def decoder(name: str) -> Decode:
+    """The decoder of this name, one of DECODED."""
+    kind: Any = list.__class_getitem__(DECODED[name])
+    decode: Decode = msgspec.msgpack.Decoder(kind).decode
+    return decode
 
 
 def frame(messages: Sequence[Any]) -> bytearray:

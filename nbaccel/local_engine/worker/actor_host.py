@@ -11,14 +11,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import inspect
 import os
+import sys
 import threading
 import traceback
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,9 +25,11 @@ from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.worker.execution import ActorExit, Running, current_run
-from nbaccel.local_engine.worker.group_loop import GroupLoop
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # asyncio and pools of threads are loaded for the actors that have them
+    from concurrent.futures import ThreadPoolExecutor
+
+    from nbaccel.local_engine.worker.group_loop import GroupLoop
     from nbaccel.local_engine.worker.main import WorkerEngine
 
 _DEFAULT_GROUP = ""
@@ -53,6 +54,8 @@ class ActorHost:
         terms = self._terms
         groups = {_DEFAULT_GROUP: terms.actor.max_concurrency, **terms.actor.concurrency_groups}
         if terms.is_async:
+            from nbaccel.local_engine.worker.group_loop import GroupLoop
+
             self._loops = {
                 name: GroupLoop(name, size, self._call_async, self.worker._exit) for name, size in groups.items()
             }
@@ -63,12 +66,16 @@ class ActorHost:
         if own_repr is not object.__repr__:
             self._label = _first_line_of(self.instance) or self._label
         if not terms.is_async and terms.actor.is_threaded:
+            from concurrent.futures import ThreadPoolExecutor
+
             self._pools = {
                 name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}")
                 for name, size in groups.items()
             }
 
     def _in_loop(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        import asyncio
+
         async def outcome() -> tuple[Any, BaseException | None]:
             try:
                 return await constructed(cls, args, kwargs), None
@@ -175,8 +182,7 @@ class ActorHost:
         self._finish(running, running.ended(done), loop)
 
     async def _await(self, running: Running) -> wire.Done:
-        if running.cancelled:
-            raise asyncio.CancelledError
+        _raise_if_cancelled(running)
         known = self._terms.actor.concurrency_groups
         option_checks.group_of_calls(running.terms.concurrency_group, self._terms.class_name, known)
         args, kwargs = self.worker.execution.arguments(running)
@@ -186,6 +192,8 @@ class ActorHost:
         if is_unfinished(value):
             value = await value
         if running.terms.num_returns == wire.STREAMING:
+            import asyncio
+
             loop = asyncio.get_running_loop()
             execution, worker = self.worker.execution, self.worker
             await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
@@ -293,11 +301,14 @@ def is_unfinished(value: Any) -> bool:
 
     Other awaitable values, refs first of all, are what a method that is no coroutine returns.
     """
-    return isinstance(value, Coroutine) or asyncio.isfuture(value)
+    asyncio: Any = sys.modules.get("asyncio")
+    return isinstance(value, Coroutine) or (asyncio is not None and asyncio.isfuture(value))
 
 
 async def _reader_has_room(running: Running, behind: int) -> None:
     """Wait, without a thread, until the reader has taken more than so many items, or has gone."""
+    import asyncio
+
     loop, there = asyncio.get_running_loop(), asyncio.Event()
     running.on_progress = lambda: loop.call_soon_threadsafe(there.set)
     while not running.abandoned and running.consumed <= behind:
@@ -316,6 +327,8 @@ def _first_line_of(instance: Any) -> str:
 def _raise_if_cancelled(running: Running) -> None:
     """Raise for a cancelled call: as in Ray, its return value does not count."""
     if running.cancelled:
+        import asyncio
+
         raise asyncio.CancelledError
 
 

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import gc
 import inspect
@@ -24,13 +23,12 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from itertools import islice
 from types import FunctionType, GeneratorType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import msgspec
 
 from nbaccel import exceptions, read_only_arrays, roots
-from nbaccel.accelerators import counted_devices
 from nbaccel.handles import unpicklable
 from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.placement_group_handle import PlacementGroup
@@ -41,6 +39,9 @@ from nbaccel.local_engine.wire import codec, failures, main_module
 from nbaccel.local_engine.worker.slow_task_guard import TooLate
 from nbaccel.scheduling.terms import ACTOR_CALL, TASK, Terms
 from nbaccel.views.history.task_log import shortened
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class saying:
@@ -331,7 +332,7 @@ class Execution:
         """Make the Done of a task that raised."""
         terms = running.terms
         running.ranges.clear()  # results that were stored already are not sent: their ranges are given back
-        if running.cancelled and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
+        if running.cancelled and _is_interruption(error):
             result, note, fall_back, retry = self._cancelled(running, error), "cancelled", False, False
         else:
             fall_back, retry, error = self._next_step(running, error)
@@ -515,7 +516,11 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 def _add_hint(error: BaseException, *, holds_gpu: bool, is_worker: bool) -> None:
     """Say what to do about errors of other libraries that have to do with us."""
-    hint = read_only_arrays.hint(error) or (counted_devices.hint(error) if holds_gpu else "")
+    hint = read_only_arrays.hint(error)
+    if holds_gpu and not hint:
+        from nbaccel.accelerators import counted_devices
+
+        hint = counted_devices.hint(error)
     if type(error) is KeyError and error.args and error.args[0] not in os.environ:
         from nbaccel.accelerators import missing_variable  # a program for another make of GPUs reads its variable
 
@@ -528,6 +533,12 @@ def _add_hint(error: BaseException, *, holds_gpu: bool, is_worker: bool) -> None
             )
     if hint and isinstance(error, Exception):
         add_note(error, hint)
+
+
+def _is_interruption(error: BaseException) -> bool:
+    """Whether it is what a cancelled task raises. Where asyncio is not loaded, its error cannot have been raised."""
+    asyncio: Any = sys.modules.get("asyncio")
+    return isinstance(error, KeyboardInterrupt) or (asyncio is not None and isinstance(error, asyncio.CancelledError))
 
 
 def _was_raised_by_environ(error: BaseException) -> bool:

@@ -9,7 +9,6 @@ User code runs in the main thread, so that signals, and libraries that want it, 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -23,6 +22,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, NoReturn
 
+import msgspec
 import setproctitle
 
 from nbaccel import device_memory, exceptions
@@ -451,7 +451,7 @@ class WorkerEngine(Client):
     def _take_on(self, terms: Terms) -> None:
         """Set up the runtime environment, once: a process serves only one."""
         assert self.setup is not None
-        apply_runtime_env(json.loads(terms.runtime_env), self.setup.directory)
+        apply_runtime_env(msgspec.json.decode(terms.runtime_env), self.setup.directory)
         self._environment = terms.environment
         self._state.accept(self.setup.directory)
 

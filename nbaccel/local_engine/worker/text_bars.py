@@ -5,9 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any
 
@@ -21,9 +19,14 @@ def use() -> None:
         _TextBars().exec_module(sys.modules[_NAME])
 
 
-class _TextBars(MetaPathFinder, Loader):
+class _TextBars:
+    """A finder and loader without a base: importing importlib.abc takes longer than all that this does."""
+
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        return spec_from_loader(name, self) if name == _NAME else None
+        return ModuleSpec(name, self) if name == _NAME else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Have Python make an empty module."""
 
     def exec_module(self, module: ModuleType) -> None:
         std = importlib.import_module("tqdm.std")

@@ -10,10 +10,11 @@ times from one cell costs nothing.
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from typing import Any
+
+import msgspec
 
 BEGIN, END = b"\x1e\x1d", b"\x1d\n"
 
@@ -33,7 +34,7 @@ class WorkerOutput:
         self._last = owner
         self.flush()
         facts = {"name": name, "cell": cell, "parent": parent.decode("latin-1"), "pid": os.getpid()}
-        self._marker = BEGIN + json.dumps(facts).encode() + END
+        self._marker = BEGIN + msgspec.json.encode(facts) + END
         for fd in (1, 2):
             self._mark(fd)
 

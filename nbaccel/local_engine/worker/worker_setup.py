@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import importlib
 import os
-import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -76,6 +74,8 @@ def unpacked(path: str, directory: str) -> str:
     place = _place_of(path, directory)
     with _locked(place):
         if not os.path.isdir(place):
+            import shutil
+
             try:
                 shutil.unpack_archive(path, f"{place}.part", "zip")
             except (OSError, shutil.ReadError, ValueError) as error:
@@ -87,6 +87,8 @@ def unpacked(path: str, directory: str) -> str:
 
 
 def _place_of(path: str, directory: str) -> str:
+    import hashlib
+
     name = hashlib.blake2b(f"{path}{_changed_at(path)}".encode(), digest_size=8).hexdigest()
     os.makedirs(os.path.join(directory, "environments"), exist_ok=True)
     return os.path.join(directory, "environments", name)

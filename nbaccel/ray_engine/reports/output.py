@@ -15,10 +15,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
 from ray._private import ray_logging, worker
 
 from nbaccel.views import sinks

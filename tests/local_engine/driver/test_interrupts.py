@@ -98,7 +98,7 @@ def test_a_cancel_that_comes_too_late_hits_nobody_else(cluster: Place) -> None:
         assert nbaccel.get(refs[2:]) == [2, 3]
 
 
-@pytest.mark.parametrize("moment", ["fork", "namespace", "runtime_env", "log_to_driver"])
+@pytest.mark.parametrize("moment", ["configuration", "namespace", "runtime_env", "log_to_driver"])
 def test_a_head_whose_start_is_interrupted_ends_at_once(place: Place, moment: str) -> None:
     done = place.run(programs.INTERRUPTED_START, INTERRUPTED_AT=moment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "-9 False\n", "")

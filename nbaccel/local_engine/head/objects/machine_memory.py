@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from pathlib import Path
 
 from nbaccel.views import sessions
 
@@ -21,7 +20,7 @@ _UNLIMITED = 1 << 60
 class MachineMemory:
     """The memory that this machine, and this head's container, have left. `root` is where /proc and /sys lie."""
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(self, root: str | os.PathLike[str] = "/") -> None:
         self._root = root
         self._lock_fd = -1
 
@@ -63,7 +62,8 @@ class MachineMemory:
 
     def _text(self, path: str) -> str:
         try:
-            return (self._root / path).read_text()
+            with open(os.path.join(self._root, path)) as file:
+                return file.read()
         except OSError:
             return ""  # this kernel or container does not say it
 
@@ -81,7 +81,7 @@ class MachineMemory:
             self._lock_fd = -1
 
 
-def _locked(path: Path) -> int:
+def _locked(path: str | os.PathLike[str]) -> int:
     """A descriptor that holds a directory's lock; -1 if somebody else does, or it cannot be locked (on a network)."""
     fd = -1
     try:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.arena import Arena
@@ -25,8 +26,7 @@ NOBODY = -1
 FULL_PATIENCE_S = 10.0  # others may release their objects
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(Struct):
     """Somebody who waits for room."""
 
     size: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
@@ -34,8 +35,7 @@ from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Command
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class Around(Struct, frozen=True, kw_only=True):
     """What the head has beside the tasks' room, as far as tasks need it."""
 
     timers: LoopTimers

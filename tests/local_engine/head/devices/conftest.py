@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from nbaccel import accelerators
@@ -75,7 +75,7 @@ class Place:
         self.nodes.detection = accelerators.detect(machine, simulate="nvidia:2xH100")
         offered = offered_of(self.nodes.detection, options, machine.environ)
         offered.devices = {
-            name: [dataclasses.replace(device, kind=DeviceKind.REAL) for device in devices]
+            name: [msgspec.structs.replace(device, kind=DeviceKind.REAL) for device in devices]
             for name, devices in offered.devices.items()
         }
         self.nodes.add(head_spec(self.nodes, offered, options, 1 << 20), offered)
