@@ -27,6 +27,7 @@ from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import RayChoice, quantities
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views.explanations import EXPLAINED_AFTER_S, Explanation
 from nbaccel.views.listed import ObjectPlaces
 
 
@@ -47,12 +48,14 @@ class RayObjects:
         submissions: Submissions,
         abandoned: AbandonedStreams,
         stand_ins: dict[bytes, object],
+        explain: Callable[[str], list[Explanation]],
     ) -> None:
         self._session = session
         self._handles = handles
         self._submissions = submissions
         self._abandoned = abandoned
         self._stand_ins = stand_ins
+        self._explain = explain
         self._shipped = import_shipped()
 
     def put(self, value: object) -> ObjectRef[object]:
@@ -71,13 +74,26 @@ class RayObjects:
         except ray.exceptions.GetTimeoutError:
             raise exceptions.GetTimeoutError(
                 f"Get timed out: not all of {len(refs)} objects were ready within {timeout_s} s. Their tasks go on; "
-                "nbaccel.explain(ref) says why one waits."
+                f"nbaccel.explain(ref) says why one waits.{self._why_waits(inner, timeout_s)}"
             ) from None
         except ray.exceptions.RayError as error:
             raise self.located(error, refs) from None
         if self._stand_ins:
             return [self._stand_ins.get(ref._id, value) for ref, value in zip(refs, values, strict=True)]
         return list(values)
+
+    def _why_waits(self, inner: list[RaysRef], timeout_s: float | None) -> str:
+        """Why the first of those that are not there waits, with a space before it; "" where that is not known.
+
+        Workers, and whoever asks with a short timeout, are not told: what it takes to know would be theirs to wait for.
+        """
+        if self._session.in_worker or not timeout_s or timeout_s < EXPLAINED_AFTER_S:
+            return ""
+        with suppress(exceptions.RayError, ray.exceptions.RayError):
+            _, late = ray.wait(list(dict.fromkeys(inner)), num_returns=len(set(inner)), timeout=0, fetch_local=False)
+            rows = self._explain(late[0].hex()) if late else []
+            return f" {rows[0].sentence}" if rows and rows[0].sentence else ""
+        return ""
 
     def located(self, error: BaseException, refs: Sequence[ObjectRef[object]]) -> BaseException:
         """nbaccel's error for one of these refs, with what Ray does not know of the task: its cell, and its name."""
