@@ -13,6 +13,7 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.accelerators import counted_devices
 from nbaccel.engine import Returned
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
@@ -106,6 +107,10 @@ class RayObjects:
             made.task_id = task_id
             made.cell = made.cell or asked.cell or None
             asked.error = f"{type(made.cause).__name__}: {made.cause}".partition("\n")[0]
+            counted = self._session.is_of_one_machine and asked.about.demand.get("GPU")
+            hint = counted_devices.hint(made.cause) if counted and made.cause is not None else ""
+            if hint and hint not in getattr(made, "__notes__", []):
+                made.add_note(hint)
         elif type(made) is exceptions.TaskCancelledError:
             return exceptions.TaskCancelledError(f"Task {asked.about.name} was cancelled.", task_id=task_id)
         elif type(made) is exceptions.WorkerCrashedError:
