@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
 
-# What libraries say where there is no card or no driver: torch (also built for CPUs), CUDA's runtime, CuPy, Numba.
-_WORDS = (
-    "Torch not compiled with CUDA enabled",
-    "Found no NVIDIA driver",
-    "No CUDA GPUs are available",
-    "no CUDA-capable device is detected",
-    "CUDA driver version is insufficient",
-    "cudaErrorNoDevice",
-    "cudaErrorInsufficientDriver",
-    "CUDA driver library cannot be found",
-    "Attempting to deserialize object on a CUDA device",
-    "Unknown backend: 'gpu' requested",  # JAX
-)
+# What libraries write where there is no card or no driver: torch (also one for CPUs), CUDA's runtime, CuPy, Numba, JAX.
+_WORDS = re.compile(r"(?<![a-z])cuda|nvidia driver|backend: 'gpu'", re.IGNORECASE)
 _NODES = ("/dev/nvidiactl", "/dev/dxg")
 
 
@@ -28,11 +19,18 @@ def hint(error: BaseException, nodes: tuple[str, ...] = _NODES) -> str:
     """
     if any(map(os.path.exists, nodes)):
         return ""
-    said = str(error)
-    if not any(words in said for words in _WORDS):
+    if not _WORDS.search(str(error) or _line_of_assert(error)):
         return ""
     return (
         "The GPU of this task is only counted: this machine has none. For code that runs on both, choose the device by "
         "torch.cuda.is_available() (in nbaccel.train: train.torch.get_device()), or ask for a CPU version by "
         "fallback='cpu'."
     )
+
+
+def _line_of_assert(error: BaseException) -> str:
+    """The source line of an `assert` without words, such as `assert torch.cuda.is_available()`; "" for other errors."""
+    trace = error.__traceback__ if isinstance(error, AssertionError) else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace is not None else ""

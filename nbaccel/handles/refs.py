@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
@@ -114,6 +115,7 @@ class ObjectRef(ToldEnd, Generic[T]):
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[T] = loop.create_future()
         waiting.add_done_callback(self._note_cancelled)
+        _stop_may_end(waiting, self)
 
         def finish() -> None:
             if waiting.done():
@@ -124,10 +126,8 @@ class ObjectRef(ToldEnd, Generic[T]):
                 waiting.set_exception(_settable(error))
 
         def ready() -> None:
-            try:
+            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
                 loop.call_soon_threadsafe(finish)
-            except RuntimeError:
-                pass  # the loop was closed: nobody waits any more
 
         self._engine.call_when_ready(self, ready)
         return waiting
@@ -146,6 +146,16 @@ class ObjectRef(ToldEnd, Generic[T]):
 
     def _on_completed(self, callback: Callable[[Any], None]) -> None:
         self.future().add_done_callback(lambda future: callback(future.exception() or future.result()))
+
+
+def _stop_may_end(future: asyncio.Future[Any], thing: Any) -> None:
+    """Let Stop end this await; in the main thread it does anyway."""
+    from nbaccel import engine
+
+    if engine.cell_source is not None and threading.current_thread() is not threading.main_thread():
+        from nbaccel.waits import stopping
+
+        stopping.await_in_thread(future, [thing])
 
 
 def _settable(error: BaseException) -> BaseException:
@@ -233,14 +243,20 @@ class ObjectRefGenerator(Generic[T]):
         import asyncio
 
         loop = asyncio.get_running_loop()
-        there = asyncio.Event()
+        there: asyncio.Future[None] = loop.create_future()
+        _stop_may_end(there, self)
+
+        def finish() -> None:
+            if not there.done():
+                there.set_result(None)
 
         def arrived() -> None:
-            loop.call_soon_threadsafe(there.set)
+            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+                loop.call_soon_threadsafe(finish)
 
         self._engine.when_next_item(self, arrived)
         try:
-            await there.wait()
+            await there
         except asyncio.CancelledError:
             if self._cell is not None:
                 from nbaccel.waits import stopping

@@ -92,19 +92,24 @@ class Range:
             raise self._unreadable(error) from error
 
     def shared(self) -> memoryview:
-        """A read-only mapping, the same memory for all readers at one time."""
+        """A read-only view, the same memory for all readers of this process at one time.
+
+        The pages themselves may be written to, as this process's own copies: native code that overlooks the flag, such
+        as torch.from_numpy(array).add_(1), would end the process otherwise.
+        """
         array = self._shared() if self._shared is not None else None
         if array is None:
-            array = self._mapped(mmap.MAP_SHARED, mmap.PROT_READ)
+            array = self._mapped()
             self._shared = weakref.ref(array)
         return memoryview(array).cast("B")[: self.size].toreadonly()
 
     def private(self) -> memoryview:
         """A writable mapping for this caller alone: a written page is copied first, and nobody else sees the change."""
-        array = self._mapped(mmap.MAP_PRIVATE | _NORESERVE, mmap.PROT_READ | mmap.PROT_WRITE)
+        array = self._mapped()
         return memoryview(array).cast("B")[: self.size]
 
-    def _mapped(self, flags: int, protection: int) -> Any:
+    def _mapped(self) -> Any:
+        protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | _NORESERVE
         length = pages(self.size)
         address = _libc.mmap(None, length, protection, flags, self._fd, self._offset)
         if address == _FAILED:

@@ -16,7 +16,8 @@ import io
 import linecache
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,12 +98,14 @@ def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
     """
     outcome = Outcome()
     screen = _Shell() if importlib.util.find_spec("IPython") else _PlainScreen()
-    namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins, "display": screen.display}
-    namespace |= {"get_ipython": screen.get_ipython, "exit": sys.exit, "quit": sys.exit, "input": _no_input}
+    module = types.ModuleType("__main__")
+    namespace: dict[str, Any] = vars(module)
+    namespace |= {"__builtins__": builtins, "display": screen.display, "get_ipython": screen.get_ipython}
+    namespace |= {"exit": sys.exit, "quit": sys.exit, "input": _no_input}
     namespace |= {**body.reads, **(given or {})}
     # Without the lines, a traceback of the body would show line numbers only.
     linecache.cache[body.filename] = (len(body.code), None, body.code.splitlines(keepends=True), body.filename)
-    with screen:
+    with screen, _found_by_name(module) if screen.is_workers else nullcontext():
         try:
             result = _execute(body, namespace)
         except SystemExit as end:  # it would end the worker, and the cell would run again in another one
@@ -119,6 +122,18 @@ def accel(body: Body, given: dict[str, Any] | None = None) -> Outcome:
         outcome._lost = {name: reason for name, value in left.items() if (reason := _why_it_stays(value))}
         outcome._names = {name: value for name, value in left.items() if name not in outcome._lost}
     return outcome
+
+
+@contextmanager
+def _found_by_name(module: types.ModuleType) -> Iterator[None]:
+    """While the body runs, `__main__` has what it reads and defines, as in the notebook, and what the worker's has."""
+    workers = sys.modules["__main__"]
+    module.__getattr__ = lambda name: getattr(workers, name)  # type: ignore[method-assign]
+    sys.modules["__main__"] = module
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = workers
 
 
 def _why_it_stays(value: Any) -> str:
@@ -208,8 +223,13 @@ class _Shell:
         self.shown: list[Bundle] = []
         self._places: dict[str, list[int]] = {}  # where an output with this display_id is, to update it
         self.display = display
-        # Without a history file: one would mean a thread and a lock in every worker.
-        self._shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+        # Without a history file: one would mean a thread and a lock in every worker. A shell adds its module to those
+        # that are loaded, and by itself that would be another `__main__`, for all later tasks too.
+        config = Config({"HistoryManager": {"enabled": False}})
+        self._shell = InteractiveShell.instance(config=config, user_module=types.ModuleType("_accel"), user_ns={})
+        self.is_workers = (
+            self._shell.user_module is not sys.modules["__main__"]
+        )  # else the debug engine's kernel has it
 
     def get_ipython(self) -> Any:
         return self._shell
@@ -258,6 +278,8 @@ class _Shell:
 
 class _PlainScreen:
     """The screen without IPython: values show their own `_repr_html_` and similar forms."""
+
+    is_workers = True
 
     def __init__(self) -> None:
         self.shown: list[Bundle] = []

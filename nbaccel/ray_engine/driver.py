@@ -120,11 +120,12 @@ class RayEngine:
         choosing = Choosing(self._snapshots, self._devices, refused, refuses=refuses)
         tasks = RayTasks(session, freshening, choosing, exporter, books)
         actors = RayActors(session, freshening, choosing, exporter, handles, books)
-        objects = RayObjects(session, handles, self._submissions, self._abandoned, stand_ins)
         cluster = RayCluster(session, handles.actor)
         answers = RayAnswers(
-            session, self.small_actors, self._reports, self._snapshots, self._devices, self._submissions, tasks, actors
-        )
+            session, self.small_actors, self._reports, self._snapshots, self._devices, self._submissions, tasks, actors,
+            groups.awaited_group,
+        )  # fmt: skip
+        objects = RayObjects(session, handles, self._submissions, self._abandoned, stand_ins, answers.explain)
         # tasks and actors
         self.submit, self.call, self.cancel = tasks.submit, tasks.call, tasks.cancel
         self.create_actor, self.kill = actors.create_actor, actors.kill

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -188,6 +189,11 @@ class Tuner:
         return f"Tuner({getattr(self._wanted.trainable, '__name__', self._wanted.trainable)})"
 
 
+_NUMBER = re.compile(
+    r"0x[0-9a-f]+|[0-9]+(?:\.[0-9]+)?"
+)  # a trial's parameter, process, address: the reason is the same
+
+
 def _raise_the_only_reason(results: ResultGrid) -> None:
     """Raise what all trials raised before any of them reported: a mistake in the function, and no result of a trial."""
     errors = results.errors
@@ -197,10 +203,10 @@ def _raise_the_only_reason(results: ResultGrid) -> None:
         or any("training_iteration" in (result.metrics or {}) for result in results)
     ):
         return
-    reasons = {f"{type(error).__name__}: {_last_line(error)}" for error in errors}
-    if len(reasons) == 1:
+    reasons = [f"{type(error).__name__}: {_last_line(error)}" for error in errors]
+    if len({_NUMBER.sub("", reason) for reason in reasons}) == 1:
         raise TuneError(
-            f"All {len(errors)} trials failed for one reason, before any of them reported: {reasons.pop()} The results "
+            f"All {len(errors)} trials failed for one reason, before any of them reported: {reasons[0]} The results "
             "are in Tuner.get_results()."
         ) from errors[0]
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+EXPLAINED_AFTER_S = 1.0  # an error of `get` has the reason of the wait if its timeout was at least this
+
 
 class Verdict(Enum):
     """What a probe found."""

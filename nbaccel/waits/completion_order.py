@@ -49,8 +49,10 @@ class as_completed(Generic[T]):
             engine.call_when_ready(ref, partial(_hand_over, loop, arrived, ref))
         left = dict.fromkeys(self._refs)
         while left:
+            following = asyncio.ensure_future(arrived.get())
+            stopping.await_in_thread(following, list(left))
             try:
-                ref = await asyncio.wait_for(arrived.get(), self._timeout_s)
+                ref = await asyncio.wait_for(following, self._timeout_s)
             except asyncio.CancelledError:
                 for waiting in left:  # the cell's end will tell whether Stop was the reason
                     stopping.await_was_cancelled(waiting)

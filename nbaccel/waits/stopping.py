@@ -16,13 +16,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.views import sinks, wording
 from nbaccel.waits import interruptible
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -34,6 +38,7 @@ _policy: str | None = None
 _last_stop = -1e9
 _last_cancelled: list[Any] = []
 _waited: dict[int, list[Any]] = {}  # threads beside the main one -> the refs and streams that they wait for
+_awaited: WeakKeyDictionary[asyncio.Future[Any], tuple[int, list[Any]]] = WeakKeyDictionary()  # in loops of threads
 _older: frozenset[int] = frozenset()  # the threads that were there before the running cell
 _draining_until = -1e9
 _one_at_a_time = threading.RLock()
@@ -65,7 +70,7 @@ def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
     chosen = policy()
     if chosen == "detach":
         return []
-    done = _done_by_this_press()
+    done = _done_by_this_press() | _done_for_this_thread()
     mine = [thing for thing in _of_this_cell(waited) if id(thing) not in done]
     again = {id(thing) for thing in _last_cancelled} if recently_stopped() else set()
     number = _unfinished_tasks(mine)
@@ -73,7 +78,7 @@ def waiting_was_stopped(waited: Iterable[Any]) -> list[Any]:
     for thing in mine:
         _cancel([thing], force=id(thing) in forced)
     _remember([*_last_cancelled, *mine] if done else mine)
-    done.update(map(id, mine))
+    _done_by_this_press().update(map(id, mine))
     _say(number, killed=bool(forced))
     return mine
 
@@ -93,6 +98,18 @@ def wait_in_thread(wait: Callable[[], T], waited: list[Any]) -> T:
         del _waited[thread]
 
 
+def await_in_thread(future: asyncio.Future[Any], things: list[Any]) -> None:
+    """A future or an asyncio task awaits these refs and streams. If its loop is of another thread than the main one,
+    `threads_were_stopped` ends the loop by a KeyboardInterrupt, as Python does with a main thread's.
+    """
+    thread = threading.current_thread()
+    if engines.cell_source is None or thread is threading.main_thread() or policy() == "detach":
+        return
+    _awaited[future] = (thread.ident or 0, things)
+    if time.monotonic() < _draining_until and _is_of_this_cell(thread):
+        threads_were_stopped(_last_stop)
+
+
 def threads_were_stopped(pressed_at: float) -> None:
     """Stop was pressed: end the waits of the cell's threads, and cancel what they wait for and the cell submitted.
 
@@ -108,10 +125,12 @@ def _stop_threads(pressed_at: float) -> None:
     global _draining_until
     chosen = policy()
     waiting = interruptible.waiting_threads()
-    threads = {thread.ident or 0 for thread in threading.enumerate() if _is_of_this_cell(thread)} & waiting
+    of_cell = {thread.ident or 0 for thread in threading.enumerate() if _is_of_this_cell(thread)}
+    threads, awaits = of_cell & waiting, _awaits_of(of_cell)
     known = {id(thing) for thing in _last_cancelled}
     again = known if _last_stop < pressed_at < _last_stop + AGAIN_S else set()
-    things = {id(thing): thing for thread in threads for thing in _waited.get(thread, [])}
+    waited = [*(_waited.get(thread, []) for thread in threads), *awaits.values()]
+    things = {id(thing): thing for each in waited for thing in each}
     mine = [thing for thing in _of_this_cell(things.values()) if id(thing) in again or id(thing) not in known]
     number = _unfinished_tasks(mine)
     forced = {id(thing) for thing in mine if chosen == "force" or id(thing) in again}
@@ -121,7 +140,21 @@ def _stop_threads(pressed_at: float) -> None:
         _remember([*_last_cancelled, *mine])
     _draining_until = time.monotonic() + DRAIN_S
     interruptible.end_waits(threads)
+    for loop in {future.get_loop() for future in awaits}:
+        with suppress(RuntimeError):  # it was closed meanwhile
+            loop.call_soon_threadsafe(_interrupt)
     _say(number, killed=bool(forced))
+
+
+def _awaits_of(threads: set[int]) -> dict[asyncio.Future[Any], list[Any]]:
+    """What the loops of these threads await; other threads may begin further awaits meanwhile."""
+    futures = [future for reference in _awaited.keyrefs() if (future := reference()) and not future.done()]
+    found = [(future, _awaited[future]) for future in futures]
+    return {future: things for future, (thread, things) in found if thread in threads}
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt("Stop was pressed")
 
 
 def _is_of_this_cell(thread: threading.Thread) -> bool:
@@ -150,6 +183,11 @@ def _done_by_this_press() -> set[int]:
         return set()
     found: set[int] = press.__dict__.setdefault("_nbaccel_cancelled", set())
     return found
+
+
+def _done_for_this_thread() -> set[int]:
+    """The ids of what `threads_were_stopped` has cancelled, before it ended the waits of this thread."""
+    return set() if threading.current_thread() is threading.main_thread() else {id(thing) for thing in _last_cancelled}
 
 
 def _unfinished_tasks(things: list[Any]) -> int:
@@ -214,7 +252,7 @@ _let_go: dict[int, ObjectRef[Any] | ObjectRefGenerator] = {}
 
 def await_was_cancelled(thing: ObjectRef[Any] | ObjectRefGenerator) -> None:
     """An await of a ref or stream was cancelled. Only the end of the cell tells whether Stop was the reason."""
-    if policy() != "detach":
+    if policy() != "detach" and id(thing) not in _done_for_this_thread():
         _let_go[id(thing)] = thing
 
 
@@ -242,6 +280,7 @@ def _is_of_ended_pool(thread: threading.Thread) -> bool:
 
 
 __all__ = [
+    "await_in_thread",
     "await_was_cancelled",
     "cell_ended",
     "cell_started",

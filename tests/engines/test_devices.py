@@ -119,3 +119,14 @@ def test_a_task_is_told_the_devices_that_its_runtime_env_names(nb, own, ids):
 
     told = nb.get(held.options(runtime_env={"env_vars": {"CUDA_VISIBLE_DEVICES": own}}).remote())
     assert told == ids if ids is not None else told in (["5"], ["7"])
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="here GPUs are real")
+def test_cuda_code_on_a_gpu_that_is_only_counted_is_told_so(nb):
+    @nb.remote(num_gpus=1)
+    def cuda():
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    with pytest.raises(AssertionError) as raised:
+        nb.get(cuda.remote())
+    assert "The GPU of this task is only counted" in "".join(raised.value.__notes__)

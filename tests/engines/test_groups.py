@@ -138,6 +138,17 @@ def test_it_is_said_why_a_group_waits_and_who_holds_what_it_asks_for(nb, grouped
     assert {each.name for each in nb.explain()} >= {"placement group second", "placement group never"}
 
 
+def test_a_timeout_has_the_reason_of_the_wait(nb, grouped):
+    impossible = devices.options(num_gpus=16).remote()
+    with pytest.raises(nb.exceptions.GetTimeoutError, match=r"says why one waits\. devices .*16 GPUs"):
+        nb.get([nb.put(1), impossible], timeout=2)
+    never = grouped([{"GPU": 16}], name="never").ready()
+    with pytest.raises(nb.exceptions.GetTimeoutError, match="placement group never cannot be placed"):
+        nb.get(never, timeout=2)
+    assert "placement group never cannot be placed" in nb.explain(never).sentence
+    nb.cancel(impossible)
+
+
 def test_a_task_that_waits_for_actors_who_hold_everything_is_told_until_when(nb):
     @nb.remote(num_gpus=2)
     class Holder:

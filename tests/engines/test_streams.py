@@ -123,6 +123,27 @@ def test_a_stream_is_read_with_async_for(nb):
     assert asyncio.run(read()) == [0, 1, 2]
 
 
+def test_a_loop_that_is_closed_while_it_reads_a_stream_leaves_the_connection_alone(nb, gate):
+    @nb.remote
+    def later():
+        nb.get(gate.wait.remote())
+        yield 1
+
+    async def read(stream):
+        reading = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        return reading
+
+    stream = later.remote()
+    loop = asyncio.new_event_loop()
+    reading = loop.run_until_complete(read(stream))
+    loop.close()
+    nb.get(gate.open.remote())
+    assert nb.get(next(stream)) == 1
+    assert nb.get(numbers.remote(2)) == (0, 1)
+    del reading
+
+
 def test_wait_takes_streams_and_get_gives_them_back(nb):
     stream = count.remote(2)
     ready, _ = nb.wait([stream])

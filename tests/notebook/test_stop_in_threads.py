@@ -29,6 +29,12 @@ def yields():
 def wait_for_one(i=0):
     return ray.get(slow.remote())
 
+async def await_one():
+    return await slow.remote()
+
+async def read_all(things):
+    return [each async for each in things]
+
 def joined(*targets):
     threads = [threading.Thread(target=target) for target in targets]
     for thread in threads: thread.start()
@@ -46,6 +52,10 @@ CELLS = {
     "wait": "refs = [slow.remote() for _ in range(2)]\njoined(lambda: ray.wait(refs))",
     "wait for one and its future": "joined(lambda: slow.remote().future().result(), wait_for_one)",
     "streams": "joined(lambda: list(yields.remote()), lambda: list(yields.remote()))",
+    "loops of pools": "with ThreadPoolExecutor(2) as p: list(p.map(asyncio.run, [await_one(), await_one()]))",
+    "loops that read streams": "read = lambda: asyncio.run(read_all(yields.remote()))\njoined(read, read)",
+    "loops that wait for all": "refs = [slow.remote() for _ in range(2)]\n"
+    "joined(lambda: asyncio.run(read_all(ray.as_completed(refs))))",
     "optuna": "import optuna\noptuna.create_study().optimize(lambda trial: wait_for_one(), n_trials=2, n_jobs=2)",
 }
 
@@ -76,6 +86,7 @@ def test_one_press_ends_the_cell_and_frees_the_devices(kernel: Kernel, code: str
     kernel.interrupt()
     kernel.finish(cell)
     assert "2 tasks cancelled" in cell.text or "1 task cancelled" in cell.text, cell.text
+    assert "killed" not in cell.text, cell.text
     _running(kernel, 0)
     kernel.until(lambda: kernel.run("print(ray.available_resources()['GPU'])").stdout == "2.0\n")
 

@@ -29,6 +29,22 @@ def test_what_goes_on_comes_first_and_then_the_latest_also_where_nobody_told_whe
     assert listed == ["waits", "runs", "just over", "over", "long over, untold"]
 
 
+def test_a_call_that_waits_has_the_reason_of_its_actor() -> None:
+    node = NodeRow("ab" * 28, "box", totals={"CPU": 4.0}, available={"CPU": 4.0})
+    rows = [
+        TaskRow("a", "Model", "actor creation", "PENDING_NODE_ASSIGNMENT", actor_id="m", demand={"GPU": 1.0}),
+        TaskRow("b", "Model.predict", "actor call", "SUBMITTED_TO_WORKER", actor_id="m"),
+        TaskRow("c", "Other.predict", "actor call", "SUBMITTED_TO_WORKER", actor_id="o"),
+    ]
+    snapshot = Snapshot(Runtime("ray", "0", "3"), nodes=[node], tasks=rows)
+    (call,) = planning.explanations(snapshot, "b")
+    assert call.sentence.startswith(
+        "Actor call Model.predict waits for its actor. Model asks for 1 GPU, but there is no"
+    )
+    (other,) = planning.explanations(snapshot, "c")
+    assert other.sentence == "Actor call Other.predict waits for its actor."
+
+
 HERE, AWAY = "ab" * 28, "cd" * 28
 POOL = {"name": "pool", "resources": {"CPU": 64.0}, "labels": {"zone": "b"}, "max_count": 3}
 

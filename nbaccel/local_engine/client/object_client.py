@@ -37,6 +37,7 @@ from nbaccel.local_engine.client.values import Values
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker
+from nbaccel.views.explanations import EXPLAINED_AFTER_S
 from nbaccel.views.observer_lines import Explain
 from nbaccel.waits import interruptible
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 # Larger values go through the arena; below, a copy through the socket is quicker than asking for a range.
-_EXPLAINED_AFTER_S = 1.0
 INLINE_BYTES = 100_000
 
 
@@ -205,7 +205,7 @@ class ObjectClient:
 
         Whoever asks with a short timeout asks often, and is not told.
         """
-        if not timeout_s or timeout_s < _EXPLAINED_AFTER_S:
+        if not timeout_s or timeout_s < EXPLAINED_AFTER_S:
             return ""
         try:
             rows = self.link.ask(Explain(ids[found.index(None)].hex()))

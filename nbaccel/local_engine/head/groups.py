@@ -75,6 +75,13 @@ class Groups(Generic[Owner]):
         else:
             group.waiting.append((object_id, owner, value))
 
+    def awaited_by(self, task_id: bytes) -> bytes | None:
+        """The group that a ref of `ready()` waits for; refs are known by the first bytes of their ids."""
+        for group_id, group in self._by_id.items():
+            if any(object_id.startswith(task_id) for object_id, _owner, _value in group.waiting):
+                return group_id
+        return None
+
     def families_of(self, place: Placement) -> list[str]:
         """The accelerator families that each bundle has in which work with this placement may run."""
         group = self._by_id.get(place.group_id or b"")

@@ -52,6 +52,7 @@ class Reasons:
     def __init__(self, records: HeadRecords, pid_of: PidOf, foreign: Foreign) -> None:
         self._scheduler = records.scheduler
         self._actors = records.actors
+        self._groups = records.groups
         self._devices = records.nodes.devices  # by node
         self._clock = records.clock
         self._pid_of = pid_of
@@ -67,9 +68,10 @@ class Reasons:
         id = id_of(what, "a task, an actor or a placement group")
         if id in self._actors:
             return [self._actor(id)]
-        if len(id) == GROUP_ID_BYTES:
-            explanation = self._scheduler.explain_group(id, self._clock())
-            return [self._row(what, explanation)] if explanation is not None else []
+        group_id = id if len(id) == GROUP_ID_BYTES else self._groups.awaited_by(id[:TASK_ID_BYTES])
+        if group_id is not None:
+            explanation = self._scheduler.explain_group(group_id, self._clock())
+            return [self._row(group_id.hex(), explanation)] if explanation is not None else []
         explanation = self._scheduler.explain(id[:TASK_ID_BYTES], self._clock())
         return [self._row(id[:TASK_ID_BYTES].hex(), explanation)] if explanation is not None else []
 

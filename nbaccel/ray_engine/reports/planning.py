@@ -423,8 +423,16 @@ def _explained(snapshot: Snapshot, row: TaskRow, autoscaler: Autoscaler) -> Expl
         "CANCELLED": "was cancelled",
     }
     where = f" (pid {row.pid})" if row.pid and row.state == "RUNNING" else ""
-    text = f"{row.kind.capitalize()} {row.name} {words.get(row.state, 'waits for its actor')}{where}."
+    why = f" {_why_its_actor_waits(snapshot, row, autoscaler)}" if row.state not in words else ""
+    text = f"{row.kind.capitalize()} {row.name} {words.get(row.state, 'waits for its actor')}{where}.{why}".rstrip()
     return Explanation(row.task_id, row.name, row.state, text, fits_now=True)
+
+
+def _why_its_actor_waits(snapshot: Snapshot, call: TaskRow, autoscaler: Autoscaler) -> str:
+    """Why the actor of this call has not started; "" if it has."""
+    creations = (row for row in snapshot.tasks if row.actor_id == call.actor_id and row.kind == "actor creation")
+    creation = next((row for row in creations if row.state in _WAITING), None)
+    return waiting(snapshot, creation, autoscaler).sentence if creation is not None and call.actor_id else ""
 
 
 def ended_at(row: TaskRow) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -55,6 +56,7 @@ class RayAnswers:
         submissions: Submissions,
         tasks: Ending,
         made_actors: Killing,
+        awaited_group: Callable[[str], str],
     ) -> None:
         self._session = session
         self._actors = actors
@@ -64,8 +66,10 @@ class RayAnswers:
         self._submissions = submissions
         self._cancel = tasks.cancel
         self._kill = made_actors.kill
+        self._awaited_group = awaited_group  # the group that a ref of `ready()` waits for, else the id itself
 
     def explain(self, what: str | None) -> list[Explanation]:
+        what = self._awaited_group(what) if what else what
         snapshot = self._snapshots.snapshot(internal=what is not None)
         wanted = what[:48] if what and len(what) == 56 else what
         return [

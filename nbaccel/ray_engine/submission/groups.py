@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from math import inf
+from string import hexdigits
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.handles.options import ResourceOptions, TaskOptions, demand_of_task
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import RemoteFunction
 from nbaccel.ray_engine.border.rays import Bound, Keywords, RaysFunction, RaysRef, RaysRemote, RaysResult
@@ -98,6 +100,12 @@ class RayGroups:
         ref.__del__ = partial(self._stand_ins.pop, ref._id, None)
         self._stand_ins[ref._id] = value  # what `get` gives for it: the user's own handle, not Ray's
         return ref
+
+    def awaited_group(self, id: str) -> str:
+        """The id of the group that a ref of `ready()` waits for; of anything else, the id itself."""
+        is_ref = len(id) == 56 and not set(id) - set(hexdigits)
+        group = self._stand_ins.get(bytes.fromhex(id)) if is_ref else None
+        return group.id.hex() if isinstance(group, PlacementGroup) else id
 
     def remove_group(self, group_id: bytes) -> None:
         from ray.util.placement_group import remove_placement_group

@@ -13,6 +13,7 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.accelerators import counted_devices
 from nbaccel.engine import Returned
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
@@ -27,6 +28,7 @@ from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import RayChoice, quantities
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views.explanations import EXPLAINED_AFTER_S, Explanation
 from nbaccel.views.listed import ObjectPlaces
 
 
@@ -47,12 +49,14 @@ class RayObjects:
         submissions: Submissions,
         abandoned: AbandonedStreams,
         stand_ins: dict[bytes, object],
+        explain: Callable[[str], list[Explanation]],
     ) -> None:
         self._session = session
         self._handles = handles
         self._submissions = submissions
         self._abandoned = abandoned
         self._stand_ins = stand_ins
+        self._explain = explain
         self._shipped = import_shipped()
 
     def put(self, value: object) -> ObjectRef[object]:
@@ -71,13 +75,26 @@ class RayObjects:
         except ray.exceptions.GetTimeoutError:
             raise exceptions.GetTimeoutError(
                 f"Get timed out: not all of {len(refs)} objects were ready within {timeout_s} s. Their tasks go on; "
-                "nbaccel.explain(ref) says why one waits."
+                f"nbaccel.explain(ref) says why one waits.{self._why_waits(inner, timeout_s)}"
             ) from None
         except ray.exceptions.RayError as error:
             raise self.located(error, refs) from None
         if self._stand_ins:
             return [self._stand_ins.get(ref._id, value) for ref, value in zip(refs, values, strict=True)]
         return list(values)
+
+    def _why_waits(self, inner: list[RaysRef], timeout_s: float | None) -> str:
+        """Why the first of those that are not there waits, with a space before it; "" where that is not known.
+
+        Workers, and whoever asks with a short timeout, are not told: what it takes to know would be theirs to wait for.
+        """
+        if self._session.in_worker or not timeout_s or timeout_s < EXPLAINED_AFTER_S:
+            return ""
+        with suppress(exceptions.RayError, ray.exceptions.RayError):
+            _, late = ray.wait(list(dict.fromkeys(inner)), num_returns=len(set(inner)), timeout=0, fetch_local=False)
+            rows = self._explain(late[0].hex()) if late else []
+            return f" {rows[0].sentence}" if rows and rows[0].sentence else ""
+        return ""
 
     def located(self, error: BaseException, refs: Sequence[ObjectRef[object]]) -> BaseException:
         """nbaccel's error for one of these refs, with what Ray does not know of the task: its cell, and its name."""
@@ -90,6 +107,10 @@ class RayObjects:
             made.task_id = task_id
             made.cell = made.cell or asked.cell or None
             asked.error = f"{type(made.cause).__name__}: {made.cause}".partition("\n")[0]
+            counted = self._session.is_of_one_machine and asked.about.demand.get("GPU")
+            hint = counted_devices.hint(made.cause) if counted and made.cause is not None else ""
+            if hint and hint not in getattr(made, "__notes__", []):
+                made.add_note(hint)
         elif type(made) is exceptions.TaskCancelledError:
             return exceptions.TaskCancelledError(f"Task {asked.about.name} was cancelled.", task_id=task_id)
         elif type(made) is exceptions.WorkerCrashedError:

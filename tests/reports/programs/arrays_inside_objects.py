@@ -2,6 +2,7 @@
 
 # needs: numpy, pandas, scipy, sklearn
 # %%
+import ctypes
 from dataclasses import dataclass
 
 import numpy
@@ -91,3 +92,19 @@ try:
     ray.get(writes.remote(array))
 except ValueError as error:
     assert "array = array.copy()" in str(error), error
+
+
+# %% native code that writes nevertheless, as torch.from_numpy(array).add_(1) does, ends no process and reaches no other
+@ray.remote
+def written_by_native_code(array: numpy.ndarray) -> float:
+    ctypes.memset(array.ctypes.data, 255, 8)
+    return array[1]
+
+
+ref = ray.put(numpy.zeros(ROWS))
+assert ray.get(written_by_native_code.remote(ref)) == 0
+array = ray.get(ref)
+assert array[0] == 0
+ctypes.memset(array.ctypes.data, 255, 8)
+del array
+assert ray.get(ref)[0] == 0

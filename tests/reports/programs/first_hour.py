@@ -3,6 +3,7 @@
 # %%
 import os
 import tempfile
+from types import SimpleNamespace
 
 import nbaccel as ray
 from nbaccel import train, tune
@@ -26,7 +27,7 @@ ray.shutdown()
 
 # %% trials that all fail for one reason are one sentence
 def fails(config):
-    raise ValueError(f"no such file: {tempfile.gettempdir()}")
+    raise ValueError(f"no such file: {tempfile.gettempdir()}/{config['x']}")
 
 
 try:
@@ -81,10 +82,28 @@ if not os.path.exists("/dev/nvidiactl"):
 assert "only counted" not in "".join(raised(lambda: ray.get(no_gpu.remote())))
 
 
+torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False), _C=SimpleNamespace())
+
+
 def train_func():
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    assert torch.cuda.is_available()
 
 
+@ray.remote(num_gpus=1)
+def sets_device():
+    torch._C._cuda_setDevice(0)  # as torch.cuda.set_device does where torch is built without CUDA
+
+
+@ray.remote(num_gpus=1)
+def other_mistake():
+    cuda_batch = 3
+    assert cuda_batch, "empty"
+    assert cuda_batch == 4, "wrong size"
+
+
+if not os.path.exists("/dev/nvidiactl"):
+    assert "only counted" in "".join(raised(lambda: ray.get(sets_device.remote())))
+assert "only counted" not in "".join(raised(lambda: ray.get(other_mistake.remote())))
 one_gpu = train.ScalingConfig(num_workers=1, use_gpu=True)
 if not os.path.exists("/dev/nvidiactl"):
     assert "only counted" in raised(lambda: DataParallelTrainer(train_func, scaling_config=one_gpu).fit())[0]

@@ -171,3 +171,32 @@ def debugs() -> str:
 
 
 assert "return 2 * x" in ray.get(debugs.remote())
+
+
+# %% in the body of a cell magic, which has a shell of its own
+BODY = """
+class InBody:
+    pass
+
+def twice(number):
+    return double(number)
+
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    doubled = pool.map(twice, [1, 2])
+kept = [type(pickle.loads(pickle.dumps(each))).__name__ for each in (Conf(1), InBody())], inspect.getsource(twice)
+"""
+
+
+@ray.remote
+def pickles():
+    return len(pickle.dumps(Conf(1)))
+
+
+if "get_ipython" in globals():
+    shell = get_ipython()  # noqa: F821
+    shell.run_line_magic("load_ext", "nbaccel")
+    for _ in range(2):
+        shell.run_cell_magic("accel", "-o out", BODY)
+        assert out.doubled == [2, 4] and out.kept[0] == ["Conf", "InBody"], out  # noqa: F821
+        assert "return double(number)" in out.kept[1], out  # noqa: F821
+    assert ray.get([pickles.remote() for _ in range(8)])[0]
