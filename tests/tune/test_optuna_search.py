@@ -13,9 +13,7 @@ from nbaccel import tune
 from nbaccel.tune import searching, setting_up
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from nbaccel.tune.search import BasicVariantGenerator, ConcurrencyLimiter, create_searcher
-from nbaccel.tune.search.optuna import OptunaSearch
-from nbaccel.tune.search.optuna_space import StudySpace
-from nbaccel.tune.search.optuna_study import StudySource
+from nbaccel.tune.search.optuna import OptunaSearch, StudySource, StudySpace
 from nbaccel.tune.trial import Trial, TrialState
 from tests.tune import trainables
 
