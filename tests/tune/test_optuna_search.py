@@ -127,6 +127,7 @@ def test_a_new_study_learns_the_trials_of_a_journal() -> None:
     assert fresh is not None and fresh.id == "t_00005"
 
 
+@pytest.mark.slow
 def test_a_storage_keeps_what_it_knows(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     space = {"x": tune.uniform(0, 1)}
