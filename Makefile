@@ -20,7 +20,7 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
+.PHONY: demo dist extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -71,6 +71,14 @@ soak: $(VENV)/.stamp-test
 # nbaccel beside what users would pick instead, on this machine.
 bench: $(VENV)/.stamp-bench
 	$(PY) benchmarks/core.py $(BENCH_ARGS)
+
+# sdist and wheel of nbaccel and of nbaccel-lab, in dist/. Two builds of a commit are equal byte for byte.
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
+dist: $(VENV)/.stamp-dist
+	rm -rf dist
+	$(PY) -m build --outdir dist .
+	$(PY) -m build --outdir dist extension
+	$(PY) -m twine check --strict dist/*
 
 # JupyterLab with nbaccel's panel on the tutorials.
 lab: $(VENV)/.stamp-tutorials

@@ -1,4 +1,5 @@
-"""Which tests with a real Ray or a real browser run at each commit: every promise once. `make test-all` runs all.
+"""Which tests with a real Ray or browser, and which slow ones, run at each commit: every promise once. All are run by
+`make test-all`.
 
 Below the path of a file stand its tests, without `test_`. `name[case]` chooses one case of a test, and a name alone all
 of them. A case has the name that pytest gives it, without "ray".
@@ -107,9 +108,37 @@ ray_engine/test_cluster.py
     the_snapshot_names_node_and_device_of_each  a_task_falls_back_where_no_node_has_the_device
 ray_engine/test_orphans.py
     nothing_is_left_of_a_ray_whose_notebook[killed]
+reports/test_reports.py
+    the_program_holds_in_a_kernel
 test_cluster_utils.py
     added_nodes_are_part_of_the_cluster  bundles_lie_as_the_strategy_says
     lost_objects_are_made_again_with_what_they_were_made_from  actors_of_a_lost_node_restart_elsewhere_or_die
+test_run_tests.py
+    a_test_with_ray_that_passes_alone_is_listed_as_flaky
+    a_lost_process_ends_neither_the_run_nor_the_second_chance_of_its_test
+    a_test_of_our_own_engine_gets_no_second_chance  a_test_with_ray_that_fails_twice_has_failed
+local_engine/driver/test_interrupts.py
+    ten_thousand_interrupts_at_random_moments_break_nothing
+notebook/test_places.py
+    the_nodes_under_a_cell_change_in_place_and_the_last_state_stays
+never_hang/test_waiting_line.py
+    a_task_that_waits_has_one_line_under_its_cell_until_it_starts
+local_engine/test_idle_workers.py
+    workers_with_the_users_modules_stay_and_others_end_when_they_are_idle
+    an_idle_worker_gives_back_what_it_has_freed
+tune/test_restore.py
+    after_the_driver_was_killed_no_finished_trial_runs_again_and_none_is_lost
+tune/test_population.py
+    trials_that_overtake_each_other_all_end_with_a_checkpoint_and_the_config_of_their_last_report
+train/test_elastic.py
+    a_gang_that_waits_shrinks_to_what_fits
+tune/test_optuna_search.py
+    a_storage_keeps_what_it_knows
+local_engine/test_deaths.py
+    every_task_ends_while_processes_are_killed_at_random
+test_notebooks.py
+    a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kernel[03_cells_as_tasks.ipynb]
+    a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kernel[07_from_laptop_to_cluster.ipynb]
 browser/test_both_front_ends.py
     a_count_of_the_first_line_shows_its_tasks[lab]  a_column_sorts_the_tasks[lab]
     a_task_of_a_row_is_cancelled[notebook7]  an_actor_is_killed_only_after_a_question[lab]
@@ -162,7 +191,7 @@ def _read(text: str) -> dict[str, set[str]]:
 
 
 CHOSEN = _read(CORE)
-OUTSIDE = ("ray", "browser", "real")
+OUTSIDE = ("ray", "browser", "real", "slow")
 
 
 def mark(item: pytest.Item, file: str) -> None:

@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 
 EXTRAS = {
-    "test": {"anywidget", "fsspec", "httptools", "joblib", "jsonschema", "numpy", "optuna", "starlette", "tqdm"}
+    "test": {
+        "anywidget",
+        "fsspec",
+        "httptools",
+        "joblib",
+        "jsonpatch",
+        "jsonschema",
+        "numpy",
+        "optuna",
+        "starlette",
+        "tqdm",
+    }
     | {"uvicorn", "yaml"},
     "ray": {"ray", "grpc"},
     "lab": {"jupyterlab", "jupyter_server"},

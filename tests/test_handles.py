@@ -167,6 +167,14 @@ def test_a_named_actor_ends_with_its_last_handle_unless_it_is_detached() -> None
     wait_until(lambda: not is_alive(pids[1]), "the detached actor's end")
 
 
+def test_the_handle_that_get_if_exists_finds_keeps_the_actor() -> None:
+    first = Actor.options(name="kept").remote("first")
+    again = Actor.options(name="kept", get_if_exists=True).remote("never made")
+    del first
+    gc.collect()
+    assert nbaccel.get(again.all.remote()) == ["first"]
+
+
 def test_a_detached_actor_needs_a_name_to_be_found_and_survives_its_driver(head: Place) -> None:
     place = Place()
     assert place.command("start", "--head", "--num-cpus=2").returncode == 0

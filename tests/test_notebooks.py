@@ -20,9 +20,11 @@ MANY_TRIALS = [pytest.mark.extra("torch"), pytest.mark.timeout(600)]  # a proces
 WITH_NUMBA = [pytest.mark.extra("numba")]
 MARKS = {
     "02_fallback.ipynb": WITH_NUMBA,
+    "03_cells_as_tasks.ipynb": [pytest.mark.slow],
     "04_on_a_cluster.ipynb": ON_RAY,
     "05_training.ipynb": WITH_TORCH,
     "06_tuning.ipynb": MANY_TRIALS,
+    "07_from_laptop_to_cluster.ipynb": [pytest.mark.slow],
 }
 RUN = [pytest.param(path, marks=MARKS.get(path.name, [])) for path in TUTORIALS]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import msgspec
+import pytest
 
 from nbaccel.notebook import card, drawn, static_tables, view
 from nbaccel.views import node_tables, tables, top, totals
@@ -94,6 +95,7 @@ def test_what_is_capped_already_is_capped_again_with_the_same_counts() -> None:
     assert totals.more_devices(twice) == 4_800 - 64
 
 
+@pytest.mark.slow
 def test_views_count_all_and_say_how_many_are_not_shown() -> None:
     shown = totals.capped(_cluster(10_000, busy=tuple(range(5_000))))
     assert tables.busy(shown) == ["40000 of 80000 GPUs busy"]
@@ -120,6 +122,7 @@ def _on_screen(snapshot: Snapshot) -> str:
     return console.export_text()
 
 
+@pytest.mark.slow
 def test_a_page_gets_at_most_sixteen_kilobytes_of_ten_thousand_nodes() -> None:
     shown = totals.capped(_cluster(10_000, busy=tuple(range(9_000))))
     body = drawn.to_json(drawn.of_snapshot(shown))
@@ -133,6 +136,7 @@ def test_a_page_gets_at_most_sixteen_kilobytes_of_ten_thousand_nodes() -> None:
     assert {row["node_id"] for row in devices} <= {row["node_id"] for row in page["nodes"]}
 
 
+@pytest.mark.slow
 def test_a_whole_snapshot_of_ten_thousand_nodes_is_bounded() -> None:
     shown = totals.capped(_cluster(10_000, busy=tuple(range(9_000))))
     assert len(shown.to_json()) < 1_000_000

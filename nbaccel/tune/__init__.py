@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from nbaccel.train.configs import FailureConfig
     from nbaccel.tune.analysis import ExperimentAnalysis
     from nbaccel.tune.callback import Callback
-    from nbaccel.tune.configs import ResumeConfig, SyncConfig, TuneConfig
-    from nbaccel.tune.configs import TuneCheckpointConfig as CheckpointConfig
-    from nbaccel.tune.configs import TuneRunConfig as RunConfig
-    from nbaccel.tune.entry import run
-    from nbaccel.tune.errors import TuneError
+    from nbaccel.tune.entry import run, run_experiments
+    from nbaccel.tune.error import TuneError
     from nbaccel.tune.experiment.experiment import Experiment
-    from nbaccel.tune.experiments import run_experiments
     from nbaccel.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
     from nbaccel.tune.registry import register_trainable
     from nbaccel.tune.resources import PlacementGroupFactory, with_parameters, with_resources
@@ -57,6 +53,9 @@ if TYPE_CHECKING:
     from nbaccel.tune.trainable import Trainable
     from nbaccel.tune.trial_result import TrialResult as Result
     from nbaccel.tune.trial_session import TuneContext, get_checkpoint, get_context, report
+    from nbaccel.tune.tune_config import ResumeConfig, SyncConfig, TuneConfig
+    from nbaccel.tune.tune_config import TuneCheckpointConfig as CheckpointConfig
+    from nbaccel.tune.tune_config import TuneRunConfig as RunConfig
     from nbaccel.tune.tuner import Tuner
 
 __all__ = [
@@ -110,7 +109,7 @@ _HOMES = {
     "CLIReporter": "nbaccel.tune.progress_reporter",
     "Callback": "nbaccel.tune.callback",
     "Checkpoint": "nbaccel.train.checkpoint",
-    "CheckpointConfig": "nbaccel.tune.configs",
+    "CheckpointConfig": "nbaccel.tune.tune_config",
     "Experiment": "nbaccel.tune.experiment.experiment",
     "ExperimentAnalysis": "nbaccel.tune.analysis",
     "FailureConfig": "nbaccel.train.configs",
@@ -119,14 +118,14 @@ _HOMES = {
     "ProgressReporter": "nbaccel.tune.progress_reporter",
     "Result": "nbaccel.tune.trial_result",
     "ResultGrid": "nbaccel.tune.result_grid",
-    "ResumeConfig": "nbaccel.tune.configs",
-    "RunConfig": "nbaccel.tune.configs",
+    "ResumeConfig": "nbaccel.tune.tune_config",
+    "RunConfig": "nbaccel.tune.tune_config",
     "Stopper": "nbaccel.tune.stopper",
-    "SyncConfig": "nbaccel.tune.configs",
+    "SyncConfig": "nbaccel.tune.tune_config",
     "Trainable": "nbaccel.tune.trainable",
-    "TuneConfig": "nbaccel.tune.configs",
+    "TuneConfig": "nbaccel.tune.tune_config",
     "TuneContext": "nbaccel.tune.trial_session",
-    "TuneError": "nbaccel.tune.errors",
+    "TuneError": "nbaccel.tune.error",
     "Tuner": "nbaccel.tune.tuner",
     "choice": "nbaccel.tune.search.sample",
     "create_scheduler": "nbaccel.tune.schedulers",
@@ -147,7 +146,7 @@ _HOMES = {
     "register_trainable": "nbaccel.tune.registry",
     "report": "nbaccel.tune.trial_session",
     "run": "nbaccel.tune.entry",
-    "run_experiments": "nbaccel.tune.experiments",
+    "run_experiments": "nbaccel.tune.entry",
     "sample_from": "nbaccel.tune.search.sample",
     "uniform": "nbaccel.tune.search.sample",
     "with_parameters": "nbaccel.tune.resources",

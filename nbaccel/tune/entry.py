@@ -12,8 +12,7 @@ from nbaccel.train.configs import CheckpointConfig, FailureConfig
 from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
-from nbaccel.tune.configs import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneRunConfig
-from nbaccel.tune.errors import TuneError
+from nbaccel.tune.error import TuneError
 from nbaccel.tune.experiment import Experiment
 from nbaccel.tune.progress_reporter import ProgressReporter
 from nbaccel.tune.resources import PlacementGroupFactory, asked_by, with_resources
@@ -21,6 +20,8 @@ from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.stopper import Stopper
 from nbaccel.tune.trainables import checked
+from nbaccel.tune.trial import Trial
+from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneRunConfig
 from nbaccel.tune.tuner import Tuner
 
 # Arguments of Ray's that change nothing.
@@ -195,3 +196,34 @@ def _refuse(others: Mapping[str, Any]) -> None:
         elif name not in _ACCEPTED:
             known = list(run.__kwdefaults__ or {})
             raise TypeError(f"tune.run() has no argument {name!r}.{did_you_mean(name, known)}")
+
+
+# ---- `tune.run_experiments`: several experiments, one after the other
+
+
+Given = Experiment | Mapping[str, Any] | Sequence[Experiment | Mapping[str, Any]]
+
+
+def run_experiments(experiments: Given, **options: Any) -> list[Trial]:
+    """Run experiments one after the other; returns all their trials.
+
+    experiments  an Experiment, a dict {"name": {"run": f, "config": {…}}}, or a list of these
+    options      of tune.run, for all: scheduler, verbose, callbacks, resume, …; concurrent is accepted, as they wait
+                 for each other's resources in either case
+    """
+    options.pop("concurrent", None)
+    found: list[Trial] = []
+    for each in _listed(experiments):
+        analysis = run(each.run, name=each.name, **{**each.spec, **options})
+        found += analysis.trials
+    return found
+
+
+def _listed(given: Any) -> list[Experiment]:
+    if isinstance(given, Experiment):
+        return [given]
+    if isinstance(given, Mapping):
+        return [Experiment.from_json(name, spec) for name, spec in given.items()]
+    if isinstance(given, (list, tuple)):
+        return [one for each in given for one in _listed(each)]
+    raise TypeError(f"run_experiments takes an Experiment, a dict of them by name, or a list, not {given!r}.")

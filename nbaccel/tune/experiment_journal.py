@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from nbaccel.train.journal import Kept, LineFile, whole_lines
-from nbaccel.tune.search.variants import leaves, named
+from nbaccel.tune.search.variant_generator import leaves, named
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import wording
 

@@ -19,9 +19,9 @@ import msgspec
 
 from nbaccel import api, exceptions
 from nbaccel.tune import comparing, result_tables
+from nbaccel.tune.result_tables import TrialFacts, metric_of
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_decisions import TrialDecisions
-from nbaccel.tune.trial_facts import TrialFacts, metric_of
 from nbaccel.views import sinks, wording
 from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
 from nbaccel.views.record_book import nobody_asked

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from nbaccel.train import storage
 from nbaccel.train.configs import RunConfig
-from nbaccel.tune import experiment_journal, trial_folder
-from nbaccel.tune.errors import TuneError
+from nbaccel.tune import experiment_journal, trial_files
+from nbaccel.tune.error import TuneError
 from nbaccel.tune.experiment_journal import ExperimentJournal, ExperimentPast
 
 
@@ -95,7 +95,7 @@ def _open(folder: Path, said: str) -> OpenExperiment:
     try:
         past = experiment_journal.read(folder) or ExperimentPast()
         for trial in past.trials.values():
-            trial_folder.settle(str(folder), trial, remove=True)
+            trial_files.settle(str(folder), trial, remove=True)
         return OpenExperiment(folder.name, str(folder), past, ExperimentJournal(folder, past), lock, said)
     except BaseException:  # a later version, or a disk
         lock.release()

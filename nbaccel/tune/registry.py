@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel import elsewhere
-from nbaccel.tune.errors import TuneError
+from nbaccel.tune.error import TuneError
 
 _trainables: dict[str, Any] = {}
 

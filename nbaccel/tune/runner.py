@@ -11,34 +11,36 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.handles.internal_work import internal_actor
+from nbaccel.train import journal, storage
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import CheckpointConfig, RunConfig
+from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode, is_of_users_code
 from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.saying import say
-from nbaccel.tune import trial_folder
+from nbaccel.tune import trial_files
 from nbaccel.tune.callback import Callback
-from nbaccel.tune.errors import TuneError, as_tune_error, could_not_write, words_of
+from nbaccel.tune.error import TuneError, as_tune_error, could_not_write, words_of
+from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
 from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
-from nbaccel.tune.runner_plan import RunnerPlan
 from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, TrialScheduler
 from nbaccel.tune.trial import Trial, TrialState
-from nbaccel.tune.trial_checkpoints import TrialCheckpoints
 from nbaccel.tune.trial_decisions import End, TrialDecisions
 from nbaccel.tune.trial_files import TrialFiles
 from nbaccel.tune.trial_mailbox import END, GO_ON, SAVE, TrialMailbox
-from nbaccel.tune.trial_session import MetricMissingError, TrialAssignment
+from nbaccel.tune.trial_session import ClassOptions, MetricMissingError, TrialAssignment
 from nbaccel.tune.trial_task import Ended
 from nbaccel.views import run_snapshot, wording
 from nbaccel.waits import interruptible
@@ -426,7 +428,7 @@ class Runner:
     def _over(self, trial: Trial) -> None:
         """A trial has ended for good."""
         trial.ended_at = time.time()
-        trial_folder.clear(self._checkpoints.folder(trial))
+        trial_files.clear(self._checkpoints.folder(trial))
         self._files.end(trial)
         self._journal.state(trial)
         with UsersCode():
@@ -594,3 +596,94 @@ class Runner:
 def _answer(decision: Decision) -> int:
     ends = END if decision.kind != "continue" else GO_ON
     return ends | (SAVE if decision.saves else GO_ON)
+
+
+# ---- what the runner of an experiment needs beside the experiment
+
+
+@dataclass(slots=True)
+class RunnerPlan:
+    """How trials are run, and who is told of what they do.
+
+    on_result     told of each result, and whether it ends its trial
+    on_trial_end  told of each trial that has ended for good, before the next one starts
+    study         Optuna's, for the results
+    total         how many trials there will be, if that is known
+    num_samples   as it was asked for; -1: without an end
+    begins_from   the folder of a checkpoint with which trials begin that have none
+    works_in_folder, log_files, of_class  of each trial, as in TrialAssignment
+    """
+
+    function: Any
+    resources: Any
+    run_config: RunConfig
+    metric: str = ""  # that each report must have
+    time_budget_s: float | None = None
+    compared_by: tuple[str | None, str | None] = (None, None)  # metric and mode, for the results
+    on_result: Callable[[Trial, Mapping[str, Any], bool], None] = lambda trial, result, ends: None
+    on_trial_end: Callable[[Trial], None] = lambda trial: None
+    study: Any = None
+    total: int | None = None
+    num_samples: int = 1
+    works_in_folder: bool = True
+    log_files: tuple[str, str] = ("", "")
+    of_class: ClassOptions = field(default_factory=ClassOptions)
+    begins_from: str = ""
+
+
+# ---- the checkpoints of the trials of an experiment: which one an attempt begins with, and which stay
+#
+# The journal names a checkpoint before anything relies on it, and forgets one before its files go: a driver that is
+# killed in between leaves files that nobody needs, and never a trial without the checkpoint that it had.
+
+
+class TrialCheckpoints:
+    """The checkpoints of all trials, for the experiment's thread. Its methods raise OSError if the disk is full."""
+
+    def __init__(self, experiment_folder: str, journal: ExperimentJournal, config: CheckpointConfig) -> None:
+        self._experiment = experiment_folder
+        self._journal = journal
+        self._config = config
+
+    def folder(self, trial: Trial) -> str:
+        return os.path.join(self._experiment, trial.folder_name)
+
+    def start_of(self, trial: Trial) -> str:
+        """The checkpoint with which the trial's next attempt begins; "" for none."""
+        folder = trial.kept[-1].folder if trial.kept else trial.start_from
+        return os.path.join(self.folder(trial), folder) if folder else ""
+
+    def commit(self, trial: Trial, number: int, metrics: dict[str, Any]) -> str:
+        """Take up the checkpoint of a report, whose files are there, and delete surplus ones; returns its folder."""
+        folder = self.folder(trial)
+        kept = Kept(trial_files.commit(folder, trial.attempts, number), number, metrics)
+        trial.kept.append(kept)
+        self._journal.checkpoint(trial, kept)
+        self._journal.sync()
+        for old in journal.to_delete(trial.kept, self._config):
+            self._journal.deleted(trial, old.folder)
+            storage.delete(folder, old.folder)
+            trial.kept.remove(old)
+        return os.path.join(folder, kept.folder)
+
+    def copy_donor(self, trial: Trial, donor: Trial) -> None:
+        """Copy the checkpoint with which the trial's next attempt begins, before the donor replaces or deletes it."""
+        source = self.start_of(donor)
+        trial.counted = donor.counters
+        trial_files.copy(source, self.folder(trial), _exploited(trial.attempts + 1))
+
+    def take_over(self, trial: Trial) -> None:
+        """Begin with the donor's checkpoint, and leave those of this trial that are not to be kept."""
+        trial.first_report = (trial.reports[-1]["report"] + 1) if trial.reports else 0
+        own = [each.folder for each in trial.kept] + [_exploited(attempt) for attempt in range(trial.attempts)]
+        trial.kept.clear()
+        trial.start_from = _exploited(trial.attempts)
+        self._journal.trial(trial)
+        if self._config.num_to_keep is not None:
+            for old in own:
+                storage.delete(self.folder(trial), old)
+
+
+def _exploited(attempt: int) -> str:
+    """The folder of the checkpoint that a trial took over for this attempt."""
+    return f"exploited_{attempt:03d}"

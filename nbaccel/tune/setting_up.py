@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import secrets
 import time
@@ -12,28 +14,26 @@ from typing import Any
 import nbaccel
 from nbaccel import api
 from nbaccel.train.configs import CheckpointConfig, RunConfig
-from nbaccel.tune import opening, searching, stopper, stored_space
+from nbaccel.tune import opening, searching, stopper
 from nbaccel.tune import schedulers as scheduler_names
-from nbaccel.tune.configs import TuneCheckpointConfig, TuneConfig, log_files_of
-from nbaccel.tune.errors import could_not_write
-from nbaccel.tune.experiment_journal import ExperimentPast, UnknownValue, decoded, encoded
+from nbaccel.tune.error import could_not_write
+from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, UnknownValue, decoded, encoded
 from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.resources import asked_by
-from nbaccel.tune.runner import Runner
-from nbaccel.tune.runner_plan import RunnerPlan
+from nbaccel.tune.runner import Runner, RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, SCHEDULER_STATE
-from nbaccel.tune.search import variants
+from nbaccel.tune.search import variant_generator
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
-from nbaccel.tune.search.optuna_study import StudySource
-from nbaccel.tune.search.searcher_source import SearcherSource
+from nbaccel.tune.search.optuna import StudySource
+from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer, Normal
+from nbaccel.tune.searching import SearcherSource, fill_unknown
 from nbaccel.tune.trainables import is_class, name_of
 from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
-from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial import Trial, TrialNames, TrialState
 from nbaccel.tune.trial_decisions import Rules, TrialDecisions
-from nbaccel.tune.trial_names import TrialNames
 from nbaccel.tune.trial_session import ClassOptions
-from nbaccel.tune.trial_source import fill_unknown
+from nbaccel.tune.tune_config import TuneCheckpointConfig, TuneConfig, log_files_of
 from nbaccel.views import wording
 
 
@@ -61,7 +61,7 @@ class Again:
 def start_new(wanted: Wanted) -> Runner:
     """Begin a new experiment. Raises ValueError for what looks like a mistake, TuneError for a folder."""
     space: Mapping[str, Any] = wanted.space or {}
-    variants.check(space)
+    variant_generator.check(space)
     if isinstance(wanted.trainable, TrainerTrial):
         wanted.trainable.check(space)
     search = searching.search_of(wanted.tune)
@@ -82,8 +82,11 @@ def start_new(wanted: Wanted) -> Runner:
         "seed": seed,
         "prefix": prefix,
         "total": len(trials) if source.is_exhausted else None,
-        "space": {variants.named(path): wording.text_of(value, text=repr) for path, value in variants.leaves(space)},
-        "stored_space": stored_space.stored(space),
+        "space": {
+            variant_generator.named(path): wording.text_of(value, text=repr)
+            for path, value in variant_generator.leaves(space)
+        },
+        "stored_space": stored(space),
         "max_failures": wanted.run.failure_config.max_failures,
         "keeps": _keeping(wanted.run.checkpoint_config),
         "max_concurrent": wanted.tune.max_concurrent_trials or searching.max_concurrent(search) or None,
@@ -132,9 +135,9 @@ def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
     facts: dict[str, Any] = {"restored": time.time(), "num_samples": number}
     space = wanted.space
     if space is not None:
-        facts["stored_space"] = stored_space.stored(space)
+        facts["stored_space"] = stored(space)
     elif past.facts.get("total") is None or number != past.facts["num_samples"]:  # else all trials are in the journal
-        space = stored_space.read(past.facts.get("stored_space"))
+        space = read(past.facts.get("stored_space"))
     wanted = replace(wanted, space=space, tune=tune, run=run)
     search = searching.search_of(tune)
     scheduler = _scheduler_of(tune, search)
@@ -194,7 +197,7 @@ def _source_again(past: ExperimentPast, wanted: Wanted, search: Any, goal: searc
         if isinstance(search, BasicVariantGenerator):
             return None
     space: Mapping[str, Any] = wanted.space or {}
-    variants.check(space)
+    variant_generator.check(space)
     name, made = facts["experiment"], len(past.trials)
     return searching.source_of(search, space, number, facts["seed"], facts["prefix"], name, goal, made)
 
@@ -349,7 +352,9 @@ def _tune_config(past: ExperimentPast, given: TuneConfig) -> TuneConfig:
 
 def known(stored: Any, what: str, instead: str) -> Any:
     value = decoded(stored)
-    if isinstance(value, UnknownValue) or any(isinstance(each, UnknownValue) for _, each in variants.leaves(value)):
+    if isinstance(value, UnknownValue) or any(
+        isinstance(each, UnknownValue) for _, each in variant_generator.leaves(value)
+    ):
         raise ValueError(
             f"The journal could not store {what}: pass it again, Tuner.restore(path, trainable, {instead})."
         )
@@ -363,3 +368,89 @@ def _refuse_the_debug_engine() -> None:
             "engine='debug' has one process and cannot run trials beside their experiment. Call the part of the "
             "trainable that does not report, with a config such as {'lr': 0.1}: breakpoints work in this process."
         )
+
+
+# ---- a search space as JSON, for the journal, so that an experiment is given more samples without its space
+#
+# Only what comes back exactly is stored: plain values, dicts, lists and tuples of them, and every domain but
+# `sample_from`, which is a function. Of any other space the journal has None, and it is given again.
+
+
+MOST_BYTES = 256_000  # of a space; one with larger lists of values is given again
+_DOMAIN, _TUPLE = "__domain__", "__tuple__"
+
+
+class _NotStored(Exception):
+    """The space holds something that JSON cannot give back."""
+
+
+def stored(space: Mapping[str, Any]) -> Any:
+    """The space as JSON; None if a part of it would not come back as it is."""
+    try:
+        found = {name: _stored(value) for name, value in space.items() if _is_name(name)}
+        return found if len(json.dumps(found)) <= MOST_BYTES else None
+    except _NotStored:
+        return None
+
+
+def read(stored_space: Any) -> dict[str, Any] | None:
+    """The space that `stored` made into JSON; None if the journal has none."""
+    return None if stored_space is None else {name: _read(value) for name, value in stored_space.items()}
+
+
+def _stored(value: Any) -> Any:
+    kind = type(value)
+    if kind is int and value.bit_length() > MOST_BITS:
+        raise _NotStored
+    if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
+        return value
+    if kind is dict:
+        return {name: _stored(each) for name, each in value.items() if _is_name(name)}
+    if kind is list:
+        return [_stored(each) for each in value]
+    if kind is tuple:
+        return {_TUPLE: [_stored(each) for each in value]}
+    if isinstance(value, Domain):
+        return {_DOMAIN: _of_domain(value)}
+    raise _NotStored
+
+
+def _is_name(name: Any) -> bool:
+    """Whether this is a name of a parameter. Raises _NotStored for what JSON or this module would read otherwise."""
+    if type(name) is not str or name in (_DOMAIN, _TUPLE):
+        raise _NotStored
+    return True
+
+
+def _of_domain(domain: Domain) -> list[Any]:
+    kind = type(domain)
+    if kind in (Float, Integer):
+        parts = [domain.name, domain.lower, domain.upper, domain.q, domain.log]  # type: ignore[attr-defined]
+    elif kind is Normal:
+        parts = [domain.mean, domain.sd, domain.q]  # type: ignore[attr-defined]
+    elif kind is Categorical:
+        parts = [domain.categories]  # type: ignore[attr-defined]
+    else:
+        raise _NotStored
+    return [kind.__name__, *map(_stored, parts)]
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_read(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {_TUPLE}:
+        return tuple(_read(each) for each in value[_TUPLE])
+    if value.keys() == {_DOMAIN}:
+        return _domain(*map(_read, value[_DOMAIN]))
+    return {name: _read(each) for name, each in value.items()}
+
+
+def _domain(kind: str, *parts: Any) -> Domain:
+    if kind == Categorical.__name__:
+        return Categorical(*parts)
+    if kind == Normal.__name__:
+        return Normal(*parts)
+    name, lower, upper, q, log = parts
+    return (Float if kind == Float.__name__ else Integer)(name, lower, upper, q, log=log)

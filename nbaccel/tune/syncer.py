@@ -1,5 +1,5 @@
 """SyncConfig, under the path at which programs import it from Ray Tune."""
 
-from nbaccel.tune.configs import SyncConfig
+from nbaccel.tune.tune_config import SyncConfig
 
 __all__ = ["SyncConfig"]

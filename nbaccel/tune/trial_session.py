@@ -21,8 +21,7 @@ from nbaccel.train.forwarding import TrialHost
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.saying import say
-from nbaccel.tune import trial_folder
-from nbaccel.tune.array_metrics import with_lists
+from nbaccel.tune import trial_files
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, nested
 from nbaccel.tune.trial_mailbox import END, GO_ON
 
@@ -158,7 +157,7 @@ class TrialSession(TrialHost):
         self._read_answer()
 
     def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> None:
-        trial_folder.bring(checkpoint.path, self.run_folder, self.assignment.attempt, number, move=move)
+        trial_files.bring(checkpoint.path, self.run_folder, self.assignment.attempt, number, move=move)
         self._latest = os.path.join(self.run_folder, storage.folder_name(number))
 
     def _put(self, kind: str, number: int, contents: Any, waits: bool) -> None:
@@ -362,3 +361,33 @@ def returned(value: Any) -> Metrics | None:
         f"The trainable returned a {type(value).__name__}. It may return a dict of metrics, a number or nothing, or "
         "yield dicts; files go into a checkpoint."
     )
+
+
+# ---- metrics that are small arrays of numbers become lists, as the journal and result.json can hold them
+
+
+MOST = 10_000  # values of an array; a larger one is refused, as by nbaccel.train
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def with_lists(value: Any) -> Any:
+    """The same metrics, with a list in the place of each array of more than one number; without one, as they are."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, Mapping):
+        made = {name: with_lists(each) for name, each in value.items()}
+        return made if any(made[name] is not each for name, each in value.items()) else value
+    if type(value) in (list, tuple):
+        items = [with_lists(each) for each in value]
+        return items if any(one is not each for one, each in zip(items, value, strict=True)) else value
+    shape, to_list = getattr(value, "shape", None), getattr(value, "tolist", None)
+    if not shape or not callable(to_list) or _size(shape) > MOST:
+        return value
+    return to_list()
+
+
+def _size(shape: Any) -> int:
+    size = 1
+    for each in shape:
+        size *= each
+    return size

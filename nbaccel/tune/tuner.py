@@ -12,14 +12,14 @@ from typing import Any
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.saying import say
 from nbaccel.train.trainer import DataParallelTrainer
-from nbaccel.tune import opening, trial_folder
-from nbaccel.tune.configs import TuneConfig, of_tune
-from nbaccel.tune.errors import TuneError
+from nbaccel.tune import opening, trial_files
+from nbaccel.tune.error import TuneError
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
 from nbaccel.tune.trainables import checked, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
+from nbaccel.tune.tune_config import TuneConfig, of_tune
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class Tuner:
             raise RuntimeError("There are no results yet: call fit().")
         past = opening.read_past(self._restored_from)
         for trial in past.trials.values():
-            trial_folder.settle(self._restored_from, trial, remove=False)
+            trial_files.settle(self._restored_from, trial, remove=False)
         tune = self._wanted.tune
         metric, mode = tune.metric or past.facts.get("metric"), tune.mode or past.facts.get("mode")
         return ResultGrid(self._restored_from, list(past.trials.values()), metric, mode)

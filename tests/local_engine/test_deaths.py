@@ -272,6 +272,7 @@ def test_signals_of_the_terminal_reach_the_driver_only(place: Place) -> None:
     assert out == "interrupted\nstill here 7\n"
 
 
+@pytest.mark.slow
 def test_every_task_ends_while_processes_are_killed_at_random(place: Place) -> None:
     done = place.run("from tests.local_engine import chaos\nchaos.main(seconds=5)")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -42,6 +42,7 @@ def together(*folders: str) -> list[int]:
     return nbaccel.get(refs)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_workers_with_the_users_modules_stay_and_others_end_when_they_are_idle(tmp_path: Path) -> None:
     (tmp_path / "toolbox_of_a_test.py").write_text("")
@@ -73,6 +74,7 @@ def own_bytes(pid: int) -> int:
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Clean:", "Private_Dirty:")))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_an_idle_worker_gives_back_what_it_has_freed() -> None:
     pid = nbaccel.get(fill_and_free.remote())

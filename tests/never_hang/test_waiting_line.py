@@ -32,6 +32,7 @@ def lines(cell: Cell) -> list[tuple[str, Any, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_task_that_waits_has_one_line_under_its_cell_until_it_starts(kernel: Kernel) -> None:
     kernel.run("%load_ext nbaccel\n%accel_init num_gpus=1 num_cpus=2")
     kernel.run(HOLD)

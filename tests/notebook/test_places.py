@@ -87,6 +87,7 @@ nbaccel.init(num_cpus=1, node_types={"gpu": {"num_gpus": 1, "max": 1, "idle_s": 
 """
 
 
+@pytest.mark.slow
 def test_the_nodes_under_a_cell_change_in_place_and_the_last_state_stays(kernel: Kernel) -> None:
     kernel.run("%load_ext nbaccel")
     kernel.run(GROWS)

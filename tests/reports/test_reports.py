@@ -46,6 +46,7 @@ def test_the_program_holds_as_a_script(path: Path, place: Place) -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_program_holds_in_a_kernel(path: Path, place: Place) -> None:
     program = _program(path, "kernel")

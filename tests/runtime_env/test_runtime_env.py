@@ -156,6 +156,7 @@ def _wheel(directory, value=11):
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_wheel_that_was_built_again_is_installed_again(tmp_path):
     @nbaccel.remote
     def look():
@@ -168,6 +169,7 @@ def test_a_wheel_that_was_built_again_is_installed_again(tmp_path):
         assert nbaccel.get(look.options(runtime_env=env).remote()) == value
 
 
+@pytest.mark.slow
 def test_pip_packages_are_there_in_an_environment_that_is_kept(tmp_path):
     @nbaccel.remote(runtime_env={"pip": [_wheel(tmp_path)]})
     def look():

@@ -70,6 +70,7 @@ def test_a_gang_that_starts_again_has_the_room_of_the_one_before(trainer: Callab
     assert trainer(failure_config=FailureConfig(max_failures=1)).fit().return_value == 4
 
 
+@pytest.mark.slow
 def test_a_gang_that_waits_shrinks_to_what_fits(trainer: Callable[..., DataParallelTrainer], tmp_path: Path) -> None:
     run = trainer(after=str(tmp_path / "after"), failure_config=FailureConfig(max_failures=1)).start()
     wait_until(lambda: nbaccel.available_resources().get("CPU", 0) == 0, "the gang")

@@ -46,6 +46,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert past.deleted == {"checkpoint_000001"} and past.next_report == 3
 
 
+@pytest.mark.slow
 def test_cut_at_every_byte_it_is_what_the_whole_lines_say(tmp_path: Path) -> None:
     write(tmp_path)
     data = (tmp_path / FILE).read_bytes()

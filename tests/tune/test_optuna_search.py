@@ -13,9 +13,7 @@ from nbaccel import tune
 from nbaccel.tune import searching, setting_up
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from nbaccel.tune.search import BasicVariantGenerator, ConcurrencyLimiter, create_searcher
-from nbaccel.tune.search.optuna import OptunaSearch
-from nbaccel.tune.search.optuna_space import StudySpace
-from nbaccel.tune.search.optuna_study import StudySource
+from nbaccel.tune.search.optuna import OptunaSearch, StudySource, StudySpace
 from nbaccel.tune.trial import Trial, TrialState
 from tests.tune import trainables
 
@@ -129,6 +127,7 @@ def test_a_new_study_learns_the_trials_of_a_journal() -> None:
     assert fresh is not None and fresh.id == "t_00005"
 
 
+@pytest.mark.slow
 def test_a_storage_keeps_what_it_knows(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     space = {"x": tune.uniform(0, 1)}

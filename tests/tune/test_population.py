@@ -132,6 +132,7 @@ def population(**options: Any) -> PopulationBasedTraining:
     )
 
 
+@pytest.mark.slow
 def test_trials_that_overtake_each_other_all_end_with_a_checkpoint_and_the_config_of_their_last_report(
     kept: Kept,
 ) -> None:

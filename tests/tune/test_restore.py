@@ -383,6 +383,7 @@ def lives_until_killed(nursery: subprocess.Popen[str], folder: Path, random_: ra
     wait_until(lambda: is_unlocked(experiment), "the lock of the killed driver")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_after_the_driver_was_killed_no_finished_trial_runs_again_and_none_is_lost(
     nursery: subprocess.Popen[str], tmp_path: Path

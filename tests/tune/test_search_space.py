@@ -27,7 +27,7 @@ from nbaccel.tune.search.sample import (
     sample_from,
     uniform,
 )
-from nbaccel.tune.search.variants import check, copied
+from nbaccel.tune.search.variant_generator import check, copied
 
 
 def drawn(domain: Any, size: int = 500) -> list[Any]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from nbaccel import tune
-from nbaccel.tune import stored_space
-from nbaccel.tune.search import variants
+from nbaccel.tune import setting_up
+from nbaccel.tune.search import variant_generator
 
 SPACE = {
     "lr": tune.loguniform(1e-4, 1e-1),
@@ -28,11 +28,11 @@ SPACE = {
 
 def drawn(space: dict[str, Any]) -> list[dict[str, Any]]:
     rng = random.Random(7)
-    return [config for _ in range(20) for config in variants.variants(space, rng)]
+    return [config for _ in range(20) for config in variant_generator.variants(space, rng)]
 
 
 def test_a_space_comes_back_and_draws_the_same_configs() -> None:
-    again = stored_space.read(json.loads(json.dumps(stored_space.stored(SPACE))))
+    again = setting_up.read(json.loads(json.dumps(setting_up.stored(SPACE))))
     assert again is not None and drawn(again) == drawn(SPACE)
 
 
@@ -51,5 +51,5 @@ def test_a_space_comes_back_and_draws_the_same_configs() -> None:
     ids=["function", "builtin", "choice of functions", "grid of objects", "nan", "no name", "a mark", "too large"],
 )
 def test_what_would_not_come_back_exactly_is_not_stored(value: Any) -> None:
-    assert stored_space.stored({"lr": tune.uniform(0, 1), "odd": value}) is None
-    assert stored_space.read(None) is None
+    assert setting_up.stored({"lr": tune.uniform(0, 1), "odd": value}) is None
+    assert setting_up.read(None) is None

@@ -11,9 +11,9 @@ import pytest
 
 from nbaccel.train import CheckpointConfig
 from nbaccel.train.journal import Kept
-from nbaccel.tune import trial_folder
+from nbaccel.tune import trial_files
+from nbaccel.tune.runner import TrialCheckpoints
 from nbaccel.tune.trial import Trial
-from nbaccel.tune.trial_checkpoints import TrialCheckpoints
 
 
 def donor(experiment: Path) -> Trial:
@@ -34,7 +34,7 @@ def test_a_copy_that_is_cut_short_has_no_final_name_and_is_removed_at_the_next_s
     with pytest.raises(OSError):
         checkpoints(tmp_path).copy_donor(trial, giver)
     assert [name for name in os.listdir(tmp_path / "taker") if not name.startswith(".")] == []
-    trial_folder.settle(str(tmp_path), trial, remove=True)
+    trial_files.settle(str(tmp_path), trial, remove=True)
     assert os.listdir(tmp_path / "taker") == []
 
 

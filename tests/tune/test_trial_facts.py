@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.tune import trial_facts
+from nbaccel.tune import result_tables
+from nbaccel.tune.result_tables import TrialFacts, config_of, row_of
 from nbaccel.tune.trial import Trial, TrialState
-from nbaccel.tune.trial_facts import TrialFacts, config_of, row_of
 from nbaccel.views.trial_rows import LETTERS, curve_of
 
 
@@ -52,15 +52,15 @@ def test_a_config_is_sent_as_it_is_and_odd_values_as_text() -> None:
     }  # fmt: skip
     assert config_of({os.fsdecode(b"\xff"): os.fsdecode(b"a\xff.png")}) == {r"\udcff": r"a\udcff.png"}
     large = config_of({f"weight{number}": "x" * 200 for number in range(100)})
-    assert len(large) == trial_facts.MOST_PARAMETERS and len(msgspec.json.encode(large)) < 2_000
+    assert len(large) == result_tables.SENT_PARAMETERS and len(msgspec.json.encode(large)) < 2_000
 
 
 def test_only_rows_that_have_changed_are_sent_again_and_many_leave_in_parts() -> None:
-    facts, trials = TrialFacts(), [trial(number) for number in range(trial_facts.MOST_ROWS + 2)]
+    facts, trials = TrialFacts(), [trial(number) for number in range(result_tables.MOST_SENT + 2)]
     rows, more = facts.changed(trials, "loss")
-    assert len(rows) == trial_facts.MOST_ROWS and more
+    assert len(rows) == result_tables.MOST_SENT and more
     rows, more = facts.changed(trials, "loss")
-    assert list(rows) == [f"a_{trial_facts.MOST_ROWS}", f"a_{trial_facts.MOST_ROWS + 1}"] and not more
+    assert list(rows) == [f"a_{result_tables.MOST_SENT}", f"a_{result_tables.MOST_SENT + 1}"] and not more
     assert facts.changed(trials, "loss") == ({}, False)
     trials[7].state = TrialState.RUNNING
     assert list(facts.changed(trials, "loss")[0]) == ["a_7"]
@@ -73,5 +73,5 @@ def test_a_thousand_rows_of_twenty_reports_are_small() -> None:
 
 
 def test_without_a_metric_the_first_reported_number_is_shown() -> None:
-    assert trial_facts.metric_of([trial(0), trial(1, [2.0])]) == "loss"
-    assert trial_facts.metric_of([trial(0)]) == ""
+    assert result_tables.metric_of([trial(0), trial(1, [2.0])]) == "loss"
+    assert result_tables.metric_of([trial(0)]) == ""

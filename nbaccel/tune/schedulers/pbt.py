@@ -5,13 +5,15 @@ After "Population Based Training of Neural Networks" (arXiv 1711.09846).
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import random
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbaccel.tune.schedulers import pbt_log
 from nbaccel.tune.schedulers.trial_scheduler import (
     CONTINUE,
     PAUSE,
@@ -22,8 +24,9 @@ from nbaccel.tune.schedulers.trial_scheduler import (
     nested,
     number_of,
 )
-from nbaccel.tune.search import variants
+from nbaccel.tune.search import variant_generator
 from nbaccel.tune.search.sample import Domain, Function
+from nbaccel.views import wording
 
 
 @dataclass(slots=True)
@@ -103,7 +106,7 @@ class PopulationBasedTraining(TrialScheduler):
         for name, mutation in self._mutations.items():
             if name not in config:
                 config[name] = self._drawn(mutation)
-        self._members[trial] = _Member(variants.copied(config))
+        self._members[trial] = _Member(variant_generator.copied(config))
 
     def debug_string(self) -> str:
         return f"PopulationBasedTraining: {self.num_perturbations} perturbs"
@@ -172,7 +175,7 @@ class PopulationBasedTraining(TrialScheduler):
     def _note(self, controller: Any, trial: Any, decision: Decision) -> None:
         if self._logs:
             donor = controller.get_trial(decision.donor)
-            pbt_log.note(trial, donor, trial.config, dict(decision.config or {}))
+            note(trial, donor, trial.config, dict(decision.config or {}))
 
     def _compare_all(self, controller: Any, live: list[Any]) -> None:
         worst, best = self._quantiles()
@@ -207,7 +210,7 @@ class PopulationBasedTraining(TrialScheduler):
 
     def explore(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """A donor's parameters, changed."""
-        changed = self._changed(variants.copied(config), self._mutations)
+        changed = self._changed(variant_generator.copied(config), self._mutations)
         if self._explore_fn is not None:
             changed = self._explore_fn(changed)
             if not isinstance(changed, dict):
@@ -256,3 +259,86 @@ def _check_mutation(name: str, mutation: Any) -> None:
             f"hyperparam_mutations[{name!r}] must be a domain such as tune.uniform(0, 1), a function without "
             f"arguments, a list of values, or a dict of these, not {mutation!r}."
         )
+
+
+# ---- the exchanges of a population, in files as Ray Tune writes them: `pbt_global.txt`, and `pbt_policy_<trial>.txt`
+#
+# A line is a JSON list: the names of the trial and of its donor, their iterations, the config before and the one
+# after. A trial's file begins with that of its donor, so that it is the whole schedule of what the trial has become.
+
+
+def note(trial: Any, donor: Any, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Append an exchange. Raises OSError if the disk is full."""
+    if not trial.experiment_folder:
+        return
+    counts = [int(each.last.get("training_iteration", 0)) for each in (trial, donor)]
+    line = json.dumps([str(trial), str(donor), *counts, before, after], default=_text) + "\n"
+    own, others = (os.path.join(trial.experiment_folder, f"pbt_policy_{each.id}.txt") for each in (trial, donor))
+    if os.path.exists(others) and others != own:
+        shutil.copyfile(others, own)
+    for path in (os.path.join(trial.experiment_folder, "pbt_global.txt"), own):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(line)
+
+
+def read(path: str) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
+    """The schedule of a trial: at which iteration, the config before, the one after. Raises ValueError for none."""
+    found = []
+    with open(os.path.expanduser(path), encoding="utf-8") as file:
+        for number, text in enumerate(file):
+            try:
+                _, _, _, at, before, after = json.loads(text)
+            except ValueError:
+                raise ValueError(f"Line {number + 1} of {path} is no exchange of PopulationBasedTraining.") from None
+            found.append((int(at), before, after))
+    if not found:
+        raise ValueError(f"{path} has no exchange: the trial kept its config. Run that config again.")
+    return found
+
+
+def _text(value: Any) -> str:
+    return wording.text_of(value, text=repr)
+
+
+# ---- populationBasedTrainingReplay: runs one trial through the configs that a trial of a population had
+
+
+class PopulationBasedTrainingReplay(TrialScheduler):
+    """Run one trial with the first config of a schedule, and change its config when the schedule does.
+
+    policy_file  `pbt_policy_<trial>.txt` of an experiment with PopulationBasedTraining
+    """
+
+    def __init__(self, policy_file: str) -> None:
+        super().__init__()
+        self._file = os.path.expanduser(policy_file)
+        if not os.path.exists(self._file):
+            raise ValueError(f"PopulationBasedTrainingReplay: there is no file {self._file}.")
+        schedule = read(self._file)
+        self.config = dict(schedule[0][1])
+        self._later = [(at, after) for at, _, after in schedule]
+        self._trial = ""
+        self._next: dict[str, Any] | None = None  # the config with which the trial goes on
+
+    def add(self, trial: str, config: dict[str, Any]) -> None:
+        if self._trial:
+            raise ValueError("PopulationBasedTrainingReplay runs one trial: leave out num_samples and grids.")
+        self._trial = trial
+        config.clear()
+        config.update(variant_generator.copied(self.config))
+
+    def on_result(self, trial: str, result: Result) -> Decision:
+        if not self._later or result["training_iteration"] < self._later[0][0]:
+            return CONTINUE
+        self._next = self._later.pop(0)[1]
+        return PAUSE
+
+    def choose_trial_to_run(self, controller: Any) -> Any:
+        trial = super().choose_trial_to_run(controller)
+        if trial is not None and trial.status == "PAUSED" and self._next is not None:
+            controller.exploit(trial, Decision("exploit", trial.id, self._next))
+            self._next = None
+        return trial
+
+    def debug_string(self) -> str:
+        return f"PopulationBasedTraining replay: {len(self._later)} changes to come"

@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nbaccel.tune.search import variants
+from nbaccel.tune.search import variant_generator
 from nbaccel.tune.search.sample import Categorical, Domain, generator
-from nbaccel.tune.search.variants import Space
+from nbaccel.tune.search.variant_generator import Space
 
 
 class BasicVariantGenerator:
@@ -40,21 +40,21 @@ class BasicVariantGenerator:
 
     def configs(self, space: Mapping[str, Any], num_samples: int, seed: int) -> Iterator[Space]:
         """The configs in order; without end if `num_samples` is -1. The same seed gives the same configs."""
-        variants.check(space)
+        variant_generator.check(space)
         rng = random.Random(seed)
         for point in self.points_to_evaluate:
-            yield from variants.variants(with_point(space, point), rng)
+            yield from variant_generator.variants(with_point(space, point), rng)
         number = len(self.points_to_evaluate)
         while num_samples < 0 or number < num_samples:
-            yield from variants.variants(space, rng, constant_grid_search=self.constant_grid_search)
+            yield from variant_generator.variants(space, rng, constant_grid_search=self.constant_grid_search)
             number += 1
 
     def count(self, space: Mapping[str, Any], num_samples: int) -> int | None:
         """The number of configs; None if there is no end, or if drawn values hold grids again."""
         if num_samples < 0 or has_nested_grids(space):
             return None
-        points = sum(variants.grid_size(with_point(space, point)) for point in self.points_to_evaluate)
-        return points + max(0, num_samples - len(self.points_to_evaluate)) * variants.grid_size(space)
+        points = sum(variant_generator.grid_size(with_point(space, point)) for point in self.points_to_evaluate)
+        return points + max(0, num_samples - len(self.points_to_evaluate)) * variant_generator.grid_size(space)
 
 
 def with_point(space: Mapping[str, Any], point: Mapping[str, Any], *, is_strict: bool = False) -> Space:
@@ -62,24 +62,24 @@ def with_point(space: Mapping[str, Any], point: Mapping[str, Any], *, is_strict:
 
     A choice may be given a value that is none of its own, as in Ray, unless `is_strict`.
     """
-    chosen: Space = variants.copied(space)
+    chosen: Space = variant_generator.copied(space)
     for path, value in _values(space, point):
         try:
-            domain = variants.at(space, path)
+            domain = variant_generator.at(space, path)
         except (KeyError, IndexError, TypeError):
             raise ValueError(
-                f"points_to_evaluate has a parameter {variants.named(path)}, which param_space does not have."
+                f"points_to_evaluate has a parameter {variant_generator.named(path)}, which param_space does not have."
             ) from None
         is_free = isinstance(domain, Categorical) and not is_strict
         if isinstance(domain, Domain) and not is_free and not domain.is_valid(value):
             raise ValueError(
-                f"points_to_evaluate has {variants.named(path)}={value!r}, which is outside of {domain!r}."
+                f"points_to_evaluate has {variant_generator.named(path)}={value!r}, which is outside of {domain!r}."
             )
-        variants.assign(chosen, path, value)
+        variant_generator.assign(chosen, path, value)
     return chosen
 
 
-def _values(space: Any, point: Any, path: variants.Path = ()) -> Iterator[tuple[variants.Path, Any]]:
+def _values(space: Any, point: Any, path: variant_generator.Path = ()) -> Iterator[tuple[variant_generator.Path, Any]]:
     """The values of a point with their paths: where the space has a domain, a list or a dict is one value."""
     if isinstance(point, Mapping) and not isinstance(space, Domain):
         for key, inner in point.items():
@@ -88,15 +88,15 @@ def _values(space: Any, point: Any, path: variants.Path = ()) -> Iterator[tuple[
     elif isinstance(space, Domain):
         yield path, point
     else:
-        for inner_path, value in variants.leaves(point):
+        for inner_path, value in variant_generator.leaves(point):
             yield (*path, *inner_path), value
 
 
 def has_nested_grids(space: Mapping[str, Any]) -> bool:
     """Whether a value of a choice is a grid."""
     return any(
-        variants.is_grid(value) or has_nested_grids({"value": value})
-        for _, domain in variants.leaves(space)
+        variant_generator.is_grid(value) or has_nested_grids({"value": value})
+        for _, domain in variant_generator.leaves(space)
         if isinstance(domain, Categorical)
-        for _, value in variants.leaves(domain.categories)
+        for _, value in variant_generator.leaves(domain.categories)
     )

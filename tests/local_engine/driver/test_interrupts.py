@@ -16,6 +16,7 @@ from tests.local_engine import misbehaving, programs
 from tests.rig import wait_until
 
 
+@pytest.mark.slow
 def test_ten_thousand_interrupts_at_random_moments_break_nothing(place: Place) -> None:
     done = place.run("from tests.local_engine import interrupted\ninterrupted.main(10_000)")
     assert done.returncode == 0, done.stderr

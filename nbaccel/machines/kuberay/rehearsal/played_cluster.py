@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from nbaccel.machines.kuberay.faults import fields_of
 
@@ -187,12 +187,12 @@ class Unpatchable(ValueError):
 
 def patched(document: dict[str, Any], operations: Any) -> dict[str, Any]:
     """The object after a JSON Patch; the one that is given stays as it is. Raises Unpatchable."""
-    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
-        raise Unpatchable("A JSON Patch is a list of operations.")
-    changed = copy.deepcopy(document)
-    for operation in operations:
-        _apply(changed, operation)
-    return changed
+    import jsonpatch
+
+    try:
+        return cast(dict[str, Any], jsonpatch.apply_patch(document, operations))
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError, AttributeError) as error:
+        raise Unpatchable(f"The patch does not fit: {error}") from None
 
 
 def merged(document: dict[str, Any], changes: Any) -> dict[str, Any]:
@@ -210,40 +210,3 @@ def _merged(document: Any, changes: dict[str, Any]) -> dict[str, Any]:
         else:
             result[name] = _merged(result.get(name), value) if isinstance(value, dict) else copy.deepcopy(value)
     return result
-
-
-def _apply(document: dict[str, Any], operation: dict[str, Any]) -> None:
-    kind, path = operation.get("op"), operation.get("path")
-    if not isinstance(path, str) or not path.startswith("/"):
-        raise Unpatchable(f"{path!r} is no path of a field.")
-    *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
-    holder: Any = document
-    for part in parents:
-        holder = _inside(holder, part, path)
-    if kind == "test":
-        if _inside(holder, last, path) != operation.get("value"):
-            raise Unpatchable(f"{path} is not {operation.get('value')!r}.")
-    elif kind == "remove":
-        del holder[_key(holder, last, path, exists=True)]
-    elif kind == "replace":
-        holder[_key(holder, last, path, exists=True)] = operation.get("value")
-    elif kind == "add" and isinstance(holder, list):
-        holder.insert(len(holder) if last == "-" else _key(holder, last, path, exists=False), operation.get("value"))
-    elif kind == "add":
-        holder[_key(holder, last, path, exists=False)] = operation.get("value")
-    else:
-        raise Unpatchable(f"The operation {kind!r} is not known here.")
-
-
-def _inside(holder: Any, part: str, path: str) -> Any:
-    return holder[_key(holder, part, path, exists=True)]
-
-
-def _key(holder: Any, part: str, path: str, *, exists: bool) -> Any:
-    if isinstance(holder, dict):
-        if exists and part not in holder:
-            raise Unpatchable(f"{path}: there is no {part!r}.")
-        return part
-    if isinstance(holder, list) and part.isdecimal() and int(part) < len(holder) + (not exists):
-        return int(part)
-    raise Unpatchable(f"{path}: there is no {part!r}.")

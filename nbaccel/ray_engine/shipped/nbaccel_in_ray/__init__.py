@@ -15,7 +15,7 @@ from types import ModuleType
 
 import ray
 
-VERSION = "0.1.0"  # nbaccel's version; a test compares the two
+VERSION = "0.2.0"  # nbaccel's version; a test compares the two
 
 _rooms: list[ModuleType | None] = []  # nbaccel.ray_engine after the first search; None if nbaccel is not installed
 
