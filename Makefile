@@ -20,7 +20,7 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
+.PHONY: demo docs extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -72,13 +72,18 @@ soak: $(VENV)/.stamp-test
 bench: $(VENV)/.stamp-bench
 	$(PY) benchmarks/core.py $(BENCH_ARGS)
 
+# The site: tutorials, how-to, explanation, reference. `nbaccel docs` opens it, and a wheel that is built afterwards has it.
+docs: $(VENV)/.stamp-docs
+	$(PY) -m sphinx -q -W --keep-going -b html -d build/doctrees docs nbaccel/site
+	@echo "nbaccel/site/index.html is the first page."
+
 # JupyterLab with nbaccel's panel on the tutorials.
 lab: $(VENV)/.stamp-tutorials
 	$(MAKE) --no-print-directory extension
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 clean:
-	rm -rf $(VENV) extension/node_modules extension/nbaccel_lab/labextension build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) extension/node_modules extension/nbaccel_lab/labextension build dist nbaccel/site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What checks the cockpit's sources and looks. npm writes this file once it has installed everything.
 $(NODE_MODULES): $(COCKPIT)/package-lock.json
