@@ -1,7 +1,7 @@
 """The site's configuration: `make docs` builds it without a network, and a warning is an error.
 
-Before Sphinx reads a page, the tutorials are copied from notebooks/ and the reference is written from docstrings, magics and
-commands. Git ignores both.
+Before Sphinx reads a page, the tutorials are copied from notebooks/, and the reference is written from docstrings,
+magics and commands. Git ignores both.
 """
 
 import sys
@@ -22,8 +22,7 @@ version = release = __version__
 
 extensions = ["myst_nb"]
 exclude_patterns = ["_build"]
-# A type such as Result names a class of training and one of tuning. Links of pages are of another kind: myst.xref_missing.
-suppress_warnings = ["ref.python", "toc.empty_glob"]
+suppress_warnings = ["ref.python"]  # an annotation such as Result names a class of training and one of tuning
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"

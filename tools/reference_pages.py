@@ -95,7 +95,7 @@ def index_page() -> str:
 def public_names(module: types.ModuleType) -> list[str]:
     """The names of `__all__`, or those that the module itself defines; submodules have pages of their own."""
     if module.__name__ == "nbaccel.exceptions":
-        return [name for name, value in vars(module).items() if _is_error_of(value, module)]
+        return [name for name, value in vars(module).items() if is_error_of(value, module)]
     listed = getattr(module, "__all__", None) or [
         name
         for name, value in vars(module).items()
@@ -108,7 +108,8 @@ def public_names(module: types.ModuleType) -> list[str]:
 _TYPES_ONLY = (TypeVar, ParamSpec)
 
 
-def _is_error_of(value: Any, module: types.ModuleType) -> bool:
+def is_error_of(value: Any, module: types.ModuleType) -> bool:
+    """Whether the value is an exception that this module defines."""
     return inspect.isclass(value) and issubclass(value, BaseException) and value.__module__ == module.__name__
 
 
