@@ -34,6 +34,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_css_files = ["site.css"]
 html_static_path = ["_static"]
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],

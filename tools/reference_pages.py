@@ -117,8 +117,14 @@ def package_page(name: str, title: str) -> str:
     """One module: its docstring, then an entry for each public name."""
     module = importlib.import_module(name)
     entries = (entry(each, getattr(module, each)) for each in public_names(module))
-    about = markdown(inspect.getdoc(module) or "")
-    return f"# `{name}`: {title}\n\n```{{py:module}} {name}\n```\n\n{about}\n\n" + "\n\n".join(entries) + "\n"
+    heading = f"# {name}\n\n```{{py:module}} {name}\n```\n\n{title}.\n\n"
+    return heading + "\n\n".join([*_examples(inspect.getdoc(module) or ""), *entries]) + "\n"
+
+
+def _examples(docstring: str) -> list[str]:
+    """The examples of a module's docstring; the rest of it is for those who change the module."""
+    blocks = markdown(docstring).split("\n\n")
+    return [block for block in blocks if block.startswith("```pycon")]
 
 
 def entry(name: str, value: Any) -> str:
@@ -215,8 +221,22 @@ def markdown(docstring: str) -> str:
         elif block.startswith("    "):
             blocks.append(f"```text\n{inspect.cleandoc(block)}\n```")
         else:
-            blocks.append(_escaped(block))
+            blocks.append(_escaped(_listed(block)))
     return "\n\n".join(blocks)
+
+
+_TERM = re.compile(r"(\*{0,2}\w[\w.,/* ]*?) {2,}(\S.*)")
+
+
+def _listed(block: str) -> str:
+    """A block of lines such as `name  what it is` as a list; other lines go on with the one before."""
+    if not _TERM.fullmatch(block.split("\n", 1)[0]):
+        return block
+    lines = []
+    for line in block.split("\n"):
+        term = _TERM.fullmatch(line)
+        lines.append(f"- `{term[1]}`: {term[2]}" if term else f"  {line.strip()}")
+    return "\n".join(lines)
 
 
 def _escaped(prose: str) -> str:

@@ -69,6 +69,12 @@ def test_a_docstring_becomes_markdown_with_its_examples_as_code() -> None:
     assert written == ("Add `a<b` and \\<c>.\n\n```pycon\n>>> 1 + 1\n2\n```\n\n```text\na ──► b\n```\n\nLast \\*args.")
 
 
+def test_a_table_of_names_in_a_docstring_becomes_a_list() -> None:
+    assert reference_pages.markdown("result  what there is,\n        up to now\ncause   why") == (
+        "- `result`: what there is,\n  up to now\n- `cause`: why"
+    )
+
+
 def test_every_magic_and_every_command_has_its_help_on_a_page() -> None:
     magics, commands = reference_pages.magics_page(), reference_pages.commands_page()
     assert [name for name in MAGICS if f"%{name}`" not in magics] == []
