@@ -74,6 +74,7 @@ bench: $(VENV)/.stamp-bench
 
 # The site: tutorials, how-to, explanation, reference. `nbaccel docs` opens it, and a wheel that is built afterwards has it.
 docs: $(VENV)/.stamp-docs
+	rm -rf build/doctrees nbaccel/site
 	$(PY) -m sphinx -q -W --keep-going -b html -d build/doctrees docs nbaccel/site
 	@echo "nbaccel/site/index.html is the first page."
 

@@ -14,10 +14,16 @@ from nbaccel import exceptions
 from nbaccel.cli import main
 from nbaccel.notebook.options import MAGICS
 from tools import reference_pages, tutorial_pages
+from tools.reference_pages import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 SOURCES = {path: path.read_text("utf-8") for path in sorted((ROOT / "nbaccel").rglob("*.py"))}
+NEEDS = {
+    "nbaccel.train.lightning": "lightning",
+    "nbaccel.train.huggingface.transformers": "transformers",
+    "nbaccel.util.dask": "dask",
+}
 # Variables by which processes of nbaccel's reach one another; nobody sets them.
 OF_ITS_OWN = {
     "NBACCEL_EDITION",
@@ -42,10 +48,11 @@ def page(name: str) -> str:
     return (REFERENCE / f"{name}.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", reference_pages.PACKAGES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.extra(NEEDS[name])] if name in NEEDS else []) for name in PACKAGES],
+)
 def test_every_public_name_says_what_it_does(name: str) -> None:
-    if name == "nbaccel.train.torch" or "lightning" in name or "huggingface" in name:
-        pytest.importorskip("torch")
     module = importlib.import_module(name)
     silent = []
     for each in reference_pages.public_names(module):
