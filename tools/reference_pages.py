@@ -140,7 +140,7 @@ def _class_entry(name: str, kind: type) -> str:
     members = "\n\n".join(_member_entries(kind))
     options = "exception" if issubclass(kind, BaseException) else "class"
     # Most exceptions are made by nbaccel alone, so what their constructors take is of no use to a reader.
-    shown = name if options == "exception" else name + _signature(kind)
+    shown = name if options == "exception" else name + _signature(kind).removesuffix(" -> None")
     own = kind.__dict__.get("__doc__") or inspect.getdoc(kind) or ""
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__ if base is not object)
     origin = f"Also a {bases}.\n\n" if options == "exception" and bases else ""
