@@ -20,7 +20,7 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo dist extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
+.PHONY: demo dist docs extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -72,6 +72,12 @@ soak: $(VENV)/.stamp-test
 bench: $(VENV)/.stamp-bench
 	$(PY) benchmarks/core.py $(BENCH_ARGS)
 
+# The site: tutorials, how-to, explanation, reference. `nbaccel docs` opens it, and a wheel that is built afterwards has it.
+docs: $(VENV)/.stamp-docs
+	rm -rf build/doctrees nbaccel/site
+	$(PY) -m sphinx -q -W --keep-going -b html -d build/doctrees docs nbaccel/site
+	@echo "nbaccel/site/index.html is the first page."
+
 # sdist and wheel of nbaccel and of nbaccel-lab, in dist/. Two builds of a commit are equal byte for byte.
 dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
 dist: $(VENV)/.stamp-dist
@@ -86,7 +92,7 @@ lab: $(VENV)/.stamp-tutorials
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 clean:
-	rm -rf $(VENV) extension/node_modules extension/nbaccel_lab/labextension build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) extension/node_modules extension/nbaccel_lab/labextension build dist nbaccel/site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What checks the cockpit's sources and looks. npm writes this file once it has installed everything.
 $(NODE_MODULES): $(COCKPIT)/package-lock.json

@@ -193,7 +193,7 @@ def remote(*args: Any, **options: Any) -> Any:
 
     >>> @nbaccel.remote(num_gpus=0.5)
     ... def train(batch): ...
-    >>> ref = train.remote(batch)
+    >>> ref = train.remote(3)
     """
     if len(args) == 1 and not options and _is_code(args[0]):
         return _made_remote(args[0], {})

@@ -13,8 +13,10 @@ import shutil
 import sys
 import textwrap
 import time
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -35,6 +37,12 @@ INTERRUPT_SEEN_S = 0.5  # at the latest
 _Record = SessionRecord | NodeRecord
 
 
+def _open_page(page: Path) -> bool:
+    """Show it in a browser where there is a screen; a browser for terminals would take the terminal."""
+    screen = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(screen) and webbrowser.open(page.as_uri())
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
     """What the commands need of the rest of nbaccel."""
@@ -51,6 +59,8 @@ class Control:
     end: Callable[[SessionRecord, str, str], None] = lambda record, kind, id: None  # a "task" or an "actor", by its id
     ray_nodes: Callable[[], Sequence[NodeRecord]] = lambda: ()
     stop_ray_node: Callable[[NodeRecord, bool], bool] = lambda record, force: True
+    first_page: Path = Path(__file__).parent / "site" / "index.html"  # of the documentation, which `make docs` writes
+    open_page: Callable[[Path], bool] = _open_page
 
 
 def real_control() -> Control:
@@ -349,6 +359,18 @@ def top(control: Control, interval_s: float) -> None:
         raise click.ClickException(NOTHING_RUNS)
     if not page.watch(control.find, control.snapshots, interval_s, tasks=control.tasks, end=control.end):
         click.echo("No head runs any more.", err=True)
+
+
+@main.command("docs")
+@click.option("--path", "only_path", is_flag=True, help="Print where its first page is, and open nothing.")
+@click.pass_obj
+def show_docs(control: Control, only_path: bool) -> None:
+    """Open the installed copy of the documentation in a browser, or print where it is."""
+    page = control.first_page
+    if not page.exists():
+        raise click.ClickException(f"This installation has no documentation: there is no {page}. make docs writes it.")
+    opened = not only_path and control.open_page(page)
+    click.echo(f"Opened {page}" if opened else page)
 
 
 @main.command("tasks")

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -128,7 +129,7 @@ def test_what_the_machine_refuses_is_a_sentence_and_exit_code_1(machine: FakeMac
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize("command", [[], ["start"], ["stop"], ["status"], ["devices"], ["doctor"], ["top"]])
+@pytest.mark.parametrize("command", [[], ["start"], ["stop"], ["status"], ["devices"], ["docs"], ["doctor"], ["top"]])
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_is_shown_and_no_error(machine: FakeMachine, command: list[str], flag: str) -> None:
     done = machine.run(*command, flag)
@@ -367,3 +368,28 @@ def test_tasks_are_filtered_by_the_head(machine: FakeMachine) -> None:
     assert wrong.exit_code == 2 and "The states are: running, waiting" in wrong.output
     machine.records.clear()
     assert machine.run("tasks").exit_code == 1
+
+
+def _shown(page: Path, opened: list[Path], *arguments: str, screen: bool = True) -> Result:
+    def open_page(page: Path) -> bool:
+        opened.append(page)
+        return screen
+
+    control = replace(cli.real_control(), first_page=page, open_page=open_page)
+    return CliRunner().invoke(cli.main, ["docs", *arguments], obj=control)
+
+
+def test_docs_opens_the_installed_copy_and_prints_where_it_is_if_there_is_no_screen(tmp_path: Path) -> None:
+    page, opened = tmp_path / "index.html", list[Path]()
+    page.touch()
+    assert _shown(page, opened).output == f"Opened {page}\n"
+    assert _shown(page, opened, screen=False).output == f"{page}\n"
+    assert opened == [page, page]
+    assert _shown(page, opened, "--path").output == f"{page}\n"
+    assert opened == [page, page]
+
+
+def test_docs_without_an_installed_copy_says_how_to_make_one(tmp_path: Path) -> None:
+    done = _shown(tmp_path / "index.html", [])
+    assert done.exit_code == 1
+    assert str(tmp_path) in done.output and "make docs" in done.output

@@ -10,6 +10,8 @@ from nbaccel.serve import cards
 
 
 class ApplicationStatus(StrEnum):
+    """The state of an application: the worst of its deployments' states."""
+
     NOT_STARTED = "NOT_STARTED"
     DEPLOYING = "DEPLOYING"
     DEPLOY_FAILED = "DEPLOY_FAILED"
@@ -19,6 +21,8 @@ class ApplicationStatus(StrEnum):
 
 
 class DeploymentStatus(StrEnum):
+    """The state of a deployment."""
+
     UPDATING = "UPDATING"
     HEALTHY = "HEALTHY"
     UNHEALTHY = "UNHEALTHY"
@@ -28,6 +32,8 @@ class DeploymentStatus(StrEnum):
 
 
 class ProxyStatus(StrEnum):
+    """The state of the door, the process that speaks HTTP."""
+
     STARTING = "STARTING"
     HEALTHY = "HEALTHY"
 

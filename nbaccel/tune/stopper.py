@@ -34,7 +34,7 @@ class Stopper:
 
 
 class NoopStopper(Stopper):
-    """Ends nothing."""
+    """Ends no trial and no experiment."""
 
     def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         return False

@@ -64,7 +64,7 @@ class Queue:
     `actor_options` go to its actor, for instance `{"num_cpus": 1}`.
 
     >>> queue = Queue(maxsize=100)
-    >>> ref = produce.remote(queue)
+    >>> queue.put(5)
     >>> queue.get()
     """
 

@@ -35,7 +35,8 @@ class Executor(futures.Executor):
     """Runs calls as remote tasks; the options are those of `@nbaccel.remote`.
 
     >>> with nbaccel.Executor(num_gpus=0.5) as pool:
-    ...     losses = list(pool.map(train, batches))
+    ...     list(pool.map(abs, [-1, -2]))
+    [1, 2]
     """
 
     def __init__(self, **options: Unpack[FunctionKeywords]) -> None:

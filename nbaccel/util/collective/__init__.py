@@ -57,16 +57,19 @@ def _distributed() -> Any:
 
 
 def gloo_available() -> bool:
+    """Whether groups can use gloo, which needs torch."""
     return find_spec("torch") is not None
 
 
 def nccl_available() -> bool:
+    """Whether groups can use nccl, which needs a torch for CUDA and a GPU that this process sees."""
     if find_spec("torch") is None:
         return False
     return bool(_distributed().is_nccl_available() and _torch().cuda.is_available())
 
 
 def is_backend_available(backend: str) -> bool:
+    """Whether groups can use this backend, `"gloo"` or `"nccl"`; False for others."""
     return {Backend.GLOO: gloo_available, Backend.NCCL: nccl_available}.get(backend.upper(), lambda: False)()
 
 
@@ -183,6 +186,7 @@ def destroy_collective_group(group_name: str = "default") -> None:
 
 
 def is_group_initialized(group_name: str = "default") -> bool:
+    """Whether this process has joined a group of this name."""
     return group_name in _groups
 
 

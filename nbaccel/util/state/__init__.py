@@ -176,28 +176,34 @@ def get_task(
 
 
 def get_actor(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> ActorState | None:
+    """An actor by its id; None if it is unknown or was forgotten."""
     return _one(ActorState, "actor_id", id)
 
 
 def get_node(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> NodeState | None:
+    """A node by its id; None if it is unknown."""
     return _one(NodeState, "node_id", id)
 
 
 def get_worker(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> WorkerState | None:
+    """A living worker process by its id; None if there is none."""
     return _one(WorkerState, "worker_id", id)
 
 
 def get_objects(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> list[ObjectState]:
+    """The object of this id, in a list, which is empty if it is unknown."""
     return chosen(ObjectState, READERS[ObjectState](), [("object_id", "=", id)], 100)
 
 
 def get_placement_group(
     id: str, address: str | None = None, timeout: float = 30, _explain: bool = False
 ) -> PlacementGroupState | None:
+    """A placement group by its id; None if it is unknown."""
     return _one(PlacementGroupState, "placement_group_id", id)
 
 
 def get_job(id: str, address: str | None = None, timeout: float = 30, _explain: bool = False) -> JobState | None:
+    """A driver by its job id; None if it is unknown."""
     return _one(JobState, "job_id", id)
 
 

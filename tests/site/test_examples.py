@@ -1,0 +1,112 @@
+"""Examples in docstrings run as doctests, in a cluster with four CPUs and two logical GPUs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nbaccel
+from nbaccel import serve, train, tune
+from tests.census import Place
+from tests.heads import inside
+from tools import reference_pages
+
+# Examples that are parts of a program, or need what this machine may lack. This list may only become shorter.
+DO_NOT_RUN = {
+    "nbaccel.as_completed",
+    "nbaccel.autoscaler.expected_growth",
+    "nbaccel.autoscaler.held",
+    "nbaccel.autoscaler.status",
+    "nbaccel.explain",
+    "nbaccel.init",
+    "nbaccel.ref_of",
+    "nbaccel.serve.batch",
+    "nbaccel.serve.deployment",
+    "nbaccel.serve.ingress",
+    "nbaccel.serve.multiplexed",
+    "nbaccel.serve.run",
+    "nbaccel.train.Checkpoint",
+    "nbaccel.train.torch.TorchTrainer",
+    "nbaccel.tune.Experiment",
+    "nbaccel.tune.ExperimentAnalysis",
+    "nbaccel.tune.ResultGrid",
+    "nbaccel.tune.Trainable",
+    "nbaccel.tune.Tuner",
+    "nbaccel.tune.run",
+    "nbaccel.tune.search.Searcher",
+    "nbaccel.tune.with_parameters",
+    "nbaccel.tune.with_resources",
+    "nbaccel.util.ActorPool",
+    "nbaccel.util.as_completed",
+    "nbaccel.util.inspect_serializability",
+    "nbaccel.util.log_once",
+}
+OF_OTHERS = {"nbaccel.train.lightning", "nbaccel.train.huggingface.transformers", "nbaccel.util.dask"}
+
+
+class _AsWritten(doctest.OutputChecker):
+    """An example that shows no result promises none."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return not want or super().check_output(want, got, optionflags)
+
+
+def _docstring(value: Any) -> str:
+    return inspect.getdoc(getattr(value, "__func__", value)) or ""
+
+
+def examples() -> dict[str, tuple[str, dict[str, Any]]]:
+    """The docstrings that have examples, by name, with the public names of their module."""
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for module in map(importlib.import_module, sorted(reference_pages.PACKAGES.keys() - OF_OTHERS)):
+        names = {name: getattr(module, name) for name in reference_pages.public_names(module)}
+        members = [
+            (f"{name}.{inner}", member)
+            for name, value in names.items()
+            if inspect.isclass(value)
+            for inner, member in vars(value).items()
+            if not inner.startswith("_")
+        ]
+        for name, value in [*names.items(), *members]:
+            text = _docstring(value)
+            if ">>>" in text and not any(text == known for known, _ in found.values()):
+                found[f"{module.__name__}.{name}"] = text, names
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    with inside(Place()):
+        os.environ["NBACCEL_STORAGE"] = tempfile.mkdtemp(dir=os.environ["TMPDIR"])
+        nbaccel.init(num_cpus=4, num_gpus=2)
+        yield
+
+
+def failures_of(name: str, text: str, names: dict[str, Any]) -> str:
+    given = {"nbaccel": nbaccel, "train": train, "tune": tune, "serve": serve, **names, "__name__": "__main__"}
+    test = doctest.DocTestParser().get_doctest(text, given, name, None, 0)
+    written: list[str] = []
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    doctest.DocTestRunner(_AsWritten(), verbose=False, optionflags=flags).run(test, out=written.append)
+    return "".join(written)
+
+
+def test_the_examples_of_docstrings_run(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed = {}
+    for name, (text, names) in examples().items():
+        if name not in DO_NOT_RUN and (words := failures_of(name, text, names)):
+            failed[name] = words
+    assert failed == {}, "\n".join(failed.values())
+
+
+def test_the_list_of_examples_that_do_not_run_has_no_name_too_many() -> None:
+    assert DO_NOT_RUN - examples().keys() == set()
