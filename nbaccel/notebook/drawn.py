@@ -174,7 +174,7 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     arrivals: list[DrawnArrival] = []
     devices: list[DrawnDevice] = []
     tasks: list[DrawnTask] = []
-    functions: list[DrawnFunction] = []  # those with so many tasks that they have one row, which opens
+    functions: list[DrawnFunction] = []  # those with many tasks (one row, which opens) or with several that wait
     reasons: list[str] = []
     hues: dict[str, int] = {}  # colours of functions and classes that differ from the one their name gives
     actors: list[DrawnActor] = []
@@ -244,7 +244,8 @@ def of_snapshot(snapshot: Snapshot, rows: DrawnRows | None = None) -> Drawn:
 
 
 def _many(functions: list[FunctionRow]) -> list[FunctionRow]:
-    return [row for row in functions if row.total > MOST_OF_ONE]
+    """Those with so many tasks that they have one row, or of which more wait than may have rows."""
+    return [row for row in functions if row.total > MOST_OF_ONE or row.waiting > 1]
 
 
 class FoundDrawn(msgspec.Struct, omit_defaults=True):

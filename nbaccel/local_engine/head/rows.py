@@ -21,6 +21,7 @@ from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, Fu
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 MOST_FAILED = 50  # the newest failures and long runs, however much has ended since
+MOST_LOOKED_AT = 2_000  # of those that wait, for functions that have no row yet
 MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop, and 10 µs for each node
 MOST_NODES_EXPLAINED = 128  # of more, a row says in short why it waits; `explain()` still says all
 
@@ -90,11 +91,25 @@ class Rows:
         """So many of each kind; those that wait with the reason."""
         scheduler = self._scheduler
         rows = [self.task(record) for record in islice(scheduler.running(), most_running)]
-        waiting = [(record, self.task(record)) for record in islice(scheduler.waiting(), most_waiting)]
+        waiting = [(record, self.task(record)) for record in self._waiting(most_waiting)]
         self._say_why(waiting)
         rows += [row for _record, row in waiting]
         rows += [self.task(record) for record in scheduler.ended_and_failed(most_ended, MOST_FAILED)]
         return rows
+
+    def _waiting(self, most: int) -> list[TaskRecord]:
+        """So many that wait, or more: the first of each line, and of each function among those that are looked at."""
+        scheduler = self._scheduler
+        seen = list(islice(scheduler.waiting(), max(most, MOST_LOOKED_AT)))
+        if len(seen) <= most:
+            return seen
+        first: dict[tuple[int, int], TaskRecord] = {}
+        for record in chain(scheduler.first_of_lines(), seen):
+            first.setdefault((id(record.count), id(record.shape)), record)
+        shown = {id(record): record for record in islice(first.values(), MOST_EXPLAINED)}
+        for record in islice(seen, max(0, most - len(shown))):
+            shown.setdefault(id(record), record)
+        return list(shown.values())
 
     def _say_why(self, waiting: list[tuple[TaskRecord, TaskRow]]) -> None:
         for record, row in waiting[:MOST_EXPLAINED]:

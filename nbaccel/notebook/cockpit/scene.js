@@ -6,6 +6,7 @@ import { nodeNames } from "./node_names.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, waitingViews } from "./tasks.js";
 import { functionsOf, pagesOf, tasksOf } from "./functions.js";
+import { alike } from "./task_rows.js";
 import { deviceCounts } from "./totals.js";
 import { amount, clock, count, duration, plain } from "./words.js";
 
@@ -36,7 +37,7 @@ export function sceneOf(given, asked, now) {
     tabs: tabsOf(snapshot, counts, runs),
     ...devicesOf(snapshot, now, tab === "devices" ? asked : null),
     found: (snapshot.found ?? []).map(plain),
-    waiting: waitingViews(snapshot, now),
+    waiting: ended ? [] : alike(waitingViews(snapshot, now), snapshot.functions),
     tasks,
     functions: tab === "tasks" ? functionsOf(snapshot, asked) : [],
     pages: ended ? null : pagesOf(snapshot, asked, now),
