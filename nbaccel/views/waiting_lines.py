@@ -59,9 +59,14 @@ class Waiting:
 def of_snapshot(snapshot: Snapshot) -> list[Waiting]:
     """A line for each name, reason and demand, and for each function whose tasks have no row; the most tasks first."""
     groups: dict[tuple[str, str, str, str], list[TaskRow]] = {}
+    told: dict[
+        tuple[str, str, str], str
+    ] = {}  # only the first rows of many have a reason: the others wait for the same
     for row in tables.waiting(snapshot):
-        key = function_rows.subject(row), row.name, row.why, wording.demand(row.demand)
-        groups.setdefault(key, []).append(row)
+        about = function_rows.subject(row), row.name, wording.demand(row.demand)
+        why = row.why or told.get(about, "")
+        told.setdefault(about, why)
+        groups.setdefault((*about, why), []).append(row)
     totals = {row.name: row.waiting for row in snapshot.functions if row.waiting}
     rows: dict[str, int] = {}  # of each function
     lines: dict[str, int] = {}

@@ -97,8 +97,13 @@ export function alike(waiting, functions = []) {
   const groups = new Map();
   /** @type {Map<string, {rows: number, lines: number}>} */
   const subjects = new Map();
+  /** @type {Map<string, string>} */
+  const told = new Map(); // only the first rows of many have a reason: the others wait for the same
   for (const task of waiting) {
-    const key = `${task.subject}\n${task.name}\n${task.why}\n${task.asks}`;
+    const about = `${task.subject}\n${task.name}\n${task.asks}`;
+    const why = task.why || (told.get(about) ?? "");
+    if (!told.has(about)) told.set(about, why);
+    const key = `${about}\n${why}`;
     const of = subjects.get(task.subject) ?? { rows: 0, lines: 0 };
     subjects.set(task.subject, { rows: of.rows + 1, lines: of.lines + (groups.has(key) ? 0 : 1) });
     groups.set(key, [...(groups.get(key) ?? []), task]);
