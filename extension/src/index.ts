@@ -12,6 +12,7 @@ import { deedsOf } from './deeds';
 import { icon } from './icon';
 import { Notebooks } from './notebooks';
 import { type Deeds, Panel, PANEL_ID } from './panel';
+import { drawInPlaces } from './places';
 import { titleOf } from './runtimes';
 import { takeOrders } from './second_way';
 import { Server } from './server';
@@ -52,6 +53,7 @@ function activate(
   panel.title.caption = trans.__('Accelerators: nbaccel');
   app.shell.add(panel, 'right', { rank: RANK, type: 'nbaccel' });
   new Badges(watch, notebooks, trans);
+  drawInPlaces(document, watch, server, notebooks);
   takeOrders(document, watch, server, { notebook: () => notebooks.path, onlyMine: () => false, go: () => undefined });
   addCommands(app, palette, panel, watch, notebooks, deeds, trans);
   if (restorer) {
