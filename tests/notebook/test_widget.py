@@ -160,7 +160,9 @@ def test_the_picture_below_a_live_view_is_drawn_anew_when_something_has_changed(
     place = displays.outputs[0]["text/html"].partition(">")[0]
     later = msgspec.structs.replace(busy_snapshot, counts={"FINISHED": 987})
     cockpit._keep(later)
-    assert "987 finished" not in displays.outputs[0]["text/html"], "nothing was sent to the page: nothing it draws has changed"
+    assert "987 finished" not in displays.outputs[0]["text/html"], (
+        "nothing was sent to the page: nothing it draws has changed"
+    )
     cockpit._set_snapshot("{}")
     wait_until(lambda: "987 finished" in displays.outputs[0]["text/html"])
     assert displays.outputs[0]["text/html"].startswith(place), "the live view can stay where it is"
