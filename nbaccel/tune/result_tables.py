@@ -113,7 +113,8 @@ def _row(trial: Trial, names: Sequence[str], metrics: Sequence[str]) -> tuple[st
     cells = []
     for held, wanted in ((comparing.flat(trial.config), names), (comparing.flat(trial.last), metrics)):
         cells += [wording.plain(comparing.said(held[name], _MOST_WORDS)) if name in held else "" for name in wanted]
-    took = wording.duration(trial.ended_at - trial.started_at) if trial.ended_at and trial.started_at else ""
+    ran_s = trial.ended_at - trial.started_at - trial.idle_s
+    took = wording.duration(ran_s) if trial.ended_at and trial.started_at else ""
     return (short_trial(trial.id), state, *cells, str(len(trial.reports)), took)
 
 

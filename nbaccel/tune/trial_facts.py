@@ -74,6 +74,7 @@ def row_of(trial: Trial, metric: str) -> TrialRow:
         pid=trial.pid or None,
         started_at=trial.started_at or None,
         ended_at=None if runs else trial.ended_at or None,
+        idle_s=round(trial.idle_s, 3),
         error=wording.encodable(trial.error_words[:MOST_TEXT]) if trial.state is TrialState.ERROR else "",
         attempts=trial.attempts,
         stops=trial.stops,

@@ -61,6 +61,7 @@
  * @property {number | null} [pid]
  * @property {number | null} [started_at]
  * @property {number | null} [ended_at]
+ * @property {number} [idle_s] between its attempts
  * @property {string} [error]
  * @property {number} [attempts]
  * @property {number} [stops]
