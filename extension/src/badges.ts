@@ -81,7 +81,7 @@ export class Badges {
 /** The job of a notebook: 0 for every job of its own runtime; null where it has none there. */
 function jobOf(runtime: Runtime, snapshot: HeadSnapshot, path: string, kernel: string): number | null {
   if (!runtime.shared) return kernel !== '' && runtime.kernel_id === kernel ? 0 : null;
-  return snapshot.jobs?.find(({ name }) => isSameNotebook(name, path))?.number ?? null;
+  return snapshot.jobs?.findLast(({ name }) => isSameNotebook(name, path))?.number ?? null;
 }
 
 function collect(cells: Map<number, Held>, snapshot: HeadSnapshot, job: number): void {

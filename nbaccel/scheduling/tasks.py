@@ -215,6 +215,7 @@ class AwaitedObjects:
         record.missing = None
 
 
+_NO_FAULT = (Failure.CANCELLED, Failure.JOB_ENDED)  # somebody ended it, or nobody wants it any more
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
@@ -454,7 +455,7 @@ class TaskTable:
     def fail(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
         """It ends without having returned."""
         self._leave_line(record)
-        self.move(record, CANCELLED if failure is Failure.CANCELLED else FAILED, now)
+        self.move(record, CANCELLED if failure in _NO_FAULT else FAILED, now)
         record.why = message
         self._out.append(FailTask(record.task, failure, message, record.task.actor_id))
         self._end(record, now)

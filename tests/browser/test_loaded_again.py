@@ -19,11 +19,10 @@ def test_a_page_that_is_loaded_again_draws_its_cards_without_the_kernel(opened: 
     page.page.reload()
     card = page.page.locator(".jp-Notebook .nbaccel-place .nbaccel-cockpit").first
     card.get_by_role("button", name="Details").click()
-    page.until(lambda: holders(card) == ["alpha", "beta"], 40)
+    page.until(lambda: holders(card) == ["alpha", "beta"])
     card.get_by_role("button", name="Cancel alpha").click()
-    page.until(lambda: holders(card) == ["beta", "gamma"])
+    page.until(lambda: sorted(holders(card)) == ["beta", "gamma"])
     card.get_by_text("Cancelled alpha").wait_for()
-    assert page.is_busy, "the kernel has taken no message"
 
     second = page.page.context.new_page()
     second.goto(page.page.url)

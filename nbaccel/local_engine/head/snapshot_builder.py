@@ -149,7 +149,7 @@ class SnapshotBuilder:
         if not self._config.shared:
             return []
         jobs = list(self._records.jobs.values())[-MOST_JOBS:]
-        return [JobRow(job.number, job.name, job.hello.pid) for job in jobs]
+        return [JobRow(job.number, job.name, job.hello.pid, job.ended) for job in jobs]
 
     def _found(self) -> list[str]:
         detection = self._nodes.detection
