@@ -97,6 +97,11 @@ class Rows:
         rows += [self.task(record) for record in scheduler.ended_and_failed(most_ended, MOST_FAILED)]
         return rows
 
+    def shown(self, most_running: int, most_waiting: int, most_ended: int) -> list[TaskRow]:
+        """The same without the constructors of actors that were made."""
+        rows = self.tasks(most_running, most_waiting, most_ended)
+        return [row for row in rows if row.state != FINISHED.name or row.kind != TaskKind.ACTOR_CREATION.words]
+
     def _waiting(self, most: int) -> list[TaskRecord]:
         """So many that wait, or more: the first of each line, and of each function among those that are looked at."""
         scheduler = self._scheduler
@@ -166,10 +171,18 @@ class Rows:
         for count, running in self._scheduler.tasks_by_function():
             subject = _subject(count)
             if subject:
-                numbers += [(subject, state.name, number) for state, number in zip(_ENDED, count.endings, strict=True)]
+                endings = dict(zip(_ENDED, count.endings, strict=True))
+                if count.kind is TaskKind.ACTOR_CREATION:
+                    del endings[FINISHED]
+                numbers += [(subject, state.name, number) for state, number in endings.items()]
                 numbers.append((subject, RUNNING.name, running))
                 numbers.append((subject, WAITING.name, count.unfinished - running))
         return function_rows.rows(numbers, shown)
+
+    def made(self) -> int:
+        """How many constructors have finished: an actor that lives is no finished task."""
+        made = TaskKind.ACTOR_CREATION
+        return sum(count.endings[0] for count, _ in self._scheduler.tasks_by_function() if count.kind is made)
 
     def failures(self, counts: dict[str, int], started_at: float) -> list[Alert]:
         """What a snapshot says of the tasks that failed."""
@@ -196,7 +209,7 @@ class Rows:
         seen: set[bytes] = set()  # a constructor that runs once more has an old record beside the new one
         for record in chain(scheduler.running(), scheduler.waiting(), scheduler.ended()):
             task = record.task
-            if task.task_id in seen:
+            if task.task_id in seen or is_made(record):
                 continue
             seen.add(task.task_id)
             if wanted.function and _subject(record.count) != wanted.function:
@@ -250,6 +263,11 @@ class Rows:
         made = entry_of(entry.creation)
         demand = {name: amount / UNIT for name, amount in entry.terms.demand_of(made.choice)}
         return self._why(entry.creation.task_id, entry.terms.class_name, demand)
+
+
+def is_made(record: TaskRecord) -> bool:
+    """Whether it is the constructor of an actor that was made."""
+    return record.state is FINISHED and record.task.kind is TaskKind.ACTOR_CREATION
 
 
 def _subject(count: FunctionCount | None) -> str:
