@@ -268,10 +268,11 @@ class TaskRecord(msgspec.Struct, eq=False):
 
 
 class SaidLine(msgspec.Struct):
-    """A line that was said about work that waits: the id that names it, and of which task it speaks now."""
+    """A line that was said about work that waits: the id that names it, of which task it speaks now, and of what kind."""
 
     line_id: bytes
     record: TaskRecord
+    kind: str
 
 
 class Shape(msgspec.Struct, eq=False):
@@ -624,8 +625,8 @@ class TaskTable:
         """One line under the task's cell, in the place of the one that was there."""
         told = shape.told.get(record.task.terms.cell_in_words)
         if told is None:
-            told = shape.told[record.task.terms.cell_in_words] = SaidLine(record.task.task_id, record)
-        told.record = record
+            told = shape.told[record.task.terms.cell_in_words] = SaidLine(record.task.task_id, record, kind)
+        told.record, told.kind = record, kind
         self._out.append(Warn(shape.job, kind, told.line_id, message))
 
     def _waits_no_more(self, shape: Shape, left: TaskRecord) -> None:
