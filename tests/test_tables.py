@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
-from nbaccel.notebook import card
+from nbaccel.notebook import card, drawn
 from nbaccel.views import tables, task_lines, waiting_lines, wording
-from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, FunctionRow, Holder, NodeRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import (
+    Alert,
+    DeviceMetrics,
+    DeviceRow,
+    FunctionRow,
+    Holder,
+    NodeRow,
+    NodeTypeRow,
+    Snapshot,
+    TaskRow,
+)
 
 
 @pytest.mark.parametrize(
@@ -173,3 +185,12 @@ def test_only_a_task_that_waits_is_said_to_wait() -> None:
     assert tables.state_word(row.state) == "running" and tables.took(row, 15.0) == ""
     again = TaskRow("b", "infer", "task", "PENDING_NODE_ASSIGNMENT", submitted_at=10.0, started_at=12.0)
     assert tables.took(again, 15.0) == "waits 5 s"
+
+
+def test_a_cluster_that_can_get_devices_is_not_advised_to_count_logical_ones(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices = []
+    assert tables.devices(busy_snapshot).empty.endswith(tables.NO_DEVICE)
+    busy_snapshot.node_types = [NodeTypeRow("cpu", resources={"CPU": 8.0}), NodeTypeRow("gpu", resources={"GPU": 4.0})]
+    said = "No accelerator. A node of the type gpu (4 GPU) comes when work asks for it."
+    assert tables.devices(busy_snapshot).empty == said and "num_gpus=2" not in card.html(busy_snapshot)
+    assert json.loads(drawn.to_json(drawn.of_snapshot(busy_snapshot)))["node_types"][1]["name"] == "gpu"

@@ -60,7 +60,7 @@ function activate(
     restorer.add(panel, PANEL_ID);
     timelines.restoreBy(restorer);
   }
-  void addStatusItem(statusBar, settings, watch, trans, () => void app.commands.execute('nbaccel:open'));
+  void addStatusItem(statusBar, settings, watch, panel, trans, () => void app.commands.execute('nbaccel:open'));
 }
 
 function addCommands(
@@ -110,6 +110,7 @@ async function addStatusItem(
   statusBar: IStatusBar | null,
   settings: ISettingRegistry | null,
   watch: Watch,
+  panel: Panel,
   trans: TranslationBundle,
   open: () => void
 ): Promise<void> {
@@ -119,7 +120,7 @@ async function addStatusItem(
   const follow = () => {
     const wanted = chosen?.composite.statusBar !== false;
     if (wanted && !shown) {
-      const item = new StatusItem(watch, trans, open);
+      const item = new StatusItem(watch, trans, runtime => panel.isMine(runtime), open);
       shown = statusBar.registerStatusItem(`${PLUGIN}-status`, { item, align: 'left', rank: STATUS_RANK });
     } else if (!wanted && shown) {
       shown.dispose();

@@ -160,7 +160,7 @@ export class Panel extends Widget {
   }
 
   /** Whether the notebook that the person looks at is this runtime's, or one of a shared one's. */
-  private isMine(runtime: Runtime): boolean {
+  isMine(runtime: Runtime): boolean {
     const { path, kernel } = this.notebooks;
     if (kernel && runtime.kernel_id === kernel) return true;
     if (path && runtime.notebook === path) return true;

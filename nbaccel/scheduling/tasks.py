@@ -268,7 +268,7 @@ class TaskRecord(msgspec.Struct, eq=False):
 
 
 class SaidLine(msgspec.Struct):
-    """A line that was said about work that waits: the id that names it, of which task it speaks now, and of what kind."""
+    """A line that was said about work that waits: the id that names it, its kind, and of which task it speaks now."""
 
     line_id: bytes
     record: TaskRecord

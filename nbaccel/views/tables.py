@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from nbaccel.quantities import TYPE_PREFIX
+from nbaccel.quantities import ACCELERATORS, TYPE_PREFIX
 from nbaccel.views import device_labels, totals, wording
 from nbaccel.views.device_labels import Labels
 from nbaccel.views.snapshot import ActorRow, DeviceCount, DeviceRow, Holder, Snapshot, TaskRow
@@ -329,7 +329,18 @@ def holder_words(holder: Holder, snapshot: Snapshot, *, whole: bool = False) -> 
 
 def _no_device(snapshot: Snapshot) -> str:
     reasons = " ".join(wording.plain(each) for each in snapshot.found)
-    return " ".join(part for part in ("No accelerator.", reasons, NO_DEVICE) if part)
+    return " ".join(part for part in ("No accelerator.", reasons, to_come(snapshot) or NO_DEVICE) if part)
+
+
+def to_come(snapshot: Snapshot) -> str:
+    """Which types of nodes bring devices: "A node of the type gpu (4 GPU) comes when work asks for it."; or ""."""
+    types = [
+        (kind.name, {name: amount for name, amount in kind.resources.items() if name in ACCELERATORS})
+        for kind in snapshot.node_types
+        if not kind.given_up
+    ]
+    named = [f"{wording.plain(name)} ({wording.demand(devices)})" for name, devices in types if devices]
+    return f"A node of the type {' or '.join(named)} comes when work asks for it." if named else ""
 
 
 def as_text(table: Table) -> str:

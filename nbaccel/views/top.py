@@ -240,7 +240,8 @@ def _devices(snapshot: Snapshot, width: int, most: int, first: int) -> list[Rend
     """A line for each device, as many as there is room for, and a line that counts the others."""
     everything = tables.device_rows(snapshot)
     if not everything:
-        return [Text(" ".join(["No accelerator.", *map(wording.plain, snapshot.found)]), style="dim")]
+        said = ["No accelerator.", *map(wording.plain, snapshot.found), tables.to_come(snapshot)]
+        return [Text(" ".join(filter(None, said)), style="dim")]
     first = min(first, max(0, len(everything) - most))
     rows = everything[first : first + most]
     named = device_labels.labels(snapshot.devices)

@@ -298,3 +298,10 @@ test("what the kernel has found of all tasks is shown instead of the rows that a
   assert.deepEqual(shown.tasks.map((task) => [task.id, task.why]), [["z9", "bad batch"]]);
   assert.equal(shown.tasksFound, 11);
 });
+
+test("a cluster that can get devices is not advised to count logical ones", () => {
+  const bare = scene({ devices: [] });
+  assert.equal(bare.advice, "nbaccel.init(num_gpus=2)");
+  const grows = scene({ devices: [], node_types: [{ name: "cpu", resources: { CPU: 8 } }, { name: "gpu", resources: { GPU: 4 } }] });
+  assert.deepEqual([grows.noDevice, grows.advice], ["No accelerator. A node of the type gpu (4 GPU) comes when work asks for it.", ""]);
+});

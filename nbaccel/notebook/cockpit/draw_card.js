@@ -25,7 +25,7 @@ export function drawCard(scene, state) {
 /** @param {Scene} scene @param {State} state @returns {any} */
 function strip(scene, state) {
   const { deviceTotal, devicesMore, devices, ended } = scene;
-  if (!deviceTotal) return h("span", { class: "has quiet", title: [...scene.found, "nbaccel.init(num_gpus=2)"].join(" ") }, ["No accelerator.", ...scene.found, "This counts two logical ones: "].join(" "), h("code", {}, "nbaccel.init(num_gpus=2)"));
+  if (!deviceTotal) return h("span", { class: "has quiet", title: `${scene.noDevice} ${scene.advice}` }, scene.noDevice, scene.advice && [" This counts two logical ones: ", h("code", {}, scene.advice)]);
   if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal + devicesMore} × ${scene.sameModel || deviceTotal === 1 ? devices[0].model : "devices"}.`);
   const few = deviceTotal + devicesMore <= MOST_CHIPS;
   if (!few || state.room < CHIP * deviceTotal) return [!few && shareBar(scene), h("span", { class: few ? "has few" : "has", title: scene.heldBy.map(({ name, number, where }) => `${name} ${few ? `on ${where.join(", ")}` : `× ${number}`}`).join(", ") }, heldWords(scene, few))];
