@@ -463,13 +463,12 @@ class Runner:
     def _press(self) -> None:
         presses = self.experiment.press()
         if presses == 1:
-            say("tune", f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts.")
+            words = f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts."
+            say("tune", words, self._live.id)
             self._stop_trials()
         elif presses == 2:
-            say(
-                "tune",
-                f"{self.name}: the functions are interrupted. Stop a third time ends the processes of those left.",
-            )
+            words = f"{self.name}: the functions are interrupted. Stop a third time ends the processes of those left."
+            say("tune-interrupts", words, self._live.id)
             self._interrupt()
         else:
             for attempt in self._attempts.values():
@@ -515,6 +514,8 @@ class Runner:
 
     def _close(self, how: str) -> None:
         self._inbox.close()
+        if self.experiment.presses:
+            say("tune", "", self._live.id)
         for name, attempt in self._attempts.items():
             trial = self.experiment.trials[name]
             trial.state, trial.ended_at = TrialState.PENDING, time.time()  # interrupted
