@@ -18,7 +18,7 @@ from types import ModuleType
 MOST_NAMES = 12  # that are listed
 _KEYWORD = re.compile(r"^(?P<owner>[\w.]+?)(?:\.__init__)?\(\) got an unexpected keyword argument '(?P<name>\w+)'")
 _MODULE = re.compile(r"^module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
-_MAGIC = re.compile(r"function `%+(?P<name>accel\w*)")
+_MAGIC = re.compile(r"function `%+(?P<name>accel_\w*)")
 _REF = re.compile(r"'ObjectRef'")
 REF_IS_NO_VALUE = (
     "A ref stands for a result that may not be there yet: nbaccel.get(ref) waits for it and returns the value."
