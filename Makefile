@@ -74,8 +74,9 @@ bench: $(VENV)/.stamp-bench
 
 # The site: tutorials, how-to, explanation, reference. `nbaccel docs` opens it, and a wheel that is built afterwards has it.
 docs: $(VENV)/.stamp-docs
-	rm -rf build/doctrees nbaccel/site
-	$(PY) -m sphinx -q -W --keep-going -b html -d build/doctrees docs nbaccel/site
+	rm -rf build/doctrees build/site nbaccel/site
+	$(PY) -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/site
+	mv build/site nbaccel/site
 	@echo "nbaccel/site/index.html is the first page."
 
 # sdist and wheel of nbaccel and of nbaccel-lab, in dist/. Two builds of a commit are equal byte for byte.

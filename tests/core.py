@@ -154,6 +154,8 @@ browser/test_drawing.py
     the_card_has_four_lines[8-480]  no_view_scrolls_sideways[40-480]
     a_log_opens_below_its_row_goes_on_and_is_searched  a_new_snapshot_keeps_the_rows_and_the_focus
     an_unchanged_snapshot_is_drawn_without_a_change  tiles_stand_below_the_name_of_their_node_eight_to_a_row[900-8]
+browser/test_loaded_again.py
+    a_page_that_is_loaded_again_draws_its_cards_without_the_kernel
 browser/test_looks.py
     axe_finds_nothing_serious_in_any_view[light]  axe_finds_nothing_serious_in_any_view[dark]
 browser/test_panel.py

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
-from nbaccel.views import tables, task_lines, wording
-from nbaccel.views.snapshot import Alert, DeviceMetrics, DeviceRow, Holder, NodeRow, Snapshot, TaskRow
+from nbaccel.notebook import card, drawn
+from nbaccel.views import tables, task_lines, waiting_lines, wording
+from nbaccel.views.snapshot import (
+    Alert,
+    DeviceMetrics,
+    DeviceRow,
+    FunctionRow,
+    Holder,
+    NodeRow,
+    NodeTypeRow,
+    Snapshot,
+    TaskRow,
+)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +158,25 @@ def test_what_an_alert_says_can_never_start_is_not_said_once_more(busy_snapshot:
     row = TaskRow("n", "big", "task", "PENDING_NODE_ASSIGNMENT", why="big asks for 9 GPUs, but this machine has 2")
     busy_snapshot.tasks += [row, msgspec.structs.replace(row, task_id="m")]
     alert = Alert("infeasible", "big asks for 9 GPUs, but this machine has 2.", 1.0, task_id="n")
-    assert "big" in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [])]
-    assert "big" not in [row.name for row, _ in tables.waiting_untold(busy_snapshot, [alert])]
+    assert "big" in [each.name for each in waiting_lines.untold(busy_snapshot, [])]
+    assert "big" not in [each.name for each in waiting_lines.untold(busy_snapshot, [alert])]
+
+
+def test_the_number_of_waiting_tasks_is_never_that_of_their_rows(busy_snapshot: Snapshot) -> None:
+    row = TaskRow("w0", "w", "task", "PENDING_NODE_ASSIGNMENT", demand={"GPU": 1.0}, why="w waits", submitted_at=1.0)
+    busy_snapshot.tasks = [msgspec.structs.replace(row, task_id=f"w{number}") for number in range(20)]
+    busy_snapshot.functions = [FunctionRow("w", waiting=38), FunctionRow("z", waiting=40)]
+    busy_snapshot.counts = {"PENDING_NODE_ASSIGNMENT": 78}
+    both = waiting_lines.of_snapshot(busy_snapshot)
+    assert [(each.many, each.name) for each in both] == [("× 40 ", "z"), ("× 38 ", "w")]
+    assert [waiting_lines.others(busy_snapshot, both[:shown]) for shown in (0, 1, 2)] == [78, 38, 0]
+    busy_snapshot.tasks[0].demand = {"GPU": 2.0}  # nobody has counted how the 38 divide
+    some = waiting_lines.of_snapshot(busy_snapshot)
+    assert [each.many for each in some] == ["× 40 ", "some of 38 ", "some of 38 "]
+    assert waiting_lines.others(busy_snapshot, some[1:2]) == 40
+    assert some[0].sentence() == "× 40 z: they are behind others in their line"
+    busy_snapshot.alerts = []
+    assert card.text(busy_snapshot).endswith("◌ × 40 z waits: they are behind others in their line · and 38 more")
 
 
 def test_only_a_task_that_waits_is_said_to_wait() -> None:
@@ -155,3 +185,12 @@ def test_only_a_task_that_waits_is_said_to_wait() -> None:
     assert tables.state_word(row.state) == "running" and tables.took(row, 15.0) == ""
     again = TaskRow("b", "infer", "task", "PENDING_NODE_ASSIGNMENT", submitted_at=10.0, started_at=12.0)
     assert tables.took(again, 15.0) == "waits 5 s"
+
+
+def test_a_cluster_that_can_get_devices_is_not_advised_to_count_logical_ones(busy_snapshot: Snapshot) -> None:
+    busy_snapshot.devices = []
+    assert tables.devices(busy_snapshot).empty.endswith(tables.NO_DEVICE)
+    busy_snapshot.node_types = [NodeTypeRow("cpu", resources={"CPU": 8.0}), NodeTypeRow("gpu", resources={"GPU": 4.0})]
+    said = "No accelerator. A node of the type gpu (4 GPU) comes when work asks for it."
+    assert tables.devices(busy_snapshot).empty == said and "num_gpus=2" not in card.html(busy_snapshot)
+    assert json.loads(drawn.to_json(drawn.of_snapshot(busy_snapshot)))["node_types"][1]["name"] == "gpu"

@@ -12,8 +12,8 @@ const MOST_NUMBERS = 2; // a prompt has room for two
 const BADGE = 'nbaccel-badge';
 const HOLDS = 'nbaccel-holds';
 
-/** The devices that a cell holds, by their labels ("GPU 0"), each with the names of what holds it. */
-type Held = Map<string, Set<string>>;
+/** The devices that a cell holds, each with its label ("GPU 0", "node-b GPU 0") and the names of what holds it. */
+type Held = Map<string, { label: string; number: string; node: string; names: Set<string> }>;
 
 /** Badges at the cells of all open notebooks, as long as the front end lives. */
 export class Badges {
@@ -61,9 +61,10 @@ export class Badges {
   private mark(node: HTMLElement, held: Held): void {
     const known = node.querySelector<HTMLElement>(`:scope > .${BADGE}`);
     const badge = known ?? node.ownerDocument.createElement('span');
-    const labels = [...held.keys()].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
-    const said = labels.map(label => `${label} (${[...held.get(label) ?? []].join(', ')})`).join(', ');
-    const words = labels.length > MOST_NUMBERS ? `×${labels.length}` : labels.map(numberOf).join(' ');
+    const devices = [...held.values()].sort((a, b) => a.label.localeCompare(b.label, undefined, { numeric: true }));
+    const said = devices.map(({ label, names }) => `${label} (${[...names].join(', ')})`).join(', ');
+    const areFew = devices.length <= MOST_NUMBERS && new Set(devices.map(({ node }) => node)).size === 1;
+    const words = areFew ? devices.map(({ number }) => number).join(' ') : `×${devices.length}`;
     const title = this.trans.__('This cell holds %1', said);
     if (!known) {
       badge.className = BADGE;
@@ -81,23 +82,24 @@ export class Badges {
 /** The job of a notebook: 0 for every job of its own runtime; null where it has none there. */
 function jobOf(runtime: Runtime, snapshot: HeadSnapshot, path: string, kernel: string): number | null {
   if (!runtime.shared) return kernel !== '' && runtime.kernel_id === kernel ? 0 : null;
-  return snapshot.jobs?.find(({ name }) => isSameNotebook(name, path))?.number ?? null;
+  return snapshot.jobs?.findLast(({ name }) => isSameNotebook(name, path))?.number ?? null;
 }
 
 function collect(cells: Map<number, Held>, snapshot: HeadSnapshot, job: number): void {
+  const names = new Map((snapshot.nodes ?? []).map(({ node_id, name }) => [node_id, plain(name)]));
   for (const device of snapshot.devices ?? []) {
     for (const holder of device.holders ?? []) {
       const number = Number(CELL.exec(holder.cell ?? '')?.[1]);
       if (!number || (job && holder.job && holder.job !== job)) continue;
       const held: Held = cells.get(number) ?? new Map();
-      const label = `${plain(device.resource)} ${plain(device.id)}`;
-      cells.set(number, held.set(label, (held.get(label) ?? new Set()).add(plain(holder.name))));
+      const node = device.node_id ?? '';
+      const key = `${node}/${device.resource}/${device.id}`;
+      const label = [names.size > 1 ? names.get(node) : '', plain(device.resource), plain(device.id)].filter(Boolean).join(' ');
+      const known = held.get(key) ?? { label, number: plain(device.id), node, names: new Set() };
+      known.names.add(plain(holder.name));
+      cells.set(number, held.set(key, known));
     }
   }
-}
-
-function numberOf(label: string): string {
-  return label.split(' ').at(-1) ?? '';
 }
 
 function unmark(node: HTMLElement): void {

@@ -12,6 +12,7 @@ import { deedsOf } from './deeds';
 import { icon } from './icon';
 import { Notebooks } from './notebooks';
 import { type Deeds, Panel, PANEL_ID } from './panel';
+import { drawInPlaces } from './places';
 import { titleOf } from './runtimes';
 import { takeOrders } from './second_way';
 import { Server } from './server';
@@ -52,13 +53,14 @@ function activate(
   panel.title.caption = trans.__('Accelerators: nbaccel');
   app.shell.add(panel, 'right', { rank: RANK, type: 'nbaccel' });
   new Badges(watch, notebooks, trans);
+  drawInPlaces(document, watch, server, notebooks);
   takeOrders(document, watch, server, { notebook: () => notebooks.path, onlyMine: () => false, go: () => undefined });
   addCommands(app, palette, panel, watch, notebooks, deeds, trans);
   if (restorer) {
     restorer.add(panel, PANEL_ID);
     timelines.restoreBy(restorer);
   }
-  void addStatusItem(statusBar, settings, watch, trans, () => void app.commands.execute('nbaccel:open'));
+  void addStatusItem(statusBar, settings, watch, panel, trans, () => void app.commands.execute('nbaccel:open'));
 }
 
 function addCommands(
@@ -108,6 +110,7 @@ async function addStatusItem(
   statusBar: IStatusBar | null,
   settings: ISettingRegistry | null,
   watch: Watch,
+  panel: Panel,
   trans: TranslationBundle,
   open: () => void
 ): Promise<void> {
@@ -117,7 +120,7 @@ async function addStatusItem(
   const follow = () => {
     const wanted = chosen?.composite.statusBar !== false;
     if (wanted && !shown) {
-      const item = new StatusItem(watch, trans, open);
+      const item = new StatusItem(watch, trans, runtime => panel.isMine(runtime), open);
       shown = statusBar.registerStatusItem(`${PLUGIN}-status`, { item, align: 'left', rank: STATUS_RANK });
     } else if (!wanted && shown) {
       shown.dispose();

@@ -401,6 +401,7 @@ export interface JobRow {
   number: number;
   name: string;
   pid?: number | null;
+  left?: boolean;
 }
 
 /** A record that a driver or a worker lets everyone see: the last one of its id. */

@@ -160,11 +160,11 @@ export class Panel extends Widget {
   }
 
   /** Whether the notebook that the person looks at is this runtime's, or one of a shared one's. */
-  private isMine(runtime: Runtime): boolean {
+  isMine(runtime: Runtime): boolean {
     const { path, kernel } = this.notebooks;
     if (kernel && runtime.kernel_id === kernel) return true;
     if (path && runtime.notebook === path) return true;
-    return Boolean(this.watch.snapshot(runtime.id)?.jobs?.some(({ name }) => runtime.shared && isSameNotebook(name, path)));
+    return Boolean(this.watch.snapshot(runtime.id)?.jobs?.some(({ name, left }) => runtime.shared && !left && isSameNotebook(name, path)));
   }
 
   private async go(runtime: string, words: string): Promise<void> {

@@ -134,7 +134,7 @@ function withoutTheOnlyNode(given: HeadSnapshot): HeadSnapshot {
 export function ownJob(snapshot: HeadSnapshot, notebook: string): number {
   const jobs = snapshot.jobs ?? [];
   if (jobs.length === 1) return jobs[0].number;
-  return jobs.find(({ name }) => isSameNotebook(name, notebook))?.number ?? 0;
+  return jobs.findLast(({ name }) => isSameNotebook(name, notebook))?.number ?? 0;
 }
 
 /** A job has the name of its notebook without its folder. */

@@ -1,7 +1,8 @@
-// The item of the status bar: "GPU 2/8 · 34 %". A click opens the panel.
+// The item of the status bar: "GPU 2/8 · 34 % · 3 running". A click opens the panel.
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
+import type { Runtime } from './messages';
 import { summaryOf } from './summary';
 import type { Watch } from './watch';
 
@@ -12,6 +13,7 @@ export class StatusItem extends Widget {
   constructor(
     private readonly watch: Watch,
     private readonly trans: TranslationBundle,
+    private readonly isOpen: (runtime: Runtime) => boolean,
     open: () => void
   ) {
     super();
@@ -30,12 +32,12 @@ export class StatusItem extends Widget {
   }
 
   private redraw(): void {
-    const { words, alerts } = summaryOf(this.watch);
+    const { words, alerts } = summaryOf(this.watch, this.isOpen);
     const shown = [words, alerts ? `⚠ ${alerts}` : ''].filter(Boolean).join('  ');
     if (shown === this.button.textContent) return;
     this.button.textContent = shown;
     this.node.classList.toggle('nbaccel-nothing', !shown);
     const alerted = alerts ? ` ${this.trans._n('%1 alert.', '%1 alerts.', alerts)}` : '';
-    this.button.title = `${this.trans.__('Devices in use of all, and their mean load.')}${alerted} ${this.trans.__('Open the panel')}`;
+    this.button.title = `${this.trans.__('Devices in use of all, their mean load, and how many tasks run.')}${alerted} ${this.trans.__('Open the panel')}`;
   }
 }

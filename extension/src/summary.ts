@@ -1,8 +1,11 @@
-// The line of the status bar: "GPU 2/8 · 34 %", over all runtimes and the machine.
+// The line of the status bar: "GPU 2/8 · 34 % · 3 running". Devices of this machine are counted once, whichever runtimes
+// offer them. Logical and simulated ones are none of the machine's: only those of the notebook that is open are counted.
 
 import type { DeviceRow } from './cockpit';
-import type { HeadSnapshot } from './messages';
+import type { HeadSnapshot, Runtime } from './messages';
 import type { Watch } from './watch';
+
+const RUNNING = ['RUNNING', 'RUNNING_IN_RAY_GET', 'RUNNING_IN_RAY_WAIT', 'SUBMITTED_TO_WORKER'];
 
 interface Kind {
   held: number;
@@ -10,16 +13,19 @@ interface Kind {
   loads: number[];
 }
 
-/** Devices in use of all, by kind, with their mean load; "" where there is nothing to say. */
-export function summaryOf(watch: Watch): { words: string; alerts: number } {
+/** Devices in use of all, by kind, with their mean load, and how many tasks run; "" where there is nothing to say. */
+export function summaryOf(watch: Watch, isOpen: (runtime: Runtime) => boolean): { words: string; alerts: number } {
   const kinds = new Map<string, Kind>();
   const seen = new Set<string>();
   let alerts = 0;
-  for (const { id } of watch.runtimes) {
-    const snapshot = watch.snapshot(id);
+  let running = 0;
+  for (const runtime of watch.runtimes) {
+    const snapshot = watch.snapshot(runtime.id);
     alerts += snapshot?.alerts?.length ?? 0;
-    for (const row of snapshot?.devices ?? []) if (row.offered !== false) add(kinds, seen, row, id);
-    if (snapshot) addWithoutRows(kinds, snapshot);
+    for (const state of RUNNING) running += snapshot?.counts?.[state] ?? 0;
+    const open = isOpen(runtime);
+    for (const row of snapshot?.devices ?? []) if (row.offered !== false && (open || row.kind === 'real')) add(kinds, seen, row, runtime.id);
+    if (snapshot) addWithoutRows(kinds, snapshot, open);
   }
   for (const device of watch.machine?.devices ?? []) {
     if (device.reasons.device || (device.uuid && seen.has(device.uuid))) continue; // lost, or counted already
@@ -28,7 +34,8 @@ export function summaryOf(watch: Watch): { words: string; alerts: number } {
     if (device.processes.length) kind.held += 1;
     if (device.utilisation_percent != null) kind.loads.push(device.utilisation_percent);
   }
-  return { words: [...kinds].map(([name, kind]) => wordsOf(name, kind)).join(' · '), alerts };
+  const words = [...kinds].map(([name, kind]) => wordsOf(name, kind));
+  return { words: [...words, running ? `${running} running` : ''].filter(Boolean).join(' · '), alerts };
 }
 
 /** A real device that several runtimes offer is counted once; it is held if one of them holds it. */
@@ -47,8 +54,9 @@ function add(kinds: Map<string, Kind>, seen: Set<string>, row: DeviceRow & { uui
 }
 
 /** A snapshot of a large cluster has rows of some devices, and counts of all. */
-function addWithoutRows(kinds: Map<string, Kind>, snapshot: HeadSnapshot): void {
-  for (const { resource, total = 0, held = 0, taken = 0 } of snapshot.device_counts ?? []) {
+function addWithoutRows(kinds: Map<string, Kind>, snapshot: HeadSnapshot, isOpen: boolean): void {
+  for (const { resource, total = 0, held = 0, taken = 0, logical = 0, simulated = 0 } of snapshot.device_counts ?? []) {
+    if (logical + simulated > 0 && !isOpen) continue;
     const rows = (snapshot.devices ?? []).filter(row => row.resource === resource && row.offered !== false);
     if (total <= rows.length) continue;
     const kind = kindOf(kinds, resource);

@@ -29,9 +29,16 @@ def is_hidden() -> bool:
 
 def internal_actor(cls: type, **options: Any) -> ActorClass:
     """An actor class of nbaccel's own, with the options of `@remote`."""
-    hidden = is_hidden()
-    made = ActorClass(cls, replace(actor_options(**options), internal=hidden))
-    made._methods = {name: replace(spec, internal=hidden) for name, spec in made._methods.items()}
+    return _calls_hidden(ActorClass(cls, replace(actor_options(**options), internal=is_hidden())))
+
+
+def actor_of_a_run(cls: type, **options: Any) -> ActorClass:
+    """An actor class that views show, since it holds what a run has. Its calls are hidden: the run shows them."""
+    return _calls_hidden(ActorClass(cls, actor_options(**options)))
+
+
+def _calls_hidden(made: ActorClass) -> ActorClass:
+    made._methods = {name: replace(spec, internal=is_hidden()) for name, spec in made._methods.items()}
     return made
 
 

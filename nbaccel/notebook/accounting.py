@@ -25,7 +25,6 @@ NOTHING = (
 )
 _UNITS = (("hour", 3600, 36_000), ("minute", 60, 600), ("second", 1, 0))  # (name, seconds, from so many seconds on)
 _BAR_PX = 84
-_ABOUT = 20  # shares that differ by less than a part of so many are about equal
 _GRID = "nbaccel-grid"  # tables of one grid of columns
 
 
@@ -40,7 +39,8 @@ def accounting_view(answer: AccountingAnswer, snapshot: Snapshot | None = None) 
         *(f"{wording.plain(row.name)}: {_said(row, answer)}" for row in answer.functions[:MOST_ROWS]),
     ]
     lines += [f"{wording.cell(_cell(row, snapshot))}: {_said(row, answer)}" for row in used[:MOST_ROWS]]
-    lines += [f"{labels.of(row.device)}: idle {idle(row, answer.time)}" for row in answer.devices[:MOST_ROWS]]
+    devices = _in_order(answer, labels)
+    lines += [f"{labels.of(row.device)}: idle {idle(row, answer.time)}" for row in devices[:MOST_ROWS]]
     return View("\n".join(lines), drawn)
 
 
@@ -146,11 +146,8 @@ def _table(
 
 
 def _devices(answer: AccountingAnswer, labels: LaneLabels) -> Html:
-    """The least held devices first, and those that are held about equally in the order of devices.
-
-    There is none where no device was held, and one row for many that never were.
-    """
-    rows = sorted(answer.devices, key=lambda row: (_about(_held_share(row, answer.time)), labels.place(row.device)))
+    """The devices in the order of all views: none where none was held, and one row for many that never were."""
+    rows = _in_order(answer, labels)
     unused = [row for row in rows if not row.held_seconds]
     if len(unused) == len(rows):
         return parts.NOTHING
@@ -170,8 +167,8 @@ def _held(named: Html, row: DeviceAccount, answer: AccountingAnswer) -> list[Htm
     return [named, parts.words(held), parts.words(idle(row, answer.time)), share]
 
 
-def _about(share: float) -> int:
-    return math.floor(_ABOUT * share + 0.5)
+def _in_order(answer: AccountingAnswer, labels: LaneLabels) -> list[DeviceAccount]:
+    return sorted(answer.devices, key=lambda row: labels.place(row.device))
 
 
 def _share(share: float, colour: str = palette.WAITING) -> Html:

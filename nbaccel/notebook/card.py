@@ -23,6 +23,7 @@ from nbaccel.views import (
     run_snapshot,
     tables,
     totals,
+    waiting_lines,
     wording,
 )
 from nbaccel.views.palette import HUES
@@ -290,14 +291,11 @@ def _more(number: int) -> str:
 
 def _waits(snapshot: Snapshot) -> str:
     """Why most of the waiting tasks wait: "◌ × 3 train waits 5 s: Both GPUs are busy: …"; "" if none waits."""
-    groups, waiting = tables.waiting_alike(snapshot), tables.counted(snapshot).get("waiting", 0)
-    if not groups:
+    lines, waiting = waiting_lines.of_snapshot(snapshot), tables.counted(snapshot).get("waiting", 0)
+    if not lines:
         return f"◌ {wording.count(waiting, 'waiting task')}" if waiting else ""
-    row, number = groups[0]
-    name = f"× {number} {wording.task_name(row.name)}" if number > 1 else wording.task_name(row.name)
-    since = tables.took(row, snapshot.time) or "waits"
-    why = tables.why_words(row) or wording.demand(row.demand)
-    return wording.sentence([f"◌ {name} {since}: {why}", _more(waiting - number)])
+    first = lines[0]
+    return wording.sentence([f"◌ {first.brief(snapshot.time)}", _more(waiting_lines.others(snapshot, [first]))])
 
 
 def _under_way_text(snapshot: Snapshot) -> str:

@@ -83,6 +83,12 @@ class DrawnNode(msgspec.Struct, omit_defaults=True):
     kept_by: str = ""
 
 
+class DrawnNodeType(msgspec.Struct, omit_defaults=True):
+    name: str
+    resources: dict[str, float] = {}
+    given_up: bool = False
+
+
 class DrawnArrival(msgspec.Struct, omit_defaults=True):
     id: str
     node_type: str
@@ -172,9 +178,10 @@ class Drawn(msgspec.Struct, omit_defaults=True):
     time: float = 0.0
     nodes: list[DrawnNode] = []
     arrivals: list[DrawnArrival] = []
+    node_types: list[DrawnNodeType] = []  # where there is no device: which nodes could bring some
     devices: list[DrawnDevice] = []
     tasks: list[DrawnTask] = []
-    functions: list[DrawnFunction] = []  # those with so many tasks that they have one row, which opens
+    functions: list[DrawnFunction] = []  # those with many tasks (one row, which opens) or with several that wait
     reasons: list[str] = []
     hues: dict[str, int] = {}  # colours of functions and classes that differ from the one their name gives
     actors: list[DrawnActor] = []
@@ -230,6 +237,7 @@ def of_snapshot(snapshot: Snapshot, rows: DrawnRows | None = None) -> Drawn:
         kept.resources = _shown(snapshot.resources)
     else:
         kept.node_counts, kept.device_counts, kept.resources = {}, [], {}
+    kept.node_types = [] if snapshot.devices else snapshot.node_types
     drawn = msgspec.convert(kept, Drawn, from_attributes=True)
     strangers = _name_strangers(drawn, snapshot.runtime.job)
     drawn.hues = HUES.unusual(_name_subjects(drawn, snapshot))
@@ -244,7 +252,8 @@ def of_snapshot(snapshot: Snapshot, rows: DrawnRows | None = None) -> Drawn:
 
 
 def _many(functions: list[FunctionRow]) -> list[FunctionRow]:
-    return [row for row in functions if row.total > MOST_OF_ONE]
+    """Those with so many tasks that they have one row, or of which more wait than may have rows."""
+    return [row for row in functions if row.total > MOST_OF_ONE or row.waiting > 1]
 
 
 class FoundDrawn(msgspec.Struct, omit_defaults=True):

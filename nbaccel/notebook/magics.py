@@ -209,13 +209,12 @@ class Starter:
         if self._cluster.is_initialized() and (restart or self._why_lost()):
             said.append(self.stop())
         if self._cluster.is_initialized():
-            self._compare(asked | ({"shared": True} if shared else {}))
-            return said
+            return said + self._compare(asked, shared=shared)
         if shared:
             said += self._join_shared(asked)
         else:
             self._cluster.init(**asked)
-        self._asked = asked | ({"shared": True} if shared else {})
+        self._asked = {"shared": True} if shared else asked
         snapshot = self._cluster.snapshot()
         self._session = snapshot.runtime.session
         return said + _fewer_cpus(asked.get("num_gpus"), snapshot)
@@ -246,11 +245,22 @@ class Starter:
             return f"The old cluster has gone. {str(error).partition(' What had not been fetched')[0]}"
         return ""
 
-    def _compare(self, asked: dict[str, Any]) -> None:
+    def _compare(self, asked: dict[str, Any], *, shared: bool) -> list[str]:
         snapshot = self._cluster.snapshot()
-        started = self._asked if snapshot.runtime.session == self._session else None
+        runtime = snapshot.runtime
+        started = self._asked if runtime.session == self._session else None
+        if runtime.shared and shared:
+            return (
+                [f"This notebook uses the shared cluster of pid {runtime.pid}. {_not_applied(asked)}"] if asked else []
+            )
+        asked = asked | ({"shared": True} if shared else {})
         if not asked or asked == started:
-            return
+            return []
+        if runtime.shared:
+            raise TypingMistake(
+                f"This notebook uses the shared cluster of pid {runtime.pid}. {_not_applied(asked)} "
+                "--restart leaves it for a cluster of this notebook's own; that ends only what runs of this notebook."
+            )
         busy = sum(number for state, number in snapshot.counts.items() if state in RUNNING)
         price = f", which ends {wording.count(busy, 'running task')}" if busy else ""
         if started is None:
@@ -265,11 +275,15 @@ class Starter:
         running = [record for record in self._find_heads() if record.shared]
         if running:
             self._cluster.init(address=running[0].socket)
-            ignored = f" Its own options apply, not {_words(asked)}." if asked else ""
+            ignored = f" {_not_applied(asked)}" if asked else ""
             return [f"Joined the shared cluster of pid {running[0].pid}.{ignored}"]
         record = self._cluster.start_head(**asked)
         self._cluster.init(address=record.socket)
         return [f"Started a shared cluster, pid {record.pid}; other notebooks join it with %accel_init shared=true."]
+
+
+def _not_applied(asked: dict[str, Any]) -> str:
+    return f"Its own options apply, not {_words(asked)}."
 
 
 def _difference(started: dict[str, Any], asked: dict[str, Any]) -> str:

@@ -42,9 +42,13 @@ class Displays:
         self._parents: dict[str, bytes] = {}
         self._watch = cells.install(shell)
 
-    def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+    @staticmethod
+    def new_name() -> str:
+        return f"nbaccel-place-{uuid.uuid4().hex}"
+
+    def show(self, data: dict[str, Any], metadata: dict[str, Any], name: str = "") -> None:
         """Show a new output under the running cell."""
-        name = f"nbaccel-place-{uuid.uuid4().hex}"
+        name = name or self.new_name()
         self._parents[name] = parent = self._watch.parent()
         while len(self._parents) > self._most:
             del self._parents[next(iter(self._parents))]
@@ -53,6 +57,12 @@ class Displays:
     def draw(self, data: dict[str, Any]) -> None:
         """Replace all outputs by this one, for now."""
         for name, parent in list(self._parents.items()):
+            self._say("update_display_data", name, parent, data, {})
+
+    def draw_one(self, name: str, data: dict[str, Any]) -> None:
+        """Replace one output for now, unless it has been drawn for good."""
+        parent = self._parents.get(name)
+        if parent is not None:
             self._say("update_display_data", name, parent, data, {})
 
     def draw_last(self, data: dict[str, Any]) -> None:

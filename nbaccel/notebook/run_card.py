@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from nbaccel.notebook import curves, parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import palette, run_snapshot, thinning, wording
-from nbaccel.views.run_snapshot import RUN_SIGNS, RankDot, RunSnapshot
+from nbaccel.views.run_snapshot import RUN_SIGNS, CheckpointTick, RankDot, RunSnapshot
 from nbaccel.views.snapshot import Snapshot
 
 MOST_DOTS = 16  # more ranks than this are counted instead
@@ -22,7 +20,7 @@ def mimebundle(run: RunSnapshot, now: float) -> dict[str, str]:
 def text(run: RunSnapshot, now: float) -> str:
     """The card in plain text."""
     lines = [run_snapshot.one_line(run, now), run_snapshot.gang_words(run), f"path {wording.plain(run.path)}"]
-    lines += [f"load the best checkpoint: {wording.plain(run.load)}"] if run.load else []
+    lines += [f"{run_snapshot.load_words(run)} {wording.plain(run.load)}"] if run.load else []
     return "\n".join([*lines, _as_of(run, now)])
 
 
@@ -33,6 +31,7 @@ def html(run: RunSnapshot, now: float) -> str:
 
 def _shown(run: RunSnapshot, now: float) -> list[Html]:
     checkpoints = run_snapshot.checkpoint_words(run)
+    best = run_snapshot.best_of(run)
     return [
         parts.paragraph(
             parts.join(
@@ -47,10 +46,10 @@ def _shown(run: RunSnapshot, now: float) -> list[Html]:
         ),
         parts.note(run_snapshot.gang_words(run)) if run.ranks else parts.NOTHING,
         _why(run),
-        _ranks(run.ranks, run.name),
-        _curves(run),
-        parts.line(f"{checkpoints}, marked ★") if checkpoints and run.curves else parts.line(checkpoints),
-        parts.empty("Load the best one:", run.load) if run.load else parts.NOTHING,
+        _ranks(run),
+        _curves(run, best),
+        parts.line(f"{checkpoints}, marked ★" if best is not None and run.curves else checkpoints),
+        parts.empty(run_snapshot.load_words(run), run.load) if run.load else parts.NOTHING,
         parts.note(wording.plain(run.path)),
         parts.note(how_on(run)),
         parts.note(_as_of(run, now)),
@@ -78,11 +77,11 @@ def _why(run: RunSnapshot) -> Html:
     return parts.attention(wording.plain(run.why)) if run.state == "failed" else parts.line(wording.plain(run.why))
 
 
-def _ranks(ranks: Sequence[RankDot], name: str) -> Html:
+def _ranks(run: RunSnapshot) -> Html:
     """A dot for each rank; for many ranks, the number in each state."""
-    if len(ranks) > MOST_DOTS:
-        return parts.line(f"ranks: {run_snapshot.rank_counts(ranks)}")
-    return parts.paragraph(parts.join([_rank(each, name) for each in ranks], " · "))
+    if len(run.ranks) > MOST_DOTS:
+        return parts.line(f"ranks: {run_snapshot.rank_counts(run.ranks, run.workers)}")
+    return parts.paragraph(parts.join([_rank(each, run.name) for each in run.ranks], " · "))
 
 
 def _rank(rank: RankDot, name: str) -> Html:
@@ -93,10 +92,9 @@ def _rank(rank: RankDot, name: str) -> Html:
     return Html(f"{said} {_dot(rank.state, name, f'rank {rank.rank}')}{parts.words(report, quiet=True)}")
 
 
-def _curves(run: RunSnapshot) -> Html:
+def _curves(run: RunSnapshot, best: CheckpointTick | None) -> Html:
     """A small drawing for each metric that was reported more than once, beside each other where there is room."""
-    best = next((each.report for each in run.checkpoints if each.best), None)
-    marks = curves.Marks([each.report for each in run.checkpoints], best)
+    marks = curves.Marks([each.report for each in run.checkpoints], None if best is None else best.report)
     colour = palette.colour(palette.HUES.of(run.name))
     several = [
         curves.Series(wording.plain(each.name), thinning.few(each.points, MOST_POINTS), colour)
@@ -116,8 +114,8 @@ def how_on(run: RunSnapshot) -> str:
         return "Stop: the notebook's Stop button, or run.stop(), once for after the next report, again to interrupt it"
     if run.state == "finished":
         return ""
-    best = f"from {run.checkpoints[-1].name}" if run.checkpoints else "from its beginning, since it has no checkpoint"
-    return f"Resume: run the cell again; a run of the same name goes on {best}"
+    start = f"from {run.checkpoints[-1].name}" if run.checkpoints else "from its beginning, since it has no checkpoint"
+    return f"Resume: run the cell again; a run of the same name goes on {start}"
 
 
 def _as_of(run: RunSnapshot, now: float) -> str:

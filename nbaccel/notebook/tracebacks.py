@@ -18,24 +18,29 @@ from types import TracebackType
 from typing import Any
 
 import IPython
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import engine as engines
 from nbaccel import exception_state, read_only_arrays, roots
 from nbaccel.exceptions import RayError, RayTaskError
-from nbaccel.notebook import settings
+from nbaccel.notebook import mistakes, settings
 from nbaccel.notebook.cell_run import BodySyntaxError
 from nbaccel.views import wording
 
 FRAME = re.compile(r'^(?P<indent>[\s|]*)File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 _OUR_DIRECTORY = roots.PACKAGE + os.sep
 _IPYTHONS_DIRECTORY = os.path.dirname(IPython.__file__) + os.sep
+MISTAKES = (TypeError, ValueError, AttributeError, RuntimeError, ImportError)  # what a wrong call ends with
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
 def install(shell: InteractiveShell) -> None:
-    """Installs this form for nbaccel's errors; others stay as they are, and one about a read-only array gets a note."""
-    ours = (RayError, KeyboardInterrupt, asyncio.CancelledError, BodySyntaxError, ValueError)
+    """Installs this form for nbaccel's errors, and for what nbaccel raised of a call that it does not understand.
+
+    Others stay as they are; one about a read-only array, or a name that nbaccel does not have, gets a note.
+    """
+    ours = (RayError, KeyboardInterrupt, asyncio.CancelledError, BodySyntaxError, UsageError, *MISTAKES)
     shell.set_custom_exc(ours, _show)  # type: ignore[no-untyped-call]
 
 
@@ -47,7 +52,7 @@ def _show(
     tb_offset: int | None = None,
 ) -> list[str]:
     """IPython's handler for our errors: shows it and gives the lines that the kernel's reply carries."""
-    if isinstance(error, ValueError) and not isinstance(error, RayError):
+    if isinstance(error, (UsageError, *MISTAKES)) and not isinstance(error, RayError):
         return _show_with_hint(shell, kind, error, traceback, tb_offset)
     if isinstance(error, BodySyntaxError):
         kind = SyntaxError
@@ -63,15 +68,37 @@ def _show(
 
 
 def _show_with_hint(
-    shell: InteractiveShell, kind: type, error: ValueError, traceback: TracebackType, tb_offset: int | None
+    shell: InteractiveShell, kind: type, error: Exception, traceback: TracebackType, tb_offset: int | None
 ) -> list[str]:
-    """IPython shows it as any other error, with the note that belongs to it."""
-    hint = read_only_arrays.hint(error)
-    if hint and engines.started() is not None:
+    """IPython shows it as any other error, with the note that belongs to it, down to the call that was wrong."""
+    read_only = isinstance(error, ValueError) and engines.started() is not None and read_only_arrays.hint(error)
+    hint = read_only or mistakes.hint(error, _magics(shell))
+    if hint and isinstance(error, UsageError):
+        error.args = (f"{error} {hint}",)  # IPython prints it without notes
+    elif hint:
         with suppress(Exception):  # the class may refuse notes
             error.add_note(hint)
-    shell.showtraceback((kind, error, traceback), tb_offset=tb_offset, running_compiled_code=True)
+    users = traceback if _mode(shell) == "Verbose" or not _is_of_ours(traceback) else _down_to_ours(traceback)
+    shell.showtraceback((kind, error, users), tb_offset=tb_offset, running_compiled_code=True)
     return []
+
+
+def _magics(shell: InteractiveShell) -> list[str]:
+    known: dict[str, dict[str, Any]] = shell.magics_manager.magics
+    return [name for kind in known.values() for name in kind if name.startswith("accel")]
+
+
+def _is_of_ours(traceback: TracebackType) -> bool:
+    """Whether nbaccel raised it about a call from outside: no code of others ran below."""
+    below = False
+    following: TracebackType | None = traceback
+    while following is not None:
+        ours = following.tb_frame.f_code.co_filename.startswith(_OUR_DIRECTORY)
+        if below and not ours:
+            return False
+        below = below or ours
+        following = following.tb_next
+    return below
 
 
 def _lines(

@@ -7,6 +7,7 @@ thread of the kernel (subshells have their own), so their handlers only queue a 
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +31,7 @@ from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import TaskFilter
 
 MOST_FOUND = 1000  # rows of one answer
+MOST_PICTURES = 8  # views whose pictures are drawn anew while things change: the newest
 _ESM = Path(__file__).parent / "static" / "cockpit.js"
 _PAST = Path(__file__).parent / "static" / "past.js"
 _logger = logging.getLogger(__name__)
@@ -58,6 +60,8 @@ class Cockpit(anywidget.AnyWidget):
         self._static: Snapshot | None = None
         self._engine: engines.Engine | None = None  # the engine that is shown
         self._past = KeptHistory()
+        self._pictures: dict[str, bool] = {}  # names of outputs that are places -> whether they open with their tabs
+        self._drawing: threading.Timer | None = None  # until the pictures are drawn anew
         self.on_msg(self._heard)
         _keep_subshell(self.comm)
 
@@ -74,14 +78,33 @@ class Cockpit(anywidget.AnyWidget):
     @property
     def live_place(self) -> str:
         """The CSS class of places for its views; "" if the page puts none there, or there is nothing to show."""
-        return self.place if self.in_places and self._engine is not None else ""
+        return self._key(self._static) if self.in_places and self._engine is not None and self._static else ""
+
+    def _key(self, snapshot: Snapshot) -> str:
+        return run_cards.place_key(self.place, snapshot.runtime.session)
 
     def _set_snapshot(self, json: str) -> None:
         self.snapshot = json
+        if self._pictures and self._drawing is None:
+            self._drawing = threading.Timer(run_cards.PICTURE_S, self._draw_pictures)
+            self._drawing.daemon = True
+            self._drawing.start()
 
     def _keep(self, snapshot: Snapshot) -> None:
         views.keep(snapshot)
         self._show_runs(snapshot)
+
+    def _draw_pictures(self) -> None:
+        """Draw the pictures below the live views as things are now: the notebook's file keeps them."""
+        self._drawing, snapshot = None, views.last_seen()
+        if self._engine is None or self._displays is None or snapshot is None:
+            return
+        for name, details in list(self._pictures.items()):
+            self._displays.draw_one(name, self._place_of(snapshot, name, details))
+
+    def _place_of(self, snapshot: Snapshot, name: str, details: bool) -> dict[str, str]:
+        kept = self._kept(snapshot, details)
+        return run_cards.live_bundle(self._key(snapshot), kept, details=details, at=name)
 
     def _show_runs(self, snapshot: Snapshot) -> None:
         runs = drawn_runs.to_json(drawn_runs.of_snapshot(snapshot))
@@ -92,19 +115,23 @@ class Cockpit(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **given: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """The widget, with the card as text and HTML for programs that cannot run it: nbconvert, GitHub, e-mail."""
         bundle, metadata = super()._repr_mimebundle_(**given) or ({}, {})
-        return ({**bundle, **self._kept(self._static)} if self._static is not None else bundle), metadata
+        kept = self._kept(self._static, self.details) if self._static is not None else {}
+        return {**bundle, **kept}, metadata
 
-    def _kept(self, snapshot: Snapshot) -> dict[str, str]:
-        """What a notebook keeps of a view that is displayed now: the card's four lines, or all of it."""
-        return view.status_at(snapshot) if self.details else card.mimebundle_at(snapshot)
+    def _kept(self, snapshot: Snapshot, details: bool) -> dict[str, str]:
+        """What a notebook keeps of a view: the card's four lines, or all of it."""
+        return view.status_at(snapshot) if details else card.mimebundle_at(snapshot)
 
     def _ipython_display_(self, **given: Any) -> None:
         """Display the cockpit; called by `display` and for the last line of a cell."""
         if self._displays is None or self._static is None:
             publish_display_data(*self._repr_mimebundle_())  # type: ignore[no-untyped-call]
         elif self.in_places:
-            shown = run_cards.live_bundle(self.place, self._kept(self._static), details=self.details)
-            self._displays.show(shown, {})
+            name = self._displays.new_name()
+            self._displays.show(self._place_of(self._static, name, self.details), {}, name)
+            self._pictures[name] = self.details
+            while len(self._pictures) > MOST_PICTURES:
+                del self._pictures[next(iter(self._pictures))]
         else:
             self._displays.show(*self._repr_mimebundle_())
 
@@ -130,6 +157,10 @@ class Cockpit(anywidget.AnyWidget):
 
     def _draw_last(self, last: Snapshot | None, *, died: bool) -> None:
         self._engine, last = None, last or self._static
+        self._pictures.clear()
+        if self._drawing is not None:
+            self._drawing.cancel()
+            self._drawing = None
         if self._displays is not None and last is not None:
             past, used = self._past.sections(last), self._past.line()
             how: card.End = "died" if died else "left" if last.runtime.shared else "shut down"

@@ -187,26 +187,27 @@ class Dispatcher:
                 self.end_actor(record.actor, message, now, failure)
 
     def _tell_infeasible(self, shape: Shape) -> None:
-        """At once, once under each cell."""
+        """At once, once under each cell; in the place of what was said while a node could still come."""
         if self._explainer.waits_for_group(shape):
             return
-        for each in self._untold(shape):
+        for each in self._untold(shape, "infeasible"):
             self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
 
     def _tell_arriving(self, shape: Shape, now: float) -> None:
         """At once, once under each cell: which type of node the cluster is to get."""
-        for each in self._untold(shape):
+        for each in self._untold(shape, "waiting"):
             self._tasks.say(shape, each, "waiting", self._explainer.explain(each, now).sentence)
 
-    def _untold(self, shape: Shape) -> list[TaskRecord]:
-        """Of each cell that has not been told why, its first task in the line: among the first of it, where those are
-        that have come back, and the one that has just joined its end.
+    def _untold(self, shape: Shape, kind: str) -> list[TaskRecord]:
+        """Of each cell that has not been told this kind of reason, its first task in the line: among the first of it,
+        where those are that have come back, and the one that has just joined its end.
         """
         found = self._tasks.longest_waiting(shape)
         last = shape.line[-1]
         if last.state == WAITING:
             found.setdefault(last.task.terms.cell_in_words, last)
-        return [record for cell, record in found.items() if cell not in shape.told]
+        told = shape.told
+        return [record for cell, record in found.items() if cell not in told or told[cell].kind != kind]
 
     def _could_ever(self, shape: Shape) -> bool:
         return any(ask.has_places or self._cluster.could_come(ask) for ask in shape.asks)

@@ -176,6 +176,10 @@ class Queries:
                 for line in actor.lines.values():
                     yield from (record for record in line if not record.over and not record.missing)
 
+    def first_of_lines(self) -> Iterator[TaskRecord]:
+        """Of each line of users' tasks the one that waits longest."""
+        return (record for record, _ in self.waiting_shapes() if not record.task.terms.internal)
+
     def running(self) -> Iterator[TaskRecord]:
         """Users' tasks and calls that are with a worker, by worker."""
         if self.lazy_calls.any:

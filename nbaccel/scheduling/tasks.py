@@ -215,6 +215,7 @@ class AwaitedObjects:
         record.missing = None
 
 
+_NO_FAULT = (Failure.CANCELLED, Failure.JOB_ENDED)  # somebody ended it, or nobody wants it any more
 MAX_SHAPES = 1024  # beyond this, shapes in which nobody waits are forgotten
 MAX_DEPTH = 64  # tasks that are nested deeper wait in the lines of this depth
 MAX_LOOKED_AT = 64  # of a line, when those that wait longest are looked for
@@ -267,10 +268,11 @@ class TaskRecord(msgspec.Struct, eq=False):
 
 
 class SaidLine(msgspec.Struct):
-    """A line that was said about work that waits: the id that names it, and of which task it speaks now."""
+    """A line that was said about work that waits: the id that names it, its kind, and of which task it speaks now."""
 
     line_id: bytes
     record: TaskRecord
+    kind: str
 
 
 class Shape(msgspec.Struct, eq=False):
@@ -454,7 +456,7 @@ class TaskTable:
     def fail(self, record: TaskRecord, failure: Failure, message: str, now: float) -> None:
         """It ends without having returned."""
         self._leave_line(record)
-        self.move(record, CANCELLED if failure is Failure.CANCELLED else FAILED, now)
+        self.move(record, CANCELLED if failure in _NO_FAULT else FAILED, now)
         record.why = message
         self._out.append(FailTask(record.task, failure, message, record.task.actor_id))
         self._end(record, now)
@@ -623,8 +625,8 @@ class TaskTable:
         """One line under the task's cell, in the place of the one that was there."""
         told = shape.told.get(record.task.terms.cell_in_words)
         if told is None:
-            told = shape.told[record.task.terms.cell_in_words] = SaidLine(record.task.task_id, record)
-        told.record = record
+            told = shape.told[record.task.terms.cell_in_words] = SaidLine(record.task.task_id, record, kind)
+        told.record, told.kind = record, kind
         self._out.append(Warn(shape.job, kind, told.line_id, message))
 
     def _waits_no_more(self, shape: Shape, left: TaskRecord) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.handles.internal_work import internal_actor
+from nbaccel.handles.internal_work import actor_of_a_run, internal_actor
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.train.mailbox import Mailbox
 from nbaccel.train.ranks import Facts, Seat
@@ -127,7 +127,7 @@ class Gang:
 
     def _new_actor(self, options: dict[str, Any], bundle: int) -> Any:
         place = PlacementGroupSchedulingStrategy(self.group, bundle, placement_group_capture_child_tasks=False)
-        return nbaccel.remote(TrainWorker).options(**options, scheduling_strategy=place).remote()
+        return actor_of_a_run(TrainWorker, **options, scheduling_strategy=place).remote()
 
     def placed(self) -> ObjectRef[Any]:
         """A ref that is ready once all workers have their resources."""

@@ -219,7 +219,8 @@ class Run:
             case ct.AskToStop():
                 self._mailbox.stop.remote(self._controller.number)
                 if self._forwarding is None:
-                    say("train", f"{self.name} stops after its next report. Stop again interrupts the function.")
+                    words = f"{self.name} stops after its next report. Stop again interrupts the function."
+                    say("train", words, self._live.facts.id)
             case ct.InterruptRanks(ranks):
                 self._interrupt(ranks)
             case ct.Kill(ranks):
@@ -455,6 +456,8 @@ class Run:
 
     def _close(self, how: str, error: TrainingFailedError | None) -> None:
         self._inbox.close()
+        if self._live.facts.stops:
+            say("train", "", self._live.facts.id)
         if self._mailbox is not None:
             try:
                 self._end_mailbox()

@@ -18,7 +18,7 @@ import msgspec
 from nbaccel import api, exceptions
 from nbaccel.train import controller as ct
 from nbaccel.train.configs import CheckpointConfig
-from nbaccel.train.journal import Kept, best
+from nbaccel.train.journal import Kept, best, rank_of
 from nbaccel.train.ranks import Seat
 from nbaccel.views import sinks, wording
 from nbaccel.views.record_book import nobody_asked
@@ -158,7 +158,8 @@ def snapshot_of(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig)
     """Make the snapshot of a run; the same facts give the same snapshot."""
     epoch, done, left = _epochs(facts)
     found = best(kept, config)
-    ticks = [CheckpointTick(each.folder, each.report, each is found) for each in kept]
+    has_score = found is not None and rank_of(found, config)[0]  # else it is the newest one, whatever its values
+    ticks = [CheckpointTick(each.folder, each.report, has_score and each is found) for each in kept]
     shown = [each for each in ticks[:-MOST_TICKS] if each.best] + ticks[-MOST_TICKS:]
     return RunSnapshot(
         id=facts.id,
@@ -171,10 +172,12 @@ def snapshot_of(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig)
         backend=facts.backend,
         each=dict(facts.each),
         ranks=[_copy(facts.ranks[rank]) for rank in sorted(facts.ranks)[:MOST_RANKS]],
+        workers=len(facts.ranks),
         reports=facts.reports,
         metrics={_name(name): _sendable(value) for name, value in _scalars(facts.metrics).items()},
         curves=[Curve(_name(name), few(points, MOST_POINTS)) for name, points in facts.curves.items()],
         checkpoints=shown,
+        kept=len(kept),
         load=wording.encodable(f'nbaccel.train.Checkpoint("{facts.path}/{found.folder}")') if found is not None else "",
         epoch=epoch,
         epochs=facts.epochs,

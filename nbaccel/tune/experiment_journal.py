@@ -48,6 +48,13 @@ class ExperimentPast:
     ended: str = ""
     length: int = 0
     callbacks: list[Any] = field(default_factory=list)
+    ran_s: float = 0.0  # in all programs before the last one
+    began_at: float = 0.0  # in the last program
+    seen_at: float = 0.0  # the last time that it tells
+
+    def lasted_s(self) -> float:
+        """How long it has run, without the time in which no program ran it."""
+        return self.ran_s + max(0.0, self.seen_at - self.began_at)
 
 
 def read(folder: str | Path) -> ExperimentPast | None:
@@ -67,6 +74,7 @@ def read(folder: str | Path) -> ExperimentPast | None:
                 "and the experiment goes on from there."
             ) from error
         past.length = end
+    _ends_program(past)
     return past
 
 
@@ -80,13 +88,32 @@ def _apply(past: ExperimentPast, line: Mapping[str, Any]) -> None:
         if not past.facts and not line.keys() >= _FIRST:
             raise KeyError(*_FIRST - line.keys())
         past.facts = past.facts | dict(line)
-        past.ended = ""
-    elif "trial" in line:
+        _ends_program(past)
+        past.ended, past.ran_s = "", past.lasted_s()
+        past.began_at = past.seen_at = line.get("begins", line.get("started", 0.0))
+        return
+    past.seen_at = max(past.seen_at, line.get("time", 0.0), _time_of(line.get("metrics")))
+    past.began_at = past.began_at or past.seen_at
+    if "trial" in line:
         _apply_to_trial(past, line)
     elif "callbacks" in line:
         past.callbacks = [decoded(each) for each in line["callbacks"]]
     elif "end" in line:
         past.ended = line["end"]
+        _ends_program(past)
+
+
+def _ends_program(past: ExperimentPast) -> None:
+    """No program runs it any more: trials under way have ended then, as far as the journal can say."""
+    for trial in past.trials.values():
+        if trial.state is TrialState.RUNNING and not trial.ended_at:
+            trial.ended_at = max(past.seen_at, trial.started_at)
+
+
+def _time_of(metrics: Any) -> float:
+    """When a report came."""
+    time_s = metrics.get("timestamp") if isinstance(metrics, Mapping) else None
+    return float(time_s) if isinstance(time_s, (int, float)) and not isinstance(time_s, bool) else 0.0
 
 
 def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
@@ -110,7 +137,7 @@ def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
     if "attempt" in line:
         trial.attempts, trial.state = line["attempt"], TrialState.RUNNING
         trial.reports = [each for each in trial.reports if each["report"] < line["first"]]
-        trial.started_at = trial.started_at or line["time"]
+        trial.begins(line["time"])
     elif "checkpoint" in line:
         trial.kept.append(Kept(line["checkpoint"], line["report"], line["metrics"]))
     elif "report" in line:
@@ -134,7 +161,7 @@ class ExperimentJournal:
         self._is_dirty = False
 
     def begin(self, facts: Mapping[str, Any]) -> None:
-        self._write({"v": VERSION, **facts})
+        self._write({"v": VERSION, **facts, "begins": time.time()})
         self.sync()
 
     def trial(self, trial: Trial) -> None:

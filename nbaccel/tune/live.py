@@ -40,6 +40,7 @@ class ExperimentLive:
     total        the number of its trials, if that is known
     asked        another thread calls it with a request such as "stop"
     is_quiet     nothing is drawn here; other views have it as always
+    ran_s        how long it ran in earlier programs: its clock goes on
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ExperimentLive:
         asked: Callable[[str], object],
         *,
         is_quiet: bool = False,
+        ran_s: float = 0.0,
     ) -> None:
         self.id = f"experiment-{secrets.token_hex(4)}"
         self.due: float | None = None  # on the monotonic clock: when to show the changes
@@ -61,7 +63,7 @@ class ExperimentLive:
         self._metric = compared_by[0] or ""  # that rows of trials have
         self._asked = asked
         self._is_quiet = is_quiet
-        self._started_at = time.time()
+        self._started_at = time.time() - ran_s
         self._shown_at = float("-inf")
         self._facts = TrialFacts()
 

@@ -115,7 +115,8 @@ def _row(trial: Trial, names: Sequence[str], metrics: Sequence[str]) -> tuple[st
     cells = []
     for held, wanted in ((comparing.flat(trial.config), names), (comparing.flat(trial.last), metrics)):
         cells += [wording.plain(comparing.said(held[name], _MOST_WORDS)) if name in held else "" for name in wanted]
-    took = wording.duration(trial.ended_at - trial.started_at) if trial.ended_at and trial.started_at else ""
+    ran_s = trial.ended_at - trial.started_at - trial.idle_s
+    took = wording.duration(ran_s) if trial.ended_at and trial.started_at else ""
     return (short_trial(trial.id), state, *cells, str(len(trial.reports)), took)
 
 
@@ -192,6 +193,7 @@ def row_of(trial: Trial, metric: str) -> TrialRow:
         pid=trial.pid or None,
         started_at=trial.started_at or None,
         ended_at=None if runs else trial.ended_at or None,
+        idle_s=round(trial.idle_s, 3),
         error=wording.encodable(trial.error_words[:MOST_TEXT]) if trial.state is TrialState.ERROR else "",
         attempts=trial.attempts,
         stops=trial.stops,

@@ -82,7 +82,7 @@ class Runner:
         experiment.copies = self._checkpoints.copy_donor
         self._inbox = Inbox()
         self._live = ExperimentLive(self.name, self.path, experiment, plan.compared_by, plan.total, self._was_asked,
-                                    is_quiet=plan.run_config.verbose == 0)  # fmt: skip
+                                    is_quiet=plan.run_config.verbose == 0, ran_s=opened.past.lasted_s())  # fmt: skip
         self._attempts: dict[str, _Attempt] = {}
         self._ended = threading.Event()
         self._error: BaseException | None = None
@@ -283,7 +283,7 @@ class Runner:
         except Exception as error:  # a config that does not pickle, an option that the engine refuses
             self._attempt_failed(trial, error, for_good=True)
             return
-        trial.started_at = trial.started_at or time.time()
+        trial.begins(time.time())
         self._attempts[trial.id] = _Attempt(trial.attempts, launched, assignment.waits, time.monotonic())
         self._call("on_trial_start", trial)
         if assignment.checkpoint:
@@ -465,13 +465,12 @@ class Runner:
     def _press(self) -> None:
         presses = self.experiment.press()
         if presses == 1:
-            say("tune", f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts.")
+            words = f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts."
+            say("tune", words, self._live.id)
             self._stop_trials()
         elif presses == 2:
-            say(
-                "tune",
-                f"{self.name}: the functions are interrupted. Stop a third time ends the processes of those left.",
-            )
+            words = f"{self.name}: the functions are interrupted. Stop a third time ends the processes of those left."
+            say("tune-interrupts", words, self._live.id)
             self._interrupt()
         else:
             for attempt in self._attempts.values():
@@ -517,7 +516,11 @@ class Runner:
 
     def _close(self, how: str) -> None:
         self._inbox.close()
-        for attempt in self._attempts.values():
+        if self.experiment.presses:
+            say("tune", "", self._live.id)
+        for name, attempt in self._attempts.items():
+            trial = self.experiment.trials[name]
+            trial.state, trial.ended_at = TrialState.PENDING, time.time()  # interrupted
             try:
                 attempt.launched.interrupt(force=True)
                 attempt.launched.close()

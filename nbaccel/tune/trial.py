@@ -85,7 +85,8 @@ class Trial:
     node_ip: str = ""
     devices: dict[str, list[str]] = field(default_factory=dict)
     started_at: float = 0.0
-    ended_at: float = 0.0
+    ended_at: float = 0.0  # of its last attempt
+    idle_s: float = 0.0  # between its attempts
     unknown: dict[str, str] = field(default_factory=dict)
     chosen: dict[str, tuple[Any, str]] = field(default_factory=dict)
     stops: int = 0
@@ -169,6 +170,12 @@ class Trial:
         rows = [comparing.flat(each["metrics"]) for each in self.reports]
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: found for name in names if (found := comparing.analysis(rows, name))}
+
+    def begins(self, now: float) -> None:
+        """An attempt begins: the time since the one before belongs to none."""
+        if self.started_at and self.ended_at:
+            self.idle_s += max(0.0, now - self.ended_at)
+        self.started_at, self.ended_at = self.started_at or now, 0.0
 
     @property
     def start_time(self) -> float:

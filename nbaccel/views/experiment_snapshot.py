@@ -88,14 +88,15 @@ def lines(snapshot: Snapshot) -> list[str]:
 
 
 def trial_words(experiment: ExperimentSnapshot) -> str:
-    """ "4 of 50 trials ended · 2 running · 1 failed"; the others wait."""
+    """ "4 of 50 trials ended · 2 running · 1 failed"; the others wait. Nothing runs of an experiment that has ended."""
     ended = sum(experiment.counts.get(state, 0) for state in _ENDED)
     if experiment.total is None:
         said = f"{wording.count(ended, 'trial')} ended"
     else:
         said = f"{ended} of {wording.count(experiment.total, 'trial')} ended"
     running, failed = experiment.counts.get("running", 0), experiment.counts.get("error", 0)
-    return wording.sentence([said, f"{running} running" if running else "", f"{failed} failed" if failed else ""])
+    runs = "running" if experiment.is_under_way else "interrupted"
+    return wording.sentence([said, f"{running} {runs}" if running else "", f"{failed} failed" if failed else ""])
 
 
 def best_words(experiment: ExperimentSnapshot, most: int = 4) -> str:

@@ -24,7 +24,8 @@ def subject(row: TaskRow) -> str:
 def rows(numbers: Iterable[tuple[str, str, int]], shown: Iterable[TaskRow]) -> list[FunctionRow]:
     """A row for each function, from (function or class, state, number of tasks).
 
-    At most `MOST_FUNCTIONS`: those of the tasks that are `shown`, in this order, then those that have the most tasks.
+    At most `MOST_FUNCTIONS`: those of the tasks that are `shown`, in this order, then those that wait, then those that
+    have the most tasks.
     """
     found: dict[str, FunctionRow] = {}
     for name, state, number in numbers:
@@ -34,5 +35,6 @@ def rows(numbers: Iterable[tuple[str, str, int]], shown: Iterable[TaskRow]) -> l
         word = tables.state_word(state)
         setattr(row, word, getattr(row, word) + number)
     first = dict.fromkeys(filter(found.__contains__, map(subject, shown)))
-    others = sorted((row for row in found.values() if row.total and row.name not in first), key=lambda row: -row.total)
+    unseen = (row for row in found.values() if row.total and row.name not in first)
+    others = sorted(unseen, key=lambda row: (-row.waiting, -row.total))
     return [*(found[name] for name in first), *others][:MOST_FUNCTIONS]

@@ -48,7 +48,7 @@ class Curve(msgspec.Struct):
 class CheckpointTick(msgspec.Struct, omit_defaults=True):
     name: str  # of its folder
     report: int
-    best: bool = False
+    best: bool = False  # by the score that the run's CheckpointConfig names
 
 
 class RunSnapshot(msgspec.Struct, omit_defaults=True):
@@ -67,14 +67,16 @@ class RunSnapshot(msgspec.Struct, omit_defaults=True):
     reports: int = 0
     metrics: dict[str, float | int | str | bool] = {}  # of the last report
     curves: list[Curve] = []
-    checkpoints: list[CheckpointTick] = []  # the kept ones
-    load: str = ""  # the line that loads the best checkpoint
+    checkpoints: list[CheckpointTick] = []  # the kept ones, oldest first; of many the newest and the best one
+    load: str = ""  # the line that loads the best checkpoint; without a score the newest one
     epoch: float | None = None  # the one that was reported last
     epochs: int | None = None  # how many there will be
     epochs_done: float | None = None  # of those
     left_s: float | None = None
     failures: int = 0
     stops: int = 0  # how often it was asked to stop
+    workers: int = 0  # of the gang, more than `ranks` where it is large
+    kept: int = 0  # checkpoints, more than `checkpoints` where they are many
 
     @property
     def is_under_way(self) -> bool:
@@ -136,7 +138,7 @@ def gang_words(run: RunSnapshot) -> str:
     for rank in run.ranks:
         for resource, ids in rank.devices.items():
             held.setdefault(resource, []).extend(id for id in ids if id not in held.get(resource, []))
-    workers = wording.count(len(run.ranks), "worker")
+    workers = wording.count(max(run.workers, len(run.ranks)), "worker")
     devices = wording.device_ids(held)
     each = f"{workers} with {wording.demand(run.each)} each" if run.each else workers  # without any: this process
     return wording.sentence([f"{workers} on {devices}" if devices else each, run.backend])
@@ -165,19 +167,32 @@ def metric_words(run: RunSnapshot, most: int = 4) -> str:
     )
 
 
-def rank_counts(ranks: Sequence[RankDot]) -> str:
+def rank_counts(ranks: Sequence[RankDot], workers: int = 0) -> str:
     """How many ranks are in each state, in the order in which they appear: "2 running, 1 returned"."""
     counts: dict[str, int] = {}
     for rank in ranks:
         counts[rank.state] = counts.get(rank.state, 0) + 1
-    return ", ".join(f"{number} {state}" for state, number in counts.items())
+    more = [f"and {workers - len(ranks)} more"] if workers > len(ranks) else []
+    return ", ".join([*(f"{number} {state}" for state, number in counts.items()), *more])
 
 
 def checkpoint_words(run: RunSnapshot) -> str:
-    """ "3 checkpoints, best checkpoint_000004"."""
-    best = next((each.name for each in run.checkpoints if each.best), "")
-    said = wording.count(len(run.checkpoints), "checkpoint")
-    return f"{said}, best {best}" if best else ""
+    """ "3 checkpoints, best checkpoint_000004"; the newest one, if no score says which is best."""
+    if not run.checkpoints:
+        return ""
+    best = best_of(run)
+    named = f"best {best.name}" if best is not None else f"newest {run.checkpoints[-1].name}"
+    return f"{wording.count(max(run.kept, len(run.checkpoints)), 'checkpoint')}, {named}"
+
+
+def best_of(run: RunSnapshot) -> CheckpointTick | None:
+    """The checkpoint with the best score; None without scores."""
+    return next((each for each in run.checkpoints if each.best), None)
+
+
+def load_words(run: RunSnapshot) -> str:
+    """Which checkpoint the run's line `load` loads."""
+    return "Load the best one:" if best_of(run) is not None else "Load the newest one:"
 
 
 def one_line(run: RunSnapshot, now: float) -> str:

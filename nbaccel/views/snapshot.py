@@ -242,6 +242,7 @@ class JobRow(msgspec.Struct):
     number: int
     name: str  # of its notebook or script, with the pid where another has the same
     pid: int | None = None
+    left: bool = False  # it has left or ended; some of its work may still be shown
 
 
 class Alert(msgspec.Struct):

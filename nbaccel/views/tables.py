@@ -6,15 +6,15 @@ some people cannot see the colour.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
-from nbaccel.quantities import TYPE_PREFIX
+from nbaccel.quantities import ACCELERATORS, TYPE_PREFIX
 from nbaccel.views import device_labels, totals, wording
 from nbaccel.views.device_labels import Labels
-from nbaccel.views.snapshot import ActorRow, Alert, DeviceCount, DeviceRow, Holder, Snapshot, TaskRow
+from nbaccel.views.snapshot import ActorRow, DeviceCount, DeviceRow, Holder, Snapshot, TaskRow
 
 RUNNING = frozenset({"RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"})
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELLED"})
@@ -185,27 +185,11 @@ def waiting(snapshot: Snapshot) -> list[TaskRow]:
     return sorted(rows, key=lambda row: row.submitted_at or 0)
 
 
-def waiting_alike(snapshot: Snapshot) -> list[tuple[TaskRow, int]]:
-    """The waiting tasks, one for each name and reason, with the number of alike tasks; the largest number first."""
-    groups: dict[tuple[str, str], list[TaskRow]] = {}
-    for row in waiting(snapshot):
-        groups.setdefault((row.name, row.why), []).append(row)
-    return sorted(((rows[0], len(rows)) for rows in groups.values()), key=lambda group: -group[1])
-
-
-def waiting_untold(snapshot: Snapshot, alerts: Iterable[Alert]) -> list[tuple[TaskRow, int]]:
-    """The same without tasks of which an alert already says that they can never start."""
-    told = {alert.task_id for alert in alerts if alert.kind == "infeasible"}
-    said = {(row.name, row.why) for row in waiting(snapshot) if row.task_id in told}
-    return [(row, number) for row, number in waiting_alike(snapshot) if (row.name, row.why) not in said]
-
-
-def waiting_line(row: TaskRow, number: int = 1) -> str:
-    """Why a task waits: "train waits for 1 GPU. Both GPUs are busy: …"; with "× 3 " before it for three alike tasks."""
+def waiting_words(row: TaskRow) -> str:
+    """Why a task waits: "train waits for 1 GPU. Both GPUs are busy: …"."""
     why = wording.plain(row.why) or f"waits for {wording.demand(row.demand)}"
     name = _subject(row)
-    said = why if why.startswith(name) else f"{name}: {why}" if row.why else f"{name} {why}"
-    return said if number == 1 else f"× {number} {said}"
+    return why if why.startswith(name) else f"{name}: {why}" if row.why else f"{name} {why}"
 
 
 def why_words(row: TaskRow) -> str:
@@ -344,7 +328,18 @@ def holder_words(holder: Holder, snapshot: Snapshot, *, whole: bool = False) -> 
 
 def _no_device(snapshot: Snapshot) -> str:
     reasons = " ".join(wording.plain(each) for each in snapshot.found)
-    return " ".join(part for part in ("No accelerator.", reasons, NO_DEVICE) if part)
+    return " ".join(part for part in ("No accelerator.", reasons, to_come(snapshot) or NO_DEVICE) if part)
+
+
+def to_come(snapshot: Snapshot) -> str:
+    """Which types of nodes bring devices: "A node of the type gpu (4 GPU) comes when work asks for it."; or ""."""
+    types = [
+        (kind.name, {name: amount for name, amount in kind.resources.items() if name in ACCELERATORS})
+        for kind in snapshot.node_types
+        if not kind.given_up
+    ]
+    named = [f"{wording.plain(name)} ({wording.demand(devices)})" for name, devices in types if devices]
+    return f"A node of the type {' or '.join(named)} comes when work asks for it." if named else ""
 
 
 def as_text(table: Table) -> str:

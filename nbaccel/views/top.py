@@ -27,7 +27,16 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel.views import device_labels, experiment_snapshot, run_snapshot, tables, task_lines, totals, wording
+from nbaccel.views import (
+    device_labels,
+    experiment_snapshot,
+    run_snapshot,
+    tables,
+    task_lines,
+    totals,
+    waiting_lines,
+    wording,
+)
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -214,8 +223,8 @@ def _head(snapshot: Snapshot, width: int, device_lines: int, first_device: int) 
         _line(f"▸ {line.name} {line.progress()}", style="dim")
         for line in task_lines.of_many(snapshot)[:FUNCTIONS_SHOWN]
     ]
-    alike = tables.waiting_untold(snapshot, snapshot.alerts[:ALERTS_SHOWN])[:WAITING_SHOWN]
-    parts += [_line(f"◌ {_waiting(row, number, snapshot.time)}", style="dim") for row, number in alike]
+    waiting = waiting_lines.untold(snapshot, snapshot.alerts[:ALERTS_SHOWN])[:WAITING_SHOWN]
+    parts += [_line(f"◌ {each.brief(snapshot.time)}", style="dim") for each in waiting]
     parts += [
         _line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in snapshot.alerts[:ALERTS_SHOWN]
     ]
@@ -227,17 +236,12 @@ def _line(words: str, style: str = "") -> Text:
     return Text(words, style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _waiting(row: TaskRow, number: int, now: float) -> str:
-    many = f"× {number} " if number > 1 else ""
-    since = f" {wording.age(now - row.submitted_at)}" if row.submitted_at else ""
-    return f"{many}{wording.plain(row.name)} waits{since}: {tables.why_words(row) or wording.demand(row.demand)}"
-
-
 def _devices(snapshot: Snapshot, width: int, most: int, first: int) -> list[RenderableType]:
     """A line for each device, as many as there is room for, and a line that counts the others."""
     everything = tables.device_rows(snapshot)
     if not everything:
-        return [Text(" ".join(["No accelerator.", *map(wording.plain, snapshot.found)]), style="dim")]
+        said = ["No accelerator.", *map(wording.plain, snapshot.found), tables.to_come(snapshot)]
+        return [Text(" ".join(filter(None, said)), style="dim")]
     first = min(first, max(0, len(everything) - most))
     rows = everything[first : first + most]
     named = device_labels.labels(snapshot.devices)

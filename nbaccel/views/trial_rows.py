@@ -56,6 +56,7 @@ class TrialRow(msgspec.Struct, omit_defaults=True):
     pid: int | None = None
     started_at: float | None = None
     ended_at: float | None = None
+    idle_s: float = 0.0  # between its attempts, when nothing of it ran
     error: str = ""
     attempts: int = 0
     stops: int = 0  # how often it was asked to stop, by itself

@@ -63,7 +63,7 @@ test("accounts are sorted by use, and what is held is used on", () => {
   const view = accountsView(withAccounts(null, accounts()), busy(), NOW + 10);
   assert.deepEqual(view.functions.map((each) => [each.name, each.used, each.failed]), [["train", "50", ""], ["infer", "10", "1"]]);
   assert.deepEqual(view.cells.map((each) => each.name), ["[3]"], "what ran outside of a cell has no row there");
-  assert.deepEqual(view.devices.map((each) => [each.label, each.held, each.idle]), [["GPU 1", "never", "100 %"], ["GPU 0", "60", "45 %"]]);
+  assert.deepEqual(view.devices.map((each) => [each.label, each.held, each.idle]), [["GPU 0", "60", "45 %"], ["GPU 1", "never", "100 %"]]);
   assert.equal(view.total, "60 device-seconds in all, devices idle 73 % of the time");
   assert.equal(Math.floor(view.functions[0].colour / 3), 2);
 });
@@ -73,7 +73,7 @@ test("each share has its number, and all of a view one unit, which fits the larg
   assert.deepEqual([1, 20, 1000].map((times) => [told(times).unit, told(times).functions[0].used, told(times).functions[0].took]), [["second", "40", "20"], ["minute", "13.3", "6.7"], ["hour", "11.1", "5.6"]]);
   assert.deepEqual(told(1000).functions.map(({ shareWords }) => shareWords), ["100 %", "< 1 %"]);
   assert.equal(told(1000).functions[1].used, "< 0.1");
-  assert.deepEqual(told(1000).devices.map(({ held, shareWords }) => [held, shareWords]), [["never", "0 %"], ["< 0.1", "50 %"]]);
+  assert.deepEqual(told(1000).devices.map(({ held, shareWords }) => [held, shareWords]), [["< 0.1", "50 %"], ["never", "0 %"]]);
   assert.equal(told(20).total, "13.4 device-minutes in all, devices idle 75 % of the time");
 });
 

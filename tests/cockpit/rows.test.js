@@ -10,7 +10,7 @@ import { drawActors, drawNodes, drawWaiting } from "../../nbaccel/notebook/cockp
 import { takeFound } from "../../nbaccel/notebook/cockpit/finding.js";
 import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
-import { alike, grouped, inSight, ordered, tasksInSight } from "../../nbaccel/notebook/cockpit/task_rows.js";
+import { alike, grouped, inSight, ordered, othersThan, tasksInSight } from "../../nbaccel/notebook/cockpit/task_rows.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const USUAL = { column: "", down: false };
@@ -189,6 +189,12 @@ test("a row that is drawn again says its reason once the row above has another",
 test("equal waits are said once, with their number", () => {
   const waits = (id, name) => ({ ...task(id, "waiting"), name, why: "no GPU is free", asks: "1 GPU" });
   assert.deepEqual(alike([waits("a", "x"), waits("b", "f"), waits("c", "f")]).map((group) => [group.task.id, group.number]), [["b", 2], ["a", 1]]);
+  const functions = [{ name: "g", waiting: 38 }, { name: "z", waiting: 40 }];
+  const [z, ...one] = alike([waits("a", "x"), waits("b", "x")].map((each) => ({ ...each, subject: "g" })), functions);
+  assert.deepEqual([z.many, z.task.name, one.map(({ many }) => many)], ["× 40 ", "z", ["× 38 "]], "the rows are no count");
+  const some = alike([{ ...waits("a", "x"), subject: "g" }, { ...waits("b", "x"), subject: "g", asks: "2 GPU" }], functions);
+  assert.deepEqual(some.map(({ many }) => many), ["× 40 ", "some of 38 ", "some of 38 "]);
+  assert.deepEqual([othersThan(78, [some[0]]), othersThan(78, some.slice(1)), othersThan(78, some)], [38, 40, 0]);
   const snapshot = busy();
   snapshot.tasks = [1, 2, 3].map((number) => ({ ...snapshot.tasks[2], task_id: `w${number}` }));
   const drawn = drawWaiting(sceneOf(snapshot, ASKED, NOW), newState(true)).filter(Boolean);

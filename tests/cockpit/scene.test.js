@@ -133,13 +133,13 @@ test("of a shared cluster that was left, what others run is not known", () => {
 });
 
 test("a waiting task says what it asks for, since when, and why", () => {
-  const [task] = scene().waiting;
+  const [{ task }] = scene().waiting;
   assert.deepEqual([task.name, task.asks, task.age, task.why], ["infer", "1 GPU", "5 s", "waits for 1 GPU; both are held"]);
 });
 
 test("a whole snapshot, with every field and no table of reasons, is read alike", () => {
   const tasks = [{ ...busy().tasks[2], reason: null, why: "no GPU is free" }];
-  assert.equal(scene({ tasks }).waiting[0].why, "no GPU is free");
+  assert.equal(scene({ tasks }).waiting[0].task.why, "no GPU is free");
 });
 
 test("tasks are filtered by state, cell and text; those that run come first, then failed ones", () => {
@@ -279,15 +279,15 @@ test("an alert leads to its tasks, its device, its row or its node", () => {
 test("a reason that starts with the task and its cell says only the rest, also with a notebook", () => {
   const why = "infer (cell [4] line 1 of b.ipynb) asks for 1 GPU: 0 of 1 GPU is free";
   const tasks = [{ ...busy().tasks[2], cell: "[4] line 1", reason: null, why }];
-  assert.equal(scene({ tasks }).waiting[0].why, "asks for 1 GPU: 0 of 1 GPU is free");
+  assert.equal(scene({ tasks }).waiting[0].task.why, "asks for 1 GPU: 0 of 1 GPU is free");
   const plain = [{ ...busy().tasks[2], reason: null, why: "infer asks for 1 GPU" }];
-  assert.equal(scene({ tasks: plain }).waiting[0].why, "asks for 1 GPU");
+  assert.equal(scene({ tasks: plain }).waiting[0].task.why, "asks for 1 GPU");
   const both = [{ ...tasks[0], why: "infer (cell [4] line 1 of b.ipynb) waits for 0.5 GPU. Both GPUs are busy: train on GPU 0." }];
-  assert.equal(scene({ tasks: both }).waiting[0].why, "Both GPUs are busy: train on GPU 0.");
+  assert.equal(scene({ tasks: both }).waiting[0].task.why, "Both GPUs are busy: train on GPU 0.");
   const made = [{ ...busy().tasks[2], name: "Model.__init__", reason: null, why: "Model waits for 2 argument(s) that are not ready yet." }];
-  assert.equal(scene({ tasks: made }).waiting[0].why, "waits for 2 argument(s) that are not ready yet.");
+  assert.equal(scene({ tasks: made }).waiting[0].task.why, "waits for 2 argument(s) that are not ready yet.");
   const other = [{ ...busy().tasks[2], reason: null, why: "inference is asked for" }];
-  assert.equal(scene({ tasks: other }).waiting[0].why, "inference is asked for");
+  assert.equal(scene({ tasks: other }).waiting[0].task.why, "inference is asked for");
 });
 
 test("what the kernel has found of all tasks is shown instead of the rows that are here", () => {
@@ -297,4 +297,11 @@ test("what the kernel has found of all tasks is shown instead of the rows that a
   const shown = scene({}, { filter, found: { key: "", tasks: [old], reasons: ["bad batch"], total: 11 } });
   assert.deepEqual(shown.tasks.map((task) => [task.id, task.why]), [["z9", "bad batch"]]);
   assert.equal(shown.tasksFound, 11);
+});
+
+test("a cluster that can get devices is not advised to count logical ones", () => {
+  const bare = scene({ devices: [] });
+  assert.equal(bare.advice, "nbaccel.init(num_gpus=2)");
+  const grows = scene({ devices: [], node_types: [{ name: "cpu", resources: { CPU: 8 } }, { name: "gpu", resources: { GPU: 4 } }] });
+  assert.deepEqual([grows.noDevice, grows.advice], ["No accelerator. A node of the type gpu (4 GPU) comes when work asks for it.", ""]);
 });

@@ -33,7 +33,7 @@ def test_the_committed_file_is_what_the_sources_make() -> None:
 
 
 @pytest.mark.parametrize(
-    ("joined", "most_bytes"), [(joining.JOINED, 90_000), *((later.file, 60_000) for later in LATER)]
+    ("joined", "most_bytes"), [(joining.JOINED, joining.MOST_BYTES), *((later.file, 60_000) for later in LATER)]
 )
 def test_a_joined_file_is_small_and_asks_no_network(joined: Path, most_bytes: int) -> None:
     text = joined.read_text()

@@ -189,6 +189,7 @@ def test_a_training_run_shows_its_workers_and_not_its_mailbox(nb: ModuleType, tm
     config = tune.RunConfig("training", str(tmp_path / "runs"))
     trainer = DataParallelTrainer(trainables.gang_steps, train_loop_config={"steps": 2, "x": 1}, run_config=config)
     trainer.fit()
-    wait_until(lambda: _named("TrainWorker"), "the workers to be told")
-    assert sum(_has_ended(before, 1).values()) <= 8  # of one worker
+    wait_until(lambda: [row for row in engines.current().snapshot().actors if row.class_name == "TrainWorker"])
+    made = 1 if nb.engine.current().name == "ray" else 0  # Ray counts a constructor that has finished
+    assert sum(_has_ended(before, 0).values()) <= made, "what a run does for itself is no task of the user's"
     assert _named("Mailbox.meet") == _named("Mailbox.take") == []

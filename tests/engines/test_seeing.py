@@ -17,7 +17,7 @@ from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
-from nbaccel.views import wording
+from nbaccel.views import waiting_lines, wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter
@@ -498,6 +498,35 @@ def test_a_snapshot_says_how_many_tasks_a_function_has_had_whatever_they_are_cal
     assert not {task.task_id for task in later} & {task.task_id for task in found.rows}
     nb.cancel(waits)
     wait_until(lambda: (row := counted()) is not None and (row.cancelled, row.waiting) == (1, 0))
+
+
+@nbaccel.remote(resources={"nowhere": 1})
+def first_in_line():
+    """There is no such resource."""
+
+
+@nbaccel.remote(resources={"nowhere": 1})
+def behind_it():
+    """Nor for this."""
+
+
+def test_every_function_that_waits_has_its_line_with_its_own_number(nb):
+    refs = [first_in_line.remote() for _ in range(38)] + [behind_it.remote() for _ in range(45)]
+    refs += [first_in_line.options(resources={"nowhere": 2}).remote() for _ in range(3)]
+
+    def lines():
+        found = waiting_lines.of_snapshot(nb.snapshot())
+        return {(each.name, each.many) for each in found if each.function in ("first_in_line", "behind_it")}
+
+    behind, some = ("behind_it", "× 45 "), {("first_in_line", "some of 41 ")}
+    exact = {("first_in_line", "× 38 "), ("first_in_line", "× 3 ")}  # on an engine whose snapshot has all rows
+    wait_until(lambda: lines() in (some | {behind}, exact | {behind}))
+    asked = {tuple(row.demand.items()) for row in nb.snapshot().tasks if row.name == "first_in_line"}
+    assert len([row for row in nb.snapshot().tasks if row.name == "behind_it"]) >= 1
+    assert len(asked) == 2, "each demand has its line"
+    for ref in refs:
+        nb.cancel(ref)
+    wait_until(lambda: not lines())
 
 
 # ---- filters

@@ -81,10 +81,10 @@ def test_device_seconds_are_what_runs_held_of_devices() -> None:
 def test_what_an_actor_holds_is_counted_once_however_many_calls_it_runs() -> None:
     book = HistoryBook(0.0)
     book.ended(run(1.0, 2.0, "Model.predict", lane=gpu(0), holds=False))
-    life = PastRun("Model", "[1]", 1, "ALIVE", ((gpu(0), 1.0),), "ab", None, 0.0, is_task=False)
+    life = PastRun("Model", "[1]", 1, "ALIVE", ((gpu(0), 1.0),), "ab", None, 0.0)
     answer = book.accounting(10.0, running=[life])
     assert {row.name: (row.runs, row.device_seconds) for row in answer.functions} == {
-        "Model": (0, 10.0),
+        "Model": (1, 10.0),
         "Model.predict": (1, 0.0),
     }
 

@@ -79,6 +79,7 @@ def test_sixteen_runs_of_ten_thousand_reports_on_64_ranks_stay_under_64_kilobyte
         {"state": "failed", "ended_at": 1_000_010.0, "checkpoints": []},
         {"state": "stopped", "ranks": [RankDot(0), RankDot(1, "failed")], "each": {"CPU": 2, "GPU": 0.5}},
         {"each": {}, "ranks": [RankDot(0)]},
+        {"checkpoints": [CheckpointTick("a", 0), CheckpointTick("b", 1)], "kept": 90, "workers": 70},
         {"curves": [Curve(f"{value}", [(0, value), (1, value)]) for value in (1e-5, 12345.678, -0.25, 1e10)]},
     ],
 )
@@ -102,7 +103,7 @@ def test_the_page_says_it_in_the_words_of_the_card(changed: dict[str, Any]) -> N
         run_snapshot.time_words(given, NOW),
         run_snapshot.gang_words(given),
         run_snapshot.metric_words(given),
-        run_snapshot.rank_counts(given.ranks),
+        run_snapshot.rank_counts(given.ranks, given.workers),
         run_snapshot.checkpoint_words(given),
         run_snapshot.RUN_SIGNS[given.state],
         resume if resume.startswith("Resume") else "",

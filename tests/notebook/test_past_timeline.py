@@ -78,7 +78,7 @@ def test_the_same_device_of_two_nodes_has_two_lanes() -> None:
 
 def test_an_actor_that_holds_a_device_has_a_bar() -> None:
     book = HistoryBook(0.0)
-    keeper = PastRun("Keeper", "[3]", 1, "ALIVE", (("n/GPU/0", 1.0),), "ab", None, 2.0, is_task=False)
+    keeper = PastRun("Keeper", "[3]", 1, "ALIVE", (("n/GPU/0", 1.0),), "ab", None, 2.0)
     (lane,) = picture(book.runs(10.0, (0.0, 10.0), running=[keeper]), cluster(("n", "0"))).lanes
     assert [(bar.name, bar.start_s, bar.end_s) for bar in lane.bars] == [("Keeper", 2.0, 10.0)]
 

@@ -68,6 +68,9 @@ def test_stop_returns_the_result_of_a_run_and_its_card_says_so(kernel: Kernel) -
     kernel.finish(cell)
     assert cell.error is None and "stopped: True" in cell.stdout
     assert "⊘ interrupted stopped" in _card(cell)
+    shown = [content for kind, content in cell.outputs if kind in ("display_data", "update_display_data")]
+    notes = [each["data"]["text/plain"] for each in shown if "waits" in each["transient"].get("display_id", "")]
+    assert any("stops after its next report" in note for note in notes) and not notes[-1], "it has stopped"
 
 
 def test_the_result_of_fit_is_a_line_under_its_card_and_drawn_in_a_later_cell(kernel: Kernel) -> None:

@@ -125,6 +125,16 @@ def test_joining_says_when_ones_own_options_do_not_apply(cluster: FakeCluster, s
     assert "not num_gpus=8" in starter.start({"num_gpus": 8}, shared=True)[0]
 
 
+def test_in_a_shared_cluster_options_of_ones_own_were_never_there(cluster: FakeCluster, starter: Starter) -> None:
+    cluster.start_head()
+    starter.start({"num_gpus": 4}, shared=True)
+    assert starter.start({}, shared=True) == [], "num_gpus never was 4, and nothing has to end"
+    assert "not num_gpus=8" in starter.start({"num_gpus": 8}, shared=True)[0]
+    with pytest.raises(TypingMistake, match=r"--restart leaves it .* ends only what runs of this notebook"):
+        starter.start({"num_gpus": 2})
+    assert [name for name, _ in cluster.asked] == ["start_head", "init"]
+
+
 def test_stopping_what_does_not_run_says_so(starter: Starter) -> None:
     assert starter.stop() == "nbaccel was not running here."
 

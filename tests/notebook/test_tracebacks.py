@@ -12,7 +12,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel.exceptions import RayTaskError, WorkerCrashedError
-from nbaccel.notebook import tracebacks
+from nbaccel.notebook import magics, tracebacks
 
 
 @pytest.fixture
@@ -39,6 +39,79 @@ def test_an_error_about_a_read_only_array_says_what_to_do_and_others_stay_as_the
     assert isinstance(result.error_in_exec, ValueError)
     shown = capsys.readouterr().out
     assert "something else" in shown and "array.copy()" not in shown
+
+
+START = "import nbaccel as ray\nfrom nbaccel import train, tune\n"
+DEFINED = """
+@ray.remote
+def f(x):
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "@ray.remote(num_gpu=1)\ndef g(): pass",
+        'ray.init(num_gpus="two")',
+        "f.remote(1, 2, 3)",
+        "f.options(num_gpu=1)",
+        "f(1)",
+        'train.ScalingConfig(num_workers="two")',
+    ],
+)
+def test_a_wrong_call_is_shown_without_frames_of_ours(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    shell.run_cell(START + DEFINED)
+    result = shell.run_cell(code)
+    shown = capsys.readouterr().out
+    assert isinstance(result.error_in_exec, (TypeError, ValueError)) and str(result.error_in_exec)[:40] in shown
+    assert "/nbaccel/" not in shown and code.splitlines()[0] in re.sub(r"\x1b\[[\d;]*m", "", shown)
+
+
+def test_an_error_of_the_users_own_code_below_ours_keeps_all_frames(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(START + "from nbaccel.views.wording import text_of\nfrom nbaccel.train.journal import best\n")
+    shell.run_cell("class Odd(list):\n    def __iter__(self):\n        raise ValueError('odd')\nbest(Odd(), None)")
+    shown = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert "raise ValueError('odd')" in shown and "journal.py" in shown
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("train.ScalingConfig(num_worker=2)", "Did you mean num_workers? ScalingConfig takes "),
+        ("tune.TuneConfig(num_sample=2)", "Did you mean num_samples?"),
+        ("f.option", "Did you mean options?"),
+        ("ray.initt", "Did you mean init?"),
+        ("tune.Tunr", "Did you mean Tuner?"),
+        ("ref.result", "nbaccel.get(ref) waits for it"),
+        ("ref + 1", "nbaccel.get(ref) waits for it"),
+        ("for each in ref: pass", "nbaccel.get(ref) waits for it"),
+        ("len(ref)", "nbaccel.get(ref) waits for it"),
+        ("%accel_help", "nbaccel's magics are %accel"),
+        ("%accel_task", "Did you mean %accel_tasks?"),
+    ],
+)
+def test_an_error_about_a_name_or_a_ref_says_what_was_probably_meant(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], code: str, hint: str
+) -> None:
+    magics.register(shell)
+    shell.run_cell(START + DEFINED + "from nbaccel.handles.refs import ObjectRef\nref = object.__new__(ObjectRef)")
+    shell.run_cell(code)
+    shown = capsys.readouterr()
+    assert hint in re.sub(r"\x1b\[[\d;]*m", "", shown.out + shown.err)
+
+
+def test_a_name_that_others_do_not_have_gets_no_note(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for code in ("[].appendd", "import os; os.pathh", "print(endd=1)", "dict().result", "int('x')"):
+        shell.run_cell(code)
+    shown = capsys.readouterr().out
+    assert "Did you mean append" not in shown and "nbaccel" not in shown
 
 
 def _cell_file(shell: InteractiveShell) -> str:

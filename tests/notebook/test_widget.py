@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from nbaccel import engine as engines
-from nbaccel.notebook import views
+from nbaccel.notebook import run_cards, views
 from nbaccel.views import palette, wording
 from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
 from nbaccel.views.history.book import HistoryBook
@@ -118,9 +118,16 @@ class Displays:
         self.outputs: list[dict[str, Any]] = []
         self.live = 0
 
-    def show(self, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+    @staticmethod
+    def new_name() -> str:
+        return "one-output"
+
+    def show(self, data: dict[str, Any], metadata: dict[str, Any], name: str = "") -> None:
         self.outputs.append(data)
         self.live = len(self.outputs)
+
+    def draw_one(self, name: str, data: dict[str, Any]) -> None:
+        self.outputs[-1] = data
 
     def draw_last(self, data: dict[str, Any]) -> None:
         self.outputs[: self.live] = [data] * self.live
@@ -136,8 +143,30 @@ def test_where_the_page_has_places_an_output_names_no_widget(cockpit: Cockpit) -
     cockpit._ipython_display_()
     (output,) = displays.outputs
     assert WIDGET not in output
-    assert f'<div class="nbaccel-place {cockpit.place} nbaccel-details">' in output["text/html"]
+    assert (
+        f'<div class="nbaccel-place {cockpit.live_place} nbaccel-details nbaccel-at-one-output">' in output["text/html"]
+    )
     assert "GPUActor" in output["text/html"] and "as of 20" in output["text/plain"]
+
+
+def test_the_picture_below_a_live_view_is_drawn_anew_when_something_has_changed(
+    cockpit: Cockpit, busy_snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_cards, "PICTURE_S", 0.0)
+    busy_snapshot.runtime.session = "20261128-ab12"
+    cockpit._displays = displays = Displays()  # type: ignore[assignment]
+    cockpit.in_places = True
+    cockpit._ipython_display_()
+    place = displays.outputs[0]["text/html"].partition(">")[0]
+    later = msgspec.structs.replace(busy_snapshot, counts={"FINISHED": 987})
+    cockpit._keep(later)
+    assert "987 finished" not in displays.outputs[0]["text/html"], (
+        "nothing was sent to the page: nothing it draws has changed"
+    )
+    cockpit._set_snapshot("{}")
+    wait_until(lambda: "987 finished" in displays.outputs[0]["text/html"])
+    assert displays.outputs[0]["text/html"].startswith(place), "the live view can stay where it is"
+    assert "nbaccel-head-20261128-ab12" in place, "the Jupyter server knows whom to ask"
 
 
 def test_at_the_end_every_output_is_the_last_card_also_where_nobody_looks(

@@ -100,6 +100,20 @@ def test_infeasible_raise_waits_for_a_node_that_can_come_and_refuses_when_it_is_
     assert world.outcomes[task.task_id] == "unschedulable" and "no quota" in world.messages[task.task_id]
 
 
+def test_the_line_below_a_cell_does_not_promise_a_next_try_of_a_type_that_was_given_up():
+    world = grown(kind())
+    world.submit("train", ONE_GPU)
+    world.time_passes(0.1)
+    for _ in range(3):
+        world.fails("no quota")
+        world.time_passes(60)
+    last = world.warnings[-1]
+    assert last.kind == "infeasible" and "no more are asked for" in last.message and "next try" not in last.message
+    world.request()  # it gets another chance
+    world.time_passes(1)
+    assert world.warnings[-1].kind == "waiting" and "no more are asked for" not in world.warnings[-1].message
+
+
 def test_a_failed_arrival_is_tried_again_after_a_growing_pause():
     world = grown(kind())
     world.submit("train", ONE_GPU)

@@ -617,6 +617,8 @@ def test_an_ended_job_takes_its_tasks_and_workers_with_it() -> None:
     w.ready()
     w.tell(ev.JobEnded(1))
     assert {w.outcomes[task.task_id] for task in (running, waiting, wanting)} == {"job ended"}
+    counts = w.scheduler.counts()
+    assert (counts["CANCELLED"], counts["FAILED"]) == (3, 0), "no fault of theirs: no alert for other notebooks"
     assert w.of(do.StopWorker)[0].force
     w.dies(w.stopping()[0])
     w.ready()

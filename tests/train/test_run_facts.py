@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from nbaccel.notebook import run_card
 from nbaccel.train import CheckpointConfig
 from nbaccel.train import controller as ct
 from nbaccel.train.journal import Kept
@@ -111,6 +112,26 @@ def test_the_best_checkpoint_is_marked_and_the_line_that_loads_it_is_there() -> 
     assert shown.load == 'nbaccel.train.Checkpoint("/runs/mnist/checkpoint_000001")'
     assert run_snapshot.checkpoint_words(shown) == "3 checkpoints, best checkpoint_000001"
     assert drawn(facts()).load == ""
+
+
+def test_without_a_score_no_checkpoint_is_best_and_the_newest_one_is_named() -> None:
+    losses = (1, 0.5, 0.1, 0.3, 0.6, 1, 1.5, 2, 2.5, 3)
+    kept = [Kept(f"checkpoint_{n:06}", n, {"loss": loss}) for n, loss in enumerate(losses)]
+    for config in (CheckpointConfig(), CheckpointConfig(checkpoint_score_attribute="lost")):
+        shown = drawn(facts(), *kept, config=config)
+        assert not any(each.best for each in shown.checkpoints)
+        assert run_snapshot.checkpoint_words(shown) == "10 checkpoints, newest checkpoint_000009"
+        assert shown.load == 'nbaccel.train.Checkpoint("/runs/mnist/checkpoint_000009")'
+        assert run_snapshot.load_words(shown) == "Load the newest one:"
+        assert "★" not in run_card.html(shown, 1010.0) and "best" not in run_card.text(shown, 1010.0)
+
+
+def test_workers_and_checkpoints_beyond_those_with_a_row_are_counted() -> None:
+    kept = [Kept(f"checkpoint_{n:06}", n, {}) for n in range(500)]
+    shown = drawn(facts(200, each={"GPU": 1.0}), *kept)
+    assert run_snapshot.checkpoint_words(shown) == "500 checkpoints, newest checkpoint_000499"
+    assert run_snapshot.gang_words(shown).startswith("200 workers on ")
+    assert "64 running, and 136 more" in run_card.html(shown, 1010.0)
 
 
 def test_epochs_and_the_time_that_is_left_are_told_where_they_are_known() -> None:

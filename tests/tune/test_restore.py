@@ -69,6 +69,38 @@ def test_a_journal_gives_back_what_was_written(tmp_path: Path) -> None:
     assert second.attempts == 1 and second.failures == 1
 
 
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_the_clocks_stand_still_while_no_program_runs_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_killed: bool
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(experiment_journal.time, "time", lambda: now[0])
+
+    def program(starts_at: float) -> None:
+        journal = ExperimentJournal(tmp_path, experiment_journal.read(tmp_path))
+        now[0] = starts_at
+        journal.begin({"experiment": "e", "metric": "loss", "mode": "min", "seed": 1})
+        trial = Trial("a_0", 0, {}, attempts=1 if starts_at == 1000.0 else 2)
+        journal.trial(trial)
+        now[0] += 1
+        journal.attempt(trial)
+        now[0] += 5
+        journal.report(trial, 0, {"loss": 1.0, "timestamp": int(now[0])})
+        if not was_killed:
+            journal.end("failed")
+        journal.flush()
+        journal.close()
+
+    program(1000.0)
+    program(90_000.0)
+    past = experiment_journal.read(tmp_path)
+    assert past is not None and past.lasted_s() == 12
+    (trial,) = past.trials.values()
+    assert trial.ended_at - trial.started_at - trial.idle_s == 10
+    trial.begins(200_000.0)
+    assert 200_000.0 - trial.started_at - trial.idle_s == 10, "it goes on where it was"
+
+
 def test_a_journal_that_was_cut_anywhere_is_read_up_to_the_cut(tmp_path: Path) -> None:
     whole = written(tmp_path)
     ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]

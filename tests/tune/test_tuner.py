@@ -11,12 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import nbaccel
 from nbaccel import train, tune
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+from nbaccel.views import experiment_snapshot
 from tests.rig import wait_until
 from tests.tune import trainables
 
@@ -425,6 +427,9 @@ def test_an_error_of_a_users_hook_is_one_of_tune_and_of_its_own_class(kept: Kept
     with pytest.raises(tune.TuneError, match="of the callback") as caught:
         fit(trainables.square, {"x": 1}, kept(callbacks=[Raises()]))
     assert isinstance(caught.value, OwnError)
+    failed = experiment_snapshot.of_snapshot(nbaccel.snapshot())[0]
+    assert failed.state == "failed" and not failed.counts.get("running"), "nothing of it runs any more"
+    assert "interrupted" in experiment_snapshot.trial_words(msgspec.structs.replace(failed, counts={"running": 2}))
     with pytest.raises(tune.TuneError, match="the metric 'los'") as caught:
         fit(trainables.square, {"x": 1}, kept("other"), metric="los", mode="min")
     assert isinstance(caught.value, ValueError)

@@ -235,7 +235,6 @@ def _life(actor: ActorEntry) -> PastRun | None:
     terms = actor.terms
     return PastRun(
         terms.class_name, terms.cell, actor.job, "ALIVE", lanes, actor.actor_id.hex(), None, made.started_at,
-        is_task=False,
     )  # fmt: skip
 
 

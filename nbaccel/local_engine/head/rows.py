@@ -21,6 +21,7 @@ from nbaccel.views.snapshot import ActorRow, Alert, DeviceMetrics, DeviceRow, Fu
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 MOST_FAILED = 50  # the newest failures and long runs, however much has ended since
+MOST_LOOKED_AT = 2_000  # of those that wait, for functions that have no row yet
 MOST_EXPLAINED = 50  # a reason costs some 20 µs of the head's loop, and 10 µs for each node
 MOST_NODES_EXPLAINED = 128  # of more, a row says in short why it waits; `explain()` still says all
 
@@ -90,11 +91,30 @@ class Rows:
         """So many of each kind; those that wait with the reason."""
         scheduler = self._scheduler
         rows = [self.task(record) for record in islice(scheduler.running(), most_running)]
-        waiting = [(record, self.task(record)) for record in islice(scheduler.waiting(), most_waiting)]
+        waiting = [(record, self.task(record)) for record in self._waiting(most_waiting)]
         self._say_why(waiting)
         rows += [row for _record, row in waiting]
         rows += [self.task(record) for record in scheduler.ended_and_failed(most_ended, MOST_FAILED)]
         return rows
+
+    def shown(self, most_running: int, most_waiting: int, most_ended: int) -> list[TaskRow]:
+        """The same without the constructors of actors that were made."""
+        rows = self.tasks(most_running, most_waiting, most_ended)
+        return [row for row in rows if row.state != FINISHED.name or row.kind != TaskKind.ACTOR_CREATION.words]
+
+    def _waiting(self, most: int) -> list[TaskRecord]:
+        """So many that wait, or more: the first of each line, and of each function among those that are looked at."""
+        scheduler = self._scheduler
+        seen = list(islice(scheduler.waiting(), max(most, MOST_LOOKED_AT)))
+        if len(seen) <= most:
+            return seen
+        first: dict[tuple[int, int], TaskRecord] = {}
+        for record in chain(scheduler.first_of_lines(), seen):
+            first.setdefault((id(record.count), id(record.shape)), record)
+        shown = {id(record): record for record in islice(first.values(), MOST_EXPLAINED)}
+        for record in islice(seen, max(0, most - len(shown))):
+            shown.setdefault(id(record), record)
+        return list(shown.values())
 
     def _say_why(self, waiting: list[tuple[TaskRecord, TaskRow]]) -> None:
         for record, row in waiting[:MOST_EXPLAINED]:
@@ -151,10 +171,18 @@ class Rows:
         for count, running in self._scheduler.tasks_by_function():
             subject = _subject(count)
             if subject:
-                numbers += [(subject, state.name, number) for state, number in zip(_ENDED, count.endings, strict=True)]
+                endings = dict(zip(_ENDED, count.endings, strict=True))
+                if count.kind is TaskKind.ACTOR_CREATION:
+                    del endings[FINISHED]
+                numbers += [(subject, state.name, number) for state, number in endings.items()]
                 numbers.append((subject, RUNNING.name, running))
                 numbers.append((subject, WAITING.name, count.unfinished - running))
         return function_rows.rows(numbers, shown)
+
+    def made(self) -> int:
+        """How many constructors have finished: an actor that lives is no finished task."""
+        made = TaskKind.ACTOR_CREATION
+        return sum(count.endings[0] for count, _ in self._scheduler.tasks_by_function() if count.kind is made)
 
     def failures(self, counts: dict[str, int], started_at: float) -> list[Alert]:
         """What a snapshot says of the tasks that failed."""
@@ -181,7 +209,7 @@ class Rows:
         seen: set[bytes] = set()  # a constructor that runs once more has an old record beside the new one
         for record in chain(scheduler.running(), scheduler.waiting(), scheduler.ended()):
             task = record.task
-            if task.task_id in seen:
+            if task.task_id in seen or is_made(record):
                 continue
             seen.add(task.task_id)
             if wanted.function and _subject(record.count) != wanted.function:
@@ -235,6 +263,11 @@ class Rows:
         made = entry_of(entry.creation)
         demand = {name: amount / UNIT for name, amount in entry.terms.demand_of(made.choice)}
         return self._why(entry.creation.task_id, entry.terms.class_name, demand)
+
+
+def is_made(record: TaskRecord) -> bool:
+    """Whether it is the constructor of an actor that was made."""
+    return record.state is FINISHED and record.task.kind is TaskKind.ACTOR_CREATION
 
 
 def _subject(count: FunctionCount | None) -> str:

@@ -18,6 +18,7 @@ from nbaccel.local_engine.head.node_tallies import NodeTallies
 from nbaccel.local_engine.head.records import ActorEntry, WorkerProcess
 from nbaccel.local_engine.head.rows import Rows, device_row
 from nbaccel.quantities import UNIT
+from nbaccel.scheduling.moves import FINISHED
 from nbaccel.views import expected_growth, totals
 from nbaccel.views.listed import ListedNode
 from nbaccel.views.snapshot import (
@@ -90,7 +91,8 @@ class SnapshotBuilder:
         counts = self._scheduler.counts()
         self._tallies.look()
         shown, workers = self._tallies.shown(), self._workers_shown()
-        tasks = self.rows.tasks(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows))
+        counts[FINISHED.name] -= self.rows.made()
+        tasks = self.rows.shown(max(MOST_RUNNING, rows), max(MOST_WAITING, rows), max(MOST_ENDED, rows))
         return Snapshot(
             runtime=self._runtime(),
             seq=seq,
@@ -148,7 +150,7 @@ class SnapshotBuilder:
         if not self._config.shared:
             return []
         jobs = list(self._records.jobs.values())[-MOST_JOBS:]
-        return [JobRow(job.number, job.name, job.hello.pid) for job in jobs]
+        return [JobRow(job.number, job.name, job.hello.pid, job.ended) for job in jobs]
 
     def _found(self) -> list[str]:
         detection = self._nodes.detection

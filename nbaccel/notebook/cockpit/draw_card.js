@@ -4,7 +4,7 @@
 import { h } from "./dom.js";
 import { button, nameOf } from "./draw_parts.js";
 import { heldWords, shareBar, takenBar } from "./draw_held.js";
-import { alike } from "./task_rows.js";
+import { othersThan } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
@@ -25,7 +25,7 @@ export function drawCard(scene, state) {
 /** @param {Scene} scene @param {State} state @returns {any} */
 function strip(scene, state) {
   const { deviceTotal, devicesMore, devices, ended } = scene;
-  if (!deviceTotal) return h("span", { class: "has quiet", title: [...scene.found, "nbaccel.init(num_gpus=2)"].join(" ") }, ["No accelerator.", ...scene.found, "This counts two logical ones: "].join(" "), h("code", {}, "nbaccel.init(num_gpus=2)"));
+  if (!deviceTotal) return h("span", { class: "has quiet", title: `${scene.noDevice} ${scene.advice}` }, scene.noDevice, scene.advice && [" This counts two logical ones: ", h("code", {}, scene.advice)]);
   if (ended) return h("span", { class: "has quiet" }, `It had ${deviceTotal + devicesMore} × ${scene.sameModel || deviceTotal === 1 ? devices[0].model : "devices"}.`);
   const few = deviceTotal + devicesMore <= MOST_CHIPS;
   if (!few || state.room < CHIP * deviceTotal) return [!few && shareBar(scene), h("span", { class: few ? "has few" : "has", title: scene.heldBy.map(({ name, number, where }) => `${name} ${few ? `on ${where.join(", ")}` : `× ${number}`}`).join(", ") }, heldWords(scene, few))];
@@ -53,8 +53,8 @@ function mostUrgent(scene, state) {
     const more = alerts.length > 1 && button(`and ${alerts.length - 1} more`, { "data-act": "tab", "data-tab": "alerts" });
     return [h(alert.leads ? "button" : "span", { class: "has alert", title: alert.message, ...alert.leads }, h("strong", {}, "⚠ Attention:"), ` ${alert.message}`), more];
   }
-  const [group] = ended ? [] : alike(scene.waiting);
-  if (group) return waits(group, scene.counts.waiting - group.number);
+  const [line] = scene.waiting;
+  if (line) return waits(line, othersThan(scene.counts.waiting, [line]));
   const training = scene.runs?.brief(state) ?? [];
   if (training.length) return training.slice(0, 2); // its style and the first line
   const moving = nodes.find(({ moves }) => moves);
@@ -64,11 +64,11 @@ function mostUrgent(scene, state) {
   return h("span", { class: "has quiet", title: "f.remote()" }, "No task yet. A call makes one: ", h("code", {}, "f.remote()"));
 }
 
-/** @param {ReturnType<typeof alike>[number]} group @param {number} others that wait for other reasons */
-function waits({ task, number }, others) {
+/** @param {import("./task_rows.js").Waiting} line @param {number} others that wait for other reasons */
+function waits({ task, many }, others) {
   const why = task.why || task.asks;
   return [
-    h("span", { class: "has", title: why }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), number > 1 && `× ${number} `, nameOf(task.name), ` waits ${task.age}: `, h("span", { class: "quiet" }, why)),
+    h("span", { class: "has", title: why }, h("span", { class: "sign", "aria-hidden": "true" }, "◌ "), many, nameOf(task.name), ` waits ${task.age}: `, h("span", { class: "quiet" }, why)),
     others > 0 && button(`and ${others} more`, { "data-act": "tab", "data-tab": "waiting" }),
   ];
 }

@@ -17,7 +17,7 @@ const MOST_ROWS = 8; // devices with a row each; more are tiles
 /** @param {Scene} scene @param {State} state */
 export function drawDevices(scene, state) {
   if (!scene.deviceTotal) {
-    return [empty(["No accelerator.", ...scene.found, "This counts two logical ones:"].join(" "), "nbaccel.init(num_gpus=2)")];
+    return [empty(`${scene.noDevice}${scene.advice && " This counts two logical ones:"}`, scene.advice)];
   }
   if (scene.deviceTotal + scene.devicesMore <= MOST_ROWS) return [models(scene), deviceTable(scene.devices, scene, state)];
   return [models(scene), drawTiles(scene, state), leftOut(scene.devicesMore, "device"), scene.chosenDevice && deviceTable([scene.chosenDevice], scene, state)];

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { drawDevices } from "./draw_devices.js";
 import { button, nameOf } from "./draw_parts.js";
 import { alertItem, told } from "./draw_tables.js";
-import { alike } from "./task_rows.js";
+import { othersThan } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./state.js").State} State */
@@ -23,20 +23,20 @@ export function drawListed(scene, state) {
     ...drawDevices(scene, state),
     ...(scene.runs?.brief(state) ?? []),
     list("lines", "Nodes that come and go", moving),
-    list("lines", "Waiting tasks", scene.ended ? [] : waiting(scene, alerts)),
+    list("lines", "Waiting tasks", waiting(scene, alerts)),
     list("alerts", "Alerts", [...said, ...moreOf(scene.alerts.length - said.length, "alerts")]),
   ];
 }
 
 /** The groups that no alert tells of. @param {Scene} scene @param {import("./alerts.js").AlertView[]} alerts */
 function waiting(scene, alerts) {
-  const all = alike(scene.waiting);
+  const all = scene.waiting;
   const untold = all.filter(({ ids }) => !told(alerts, ids));
   const shown = untold.slice(0, WAITING_SHOWN);
-  const lines = shown.map(({ task, number }) => h("li", { key: task.id }, signOf("◌"), number > 1 && `× ${number} `, nameOf(task.name),
+  const lines = shown.map(({ task, many }) => h("li", { key: task.id }, signOf("◌"), many, nameOf(task.name),
     ` waits ${task.age}: `, h("span", { class: "quiet" }, task.why || task.asks)));
   const known = all.filter((group) => !untold.includes(group) || shown.includes(group));
-  return [...lines, ...moreOf(scene.counts.waiting - known.reduce((sum, { number }) => sum + number, 0), "waiting")];
+  return [...lines, ...moreOf(othersThan(scene.counts.waiting, known), "waiting")];
 }
 
 /** @param {string} mark */

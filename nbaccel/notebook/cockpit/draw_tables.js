@@ -3,7 +3,7 @@
 import { cancelMany } from "./cancel_many.js";
 import { h } from "./dom.js";
 import { WARNING, button, cell, empty, endButton, leftOut, nameOf, reason, stateCell, table, whereCell } from "./draw_parts.js";
-import { alike } from "./task_rows.js";
+import { othersThan } from "./task_rows.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./tasks.js").TaskView} TaskView */
@@ -12,17 +12,16 @@ import { alike } from "./task_rows.js";
 /** @param {Scene} scene @param {State} state */
 export function drawWaiting(scene, state) {
   if (!scene.counts.waiting) return [empty("Nothing waits. A task that finds no free device waits here, with the reason:", "train.options(num_gpus=1).remote()")];
-  const groups = alike(scene.waiting);
   let above = ""; // the reason that was said last
-  const rows = groups.map(({ task, number, ids }) => {
+  const rows = scene.waiting.map(({ task, number, many, ids }) => {
     const never = told(scene.alerts, ids);
     const why = reason(task.why, above);
     above = never ? "" : task.why;
-    return h("tr", { key: task.id, "data-task": task.id }, nameCell(task, number), cell(task.asks, "nowrap"), whereCell(task.cell, state), cell(task.age, "short"),
+    return h("tr", { key: task.id, "data-task": task.id }, nameCell(task, many), cell(task.asks, "nowrap"), whereCell(task.cell, state), cell(task.age, "short"),
       cell(never ? button("never: see Alerts", { "data-act": "lead", "data-tab": "alerts", "data-aim": never.of }) : why || h("span", { class: "quiet" }, "asked for, not looked at yet"), "why"),
-      cell(number > 1 ? showAll(task, number) : cancel(task, scene, state), "acts"));
+      cell(many ? showAll(task, number) : cancel(task, scene, state), "acts"));
   });
-  const more = scene.counts.waiting - scene.waiting.length;
+  const more = othersThan(scene.counts.waiting, scene.waiting);
   return [
     rows.length > 0 && table("Waiting tasks", ["Task", "Asks for", "Cell", "For", "Why it waits", ""], rows),
     more > 0 && moreLine(`and ${more} more that wait`, state),
@@ -38,12 +37,12 @@ export function told(alerts, ids) {
 
 /** Leads to the rows of those that are alike. @param {TaskView} task @param {number} number */
 function showAll(task, number) {
-  return button(`Show all ${number}`, { "data-act": "lead", "data-state": "waiting", "data-text": task.name, "aria-label": `Show all ${number} ${task.name} that wait` });
+  return button(`Show all ${number || ""}`.trim(), { "data-act": "lead", "data-state": "waiting", "data-text": task.name, "aria-label": `Show all ${number || ""} ${task.name} that wait` });
 }
 
-/** @param {TaskView} task @param {number} number of those that are alike */
-function nameCell(task, number) {
-  return h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, number > 1 ? `× ${number}` : `#${task.short}`));
+/** @param {TaskView} task @param {string} many how many are alike */
+function nameCell(task, many) {
+  return h("th", { scope: "row" }, nameOf(task.name), h("span", { class: "quiet small below" }, many.trim() || `#${task.short}`));
 }
 
 /** @param {TaskView} task @param {Scene} scene @param {State} state */

@@ -6,8 +6,9 @@ import { nodeNames } from "./node_names.js";
 import { afterEnd } from "./ended.js";
 import { actorViews, cellsOf, taskCounts, waitingViews } from "./tasks.js";
 import { functionsOf, pagesOf, tasksOf } from "./functions.js";
+import { alike } from "./task_rows.js";
 import { deviceCounts } from "./totals.js";
-import { amount, clock, count, duration, plain } from "./words.js";
+import { amount, clock, count, demandWords, duration, plain } from "./words.js";
 
 /** @typedef {import("./types.js").Snapshot} Snapshot */
 /** @typedef {import("./types.js").Filter} Filter */
@@ -16,6 +17,7 @@ import { amount, clock, count, duration, plain } from "./words.js";
 /** @typedef {import("./types.js").Found} Found */
 /** @typedef {{filter: Filter, window: number, tab: string, range?: import("../past/timeline.js").Range | null, sort?: import("./task_rows.js").Sort, held?: string[] | null, found?: Found | null, pages?: import("./state.js").State["pages"], past?: Record<string, import("./history.js").Past>, device?: string, tiles?: import("./devices.js").TilesInSight}} Asked what the person has chosen */
 
+const ACCELERATORS = ["GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU"];
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
 /** @param {Snapshot} given @param {Asked} asked @param {number} now seconds by the kernel's clock */
@@ -35,8 +37,9 @@ export function sceneOf(given, asked, now) {
     resources: ended ? resourcesOf(snapshot, true) : besideOf(snapshot),
     tabs: tabsOf(snapshot, counts, runs),
     ...devicesOf(snapshot, now, tab === "devices" ? asked : null),
-    found: (snapshot.found ?? []).map(plain),
-    waiting: waitingViews(snapshot, now),
+    noDevice: ["No accelerator.", ...(snapshot.found ?? []).map(plain), toCome(snapshot)].filter(Boolean).join(" "),
+    advice: toCome(snapshot) ? "" : "nbaccel.init(num_gpus=2)",
+    waiting: ended ? [] : alike(waitingViews(snapshot, now), snapshot.functions),
     tasks,
     functions: tab === "tasks" ? functionsOf(snapshot, asked) : [],
     pages: ended ? null : pagesOf(snapshot, asked, now),
@@ -58,6 +61,14 @@ export function sceneOf(given, asked, now) {
 }
 
 /** @typedef {ReturnType<typeof sceneOf>} Scene */
+
+/** Which types of nodes bring devices. @param {Snapshot} snapshot */
+function toCome(snapshot) {
+  const devices = (/** @type {Record<string, number>} */ all) => Object.fromEntries(Object.entries(all).filter(([name]) => ACCELERATORS.includes(name)));
+  const types = (snapshot.node_types ?? []).filter((kind) => !kind.given_up && Object.keys(devices(kind.resources ?? {})).length);
+  const named = types.map(({ name, resources }) => `${plain(name)} (${demandWords(devices(resources ?? {}))})`);
+  return named.length ? `A node of the type ${named.join(" or ")} comes when work asks for it.` : "";
+}
 
 /** @param {Snapshot} snapshot */
 function titleOf(snapshot) {

@@ -1,6 +1,7 @@
 // Which rows of tasks are drawn: in which order, many of one function as one row, and only those that are in sight.
 
 import { STATES } from "./tasks.js";
+import { plain } from "./words.js";
 
 /** @typedef {import("./tasks.js").TaskView} TaskView */
 /** @typedef {{column: string, down: boolean}} Sort */
@@ -86,19 +87,52 @@ function groupRows(subject, tasks, open, counted, pages) {
   return [{ group }, ...(open ? [...gap(0, Math.min(skip, all)), ...shown.map((task) => ({ task, inGroup: true })), ...gap(skip + shown.length, all - skip - shown.length)] : [])];
 }
 
-/** Tasks of one name that wait for one reason are said once, with their number; what most wait for comes first.
- * @param {TaskView[]} waiting @returns {{task: TaskView, number: number, ids: string[]}[]} */
-export function alike(waiting) {
-  /** @type {Map<string, {task: TaskView, number: number, ids: string[]}>} */
+/** @typedef {{task: TaskView, number: number, total: number, many: string, ids: string[]}} Waiting number: of those that are alike, 0 where only all of the function are counted */
+
+/** Tasks of one name that wait for one reason are said once, with their number, which is never that of the rows that are
+ * here; functions whose tasks have no row too. What most wait for comes first. (nbaccel/views/waiting_lines.py)
+ * @param {TaskView[]} waiting @param {import("./types.js").Snapshot["functions"]} [functions] @returns {Waiting[]} */
+export function alike(waiting, functions = []) {
+  /** @type {Map<string, TaskView[]>} */
   const groups = new Map();
+  /** @type {Map<string, {rows: number, lines: number}>} */
+  const subjects = new Map();
+  /** @type {Map<string, string>} */
+  const told = new Map(); // only the first rows of many have a reason: the others wait for the same
   for (const task of waiting) {
-    const key = `${task.name}\n${task.why}\n${task.asks}`;
-    const group = groups.get(key) ?? { task, number: 0, ids: [] };
-    group.number += 1;
-    group.ids.push(task.id);
-    groups.set(key, group);
+    const about = `${task.subject}\n${task.name}\n${task.asks}`;
+    const why = task.why || (told.get(about) ?? "");
+    if (!told.has(about)) told.set(about, why);
+    const key = `${about}\n${why}`;
+    const of = subjects.get(task.subject) ?? { rows: 0, lines: 0 };
+    subjects.set(task.subject, { rows: of.rows + 1, lines: of.lines + (groups.has(key) ? 0 : 1) });
+    groups.set(key, [...(groups.get(key) ?? []), task]);
   }
-  return [...groups.values()].sort((a, b) => b.number - a.number);
+  const totals = new Map(functions.map(({ name, waiting: number = 0 }) => [plain(name), number]));
+  const lines = [...groups.values()].map((tasks) => {
+    const { rows, lines: several } = subjects.get(tasks[0].subject) ?? { rows: 0, lines: 0 };
+    const total = Math.max(totals.get(tasks[0].subject) ?? 0, rows);
+    return lineOf(tasks, total === rows ? tasks.length : several > 1 ? 0 : total, total);
+  });
+  const unseen = [...totals].filter(([subject, number]) => number && !subjects.has(subject)).map(([subject, number]) => lineOf([behind(subject)], number, number));
+  return [...lines, ...unseen].sort((a, b) => (b.number || b.total) - (a.number || a.total));
+}
+
+/** @param {TaskView[]} tasks @param {number} number @param {number} total @returns {Waiting} */
+function lineOf([task, ...more], number, total) {
+  return { task, number, total, many: !number ? `some of ${total} ` : number > 1 ? `× ${number} ` : "", ids: [task, ...more].map(({ id }) => id) };
+}
+
+/** Of a function none of whose waiting tasks is here. @param {string} subject @returns {any} */
+function behind(subject) {
+  return { id: `function ${subject}`, name: subject, subject, why: "they are behind others in their line", asks: "", cell: "", age: "", short: "" };
+}
+
+/** How many tasks wait of which these lines say nothing. @param {number} all @param {Waiting[]} told */
+export function othersThan(all, told) {
+  const some = new Map(told.filter(({ number }) => !number).map(({ task, total }) => [task.subject, total]));
+  const known = told.reduce((sum, { task, number }) => sum + (some.has(task.subject) ? 0 : number), 0);
+  return Math.max(0, all - [...some.values()].reduce((sum, total) => sum + total, known));
 }
 
 /** Which rows of tasks are drawn, and the height of the others; a reason takes a line more.

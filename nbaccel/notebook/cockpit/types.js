@@ -125,6 +125,7 @@
  * @property {ArrivalRow[]} [arrivals]
  * @property {DeviceRow[]} [devices]
  * @property {TaskRow[]} [tasks]
+ * @property {{name: string, resources?: Record<string, number>, given_up?: boolean}[]} [node_types]
  * @property {FunctionRow[]} [functions] at least those with many tasks
  * @property {string[]} [reasons]
  * @property {Record<string, number>} [hues] of functions and classes whose hue is not the usual one

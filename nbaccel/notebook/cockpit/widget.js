@@ -2,14 +2,12 @@
 
 import { mount } from "./cockpit.js";
 import { unpacked } from "./packing.js";
-import { cover, takePlaces } from "./places.js";
+import { cover, stateOf, takePlaces } from "./places.js";
 import { pastOf, runsOf } from "./second.js";
 import { newState } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
-
-const OF = "nbaccel-of-"; // begins the class of a place for one run or experiment
 
 /** What anywidget gives. @typedef {object} Model
  * @property {(name: string) => any} get
@@ -73,8 +71,7 @@ function initialize({ model }) {
   /** @type {WeakMap<HTMLElement, import("./state.js").State>} */
   const states = new WeakMap(); // an output that scrolls far away leaves the page and comes back
   return takePlaces(document, model.get("place"), (place) => {
-    const state = states.get(place) ?? newState(place.classList.contains("nbaccel-details"));
-    state.only = [...place.classList].find((name) => name.startsWith(OF))?.slice(OF.length) ?? "";
+    const state = states.get(place) ?? stateOf(place);
     states.set(place, state);
     return cover(place, (live) => mount(live, sourceOf(model), { state }));
   });

@@ -15,7 +15,6 @@ import { count, plain } from "../cockpit/words.js";
 /** @typedef {{key: string, node: string, label: string, title: string, held: string, share: number, shareWords: string, idle: string}} HeldView title: the whole name of its node, or what is not told one by one */
 /** @typedef {{total: string, unit: string, functions: AccountView[], cells: AccountView[], devices: HeldView[], more: number}} AccountsView */
 
-const ABOUT = 20; // shares that differ by less than a part of so many are about equal
 const MOST_ACCOUNTS = 50; // of a table
 const MOST_UNUSED = 8; // devices that were never held and have a row each
 const UNITS = /** @type {[string, number, number][]} */ ([["hour", 3600, 36_000], ["minute", 60, 600], ["second", 1, 0]]); // from so many seconds on
@@ -91,7 +90,7 @@ function heldViews(accounts, snapshot, now, inUnit) {
   });
   const order = new Map([...labels.keys()].map((key, at) => [key, at]));
   const place = (/** @type {HeldView} */ view) => order.get(view.key) ?? order.get(view.key.slice(view.key.indexOf("/"))) ?? 0;
-  views.sort((a, b) => Math.round(ABOUT * a.share) - Math.round(ABOUT * b.share) || place(a) - place(b));
+  views.sort((a, b) => place(a) - place(b));
   const unused = views.filter(({ held }) => held === "never");
   if (unused.length === views.length) return [];
   return unused.length > MOST_UNUSED ? [together(unused), ...views.filter(({ held }) => held !== "never")] : views;

@@ -59,8 +59,8 @@ function details(run) {
     run.gang && h("p", { key: "gang" }, run.gang),
     run.ranks.length > 0 && h("ul", { key: "ranks", class: "ranks", "aria-label": `Ranks: ${run.rankCounts}` }, run.ranks.map(drawRank)),
     drawCurves(run.curves, run.colour),
-    run.checkpoints && h("p", { key: "checkpoints" }, run.curves.length ? `${run.checkpoints}, marked ★` : run.checkpoints),
-    run.load && empty("Load the best one:", run.load),
+    run.checkpoints && h("p", { key: "checkpoints" }, run.marked ? `${run.checkpoints}, marked ★` : run.checkpoints),
+    run.load && empty(run.loads, run.load),
     h("p", { key: "path", class: "quiet path" }, run.path),
     run.resume && h("p", { key: "resume", class: "quiet" }, run.resume),
   ];

@@ -120,9 +120,10 @@ function deviceOf(trial, about) {
 /** @param {Trial} trial @param {About} about */
 function tookWords({ row, state }, { view, experiment, now }) {
   if (!row.started_at) return "";
+  const began = row.started_at + (row.idle_s ?? 0);
   const end = row.ended_at ?? (view.underWay ? null : experiment.ended_at);
-  if (end) return duration(end - row.started_at);
-  return state === "running" && view.underWay ? age(now - row.started_at) : "";
+  if (end) return duration(end - began);
+  return state === "running" && view.underWay ? age(now - began) : "";
 }
 
 /** Why its task waits, as the task's own row says. @param {Trial} trial @param {About} about */

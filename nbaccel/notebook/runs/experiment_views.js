@@ -43,10 +43,12 @@ export function experimentView(experiment, now, ended) {
 /** @typedef {ReturnType<typeof experimentView>} ExperimentView */
 
 /** "4 of 50 trials ended · 2 running · 1 failed". @param {Experiment} experiment */
-export function trialWords({ counts = {}, total }) {
+export function trialWords(experiment) {
+  const { counts = {}, total } = experiment;
+  const runs = goesOn(experiment) ? "running" : "interrupted";
   const ended = ["done", "stopped", "error"].reduce((sum, state) => sum + (counts[state] ?? 0), 0);
   const said = total == null ? `${count(ended, "trial")} ended` : `${ended} of ${count(total, "trial")} ended`;
-  return [said, counts.running ? `${counts.running} running` : "", counts.error ? `${counts.error} failed` : ""].filter(Boolean).join(" · ");
+  return [said, counts.running ? `${counts.running} ${runs}` : "", counts.error ? `${counts.error} failed` : ""].filter(Boolean).join(" · ");
 }
 
 /** "loss 0.0312 with lr 0.01, layers 2". @param {Experiment} experiment @param {number} [most] */

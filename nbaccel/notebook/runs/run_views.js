@@ -27,7 +27,7 @@ export function runView(run, now, ended) {
   const ranks = run.ranks ?? [];
   const curves = run.curves ?? [];
   const checkpoints = run.checkpoints ?? [];
-  const best = checkpoints.find((each) => each.best)?.name ?? "";
+  const best = checkpoints.some((each) => each.best);
   const step = Math.min(run.stops ?? 0, STOPS.length - 1);
   return {
     id: run.id,
@@ -42,10 +42,12 @@ export function runView(run, now, ended) {
     gang: ranks.length ? gangWords(run) : "",
     metrics: metricWords(run),
     ranks: ranks.map((rank) => rankView(rank, run)),
-    rankCounts: rankCounts(ranks),
+    rankCounts: rankCounts(run),
     curves: curves.filter((curve) => curve.points.length > 1).map((curve) => curveShape(curve, checkpoints)),
-    checkpoints: best && `${count(checkpoints.length, "checkpoint")}, best ${plain(best)}`,
+    checkpoints: checkpointWords(run),
+    marked: best && curves.length > 0,
     load: run.load ?? "",
+    loads: best ? "Load the best one:" : "Load the newest one:",
     path: plain(run.path),
     why: plain(run.why),
     resume: underWay && !ended ? "" : resumeWords(run, state),
@@ -83,7 +85,7 @@ export function gangWords(run) {
   for (const rank of run.ranks ?? []) {
     for (const [resource, ids] of Object.entries(rank.devices ?? {})) held[resource] = [...new Set([...(held[resource] ?? []), ...ids])];
   }
-  const workers = count((run.ranks ?? []).length, "worker");
+  const workers = count(Math.max(run.workers ?? 0, (run.ranks ?? []).length), "worker");
   const devices = deviceWords(held);
   const each = Object.keys(run.each ?? {}).length ? `${workers} with ${demandWords(run.each)} each` : workers;
   return [devices ? `${workers} on ${devices}` : each, run.backend].filter(Boolean).join(" · ");
@@ -107,12 +109,20 @@ export function metricWords(run) {
   return (run.curves ?? []).slice(0, METRICS).map(({ name, points }) => `${plain(name)} ${reading(points[points.length - 1][1])}`).join(", ");
 }
 
-/** "63 running, 1 failed", in the order in which they appear. @param {RankDot[]} ranks */
-export function rankCounts(ranks) {
+/** "3 checkpoints, best checkpoint_000004"; the newest one, if no score says which is best. @param {Run} run */
+function checkpointWords({ checkpoints = [], kept = 0 }) {
+  const best = checkpoints.find((each) => each.best);
+  const named = best ? `best ${plain(best.name)}` : `newest ${plain(checkpoints.at(-1)?.name)}`;
+  return checkpoints.length ? `${count(Math.max(kept, checkpoints.length), "checkpoint")}, ${named}` : "";
+}
+
+/** "63 running, 1 failed", in the order in which they appear. @param {Run} run */
+export function rankCounts({ ranks = [], workers = 0 }) {
   /** @type {Map<string, number>} */
   const counts = new Map();
   for (const { state = "waiting" } of ranks) counts.set(state, (counts.get(state) ?? 0) + 1);
-  return [...counts].map(([state, number]) => `${number} ${state}`).join(", ");
+  const more = workers > ranks.length ? [`and ${workers - ranks.length} more`] : [];
+  return [...[...counts].map(([state, number]) => `${number} ${state}`), ...more].join(", ");
 }
 
 /** @param {Run} run @param {string} state */

@@ -27,6 +27,8 @@
  * @property {number} [epochs_done]
  * @property {number} [left_s]
  * @property {number} [stops] how often it was asked to stop
+ * @property {number} [workers] more than there are ranks, of a large gang
+ * @property {number} [kept] checkpoints, more than are named
  *
  * An experiment of nbaccel.tune (nbaccel/views/experiment_snapshot.py).
  * @typedef {object} Experiment
@@ -59,6 +61,7 @@
  * @property {number | null} [pid]
  * @property {number | null} [started_at]
  * @property {number | null} [ended_at]
+ * @property {number} [idle_s] between its attempts
  * @property {string} [error]
  * @property {number} [attempts]
  * @property {number} [stops]

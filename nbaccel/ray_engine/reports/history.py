@@ -98,7 +98,7 @@ def _running(snapshot: Snapshot) -> Iterator[PastRun]:
         if actor.state == "ALIVE" and actor.since is not None and any(actor.device_ids.values()):
             lanes = _lanes(actor.node_id, actor.device_ids, actor.demand)
             cell, id = actor.cell, actor.actor_id
-            yield PastRun(actor.class_name, cell, actor.job, "ALIVE", lanes, id, None, actor.since, is_task=False)
+            yield PastRun(actor.class_name, cell, actor.job, "ALIVE", lanes, id, None, actor.since)
 
 
 def _run(row: TaskRow) -> PastRun:

@@ -15,7 +15,7 @@ from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.notes import Note
 from nbaccel.ray_engine.submission.submissions import Submission
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import function_rows
+from nbaccel.views import function_rows, wording
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
 if TYPE_CHECKING:
@@ -283,7 +283,18 @@ def shown(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
     most = max(MOST_ENDED, more)
     kept = [row for row in ended[:-most] if row.state == "FAILED" or is_long(row.started_at, row.finished_at)]
     newest = kept[-MOST_FAILED:] + ended[-most:]
-    return running[: max(MOST_RUNNING, more)] + waiting[: max(MOST_WAITING, more)] + newest
+    return running[: max(MOST_RUNNING, more)] + _of_each(waiting, max(MOST_WAITING, more)) + newest
+
+
+def _of_each(waiting: list[TaskRow], most: int) -> list[TaskRow]:
+    """So many of those that wait: at first one of each function and demand, so that each has its line in views."""
+    if len(waiting) <= most:
+        return waiting
+    first: dict[tuple[str, str], TaskRow] = {}
+    for row in waiting:
+        first.setdefault((function_rows.subject(row), wording.demand(row.demand)), row)
+    shown = {row.task_id: row for row in [*list(first.values())[:most], *waiting[: max(0, most - len(first))]]}
+    return list(shown.values())
 
 
 def last_failed(tasks: Iterable[TaskRow]) -> TaskRow | None:

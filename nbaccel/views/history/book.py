@@ -235,7 +235,7 @@ class Accounts:
         seconds = max(ended - run.started, 0.0) if run.seconds is None else run.seconds
         kind.seconds += seconds
         kind.seq = seq
-        kind.runs += run.number if run.is_task else 0
+        kind.runs += run.number
         if not run.holds:
             return
         for name, amount in run.devices:
@@ -290,8 +290,8 @@ class Accounts:
             row = row_of(key_of(run))
             seconds = max(now - run.started, 0.0)
             amount = sum(amount for _name, amount in run.devices) if run.holds else 0.0
-            row.runs += run.is_task
-            row.running += run.is_task
+            row.runs += 1
+            row.running += 1
             row.seconds += seconds
             row.devices += amount
             row.device_seconds += seconds * amount

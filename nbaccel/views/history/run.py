@@ -17,7 +17,6 @@ class PastRun(msgspec.Struct, frozen=True):
     submitted: float | None  # Unix seconds, as all below
     started: float
     ended: float | None = None  # while it goes on
-    is_task: bool = True  # an actor's life is none
     number: int = 1  # of runs that this stands for: alike ones that came one after the other within one grain
     seconds: float | None = None  # of all of them, where they are several
     holds: bool = True  # it holds devices itself: a call uses its actor's
