@@ -1,170 +1,188 @@
 // A part of nbaccel's cockpit, joined from nbaccel/notebook/runs/ by tools/join_cockpit.py. Change it there.
-export default function(bD){const{PALETTE,age,amount,button,cell,count,demandWords,deviceWords,duration,empty,h,inSight,nameOf,plain,rowsOf,table}=bD;
+export default function(b4){const{PALETTE,age,amount,button,cell,count,demandWords,deviceWords,duration,empty,h,inSight,nameOf,plain,rowsOf,table}=b4;
 const LOSS_LOG_FROM=10,LOG_FROM=100;
-function ticks(v,x,count=4){if(!(x>v))return[v];
-const bc=(x-v)/count,S=10**Math.floor(Math.log10(bc)),G=S*([1,2,5,10].find(Q=>S*Q>=bc*0.999)??10),ai=[];
-for(let w=Math.ceil(v/G-1e-9);w<=Math.floor(x/G+1e-9);w++)ai.push(Number((w*G).toPrecision(12)));
-return ai}function logTicks(v,x){const[z,A]=[Math.ceil(Math.log10(v)-1e-9),Math.floor(Math.log10(x)+1e-9)],G=Math.max(1,Math.ceil((A-z)/4)),aj=[];
-for(let S=z;S<=A;S+=G)aj.push(10**S);
-if(aj.length>2)return aj;
-const bz=aj.length?[aj[0]/10,...aj]:[10**A];
-return bz.flatMap(S=>[S,3*S]).filter(Q=>Q>=v*(1-1e-9)&&Q<=x*(1+1e-9))}function isLogarithmic(v,x,d=""){return v>0&&x/v>(/loss/i.test(d)?LOSS_LOG_FROM:LOG_FROM)}function reading(b){const bh=Math.abs(b);
-if(bh>=1e4&&bh<1e9)return b.toFixed(0);
-const[bp,S]=b.toExponential(3).split("e"),ax=Number(S);
-if(!b||(ax>=-4&&ax<4))return String(Number(b.toPrecision(4)));
-return`${Number(bp)}e${ax<0?"-":"+"}${String(Math.abs(ax)).padStart(2,"0")}`}
+function ticks(x,z,count=4){if(!(z>x))return[x];
+const bs=(z-x)/count,W=10**Math.floor(Math.log10(bs)),J=W*([1,2,5,10].find(w=>W*w>=bs*0.999)??10),V=[];
+for(let y=Math.ceil(x/J-1e-9);y<=Math.floor(z/J+1e-9);y++)V.push(Number((y*J).toPrecision(12)));
+return V}function logTicks(x,z){const[B,C]=[Math.ceil(Math.log10(x)-1e-9),Math.floor(Math.log10(z)+1e-9)],J=Math.max(1,Math.ceil((C-B)/4)),an=[];
+for(let W=B;W<=C;W+=J)an.push(10**W);
+if(an.length>2)return an;
+const b_=an.length?[an[0]/10,...an]:[10**C];
+return b_.flatMap(W=>[W,3*W]).filter(w=>w>=x*(1-1e-9)&&w<=z*(1+1e-9))}function isLogarithmic(x,z,d=""){return x>0&&z/x>(/loss/i.test(d)?LOSS_LOG_FROM:LOG_FROM)}function reading(c){const by=Math.abs(c);
+if(by>=1e4&&by<1e9)return c.toFixed(0);
+const[bP,W]=c.toExponential(3).split("e"),aL=Number(W);
+if(!c||(aL>=-4&&aL<4))return String(Number(c.toPrecision(4)));
+return`${Number(bP)}e${aL<0?"-":"+"}${String(Math.abs(aL)).padStart(2,"0")}`}
 const LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",WITHOUT_VALUE={running:0,pending:1,done:2,stopped:3,error:4};
 const known=new WeakMap();
-function trialsOf(k,s){const U=known.get(s);
-if(U)return U;
-const i=[...s.rows].map(([o,l])=>trialOf(o,l)),a4={trials:bestFirst(i,k.mode??""),names:varying(i),failures:failuresOf(i)};
-known.set(s,a4);
-return a4}function shortTrial(o){return plain(o.split("_").at(-1))}function trialOf(o,l){return{id:o,short:shortTrial(o),row:l,state:l.state??"pending",params:flat(l.config??{}),value:typeof l.value==="number"?l.value:null,points:pointsOf(l)}}function bestFirst(i,aN){const aQ=aN==="max"?-1:1,w=g=>(g.value!=null&&aN?-1:(WITHOUT_VALUE[g.state]??5));
-return[...i].sort(($,aa)=>{if(!aN)return $.row.number-aa.row.number;
-const z=w($)-w(aa);
-if(z||$.value==null||aa.value==null)return z||$.row.number-aa.row.number;
-return aQ*($.value-aa.value)||$.row.number-aa.row.number})}function flat(bm,a9=""){const R={};
-for(const[d,b]of Object.entries(bm)){const bA=b&&typeof b==="object"&&!Array.isArray(b)&&Object.keys(b).length;
-if(bA)Object.assign(R,flat(b,`${a9}${d}/`));
-else R[a9+d]=b}
-return R}function varying(i){const Z=new Map();
-for(const{params:H}of i)for(const d of Object.keys(H))Z.set(d,new Set());
-for(const{params:H}of i)for(const[d,aE]of Z)if(aE.size<2)aE.add(JSON.stringify(H[d])??"");
-return[...Z].filter(([,aE])=>i.length<2||aE.size>1).map(([d])=>d)}function failuresOf(i){const aJ=new Map();
-for(const g of i){const ae=plain(g.row.error);
-if(!ae)continue;
-const a1=aJ.get(ae)??{error:ae,trials:[]};
-a1.trials.push(g);
-aJ.set(ae,a1)}
-return[...aJ.values()].sort(($,aa)=>aa.trials.length-$.trials.length)}function pointsOf({curve:f}){if(!f)return[];
-const[v,x]=f.log?[Math.log10(f.low),Math.log10(f.high)]:[f.low,f.high],ai=Math.max(1,f.letters.length-1),r=[];
-[...f.letters].forEach((bw,w)=>{const a7=LETTERS.indexOf(bw),F=v+((x-v)*a7)/63,b=f.log?10**F:F;
-if(a7>=0)r.push([Math.round(f.first+((f.last-f.first)*w)/ai),b])});
-return r}function paramWords(b){if(b===undefined)return"";
-if(typeof b==="number"&&!Number.isInteger(b))return reading(b);
-return plain(typeof b==="string"?b:pythonOf(b))}function pythonOf(b){if(b===null||b===undefined)return"None";
-if(b===true||b===false)return b?"True":"False";
-if(Array.isArray(b))return`[${b.map(pythonOf).join(", ")}]`;
-if(typeof b==="object")return`{${Object.entries(b).map(([d,Q])=>`${JSON.stringify(d)}: ${pythonOf(Q)}`).join(", ")}}`;
-return typeof b==="string"?JSON.stringify(b):String(b)}
+function trialsOf(o,u){const Y=known.get(u);
+if(Y)return Y;
+const n=[...u.rows].map(([j,f])=>trialOf(j,f)),bg={trials:bestFirst(n,o.mode??""),names:varying(n),failures:failuresOf(n)};
+known.set(u,bg);
+return bg}function shortTrial(j){return plain(j.split("_").at(-1))}function trialOf(j,f){return{id:j,short:shortTrial(j),row:f,state:f.state??"pending",params:flat(f.config??{}),value:typeof f.value==="number"?f.value:null,points:pointsOf(f)}}function bestFirst(n,aZ){const a$=aZ==="max"?-1:1,y=k=>(k.value!=null&&aZ?-1:(WITHOUT_VALUE[k.state]??5));
+return[...n].sort((af,ag)=>{if(!aZ)return af.row.number-ag.row.number;
+const B=y(af)-y(ag);
+if(B||af.value==null||ag.value==null)return B||af.row.number-ag.row.number;
+return a$*(af.value-ag.value)||af.row.number-ag.row.number})}function flat(bM,bn=""){const U={};
+for(const[d,c]of Object.entries(bM)){const b$=c&&typeof c==="object"&&!Array.isArray(c)&&Object.keys(c).length;
+if(b$)Object.assign(U,flat(c,`${bn}${d}/`));
+else U[bn+d]=c}
+return U}function varying(n){const ad=new Map();
+for(const{params:K}of n)for(const d of Object.keys(K))ad.set(d,new Set());
+for(const{params:K}of n)for(const[d,aR]of ad)if(aR.size<2)aR.add(JSON.stringify(K[d])??"");
+return[...ad].filter(([,aR])=>n.length<2||aR.size>1).map(([d])=>d)}function failuresOf(n){const aX=new Map();
+for(const k of n){const N=plain(k.row.error);
+if(!N)continue;
+const bd=aX.get(N)??{error:N,trials:[]};
+bd.trials.push(k);
+aX.set(N,bd)}
+return[...aX.values()].sort((af,ag)=>ag.trials.length-af.trials.length)}function pointsOf({curve:i}){if(!i)return[];
+const[x,z]=i.log?[Math.log10(i.low),Math.log10(i.high)]:[i.low,i.high],V=Math.max(1,i.letters.length-1),v=[];
+[...i.letters].forEach((bW,y)=>{const bk=LETTERS.indexOf(bW),I=x+((z-x)*bk)/63,c=i.log?10**I:I;
+if(bk>=0)v.push([Math.round(i.first+((i.last-i.first)*y)/V),c])});
+return v}function paramWords(c){if(c===undefined)return"";
+if(typeof c==="number"&&!Number.isInteger(c))return reading(c);
+return plain(typeof c==="string"?c:pythonOf(c))}function pythonOf(c){if(c===null||c===undefined)return"None";
+if(c===true||c===false)return c?"True":"False";
+if(Array.isArray(c))return`[${c.map(pythonOf).join(", ")}]`;
+if(typeof c==="object")return`{${Object.entries(c).map(([d,w])=>`${JSON.stringify(d)}: ${pythonOf(w)}`).join(", ")}}`;
+return typeof c==="string"?JSON.stringify(c):String(c)}
 const WIDE=560,TALL=200,SMALL={width:220,height:150};
 const MARGIN=52,BELOW=22,CEILING=10,IN_FRONT=8,MOST_LINES=300,MOST_AXES=6,AXIS_ROOM=66,MOST_WORDS=10,MOST_LABELLED=5,BESIDE_LAST=46,LINE=12,LETTER=6.5;
-function rounded(ar){return Math.round(ar*10)/10}function scaleOf(Z,M,T,d){let[v,x]=[Infinity,-Infinity];
-for(const b of Z)[v,x]=[Math.min(v,b),Math.max(x,b)];
-const aq=isLogarithmic(v,x,d),F=aq?Math.log10:b=>b,[z,A]=[F(v),F(x)],P=b=>rounded(M+(A>z?(F(b)-z)/(A-z):0.5)*(T-M)),bJ=Z.every(Number.isInteger),ai=aq?logTicks(v,x):ticks(v,x).filter(Q=>!bJ||Number.isInteger(Q));
-return{at:P,log:aq,levels:ai.map(b=>({y:P(b),label:reading(b)}))}}function layers(V){return{best:V[0]??"",front:V.slice(1,1+IN_FRONT),others:V.slice(1+IN_FRONT).join("")}}function overlaidShape(i,p,L=WIDE){const B=i.filter(({points:r})=>r.length>1).slice(0,MOST_LINES);
-if(!B.length)return null;
-const aY=B.flatMap(({points:r})=>r),ad=scaleOf([0,1],MARGIN,L-10),A=aY.reduce((X,[m])=>Math.max(X,m),1),m=E=>ad.at(E/A),{at:P,log:aq,levels:N}=scaleOf(aY.map(([,b])=>b),TALL-BELOW,CEILING,p);
-const V=B.map(({points:r})=>r.map(([E,b],af)=>`${af?"L":"M"}${m(E)} ${P(b)}`).join("")),aL=i.length-B.length;
-return{...layers(V),wide:L,levels:N,log:aq,reports:ticks(0,A).filter(Number.isInteger).map(E=>({x:m(E),label:String(E)})),words:`${plain(p)} over ${count(A+1,"report")} of ${count(B.length,"trial")}, the best in front: ${B[0].short}, ${lastWords(B[0])}`,left:aL}}function lastWords({value:b,points:r}){return`now ${reading(b??r[r.length-1][1])}`}function axisOf(d,Z,M,T){const aG=Z.filter(b=>b!==undefined&&b!==null);
-if(aG.length&&aG.every(b=>typeof b==="number"&&Number.isFinite(b))){const{at:P,levels:N}=scaleOf(aG,M,T,d);
-const a$=[...new Set(aG)].sort((bB,bC)=>bB-bC),bv=a$.length>MOST_LABELLED?N:a$.map(b=>({y:P(b),label:reading(b)}));
-return{name:plain(d),at:b=>(typeof b==="number"?P(b):null),levels:bv}}
-const aw=[...new Set(Z.map(paramWords))].sort();
-if(aw.length>MOST_WORDS)return null;
-const{at:P}=scaleOf([0,Math.max(1,aw.length-1)],M,T);
-const N=aw.map((j,w)=>({y:P(w),label:j.length>10?`${j.slice(0,9)}…`:j}));
-return{name:plain(d),at:b=>P(aw.indexOf(paramWords(b))),levels:N}}function apart(N,bb){const aA=[];
-for(const aM of N){const U=aA[aA.length-1];
-if(!U||Math.abs(aM.y-U.y)>=(bb(aM.label)+bb(U.label))/2)aA.push(aM)}
-return aA}function parallelShape(i,J,p,L=WIDE){const B=i.filter(({value:b})=>b!=null).slice(0,MOST_LINES),[M,T]=[TALL-8,26],X=Math.min(MOST_AXES,Math.floor((L-MARGIN-BESIDE_LAST)/AXIS_ROOM)),s=J.slice(0,X).map(d=>({name:d,axis:axisOf(d,B.map(({params:H})=>H[d]),M,T)})),aR=s.filter(({axis:an})=>an);
-if(B.length<2||!aR.length)return null;
-const a2=[...aR.map(({name:d,axis:an})=>g=>an?.at(g.params[d])??null)],A=(axisOf(p,B.map(({value:b})=>b),M,T));
-a2.push(g=>A.at(g.value));
-const am=[...aR.map(({axis:an})=>(an)),A],G=(L-MARGIN-BESIDE_LAST)/(am.length-1),m=w=>rounded(MARGIN+w*G),V=B.map(g=>{const r=a2.map((F,w)=>({x:m(w),y:F(g)})).filter(({y:C})=>C!=null);
-return r.map((a8,af)=>`${af?"L":"M"}${a8.x} ${a8.y}`).join("")});
-return{...layers(V),wide:L,axes:am.map(({name:d,levels:N},w)=>({name:cutTo(Math.floor(G/8),d),x:m(w),levels:apart(N,()=>LINE)})),bottom:M,top:T,words:`Parallel coordinates of ${count(B.length,"trial")}: ${am.map(({name:d})=>d).join(", ")}; the best in front: ${wordsOfBest(B[0],J,p)}`}}function cutTo(X,al){return al.length>X?`${al.slice(0,X-1)}…`:al}function wordsOfBest({params:H,value:b},J,p){const ac=J.slice(0,MOST_AXES).map(d=>`${plain(d)} ${paramWords(H[d])}`);
-return[...ac,`${plain(p)} ${reading(b??0)}`].join(", ")}function scatterShape(i,d,p){const B=i.filter(({value:b,params:H})=>b!=null&&H[d]!==undefined),{width:aH,height:F}=SMALL;
-const ad=B.length>1?axisOf(d,B.map(({params:H})=>H[d]),MARGIN,aH-14):null;
-if(!ad)return null;
-const{at:P,levels:N}=scaleOf(B.map(({value:b})=>b??0),F-BELOW,CEILING+8,p);
-const[I,...aD]=B.map(({params:H,value:b})=>({x:ad.at(H[d])??MARGIN,y:P(b??0)}));
-return{name:plain(d),best:I,others:aD.map(aW=>`M${aW.x} ${aW.y}h0`).join(""),levels:N,below:apart(ad.levels,j=>(j.length+1)*LETTER).map(({y:C,label:j})=>({x:C,label:j})),words:`${plain(p)} against ${plain(d)} of ${count(B.length,"trial")}, the best at ${paramWords(B[0].params[d])}`}}function scatterShapes(i,J,p){return J.slice(0,MOST_AXES).map(d=>scatterShape(i,d,p)).filter(q=>q!==null)}function sparkPath({points:r}){if(r.length<2)return"";
-const bq=scaleOf(r.map(([,b])=>b),15,1),ad=scaleOf([r[0][0],r[r.length-1][0]],0,64),bx=m=>rounded(((m-r[0][0])/(r[r.length-1][0]-r[0][0]||1))*64);
-return ad&&r.map(([m,b],af)=>`${af?"L":"M"}${bx(m)} ${bq.at(b)}`).join("")}function drawLayers({best:I,front:bt,others:aD},D){return[aD&&h("path",{key:"others",class:"other",d:aD}),...bt.map((bn,w)=>h("path",{key:`front ${w}`,class:`front c${D}`,d:bn})).reverse(),h("path",{key:"best",class:`curve-line c${D}`,d:I})]}function drawOverlaid(q,p,D){return h("figure",{key:"overlaid",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name cut"},p),h("span",{class:"quiet"},`over reports, the best in front${q.log?", log scale":""}`)),h("svg",{viewBox:`0 0 ${q.wide} ${TALL}`,role:"img","aria-label":q.words},q.levels.map(({y:C,label:j})=>h("g",{key:j},h("path",{d:`M52 ${C}H${q.wide}`,class:"level"}),h("text",{x:47,y:C+4,"text-anchor":"end"},j))),q.reports.map(({x:m,label:j})=>h("text",{key:`at ${j}`,x:m,y:TALL-5,"text-anchor":"middle"},j)),drawLayers(q,D)))}function placeOfName({axes:am,wide:L},w){const{x:m,name:d}=am[w];
-if(w===0)return{x:m-40,"text-anchor":"start"};
-return m+(d.length*LETTER)/2>L?{x:L,"text-anchor":"end"}:{x:m,"text-anchor":"middle"}}function drawParallel(q,D){return h("figure",{key:"parallel",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name"},"Parameters"),h("span",{class:"quiet"},"and what came of them, the best in front")),h("svg",{viewBox:`0 0 ${q.wide} ${TALL}`,role:"img","aria-label":q.words},drawLayers(q,D),q.axes.map(({name:d,x:m,levels:N},w)=>h("g",{key:d},h("path",{class:"axis-line",d:`M${m} ${q.top}V${q.bottom}`}),h("text",{class:"axis-name",y:14,...placeOfName(q,w)},d),N.map(({y:C,label:j})=>h("text",{key:j,y:C+4,...(w===q.axes.length-1?{x:m+5}:{x:m-5,"text-anchor":"end"})},j))))))}function drawScatter(q,D){const{width:aH,height:F}=SMALL;
-return h("figure",{key:`against ${q.name}`,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:q.name},q.name)),h("svg",{viewBox:`0 0 ${aH} ${F}`,role:"img","aria-label":q.words},q.levels.map(({y:C,label:j})=>h("g",{key:j},h("path",{d:`M52 ${C}H${aH}`,class:"level"}),h("text",{x:47,y:C+4,"text-anchor":"end"},j))),q.below.map(({x:m,label:j})=>h("text",{key:`at ${j}`,x:m,y:F-5,"text-anchor":"middle"},j)),h("path",{class:`dots c${D}`,d:q.others}),h("circle",{class:`curve-end c${D}`,cx:q.best.x,cy:q.best.y,r:3.5}),h("text",{class:"star",x:q.best.x,y:q.best.y-6,"text-anchor":"middle"},"★")))}
+function rounded(aB){return Math.round(aB*10)/10}function scaleOf(ad,Q,X,d){let[x,z]=[Infinity,-Infinity];
+for(const c of ad)[x,z]=[Math.min(x,c),Math.max(z,c)];
+const aA=isLogarithmic(x,z,d),I=aA?Math.log10:c=>c,[B,C]=[I(x),I(z)],S=c=>rounded(Q+(C>B?(I(c)-B)/(C-B):0.5)*(X-Q)),ca=ad.every(Number.isInteger),V=aA?logTicks(x,z):ticks(x,z).filter(w=>!ca||Number.isInteger(w));
+return{at:S,log:aA,levels:V.map(c=>({y:S(c),label:reading(c)}))}}function layers(Z){return{best:Z[0]??"",front:Z.slice(1,1+IN_FRONT),others:Z.slice(1+IN_FRONT).join("")}}function overlaidShape(n,r,P=WIDE){const D=n.filter(({points:v})=>v.length>1).slice(0,MOST_LINES);
+if(!D.length)return null;
+const a9=D.flatMap(({points:v})=>v),aj=scaleOf([0,1],MARGIN,P-10),C=a9.reduce((ab,[p])=>Math.max(ab,p),1),p=H=>aj.at(H/C),{at:S,log:aA,levels:R}=scaleOf(a9.map(([,c])=>c),TALL-BELOW,CEILING,r);
+const Z=D.map(({points:v})=>v.map(([H,c],aa)=>`${aa?"L":"M"}${p(H)} ${S(c)}`).join("")),am=n.length-D.length;
+return{...layers(Z),wide:P,levels:R,log:aA,reports:ticks(0,C).filter(Number.isInteger).map(H=>({x:p(H),label:String(H)})),words:`${plain(r)} over ${count(C+1,"report")} of ${count(D.length,"trial")}, the best in front: ${D[0].short}, ${lastWords(D[0])}`,left:am}}function lastWords({value:c,points:v}){return`now ${reading(c??v[v.length-1][1])}`}function axisOf(d,ad,Q,X){const aT=ad.filter(c=>c!==undefined&&c!==null);
+if(aT.length&&aT.every(c=>typeof c==="number"&&Number.isFinite(c))){const{at:S,levels:R}=scaleOf(aT,Q,X,d);
+const bb=[...new Set(aT)].sort((b0,b1)=>b0-b1),bV=bb.length>MOST_LABELLED?R:bb.map(c=>({y:S(c),label:reading(c)}));
+return{name:plain(d),at:c=>(typeof c==="number"?S(c):null),levels:bV}}
+const aK=[...new Set(ad.map(paramWords))].sort();
+if(aK.length>MOST_WORDS)return null;
+const{at:S}=scaleOf([0,Math.max(1,aK.length-1)],Q,X);
+const R=aK.map((m,y)=>({y:S(y),label:m.length>10?`${m.slice(0,9)}…`:m}));
+return{name:plain(d),at:c=>S(aK.indexOf(paramWords(c))),levels:R}}function apart(R,br){const aO=[];
+for(const aY of R){const Y=aO[aO.length-1];
+if(!Y||Math.abs(aY.y-Y.y)>=(br(aY.label)+br(Y.label))/2)aO.push(aY)}
+return aO}function parallelShape(n,O,r,P=WIDE){const D=n.filter(({value:c})=>c!=null).slice(0,MOST_LINES),[Q,X]=[TALL-8,26],ab=Math.min(MOST_AXES,Math.floor((P-MARGIN-BESIDE_LAST)/AXIS_ROOM)),u=O.slice(0,ab).map(d=>({name:d,axis:axisOf(d,D.map(({params:K})=>K[d]),Q,X)})),a0=u.filter(({axis:at})=>at);
+if(D.length<2||!a0.length)return null;
+const be=[...a0.map(({name:d,axis:at})=>k=>at?.at(k.params[d])??null)],C=(axisOf(r,D.map(({value:c})=>c),Q,X));
+be.push(k=>C.at(k.value));
+const ar=[...a0.map(({axis:at})=>(at)),C],J=(P-MARGIN-BESIDE_LAST)/(ar.length-1),p=y=>rounded(MARGIN+y*J),Z=D.map(k=>{const v=be.map((I,y)=>({x:p(y),y:I(k)})).filter(({y:F})=>F!=null);
+return v.map((bm,aa)=>`${aa?"L":"M"}${bm.x} ${bm.y}`).join("")});
+return{...layers(Z),wide:P,axes:ar.map(({name:d,levels:R},y)=>({name:cutTo(Math.floor(J/8),d),x:p(y),levels:apart(R,()=>LINE)})),bottom:Q,top:X,words:`Parallel coordinates of ${count(D.length,"trial")}: ${ar.map(({name:d})=>d).join(", ")}; the best in front: ${wordsOfBest(D[0],O,r)}`}}function cutTo(ab,aq){return aq.length>ab?`${aq.slice(0,ab-1)}…`:aq}function wordsOfBest({params:K,value:c},O,r){const ah=O.slice(0,MOST_AXES).map(d=>`${plain(d)} ${paramWords(K[d])}`);
+return[...ah,`${plain(r)} ${reading(c??0)}`].join(", ")}function scatterShape(n,d,r){const D=n.filter(({value:c,params:K})=>c!=null&&K[d]!==undefined),{width:aV,height:I}=SMALL;
+const aj=D.length>1?axisOf(d,D.map(({params:K})=>K[d]),MARGIN,aV-14):null;
+if(!aj)return null;
+const{at:S,levels:R}=scaleOf(D.map(({value:c})=>c??0),I-BELOW,CEILING+8,r);
+const[L,...aQ]=D.map(({params:K,value:c})=>({x:aj.at(K[d])??MARGIN,y:S(c??0)}));
+return{name:plain(d),best:L,others:aQ.map(a7=>`M${a7.x} ${a7.y}h0`).join(""),levels:R,below:apart(aj.levels,m=>(m.length+1)*LETTER).map(({y:F,label:m})=>({x:F,label:m})),words:`${plain(r)} against ${plain(d)} of ${count(D.length,"trial")}, the best at ${paramWords(D[0].params[d])}`}}function scatterShapes(n,O,r){return O.slice(0,MOST_AXES).map(d=>scatterShape(n,d,r)).filter(t=>t!==null)}function sparkPath({points:v}){if(v.length<2)return"";
+const bQ=scaleOf(v.map(([,c])=>c),15,1),aj=scaleOf([v[0][0],v[v.length-1][0]],0,64),bX=p=>rounded(((p-v[0][0])/(v[v.length-1][0]-v[0][0]||1))*64);
+return aj&&v.map(([p,c],aa)=>`${aa?"L":"M"}${bX(p)} ${bQ.at(c)}`).join("")}function drawLayers({best:L,front:bU,others:aQ},G){return[aQ&&h("path",{key:"others",class:"other",d:aQ}),...bU.map((bN,y)=>h("path",{key:`front ${y}`,class:`front c${G}`,d:bN})).reverse(),h("path",{key:"best",class:`curve-line c${G}`,d:L})]}function drawOverlaid(t,r,G){return h("figure",{key:"overlaid",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name cut"},r),h("span",{class:"quiet"},`over reports, the best in front${t.log?", log scale":""}`)),h("svg",{viewBox:`0 0 ${t.wide} ${TALL}`,role:"img","aria-label":t.words},t.levels.map(({y:F,label:m})=>h("g",{key:m},h("path",{d:`M52 ${F}H${t.wide}`,class:"level"}),h("text",{x:47,y:F+4,"text-anchor":"end"},m))),t.reports.map(({x:p,label:m})=>h("text",{key:`at ${m}`,x:p,y:TALL-5,"text-anchor":"middle"},m)),drawLayers(t,G)))}function placeOfName({axes:ar,wide:P},y){const{x:p,name:d}=ar[y];
+if(y===0)return{x:p-40,"text-anchor":"start"};
+return p+(d.length*LETTER)/2>P?{x:P,"text-anchor":"end"}:{x:p,"text-anchor":"middle"}}function drawParallel(t,G){return h("figure",{key:"parallel",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name"},"Parameters"),h("span",{class:"quiet"},"and what came of them, the best in front")),h("svg",{viewBox:`0 0 ${t.wide} ${TALL}`,role:"img","aria-label":t.words},drawLayers(t,G),t.axes.map(({name:d,x:p,levels:R},y)=>h("g",{key:d},h("path",{class:"axis-line",d:`M${p} ${t.top}V${t.bottom}`}),h("text",{class:"axis-name",y:14,...placeOfName(t,y)},d),R.map(({y:F,label:m})=>h("text",{key:m,y:F+4,...(y===t.axes.length-1?{x:p+5}:{x:p-5,"text-anchor":"end"})},m))))))}function drawScatter(t,G){const{width:aV,height:I}=SMALL;
+return h("figure",{key:`against ${t.name}`,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:t.name},t.name)),h("svg",{viewBox:`0 0 ${aV} ${I}`,role:"img","aria-label":t.words},t.levels.map(({y:F,label:m})=>h("g",{key:m},h("path",{d:`M52 ${F}H${aV}`,class:"level"}),h("text",{x:47,y:F+4,"text-anchor":"end"},m))),t.below.map(({x:p,label:m})=>h("text",{key:`at ${m}`,x:p,y:I-5,"text-anchor":"middle"},m)),h("path",{class:`dots c${G}`,d:t.others}),h("circle",{class:`curve-end c${G}`,cx:t.best.x,cy:t.best.y,r:3.5}),h("text",{class:"star",x:t.best.x,y:t.best.y-6,"text-anchor":"middle"},"★")))}
 const STOPS=["Stop","Interrupt","Kill"],STEPS=["after its next report","now, with KeyboardInterrupt","at once, by ending its processes"];
-function stopButton(a,c){if(!a.stop)return null;
-const{label:j,about:n,order:aO}=a.stop;
-const ap={"data-id":aO,"data-name":a.name};
-if(c.asked.has(aO))return button("asked…",{...ap,class:"aside","aria-label":`${j} ${a.name}`,disabled:true});
-const bi=`${j} ${a.name} ${n}`;
-if(!a.owner)return button(j,{...ap,class:"aside","data-act":"cancel-run","aria-label":`${j} ${a.name}`,title:bi});
-if(c.doubted!==aO){return button(`${j}…`,{...ap,class:"aside","data-act":"doubt","data-owner":a.owner,"aria-label":`${j} ${a.name} of ${a.owner}`,title:bi})}
-return h("span",{class:"ask nowrap aside"},button("Keep",{...ap,"data-act":"keep","aria-label":`Keep ${a.name} of ${a.owner}`})," ",button(`${j} it`,{...ap,"data-act":"cancel-run",class:"urgent","aria-label":`${j} it: ${a.name} of ${a.owner}`}))}
+function stopButton(a,b){if(!a.stop)return null;
+const{label:m,about:q,order:a_}=a.stop;
+const av={"data-id":a_,"data-name":a.name};
+if(b.asked.has(a_))return button("asked…",{...av,class:"aside","aria-label":`${m} ${a.name}`,disabled:true});
+const bB=`${m} ${a.name} ${q}`;
+if(!a.owner)return button(m,{...av,class:"aside","data-act":"cancel-run","aria-label":`${m} ${a.name}`,title:bB});
+if(b.doubted!==a_){return button(`${m}…`,{...av,class:"aside","data-act":"doubt","data-owner":a.owner,"aria-label":`${m} ${a.name} of ${a.owner}`,title:bB})}
+return h("span",{class:"ask nowrap aside"},button("Keep",{...av,"data-act":"keep","aria-label":`Keep ${a.name} of ${a.owner}`})," ",button(`${m} it`,{...av,"data-act":"cancel-run",class:"urgent","aria-label":`${m} it: ${a.name} of ${a.owner}`}))}
 const TRIAL_SIGNS={pending:"◌",running:"●",done:"✓",stopped:"⊘",error:"✕",interrupted:"⊘"};
 const MOST_COLUMNS=5,MOST_NAMED=3,orders=new Map();
-function drawTrials(n,O){if(!O?.rows.size)return[n.view.underWay&&empty("Asking for the trials …")];
-const R=trialsOf(n.experiment,O),p=n.experiment.shown||n.experiment.metric||"",L=Math.min(WIDE,n.state.room-24),a5=p?overlaidShape(R.trials,p,L):null;
-return[...drawFailures(R),tableOf(R,p,n),a5&&drawOverlaid(a5,plain(p),n.view.colour),...(n.view.underWay?[]:drawEnd(R,p,n.view.colour,L))]}function drawEnd({trials:i,names:J},p,D,L){const a6=parallelShape(i,J,p,L),bf=scatterShapes(i,J,p);
-return[a6&&drawParallel(a6,D),bf.length>0&&h("div",{key:"scatters",class:"curves",role:"group","aria-label":`${plain(p)} against each parameter`},bf.map(q=>drawScatter(q,D)))]}function drawFailures({failures:a_}){if(!a_.length)return[];
-const aB=({error:ae,trials:i})=>{const bI=i.slice(0,MOST_NAMED).map(({short:ak})=>ak).join(", ")+(i.length>MOST_NAMED?", …":"");
-return h("li",{key:ae},h("span",{class:"state failed"},h("span",{class:"sign","aria-hidden":"true"},"✕"),` ${count(i.length,"trial")} failed: `),ae," ",h("span",{class:"quiet"},bI))};
-return[h("ul",{key:"failures",class:"lines","aria-label":"Failures"},a_.map(aB))]}function tableOf(R,p,n){const{id:o,name:d}=n.view;
-const J=R.names.slice(0,MOST_COLUMNS),i=inOrder(R.trials,n),ag={device:i.some(g=>deviceOf(g,n)),why:i.some(({row:l})=>l.waits)};
-const bl=["Trial","State",...J.map(plain),...(p?[plain(p),"Curve"]:[]),...(ag.device?["Device"]:[]),"Took",...(ag.why?["Why"]:[]),""],bg=n.state.sights.get(o)??{top:0,height:460,row:33};
-const{first:z,last:A}=inSight(i.length,bg);
-const O=i.slice(z,A).map(g=>drawRow(g,J,p,ag,n)),a0=(bH,bd)=>bd>0&&h("tr",{key:bH,class:"gap","aria-hidden":"true",style:`height:${Math.round(bd*bg.row)}px`}),bE=([a0("above",z),...O,a0("below",i.length-A)].filter(Boolean));
-return table(`Trials of ${d}`,bl,bE,{rows:i.length,sight:o})}function inOrder(i,{view:e,state:c}){const U=c.heldSight===e.id?orders.get(e.id):null;
-if(!U){orders.set(e.id,i);
-return i}
-const t=new Map(i.map(g=>[g.id,g])),bF=U.map(({id:o})=>t.get(o)).filter(g=>g!==undefined),known=new Set(U.map(({id:o})=>o));
-return[...bF,...i.filter(({id:o})=>!known.has(o))]}function drawRow(g,J,p,ag,n){const{row:l}=g;
-const c=trialState(g,n),at=c==="running"?` ink c${n.view.colour}`:"",ac=g.value!=null?reading(g.value):plain(l.value==null?"":String(l.value)),aB=sparkPath(g),bo=deviceOf(g,n);
-return h("tr",{key:g.id,"data-trial":g.id},h("th",{scope:"row",title:plain(g.id)},h("span",{class:"name"},g.short)),h("td",{class:`nowrap state ${c==="error"?"failed":c==="pending"?"waiting":c}`},h("span",{class:`sign${at}`,"aria-hidden":"true"},TRIAL_SIGNS[c]??"◌"),` ${l.waits&&n.view.underWay?"waiting":c}`),J.map(d=>h("td",{key:d,class:"nowrap","data-head":plain(d)},h("span",{class:"cut",title:paramWords(g.params[d])},paramWords(g.params[d])))),p&&h("td",{class:"nowrap","data-head":plain(p)},ac),p&&h("td",{class:"trend"},aB&&h("svg",{class:"spark",viewBox:"0 0 64 16",preserveAspectRatio:"none",role:"img","aria-label":`${count(l.reports??0,"report")}`},h("path",{d:aB}))),ag.device&&cell(bo,"nowrap"),cell(tookWords(g,n),"nowrap"),ag.why&&cell(whyOf(g,n),"why"),cell([stopButton(stoppable(g,n),n.state),copyButton(g)],"acts"))}function trialState({row:l,state:c},{view:e}){return!e.underWay&&l.started_at&&["running","pending"].includes(c)?"interrupted":c}function deviceOf(g,n){return trialState(g,n)==="interrupted"?"":deviceWords(g.row.devices)}function tookWords({row:l,state:c},{view:e,experiment:k,now:t}){if(!l.started_at)return"";
-const aX=l.ended_at??(e.underWay?null:k.ended_at);
-if(aX)return duration(aX-l.started_at);
-return c==="running"&&e.underWay?age(t-l.started_at):""}function whyOf({id:o,row:l},{view:e,whys:aS}){if(!l.waits||!e.underWay)return"";
-return aS.get(`${e.name} ${plain(o)}`)??"its process is being started"}function stoppable({id:o,short:ak,row:l,state:c},{view:e}){const G=Math.min(l.stops??0,STOPS.length-1),br=e.underWay&&(c==="running"||c==="pending"),n=c==="pending"?"before it begins":STEPS[G];
-return{name:`trial ${ak}`,owner:e.owner,stop:br?{label:STOPS[G],about:n,order:`${e.id}/${l.stops??0}/${o}`}:null}}function copyButton({short:ak,row:l}){const al=pythonOf(l.config??{});
-return button("Config",{"data-act":"copy","data-text":al,"data-name":`the config of trial ${ak}`,"aria-label":`Copy the config of trial ${ak}`,title:`Copy ${plain(al)}`})}
+function drawTrials(q,M){if(!M?.rows.size)return[q.view.underWay&&empty("Asking for the trials …")];
+const U=trialsOf(q.experiment,M),r=q.experiment.shown||q.experiment.metric||"",P=Math.min(WIDE,q.state.room-24),bi=r?overlaidShape(U.trials,r,P):null;
+return[...drawFailures(U),tableOf(U,r,q),bi&&drawOverlaid(bi,plain(r),q.view.colour),...(q.view.underWay?[]:drawEnd(U,r,q.view.colour,P))]}function drawEnd({trials:n,names:O},r,G,P){const bj=parallelShape(n,O,r,P),bu=scatterShapes(n,O,r);
+return[bj&&drawParallel(bj,G),bu.length>0&&h("div",{key:"scatters",class:"curves",role:"group","aria-label":`${plain(r)} against each parameter`},bu.map(t=>drawScatter(t,G)))]}function drawFailures({failures:ba}){if(!ba.length)return[];
+const aP=({error:N,trials:n})=>{const b9=n.slice(0,MOST_NAMED).map(({short})=>short).join(", ")+(n.length>MOST_NAMED?", …":"");
+return h("li",{key:N},h("span",{class:"state failed"},h("span",{class:"sign","aria-hidden":"true"},"✕"),` ${count(n.length,"trial")} failed: `),N," ",h("span",{class:"quiet"},b9))};
+return[h("ul",{key:"failures",class:"lines","aria-label":"Failures"},ba.map(aP))]}function tableOf(U,r,q){const{id:j,name:d}=q.view;
+const O=U.names.slice(0,MOST_COLUMNS),n=inOrder(U.trials,q),al={device:n.some(k=>deviceOf(k,q)),why:n.some(({row:f})=>f.waits)};
+const bL=["Trial","State",...O.map(plain),...(r?[plain(r),"Curve"]:[]),...(al.device?["Device"]:[]),"Took",...(al.why?["Why"]:[]),""],bx=q.state.sights.get(j)??{top:0,height:460,row:33};
+const{first:B,last:C}=inSight(n.length,bx);
+const M=n.slice(B,C).map(k=>drawRow(k,O,r,al,q)),bc=(aU,bt)=>bt>0&&h("tr",{key:aU,class:"gap","aria-hidden":"true",style:`height:${Math.round(bt*bx.row)}px`}),b6=([bc("above",B),...M,bc("below",n.length-C)].filter(Boolean));
+return table(`Trials of ${d}`,bL,b6,{rows:n.length,sight:j})}function inOrder(n,{view:e,state:b}){const Y=b.heldSight===e.id?orders.get(e.id):null;
+if(!Y){orders.set(e.id,n);
+return n}
+const g=new Map(n.map(k=>[k.id,k])),b7=Y.map(({id:j})=>g.get(j)).filter(k=>k!==undefined),known=new Set(Y.map(({id:j})=>j));
+return[...b7,...n.filter(({id:j})=>!known.has(j))]}function drawRow(k,O,r,al,q){const{row:f}=k;
+const b=trialState(k,q),aC=b==="running"?` ink c${q.view.colour}`:"",ah=k.value!=null?reading(k.value):plain(f.value==null?"":String(f.value)),aP=sparkPath(k),bO=deviceOf(k,q);
+return h("tr",{key:k.id,"data-trial":k.id},h("th",{scope:"row",title:plain(k.id)},h("span",{class:"name"},k.short)),h("td",{class:`nowrap state ${b==="error"?"failed":b==="pending"?"waiting":b}`},h("span",{class:`sign${aC}`,"aria-hidden":"true"},TRIAL_SIGNS[b]??"◌"),` ${f.waits&&q.view.underWay?"waiting":b}`),O.map(d=>h("td",{key:d,class:"nowrap","data-head":plain(d)},h("span",{class:"cut",title:paramWords(k.params[d])},paramWords(k.params[d])))),r&&h("td",{class:"nowrap","data-head":plain(r)},ah),r&&h("td",{class:"trend"},aP&&h("svg",{class:"spark",viewBox:"0 0 64 16",preserveAspectRatio:"none",role:"img","aria-label":`${count(f.reports??0,"report")}`},h("path",{d:aP}))),al.device&&cell(bO,"nowrap"),cell(tookWords(k,q),"nowrap"),al.why&&cell(whyOf(k,q),"why"),cell([stopButton(stoppable(k,q),q.state),copyButton(k)],"acts"))}function trialState({row:f,state:b},{view:e}){return!e.underWay&&f.started_at&&["running","pending"].includes(b)?"interrupted":b}function deviceOf(k,q){return trialState(k,q)==="interrupted"?"":deviceWords(k.row.devices)}function tookWords({row:f,state:b},{view:e,experiment:o,now:g}){if(!f.started_at)return"";
+const a8=f.ended_at??(e.underWay?null:o.ended_at);
+if(a8)return duration(a8-f.started_at);
+return b==="running"&&e.underWay?age(g-f.started_at):""}function whyOf({id:j,row:f},{view:e,whys:a1}){if(!f.waits||!e.underWay)return"";
+return a1.get(`${e.name} ${plain(j)}`)??"its process is being started"}function stoppable({id:j,short,row:f,state:b},{view:e}){const J=Math.min(f.stops??0,STOPS.length-1),bR=e.underWay&&(b==="running"||b==="pending"),q=b==="pending"?"before it begins":STEPS[J];
+return{name:`trial ${short}`,owner:e.owner,stop:bR?{label:STOPS[J],about:q,order:`${e.id}/${f.stops??0}/${j}`}:null}}function copyButton({short,row:f}){const aq=pythonOf(f.config??{});
+return button("Config",{"data-act":"copy","data-text":aq,"data-name":`the config of trial ${short}`,"aria-label":`Copy the config of trial ${short}`,title:`Copy ${plain(aq)}`})}
 const EXPERIMENT_SIGNS={running:"●",stopping:"●",finished:"✓",stopped:"⊘",failed:"✕"};
 const MOST_PARAMETERS=4;
-function goesOn(k){return["running","stopping"].includes(k.state??"running")}function experimentView(k,t,u){const K=goesOn(k)&&!u,c=goesOn(k)&&u?"ended with it":(k.state??"running"),G=Math.min(k.stops??0,STOPS.length-1);
-return{id:k.id,name:plain(k.name),owner:plain(k.owner),state:c,sign:c==="ended with it"?"–":(EXPERIMENT_SIGNS[c]??"◌"),colour:k.hue*PALETTE.hues[0].length,underWay:K,time:k.started_at?age((k.ended_at??t)-k.started_at):"",progress:trialWords(k),metrics:bestWords(k),best:bestWords(k,Infinity),why:plain(k.why),path:plain(k.path),goOn:K||c==="finished"?"":`tune.Tuner.restore(${JSON.stringify(k.path)}, trainable)`,stop:K?{label:STOPS[G],about:STEPS[G],order:`${k.id}/${k.stops??0}`}:null}}function trialWords({counts:W={},total:bj}){const u=["done","stopped","error"].reduce((bG,c)=>bG+(W[c]??0),0),ac=bj==null?`${count(u,"trial")} ended`:`${u} of ${count(bj,"trial")} ended`;
-return[ac,W.running?`${W.running} running`:"",W.error?`${W.error} failed`:""].filter(Boolean).join(" · ")}function bestWords({best:I,metric:p},X=MOST_PARAMETERS){if(!I)return"";
-const H=Object.entries(I.config).map(([d,b])=>`${plain(d)} ${plain(b)}`),ac=H.slice(0,X).join(", ")+(H.length>X?", …":"");
-return`${plain(p)} ${reading(I.value)}${ac&&` with ${ac}`}`}function head(a,c,d,bk){const aI=[a.owner,a.time,a.progress,bk&&a.metrics].filter(Boolean).join(" · ");
-return h("div",{class:"line head",key:"head"},d,stateOf(a),h("span",{class:"facts quiet"},aI),stopButton(a,c))}function stateOf({state:c,sign:aQ,colour:D}){const at=c==="running"?` ink c${D}`:"";
-return h("span",{class:`nowrap state ${c}`},h("span",{class:`sign${at}`,"aria-hidden":"true"},aQ),` ${c}`)}function openExperiments({experiments:ab=[]},c){const K=ab.filter(goesOn).slice(0,1),z=new Set((K.length?K:ab.slice(0,1)).map(({id:o})=>o));
-return ab.map(({id:o})=>o).filter(o=>z.has(o)!==c.open.has(o))}function drawExperiments(s,t,u,c,Y){const ab=s.experiments??[];
-if(!ab.length)return[];
-const ah=new Set(openExperiments(s,c)),aS=waitsOf(Y),O=ab.map(k=>{const e=experimentView(k,t,u),az=ah.has(e.id),d=h("button",{type:"button",class:"opens","data-act":"group","data-function":e.id,"aria-expanded":String(az)},h("span",{"aria-hidden":"true"},az?"▾ ":"▸ "),nameOf(e.name));
-return h("li",{key:e.id},head(e,c,d,!az),az&&h("div",{class:"run"},trialDetails({view:e,experiment:k,state:c,now:t,whys:aS})))});
-return[h("ul",{class:"runs",key:"experiments","aria-label":"Experiments"},O)]}function drawExperiment(k,t,u,c,Y){const e=experimentView(k,t,u);
-return[head(e,c,nameOf(e.name),false),h("div",{class:"run",key:"run"},trialDetails({view:e,experiment:k,state:c,now:t,whys:waitsOf(Y)}))]}function trialDetails(n){const{view:e,state:c}=n;
-const aZ=e.state==="failed";
-return[e.why&&h("p",{key:"why",class:aZ?"attention":""},aZ&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),e.why),e.best&&h("p",{key:"best"},`best: ${e.best} (trial ${shortTrial(n.experiment.best?.id??"")})`),...drawTrials(n,c.past[`rows/${e.id}`]?.data??null),h("p",{key:"path",class:"quiet path"},e.path),e.goOn&&empty("Go on:",e.goOn)]}function waitsOf(Y){const O=(Y?.tasks??[]).filter(l=>l.state.startsWith("PENDING"));
-return new Map(O.map(l=>[plain(l.name),plain(l.reason==null?l.why:Y?.reasons?.[l.reason])]))}
+function goesOn(o){return["running","stopping"].includes(o.state??"running")}function experimentView(o,g,l){const E=goesOn(o)&&!l,b=goesOn(o)&&l?"ended with it":(o.state??"running"),J=Math.min(o.stops??0,STOPS.length-1);
+return{id:o.id,name:plain(o.name),owner:plain(o.owner),state:b,sign:b==="ended with it"?"–":(EXPERIMENT_SIGNS[b]??"◌"),colour:o.hue*PALETTE.hues[0].length,underWay:E,time:o.started_at?age((o.ended_at??g)-o.started_at):"",progress:trialWords(o),metrics:bestWords(o),best:bestWords(o,Infinity),why:plain(o.why),path:plain(o.path),goOn:E||b==="finished"?"":`tune.Tuner.restore(${JSON.stringify(o.path)}, trainable)`,stop:E?{label:STOPS[J],about:STEPS[J],order:`${o.id}/${o.stops??0}`}:null}}function trialWords({counts:$={},total:bC}){const l=["done","stopped","error"].reduce((aF,b)=>aF+($[b]??0),0),ah=bC==null?`${count(l,"trial")} ended`:`${l} of ${count(bC,"trial")} ended`;
+return[ah,$.running?`${$.running} running`:"",$.error?`${$.error} failed`:""].filter(Boolean).join(" · ")}function bestWords({best:L,metric:r},ab=MOST_PARAMETERS){if(!L)return"";
+const K=Object.entries(L.config).map(([d,c])=>`${plain(d)} ${plain(c)}`),ah=K.slice(0,ab).join(", ")+(K.length>ab?", …":"");
+return`${plain(r)} ${reading(L.value)}${ah&&` with ${ah}`}`}function head(a,b,d,bK){const aW=[a.owner,a.time,a.progress,bK&&a.metrics].filter(Boolean).join(" · ");
+return h("div",{class:"line head",key:"head"},d,stateOf(a),h("span",{class:"facts quiet"},aW),stopButton(a,b))}function stateOf({state:b,sign:a$,colour:G}){const aC=["running","serving"].includes(b)?` ink c${G}`:"";
+return h("span",{class:`nowrap state ${b}`},h("span",{class:`sign${aC}`,"aria-hidden":"true"},a$),` ${b}`)}function openExperiments({experiments:T=[]},b){const E=T.filter(goesOn).slice(0,1),B=new Set((E.length?E:T.slice(0,1)).map(({id:j})=>j));
+return T.map(({id:j})=>j).filter(j=>B.has(j)!==b.open.has(j))}function drawExperiments(u,g,l,b,ac){const T=u.experiments??[];
+if(!T.length)return[];
+const _=new Set(openExperiments(u,b)),a1=waitsOf(ac),M=T.map(o=>{const e=experimentView(o,g,l),aN=_.has(e.id),d=h("button",{type:"button",class:"opens","data-act":"group","data-function":e.id,"aria-expanded":String(aN)},h("span",{"aria-hidden":"true"},aN?"▾ ":"▸ "),nameOf(e.name));
+return h("li",{key:e.id},head(e,b,d,!aN),aN&&h("div",{class:"run"},trialDetails({view:e,experiment:o,state:b,now:g,whys:a1})))});
+return[h("ul",{class:"runs",key:"experiments","aria-label":"Experiments"},M)]}function drawExperiment(o,g,l,b,ac){const e=experimentView(o,g,l);
+return[head(e,b,nameOf(e.name),false),h("div",{class:"run",key:"run"},trialDetails({view:e,experiment:o,state:b,now:g,whys:waitsOf(ac)}))]}function trialDetails(q){const{view:e,state:b}=q;
+const ax=e.state==="failed";
+return[e.why&&h("p",{key:"why",class:ax?"attention":""},ax&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),e.why),e.best&&h("p",{key:"best"},`best: ${e.best} (trial ${shortTrial(q.experiment.best?.id??"")})`),...drawTrials(q,b.past[`rows/${e.id}`]?.data??null),h("p",{key:"path",class:"quiet path"},e.path),e.goOn&&empty("Go on:",e.goOn)]}function waitsOf(ac){const M=(ac?.tasks??[]).filter(f=>f.state.startsWith("PENDING"));
+return new Map(M.map(f=>[plain(f.name),plain(f.reason==null?f.why:ac?.reasons?.[f.reason])]))}
+const SIGNS_OF_SERVED={serving:"●",deploying:"◌",unhealthy:"⚠",failed:"✕",ending:"●",ended:"–"};
+const MOST_PLACES=8;
+function isServed(s){return!["ended","failed"].includes(s.state??"serving")}function servedView(s,g,l){const E=isServed(s)&&!l,b=l?"ended":(s.state??"serving"),aw=l?[]:(s.deployments??[]);
+return{id:s.id,name:plain(s.name),owner:plain(s.owner),state:b,sign:SIGNS_OF_SERVED[b]??"◌",colour:PALETTE.hues[0].length*Math.max(0,s.hue??0),underWay:E,time:E&&s.started_at?age(g-s.started_at):"",progress:replicaWords({...s,state:b,deployments:aw}),metrics:requestWords({...s,state:b}),url:/^https?:\/\//.test(s.url??"")?plain(s.url):"",curl:E?curlWords(s):"",why:plain(s.why),deployments:aw.map(w=>({name:plain(w.name),words:deploymentWords(w),why:plain(w.message),replicas:(w.replicas??[]).map(f=>replicaView(f,g)),blocked:plain((w.replicas??[]).find(f=>f.blocked)?.blocked)})),errors:(s.deployments??[]).filter(({error:N})=>N).map(({name:d,error:N})=>({name:plain(d),words:`${plain(N?.type)}: ${plain((N?.message??"").split("\n")[0]).slice(0,200)}`,ago:age(g-(N?.time??g)),traceback:N?.traceback??""})),stop:E?{label:"Stop",about:"after what it has under way",order:`${s.id}/${s.stops??0}`}:null}}function replicaView(f,g){return{id:f.id,place:placeOfReplica(f),state:f.blocked?"blocked":f.state.toLowerCase(),pid:f.pid??null,age:f.since?age(g-f.since):"",underWay:f.under_way??0,why:plain(f.wait)}}function replicaWords({state:b,deployments:aw=[]}){if(b==="ended")return"";
+const ai=aw.reduce((aF,w)=>aF+servingOf(w),0),aG=aw.reduce((aF,w)=>aF+w.wanted,0);
+return ai===aG?count(ai,"replica"):`${ai} of ${count(aG,"replica")}`}function servingOf({replicas:ao=[],more:bZ=0}){return ao.filter(({state:b})=>b==="RUNNING").length+bZ}function requestWords({state:b,requests:bp=0,per_s:b5=0,p50_s:b2,p95_s:b3,queued:bo=0,failed:ax=0}){if(!bp)return"";
+const a6=ax?`${ax} failed`:"";
+if(b==="ended")return[count(bp,"request"),a6].filter(Boolean).join(" · ");
+const bA=(d,bv)=>(bv==null?"":`${d} ≤ ${short(1000*bv)} ms`);
+return[`${short(b5)} requests/s`,bA("p50",b2),bA("p95",b3),bo?`queue ${bo}`:"",a6].filter(Boolean).join(" · ")}function short(c){return String(Number(c.toPrecision(3)))}function deploymentWords(deployment){const{wanted:aG,replicas:ao=[],most_each:bh=0,share:bw="",batch:a5=0,batch_limit:bJ=0}=deployment;
+const ai=servingOf(deployment),V=ao.filter(({state:b})=>b==="RUNNING").map(placeOfReplica).slice(0,MOST_PLACES),am=ai-V.length,aU=[...V,...(am>0&&V.length?[`and ${am} more`]:[])].join(", ");
+return[ai===aG?count(ai,"replica"):`${ai} of ${count(aG,"replica")}`,bw&&V.length?`${bw} on ${aU}`:aU,bh?`max ${bh} each`:"",a5?`batch ${Number(a5.toPrecision(2))} of ${bJ}`:""].filter(Boolean).join(" · ")}function placeOfReplica({devices:aJ={},fallback:bT="",blocked:aH=""}){const ay=Object.entries(aJ).filter(([,az])=>az.length).map(([d,az])=>`${plain(d)} ${az.join(",")}`),ak=[plain(bT),aH?"blocked":""].filter(Boolean).join(", ");
+return(ay.join(" ")||"CPU")+(ak&&` (${ak})`)}function curlWords({url:bD,asks_token:bI}){return bD?`curl -s ${plain(bD)}${bI?" -H 'Authorization: Bearer …'":""}`:""}
+const COLUMNS=["Replica","State","Under way","Pid","Age"],OPEN_SERVED=3;
+function drawServed({served:s=[]},g,l,b){const M=s.map((w,aa)=>{const e=servedView(w,g,l),_=(aa<OPEN_SERVED)!==b.open.has(e.id),d=h("button",{type:"button",class:"opens","data-act":"group","data-function":e.id,"aria-expanded":String(_)},h("span",{"aria-hidden":"true"},_?"▾ ":"▸ "),nameOf(e.name));
+return h("li",{key:e.id},head(e,b,d,true),_&&h("div",{class:"run"},servedDetails(e)))});
+return[h("ul",{class:"runs",key:"served","aria-label":"Applications"},M)]}function drawOneServed(s,g,l,b){const e=servedView(s,g,l);
+return[head(e,b,nameOf(e.name),true),h("div",{class:"run",key:"run"},servedDetails(e))]}function servedDetails(e){return[e.why&&h("p",{key:"why",class:e.state==="failed"?"attention":""},e.state==="failed"&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),e.why),e.url&&e.curl&&h("p",{key:"url"},h("a",{href:e.url,target:"_blank",rel:"noopener"},e.url)," ",h("code",{class:"quiet"},e.curl)),...e.deployments.map(w=>deployment(w)),...e.errors.map(({name:d,words:a2,ago:bH,traceback:b8})=>h("details",{key:`error ${d}`},h("summary",{},h("span",{class:"state failed"},"✕ "),`last error of ${d}, ${bH} ago: ${a2}`),h("pre",{class:"quiet"},b8)))]}function deployment({name:d,words:a2,why:bF,replicas:ao,blocked:aH}){return h("div",{key:`of ${d}`},h("p",{},h("strong",{},d),` ${a2}`),bF&&h("p",{class:"quiet"},`◌ ${bF}`),ao.length>0&&table(`Replicas of ${d}`,COLUMNS,ao.map(({id:j,place:y,state:b,underWay:E,pid:bl,age,why:bE})=>h("tr",{key:j},cell(y),cell(bE?`${b}: ${bE}`:b),cell(String(E)),cell(bl==null?"":String(bl)),cell(age)))),aH&&h("pre",{class:"quiet"},aH))}
 const WIDTH=280,HEIGHT=136,LEFT=46,FLOOR=HEIGHT-20,TOP=16,RIGHT=10;
-function curveShape(f,ao){const r=f.points,[aU,_]=[r.map(([m])=>m),r.map(([,C])=>C)],[z,A]=[aU[0],aU[aU.length-1]],[v,x]=[Math.min(..._),Math.max(..._)],ay=isLogarithmic(v,x,f.name),F=ay?Math.log10:b=>b,[M,T]=[F(v),F(x)],m=E=>round(LEFT+((E-z)/(A-z||1))*(WIDTH-LEFT-RIGHT)),C=b=>round(TOP+(1-(T>M?(F(b)-M)/(T-M):0.5))*(FLOOR-TOP-6)),aC=ao.filter(({report:E})=>E>=z&&E<=A),I=aC.find(by=>by.best),d=plain(f.name);
-return{name:d,isLog:ay,last:reading(_[_.length-1]),line:r.map(([E,b],af)=>`${af?"L":"M"}${m(E)} ${C(b)}`).join(""),end:{x:m(A),y:C(_[_.length-1])},levels:(ay?logTicks(v,x):ticks(v,x)).map(b=>({y:C(b),label:reading(b)})),reports:ticks(z,A).filter(Number.isInteger).map(b=>({x:m(b),label:String(b)})),marks:aC.map(({report:E})=>m(E)),best:I?m(I.report):null,words:[`${d} over ${count(A-z+1,"report")}: from ${reading(_[0])} to ${reading(_[_.length-1])}`,`between ${reading(v)} and ${reading(x)}${ay?" on a logarithmic axis":""}`,aC.length?count(aC.length,"checkpoint"):"",I?`the best one at report ${I.report}`:""].filter(Boolean).join(", ")}}function round(ar){return Math.round(ar*10)/10}function drawCurves(av,D){if(!av.length)return null;
-return h("div",{class:"curves",key:"curves"},av.map(f=>drawCurve(f,D)))}function drawCurve(f,D){return h("figure",{key:f.name,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:f.name},f.name),f.isLog&&h("span",{class:"quiet small"},"log scale"),h("span",{class:"last"},f.last)),h("svg",{viewBox:`0 0 ${WIDTH} ${HEIGHT}`,role:"img","aria-label":f.words},f.levels.map(({y:C,label:j})=>h("g",{key:j},h("path",{d:`M${LEFT} ${C}H${WIDTH}`,class:"level"}),h("text",{x:LEFT-5,y:C+4,"text-anchor":"end"},j))),f.reports.map(({x:m,label:j})=>h("text",{key:`at ${j}`,x:m,y:HEIGHT-5,"text-anchor":"middle"},j)),f.marks.length>0&&h("path",{class:"marks",d:f.marks.map(m=>`M${m} ${FLOOR}v-6`).join("")}),f.best!=null&&h("path",{class:"best",d:`M${f.best} ${FLOOR}V14`}),f.best!=null&&h("text",{class:"star",x:f.best,y:11,"text-anchor":"middle"},"★"),h("path",{class:`curve-line c${D}`,d:f.line}),h("circle",{class:`curve-end c${D}`,cx:f.end.x,cy:f.end.y,r:2.5})))}
+function curveShape(i,au){const v=i.points,[a4,ae]=[v.map(([p])=>p),v.map(([,F])=>F)],[B,C]=[a4[0],a4[a4.length-1]],[x,z]=[Math.min(...ae),Math.max(...ae)],aM=isLogarithmic(x,z,i.name),I=aM?Math.log10:c=>c,[Q,X]=[I(x),I(z)],p=H=>round(LEFT+((H-B)/(C-B||1))*(WIDTH-LEFT-RIGHT)),F=c=>round(TOP+(1-(X>Q?(I(c)-Q)/(X-Q):0.5))*(FLOOR-TOP-6)),ak=au.filter(({report:H})=>H>=B&&H<=C),L=ak.find(bY=>bY.best),d=plain(i.name);
+return{name:d,isLog:aM,last:reading(ae[ae.length-1]),line:v.map(([H,c],aa)=>`${aa?"L":"M"}${p(H)} ${F(c)}`).join(""),end:{x:p(C),y:F(ae[ae.length-1])},levels:(aM?logTicks(x,z):ticks(x,z)).map(c=>({y:F(c),label:reading(c)})),reports:ticks(B,C).filter(Number.isInteger).map(c=>({x:p(c),label:String(c)})),marks:ak.map(({report:H})=>p(H)),best:L?p(L.report):null,words:[`${d} over ${count(C-B+1,"report")}: from ${reading(ae[0])} to ${reading(ae[ae.length-1])}`,`between ${reading(x)} and ${reading(z)}${aM?" on a logarithmic axis":""}`,ak.length?count(ak.length,"checkpoint"):"",L?`the best one at report ${L.report}`:""].filter(Boolean).join(", ")}}function round(aB){return Math.round(aB*10)/10}function drawCurves(aI,G){if(!aI.length)return null;
+return h("div",{class:"curves",key:"curves"},aI.map(i=>drawCurve(i,G)))}function drawCurve(i,G){return h("figure",{key:i.name,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:i.name},i.name),i.isLog&&h("span",{class:"quiet small"},"log scale"),h("span",{class:"last"},i.last)),h("svg",{viewBox:`0 0 ${WIDTH} ${HEIGHT}`,role:"img","aria-label":i.words},i.levels.map(({y:F,label:m})=>h("g",{key:m},h("path",{d:`M${LEFT} ${F}H${WIDTH}`,class:"level"}),h("text",{x:LEFT-5,y:F+4,"text-anchor":"end"},m))),i.reports.map(({x:p,label:m})=>h("text",{key:`at ${m}`,x:p,y:HEIGHT-5,"text-anchor":"middle"},m)),i.marks.length>0&&h("path",{class:"marks",d:i.marks.map(p=>`M${p} ${FLOOR}v-6`).join("")}),i.best!=null&&h("path",{class:"best",d:`M${i.best} ${FLOOR}V14`}),i.best!=null&&h("text",{class:"star",x:i.best,y:11,"text-anchor":"middle"},"★"),h("path",{class:`curve-line c${G}`,d:i.line}),h("circle",{class:`curve-end c${G}`,cx:i.end.x,cy:i.end.y,r:2.5})))}
 const UNDER_WAY=["waiting","running","stopping","restarting"],SIGNS={waiting:"◌",restarting:"◌",running:"●",stopping:"●",finished:"✓",returned:"✓",stopped:"⊘",failed:"✕"};
 const METRICS=4;
-function isUnderWay(a){return UNDER_WAY.includes(a.state??"waiting")}function runView(a,t,u){const K=isUnderWay(a),c=K&&u?"ended with it":(a.state??"waiting"),au=a.ranks??[],av=a.curves??[],ao=a.checkpoints??[],I=ao.find(Q=>Q.best)?.name??"",G=Math.min(a.stops??0,STOPS.length-1);
-return{id:a.id,name:plain(a.name),owner:plain(a.owner),state:c,sign:c==="ended with it"?"–":signOf(c),colour:a.hue*PALETTE.hues[0].length,underWay:K&&!u,time:timeWords(a,t),progress:progressWords(a),gang:au.length?gangWords(a):"",metrics:metricWords(a),ranks:au.map(y=>rankView(y,a)),rankCounts:rankCounts(au),curves:av.filter(f=>f.points.length>1).map(f=>curveShape(f,ao)),checkpoints:I&&`${count(ao.length,"checkpoint")}, best ${plain(I)}`,load:a.load??"",path:plain(a.path),why:plain(a.why),resume:K&&!u?"":resumeWords(a,c),stop:K&&!u?{label:STOPS[G],about:STEPS[G],order:`${a.id}/${a.stops??0}`}:null}}function signOf(c){return SIGNS[c]??"◌"}function rankView(y,a){const c=y.state??"waiting",E=y.report==null?"":`report ${y.report}`,aI=[c,E,deviceWords(y.devices),y.pid?`pid ${y.pid}`:"",plain(y.node)];
-return{rank:y.rank,state:c,sign:signOf(c),colour:a.hue*PALETTE.hues[0].length+(y.rank%PALETTE.hues[0].length),report:E,title:`rank ${y.rank}: ${aI.filter(Boolean).join(", ")}`}}function gangWords(a){const aK={};
-for(const y of a.ranks??[]){for(const[ba,bu]of Object.entries(y.devices??{}))aK[ba]=[...new Set([...(aK[ba]??[]),...bu])]}
-const aT=count((a.ranks??[]).length,"worker"),aV=deviceWords(aK),Q=Object.keys(a.each??{}).length?`${aT} with ${demandWords(a.each)} each`:aT;
-return[aV?`${aT} on ${aV}`:Q,a.backend].filter(Boolean).join(" · ")}function progressWords(a){const known=a.epochs!=null&&a.epochs_done!=null,bs=known?`${amount(a.epochs_done??0)} of ${count(a.epochs??0,"epoch")}`:a.epoch==null?"":`epoch ${amount(a.epoch)}`,aL=a.left_s!=null&&isUnderWay(a)?`about ${age(a.left_s)} left`:"";
-return[bs,aL,a.reports?count(a.reports,"report"):"no report yet"].filter(Boolean).join(" · ")}function timeWords(a,t){return a.started_at?age((a.ended_at??t)-a.started_at):""}function metricWords(a){return(a.curves??[]).slice(0,METRICS).map(({name:d,points:r})=>`${plain(d)} ${reading(r[r.length-1][1])}`).join(", ")}function rankCounts(au){const W=new Map();
-for(const{state:c="waiting"}of au)W.set(c,(W.get(c)??0)+1);
-return[...W].map(([c,ar])=>`${ar} ${c}`).join(", ")}function resumeWords(a,c){if(c==="finished")return"";
-const a3=(a.checkpoints??[]).at(-1)?.name;
-return`Resume: run the cell again; a run of the same name goes on from ${a3?plain(a3):"its beginning, since it has no checkpoint"}`}
+function isUnderWay(a){return UNDER_WAY.includes(a.state??"waiting")}function runView(a,g,l){const E=isUnderWay(a),b=E&&l?"ended with it":(a.state??"waiting"),aD=a.ranks??[],aI=a.curves??[],au=a.checkpoints??[],L=au.find(w=>w.best)?.name??"",J=Math.min(a.stops??0,STOPS.length-1);
+return{id:a.id,name:plain(a.name),owner:plain(a.owner),state:b,sign:b==="ended with it"?"–":signOf(b),colour:a.hue*PALETTE.hues[0].length,underWay:E&&!l,time:timeWords(a,g),progress:progressWords(a),gang:aD.length?gangWords(a):"",metrics:metricWords(a),ranks:aD.map(A=>rankView(A,a)),rankCounts:rankCounts(aD),curves:aI.filter(i=>i.points.length>1).map(i=>curveShape(i,au)),checkpoints:L&&`${count(au.length,"checkpoint")}, best ${plain(L)}`,load:a.load??"",path:plain(a.path),why:plain(a.why),resume:E&&!l?"":resumeWords(a,b),stop:E&&!l?{label:STOPS[J],about:STEPS[J],order:`${a.id}/${a.stops??0}`}:null}}function signOf(b){return SIGNS[b]??"◌"}function rankView(A,a){const b=A.state??"waiting",H=A.report==null?"":`report ${A.report}`,aW=[b,H,deviceWords(A.devices),A.pid?`pid ${A.pid}`:"",plain(A.node)];
+return{rank:A.rank,state:b,sign:signOf(b),colour:a.hue*PALETTE.hues[0].length+(A.rank%PALETTE.hues[0].length),report:H,title:`rank ${A.rank}: ${aW.filter(Boolean).join(", ")}`}}function gangWords(a){const ay={};
+for(const A of a.ranks??[]){for(const[bq,az]of Object.entries(A.devices??{}))ay[bq]=[...new Set([...(ay[bq]??[]),...az])]}
+const a3=count((a.ranks??[]).length,"worker"),aJ=deviceWords(ay),w=Object.keys(a.each??{}).length?`${a3} with ${demandWords(a.each)} each`:a3;
+return[aJ?`${a3} on ${aJ}`:w,a.backend].filter(Boolean).join(" · ")}function progressWords(a){const known=a.epochs!=null&&a.epochs_done!=null,bS=known?`${amount(a.epochs_done??0)} of ${count(a.epochs??0,"epoch")}`:a.epoch==null?"":`epoch ${amount(a.epoch)}`,am=a.left_s!=null&&isUnderWay(a)?`about ${age(a.left_s)} left`:"";
+return[bS,am,a.reports?count(a.reports,"report"):"no report yet"].filter(Boolean).join(" · ")}function timeWords(a,g){return a.started_at?age((a.ended_at??g)-a.started_at):""}function metricWords(a){return(a.curves??[]).slice(0,METRICS).map(({name:d,points:v})=>`${plain(d)} ${reading(v[v.length-1][1])}`).join(", ")}function rankCounts(aD){const $=new Map();
+for(const{state:b="waiting"}of aD)$.set(b,($.get(b)??0)+1);
+return[...$].map(([b,aB])=>`${aB} ${b}`).join(", ")}function resumeWords(a,b){if(b==="finished")return"";
+const bf=(a.checkpoints??[]).at(-1)?.name;
+return`Resume: run the cell again; a run of the same name goes on from ${bf?plain(bf):"its beginning, since it has no checkpoint"}`}
 const OPEN_AT_FIRST=2;
-function drawRuns(s,t,u,c){const K=s.runs.filter(isUnderWay).slice(0,OPEN_AT_FIRST),z=new Set((K.length?K:s.runs.slice(0,1)).map(a=>a.id)),O=s.runs.map(a=>{const e=runView(a,t,u);
-return drawRun(e,c,z.has(a.id)!==c.open.has(e.id))});
-return[O.length>0&&h("ul",{class:"runs",key:"runs","aria-label":"Training runs"},O),Boolean(s.more)&&h("p",{class:"quiet",key:"more"},`and ${count(s.more??0,"more run")}`)]}function drawOneRun(s,t,u,c){const a=runView(s,t,u);
-return[head(a,c,nameOf(a.name),false),h("div",{class:"run",key:"run"},details(a))]}function drawBrief(s,t,u,c){if(u)return[];
-const ab=(s.experiments??[]).filter(goesOn).map(k=>experimentView(k,t,false)),be=[...ab,...s.runs.filter(isUnderWay).map(a=>runView(a,t,false))];
-if(!be.length)return[];
-return[h("ul",{class:"runs",key:"runs","aria-label":"Runs under way"},be.map(a=>h("li",{key:a.id},head(a,c,nameOf(a.name),true))))]}function drawRun(a,c,ah){const d=h("button",{type:"button",class:"opens","data-act":"group","data-function":a.id,"aria-expanded":String(ah)},h("span",{"aria-hidden":"true"},ah?"▾ ":"▸ "),nameOf(a.name));
-return h("li",{key:a.id},head(a,c,d,!ah),ah&&h("div",{class:"run"},details(a)))}function details(a){return[a.why&&h("p",{key:"why",class:a.state==="failed"?"attention":""},a.state==="failed"&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),a.why),a.gang&&h("p",{key:"gang"},a.gang),a.ranks.length>0&&h("ul",{key:"ranks",class:"ranks","aria-label":`Ranks: ${a.rankCounts}`},a.ranks.map(drawRank)),drawCurves(a.curves,a.colour),a.checkpoints&&h("p",{key:"checkpoints"},a.curves.length?`${a.checkpoints}, marked ★`:a.checkpoints),a.load&&empty("Load the best one:",a.load),h("p",{key:"path",class:"quiet path"},a.path),a.resume&&h("p",{key:"resume",class:"quiet"},a.resume)]}function drawRank(y){const at=y.state==="running"?` ink c${y.colour}`:"";
-return h("li",{key:String(y.rank),title:y.title,class:`state ${y.state}`},h("span",{class:"unseen"},"rank "),String(y.rank)," ",h("span",{class:`sign${at}`,"aria-hidden":"true"},y.sign),h("span",{class:"unseen"},` ${y.state}`))}
+function drawRuns(u,g,l,b){const E=u.runs.filter(isUnderWay).slice(0,OPEN_AT_FIRST),B=new Set((E.length?E:u.runs.slice(0,1)).map(a=>a.id)),M=u.runs.map(a=>{const e=runView(a,g,l);
+return drawRun(e,b,B.has(a.id)!==b.open.has(e.id))});
+return[M.length>0&&h("ul",{class:"runs",key:"runs","aria-label":"Training runs"},M),Boolean(u.more)&&h("p",{class:"quiet",key:"more"},`and ${count(u.more??0,"more run")}`)]}function drawOneRun(u,g,l,b){const a=runView(u,g,l);
+return[head(a,b,nameOf(a.name),false),h("div",{class:"run",key:"run"},details(a))]}function drawBrief(u,g,l,b){if(l)return[];
+const T=(u.experiments??[]).filter(goesOn).map(o=>experimentView(o,g,false)),s=(u.served??[]).filter(isServed).map(w=>servedView(w,g,false)),aE=[...T,...u.runs.filter(isUnderWay).map(a=>runView(a,g,false)),...s];
+if(!aE.length)return[];
+return[h("ul",{class:"runs",key:"runs","aria-label":s.length?"Runs and applications under way":"Runs under way"},aE.map(a=>h("li",{key:a.id},head(a,b,nameOf(a.name),true))))]}function drawRun(a,b,_){const d=h("button",{type:"button",class:"opens","data-act":"group","data-function":a.id,"aria-expanded":String(_)},h("span",{"aria-hidden":"true"},_?"▾ ":"▸ "),nameOf(a.name));
+return h("li",{key:a.id},head(a,b,d,!_),_&&h("div",{class:"run"},details(a)))}function details(a){return[a.why&&h("p",{key:"why",class:a.state==="failed"?"attention":""},a.state==="failed"&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),a.why),a.gang&&h("p",{key:"gang"},a.gang),a.ranks.length>0&&h("ul",{key:"ranks",class:"ranks","aria-label":`Ranks: ${a.rankCounts}`},a.ranks.map(drawRank)),drawCurves(a.curves,a.colour),a.checkpoints&&h("p",{key:"checkpoints"},a.curves.length?`${a.checkpoints}, marked ★`:a.checkpoints),a.load&&empty("Load the best one:",a.load),h("p",{key:"path",class:"quiet path"},a.path),a.resume&&h("p",{key:"resume",class:"quiet"},a.resume)]}function drawRank(A){const aC=A.state==="running"?` ink c${A.colour}`:"";
+return h("li",{key:String(A.rank),title:A.title,class:`state ${A.state}`},h("span",{class:"unseen"},"rank "),String(A.rank)," ",h("span",{class:`sign${aC}`,"aria-hidden":"true"},A.sign),h("span",{class:"unseen"},` ${A.state}`))}
 const RUNS_STYLE=`
 .nbaccel-cockpit .runs{list-style:none;margin:6px 0 0;padding:0}
 .nbaccel-cockpit .runs>li{margin:0;padding:5px 3px}
@@ -205,11 +223,13 @@ const RUNS_STYLE=`
 .nbaccel-cockpit .curve path{stroke:CanvasText}.nbaccel-cockpit .curve .curve-line{stroke:Highlight}.nbaccel-cockpit .curve .curve-end{fill:Highlight}
 .nbaccel-cockpit .attention{border-color:CanvasText}}
 `.replaceAll(".nbaccel-cockpit",".nbaccel-cockpit.nbaccel-cockpit");
-function viewOfRuns(aP){const O=a=>({...a,ranks:rowsOf(a.ranks),checkpoints:rowsOf(a.checkpoints)}),s={...aP,runs:(aP.runs??[]).map(O),experiments:aP.experiments??[]};
-const aF=h("style",{key:"look of runs"},RUNS_STYLE),e=(t,u,Y)=>({active:u?0:s.runs.filter(isUnderWay).length+(s.experiments??[]).filter(goesOn).length,draw:c=>[aF,...drawExperiments(s,t,u,c,Y),...drawRuns(s,t,u,c)],brief(c){const V=drawBrief(s,t,u,c);
-return V.length?[aF,...V]:[]},only(c){const[a,k]=[s.runs.find(({id:o})=>o===c.only),s.experiments?.find(({id:o})=>o===c.only)];
-if(a)return[aF,...drawOneRun(a,t,u,c)];
-return k?[aF,...drawExperiment(k,t,u,c,Y)]:[]}});
-e.open=c=>(c.only?(s.experiments??[]).map(({id:o})=>o).filter(o=>o===c.only):openExperiments(s,c));
-return e}
+function viewOfRuns(aS){const M=a=>({...a,ranks:rowsOf(a.ranks),checkpoints:rowsOf(a.checkpoints)}),u={...aS,runs:(aS.runs??[]).map(M),experiments:aS.experiments??[],served:aS.served??[]};
+const ap=h("style",{key:"look of runs"},RUNS_STYLE),e=(g,l,ac)=>({tabs:tabsOf(u,l),views:{runs:b=>[ap,...drawExperiments(u,g,l,b,ac),...drawRuns(u,g,l,b)],serving:b=>[ap,...drawServed(u,g,l,b)]},brief(b){const Z=drawBrief(u,g,l,b);
+return Z.length?[ap,...Z]:[]},only(b){const[a,o]=[u.runs.find(({id:j})=>j===b.only),u.experiments?.find(({id:j})=>j===b.only)],s=u.served?.find(({id:j})=>j===b.only);
+if(a)return[ap,...drawOneRun(a,g,l,b)];
+if(s)return[ap,...drawOneServed(s,g,l,b)];
+return o?[ap,...drawExperiment(o,g,l,b,ac)]:[]}});
+e.open=b=>(b.only?(u.experiments??[]).map(({id:j})=>j).filter(j=>j===b.only):openExperiments(u,b));
+return e}function tabsOf({runs:aE,experiments:T=[],served:s=[]},l){const bz=(j,m,bG)=>({id:j,label:m,badge:l?0:bG,urgent:false});
+return[...(aE.length||T.length?[bz("runs","Runs",aE.filter(isUnderWay).length+T.filter(goesOn).length)]:[]),...(s.length?[bz("serving","Serving",s.filter(isServed).length)]:[])]}
 return viewOfRuns}
