@@ -23,7 +23,7 @@ def html(served: ServedSnapshot, now: float) -> str:
     """The card as HTML; it needs nothing else and stays correct when it is saved."""
     head = [
         Html(f"{state(served)} {parts.words(wording.plain(served.name), strong=True)}"),
-        parts.words(wording.plain(served.url)),
+        parts.words(wording.plain(served.route or served.url)),
         parts.words(served_snapshot.request_words(served)),
     ]
     curl = served_snapshot.curl_words(served)

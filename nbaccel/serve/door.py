@@ -82,7 +82,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
         import uvloop
     except ModuleNotFoundError:
         return asyncio.new_event_loop()
-    return uvloop.new_event_loop()  # type: ignore[no-any-return]
+    return uvloop.new_event_loop()  # type: ignore[no-any-return, unused-ignore]
 
 
 class HttpDoor:

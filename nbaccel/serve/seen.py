@@ -11,10 +11,12 @@ The driver does it on all engines: its end withdraws the records, and with it ev
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
@@ -122,6 +124,7 @@ def _application(folder: str, name: str, app: dict[str, Any], door: dict[str, An
         wording.encodable(name),
         "unhealthy" if is_unhealthy and app["status"] == "RUNNING" else _STATES.get(app["status"], "deploying"),
         "" if prefix is None else f"{door['url']}{prefix}",
+        "" if prefix is None else _route(name),
         door["socket"],
         prefix or "",
         app["asks_token"],
@@ -138,6 +141,12 @@ def _application(folder: str, name: str, app: dict[str, Any], door: dict[str, An
         app["queued"],
         counts.get("failed", 0),
     )
+
+
+def _route(name: str) -> str:
+    """Where nbaccel's server extension has the application, below a JupyterHub (`extension/nbaccel_lab/served.py`)."""
+    user = os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "")
+    return f"{user}nbaccel/serve/{quote(name, safe='')}/" if user.startswith("/") else ""
 
 
 def _deployment(name: str, facts: dict[str, Any]) -> DeploymentRow:

@@ -62,6 +62,7 @@ class ServedSnapshot(msgspec.Struct, omit_defaults=True):
     name: str
     state: str = "serving"
     url: str = ""  # "": no HTTP
+    route: str = ""  # under the login of a JupyterHub, if the driver runs below one
     socket: str = ""  # of the door's HTTP, for processes of the same user
     prefix: str = ""
     asks_token: bool = False
@@ -102,7 +103,7 @@ def table(snapshot: Snapshot) -> tables.Table:
         (
             wording.plain(each.name),
             f"{SIGNS.get(each.state, '◌')} {each.state}",
-            wording.plain(each.url),
+            wording.plain(each.route or each.url),
             replica_words(each),
             request_words(each),
         )
@@ -126,7 +127,7 @@ def one_line(served: ServedSnapshot) -> str:
     return wording.sentence(
         [
             f"{sign} {wording.plain(served.name)} {served.state}",
-            wording.plain(served.url),
+            wording.plain(served.route or served.url),
             replica_words(served),
             request_words(served),
             wording.plain(waits).partition("\n")[0],

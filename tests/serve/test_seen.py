@@ -126,3 +126,14 @@ def test_a_batch_function_shows_its_mean_batch(door: Any) -> None:
     assert [each.result() for each in [handle.remote(item) for item in range(8)]] == [2 * item for item in range(8)]
     last = until(lambda now: now.deployments[0].batch > 0, "its batches")
     assert (last.deployments[0].batch, last.deployments[0].batch_limit) == (4.0, 4)
+
+
+def test_below_a_jupyterhub_the_views_name_the_address_that_has_its_login(
+    door: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/ana/")
+    serve.run(Half.bind(), name="my app", route_prefix="/x")
+    wait_until(lambda: (found := seen("my app")) is not None and found.state == "serving", "it to serve")
+    found = seen("my app")
+    assert found is not None and found.route == "/user/ana/nbaccel/serve/my%20app/"
+    assert found.route in served_snapshot.one_line(found)

@@ -32,7 +32,7 @@ export function servedView(served, now, ended) {
     time: underWay && served.started_at ? age(now - served.started_at) : "",
     progress: replicaWords({ ...served, state, deployments }),
     metrics: requestWords({ ...served, state }),
-    url: /^https?:\/\//.test(served.url ?? "") ? plain(served.url) : "", // it becomes a link
+    url: [served.route, served.url].map(plain).find((each) => /^(https?:\/\/|\/[^/])/.test(each)) ?? "", // it becomes a link
     curl: underWay ? curlWords(served) : "",
     why: plain(served.why),
     deployments: deployments.map((each) => ({

@@ -75,6 +75,7 @@
  * @property {string} [owner] missing for the reader's own
  * @property {string} [state]
  * @property {string} [url]
+ * @property {string} [route] under the login of a JupyterHub
  * @property {boolean} [asks_token]
  * @property {string} [why]
  * @property {number} [started_at]

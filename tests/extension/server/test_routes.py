@@ -270,7 +270,9 @@ async def test_prometheus_reads_devices_runtimes_and_tasks(head: FakeHead, jp_fe
 async def test_prometheus_reads_what_is_served(jp_fetch: Fetch, head: FakeHead) -> None:
     record = {
         "name": "sd", "statuses": {"200": 7, "500": 1}, "under_way": 2, "p95_s": 0.25,
-        "deployments": [{"name": "Model", "wanted": 3, "more": 1, "replicas": [{"state": "RUNNING"}, {"state": "STARTING"}]}],
+        "deployments": [
+            {"name": "Model", "wanted": 3, "more": 1, "replicas": [{"state": "RUNNING"}, {"state": "STARTING"}]},
+        ],
     }  # fmt: skip
     served = {**SNAPSHOT, "published": [{"kind": "application", "id": "served-1", "record": record}]}
     head.answers["snapshot"] = {"kind": "snapshot", "snapshot": served}
