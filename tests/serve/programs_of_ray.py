@@ -98,6 +98,7 @@ def routes(serve: Any, ask: Ask) -> Any:
     def where(request: Any) -> Any:
         return [request.scope["root_path"], request.url.path]
 
+    serve.delete("default")
     serve.run(where.bind(), name="short", route_prefix="/api")
     serve.run(where.bind(), name="long", route_prefix="/api/deep")
     found = [ask("/api/x"), ask("/api/deep/x"), ask("/other")[0], ask("/-/healthz"), json.loads(ask("/-/routes")[1])]
@@ -223,8 +224,8 @@ def contexts(serve: Any, ask: Ask) -> Any:
             here = serve.get_replica_context()
             return [here.app_name, here.deployment, here.servable_object is self, here.world_size]
 
-    serve.run(Who.bind(), name="named")
-    found = ask("/")
+    serve.run(Who.bind(), name="named", route_prefix="/named")
+    found = ask("/named")
     serve.delete("named")
     return found
 
