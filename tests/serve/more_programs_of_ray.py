@@ -168,22 +168,25 @@ def wrong_names(serve: Any, ask: Ask) -> Any:
     return [raised(lambda: serve.run(bound, name="x", route_prefix="no-slash")), raised(lambda: serve.run("text"))]
 
 
-def a_batch_in_any_loop(serve: Any, ask: Ask) -> Any:
-    @serve.batch(max_batch_size=3, batch_wait_timeout_s=30)
-    async def doubled(items: list[int]) -> list[Any]:
-        if 7 in items:
-            raise KeyError(7)
-        return [[2 * item, len(items)] for item in items]
+def an_error_in_a_batch(serve: Any, ask: Ask) -> Any:
+    @serve.deployment(max_ongoing_requests=8)
+    class Batched:
+        @serve.batch(max_batch_size=3, batch_wait_timeout_s=30)
+        async def doubled(self, items: list[int]) -> list[Any]:
+            if 8 in items:
+                raise KeyError(8)
+            return [[2 * item, len(items)] for item in items][: 2 if 15 in items else 3]
 
-    async def three(first: int) -> Any:
-        given = [doubled(first + number) for number in range(3)]  # type: ignore[call-arg, arg-type]
-        found: Any = await asyncio.gather(*given, return_exceptions=True)  # type: ignore[call-overload]
-        return [type(each).__name__ if isinstance(each, Exception) else each for each in found]
+        async def __call__(self, item: int) -> Any:
+            return await self.doubled(item)  # type: ignore[call-arg, arg-type]
 
-    async def both() -> Any:
-        return [await three(1), await three(7)]
+    handle = serve.run(Batched.bind(), name="batched", route_prefix=None)
 
-    return asyncio.run(both())
+    def three(first: int) -> list[Any]:
+        responses = [handle.remote(first + number) for number in range(3)]
+        return [raised(response.result) for response in responses]
+
+    return [three(1), three(7), three(14)]
 
 
 def deleted_and_unknown(serve: Any, ask: Ask) -> Any:
@@ -215,5 +218,5 @@ MORE_PROGRAMS = [
     a_result_in_time, a_cancelled_call, arguments, request_ids, awaited, an_awaited_generator, a_pickled_handle,
     options_of_options, an_error_of_async_code, large_arguments, a_stream_that_is_left, a_stream_that_breaks,
     a_response_within_a_list, classes_of_errors, options_of_a_deployment, kinds_of_bound_things, wrong_numbers,
-    wrong_names, a_batch_in_any_loop, deleted_and_unknown, numbers_of_numpy,
+    wrong_names, an_error_in_a_batch, deleted_and_unknown, numbers_of_numpy,
 ]  # fmt: skip
