@@ -28,7 +28,7 @@ from nbaccel.serve.http_protocol import LEAVE, DoorProtocol, send_whole, write_w
 from nbaccel.serve.limits import OverLimit, TooSlow
 from nbaccel.serve.link import LinkLost
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
-from nbaccel.serve.routing import Sent, Upload
+from nbaccel.serve.routing import Candidate, Sent, Upload
 
 PATIENCE_S = 30.0  # so long a request waits while its deployment has no replica
 _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
@@ -485,15 +485,25 @@ async def _whole(send: Send, status: int, headers: list[tuple[bytes, bytes]], bo
 
 async def _talk(state: DeploymentState, call: HttpCall, receive: Receive, send: Send) -> None:
     """Pass a WebSocket's messages on in both directions until either side ends it."""
-    replica = await state.route.turn(PATIENCE_S)
-    sent = state.route.open(replica, encode(call), b"", None)
+    first = asyncio.ensure_future(receive())  # before it is accepted, only its end comes
+    try:
+        replica = await _turn_unless(first, state)
+        sent = state.route.open(replica, encode(call), b"", None) if replica is not None else None
+    except (BackPressureError, DeploymentUnavailableError, LinkLost):
+        sent = None
+    if sent is None:
+        if not first.done():
+            await send({"type": "websocket.close", "code": 1013, "reason": ""})
+        first.cancel()
+        return
 
     async def forwards() -> None:
+        message = await first
         while True:
-            message = await receive()
             await asgi.send_message(sent.exchange, message)
             if message["type"] == "websocket.disconnect":
                 return
+            message = await receive()
 
     pump = asyncio.ensure_future(forwards())
     try:
@@ -506,3 +516,13 @@ async def _talk(state: DeploymentState, call: HttpCall, receive: Receive, send: 
     finally:
         pump.cancel()
         sent.release()
+
+
+async def _turn_unless(left: asyncio.Future[Any], state: DeploymentState) -> Candidate | None:
+    """A replica with room; None if the client leaves first. Raises what `Route.turn` raises."""
+    turn = asyncio.ensure_future(state.route.turn(PATIENCE_S))
+    try:
+        await asyncio.wait([turn, left], return_when=asyncio.FIRST_COMPLETED)
+        return await turn if turn.done() else None
+    finally:
+        turn.cancel()

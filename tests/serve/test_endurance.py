@@ -19,6 +19,7 @@ from nbaccel.serve import callers, serving
 from nbaccel.serve.frames import FrameKind, pack
 from nbaccel.serve.link import FrameLink, LinkLost, connect
 from nbaccel.serve.records import ControlCall, HandleCall, HttpCall, encode
+from tests.rig import wait_until
 from tests.serve.conftest import connection
 from tests.serve.load import load
 from tests.serve.loop_thread import LoopThread
@@ -121,6 +122,7 @@ def test_damaged_requests_do_no_harm(door: Any, capfd: pytest.CaptureFixture[str
     before = sizes(*processes)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda part: throw(part, connected), [cases[start::4] for start in range(4)]))
+    wait_until(lambda: door_process().num_fds() < before[0][1] + 20, "the door to see that its clients have left")
     assert_no_growth(before, sizes(*processes))
     assert [door_process().pid, replica_process().pid] == [each.pid for each in processes]
     assert door("/", "POST", b"abc").json == {"number": 0, "size": 3}
