@@ -26,7 +26,15 @@ from msgspec.structs import replace
 from nbaccel import __version__, cli_values
 from nbaccel.command import HELP, Sentences
 from nbaccel.machines.node_records import NodeRecord
-from nbaccel.views import experiment_snapshot, run_snapshot, tables, task_lines, waiting_lines, wording
+from nbaccel.views import (
+    experiment_snapshot,
+    run_snapshot,
+    served_snapshot,
+    tables,
+    task_lines,
+    waiting_lines,
+    wording,
+)
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -425,7 +433,7 @@ def _status_parts(snapshot: Snapshot) -> list[str | tables.Table]:
     waiting = [f"◌ {each.sentence()}" for each in waiting_lines.untold(snapshot, snapshot.alerts)[:5]]
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
     head = [tables.first_line(snapshot), tables.headline(snapshot), tables.resources(snapshot)]
-    runs = (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot))
+    runs = (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot), served_snapshot.table(snapshot))
     shown = [tables.devices(snapshot), *(each for each in runs if each.rows)]
     return [*(line for line in head if line), *shown, *waiting, *alerts]
 

@@ -19,7 +19,7 @@ FEW_ROWS = 200
 MOST_LOG_LINES = 5000
 FEW_LOG_LINES = 200
 MOST_LOG_CHARACTERS = 1 << 16
-RUN_KINDS = ("run", "experiment")  # of published records
+RUN_KINDS = ("run", "experiment", "application")  # of published records
 
 
 class VersionHandler(NbaccelHandler):

@@ -7,7 +7,7 @@ from typing import Any
 from jupyter_server.extension.application import ExtensionApp
 from traitlets import Bool
 
-from nbaccel_lab import api, metrics, page, stream
+from nbaccel_lab import api, metrics, page, served, stream
 from nbaccel_lab.kernels import Kernels
 from nbaccel_lab.watching import Watching
 
@@ -27,6 +27,7 @@ class NbaccelLab(ExtensionApp):
         server: Any = self.serverapp
         self.watching = Watching(Kernels(server.kernel_manager, server.session_manager))
         self.settings["nbaccel_watching"] = self.watching
+        self.settings["nbaccel_doors"] = served.Doors(self.watching)
         self.settings["nbaccel_turns"] = stream.Turns()
 
     def initialize_handlers(self) -> None:
@@ -35,6 +36,7 @@ class NbaccelLab(ExtensionApp):
                 *((f"{API}/{name}", handler) for name, handler in api.HANDLERS.items()),
                 (f"{API}/watch", stream.WatchHandler),
                 (r"nbaccel/metrics", metrics.MetricsHandler),
+                (r"nbaccel/serve/[^/]+(?:/.*)?", served.ServedHandler),
                 (r"nbaccel/?", page.PageHandler),
                 (r"nbaccel/static/([a-z]+\.(?:js|css))", page.FileHandler),
             ]

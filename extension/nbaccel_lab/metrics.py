@@ -74,8 +74,46 @@ def of_runtimes(known: list[tuple[RuntimeRecord, dict[str, Any] | None]]) -> Ite
         for row in said.get("devices", [])
     ]
     yield "nbaccel_device_held_ratio", "Part of a device that work of a runtime holds, of 1.", held
+    yield from _of_applications(answering)
     alerts = [({"runtime": id}, float(len(said.get("alerts", [])))) for id, said in answering]
     yield "nbaccel_alerts", "Alerts of a runtime.", alerts
+
+
+_OF_APPLICATIONS = {
+    "under_way": ("nbaccel_serve_requests_under_way", "Requests that the door has sent to replicas."),
+    "queued": ("nbaccel_serve_requests_queued", "Requests that wait at the door."),
+    "p50_s": ("nbaccel_serve_p50_seconds", "Half of the last minute's requests took at most so long."),
+    "p95_s": ("nbaccel_serve_p95_seconds", "95 of 100 of the last minute's requests took at most so long."),
+}
+
+
+def _of_applications(answering: list[tuple[str, dict[str, Any]]]) -> Iterator[Family]:
+    """What is served, from the records that programs publish."""
+    served = [
+        ({"runtime": id, "application": str(row["record"].get("name"))}, row["record"])
+        for id, said in answering
+        for row in said.get("published", [])
+        if row.get("kind") == "application"
+    ]
+    requests = [
+        ({**labels, "status": status}, float(number))
+        for labels, record in served
+        for status, number in record.get("statuses", {}).items()
+    ]
+    yield "nbaccel_serve_requests_total", "Answered requests by HTTP.", requests
+    replicas = [
+        ({**labels, "deployment": each["name"]}, float(_serving(each)))
+        for labels, record in served
+        for each in record.get("deployments", [])
+    ]
+    yield "nbaccel_serve_replicas", "Replicas that serve.", replicas
+    for field, (name, says) in _OF_APPLICATIONS.items():
+        yield name, says, [(labels, float(record[field])) for labels, record in served if record.get(field) is not None]
+
+
+def _serving(deployment: dict[str, Any]) -> int:
+    rows = deployment.get("replicas", [])
+    return sum(row["state"] == "RUNNING" for row in rows) + deployment.get("more", 0)  # type: ignore[no-any-return]
 
 
 def text(families: Iterable[Family]) -> str:
@@ -84,7 +122,8 @@ def text(families: Iterable[Family]) -> str:
     for name, says, samples in families:
         written = [f"{name}{_labels(labels)} {value:.10g}" for labels, value in samples]
         if written:
-            lines += [f"# HELP {name} {says}", f"# TYPE {name} gauge", *written]
+            kind = "counter" if name.endswith("_total") else "gauge"
+            lines += [f"# HELP {name} {says}", f"# TYPE {name} {kind}", *written]
     return "\n".join(lines) + "\n"
 
 

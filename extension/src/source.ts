@@ -166,8 +166,8 @@ function runsOf(snapshot: HeadSnapshot): DrawRuns | null {
         hue: numberOf(String(record.name)) % PALETTE.hues.length,
         owner: job && job !== snapshot.runtime.job ? (owners.get(job) ?? '') : ''
       }));
-  const given = { runs: of('run'), experiments: of('experiment') };
-  return given.runs.length || given.experiments.length ? viewOfRuns(given) : null;
+  const given = { runs: of('run'), experiments: of('experiment'), served: of('application') };
+  return Object.values(given).some(rows => rows.length) ? viewOfRuns(given) : null;
 }
 
 /** The order for a run or an experiment: its id, how often it had been asked before, and a trial, as the button has them. */

@@ -11,14 +11,16 @@ from pathlib import Path
 import msgspec
 
 from nbaccel.notebook.drawn import packed
-from nbaccel.views import experiment_snapshot, run_snapshot, tables, thinning
+from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables, thinning
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.palette import HUES
 from nbaccel.views.run_snapshot import CheckpointTick, Curve, RunSnapshot
+from nbaccel.views.served_snapshot import ServedSnapshot
 from nbaccel.views.snapshot import Snapshot
 
 MOST_RUNS = 16
 MOST_EXPERIMENTS = 8
+MOST_SERVED = 8
 MOST_POINTS = 2_000  # of all curves together
 LEAST_POINTS = 12  # of a curve
 FEW_ROWS = 8  # of ranks or checkpoints: they are sent as they are
@@ -44,19 +46,28 @@ class DrawnExperiment(ExperimentSnapshot, omit_defaults=True):
     changes: int = 0
 
 
+class DrawnApplication(ServedSnapshot, omit_defaults=True):
+    """An application with what the page cannot know of it."""
+
+    hue: int = -1
+    owner: str = ""
+
+
 class DrawnRuns(msgspec.Struct, omit_defaults=True):
     """The message."""
 
     runs: list[DrawnRun]
     experiments: list[DrawnExperiment] = []
     more: int = 0  # runs that are not in it
+    served: list[DrawnApplication] = []
 
 
 def of_snapshot(snapshot: Snapshot) -> DrawnRuns | None:
     """The runs and experiments of a snapshot in their order; None without any."""
     runs = run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     experiments = experiment_snapshot.of_snapshot(snapshot)[:MOST_EXPERIMENTS]
-    if not runs and not experiments:
+    served = served_snapshot.of_snapshot(snapshot)[:MOST_SERVED]
+    if not runs and not experiments and not served:
         return None
     jobs = {row.id: row.job for row in snapshot.published}
     changes = {row.id: row.changes for row in snapshot.published}
@@ -67,7 +78,13 @@ def of_snapshot(snapshot: Snapshot) -> DrawnRuns | None:
     also = [
         _experiment(each, tables.owner(snapshot, jobs.get(each.id, 0)), changes.get(each.id, 0)) for each in experiments
     ]
-    return DrawnRuns(drawn, also, len(runs) - len(shown))
+    applications = [_application(each, tables.owner(snapshot, jobs.get(each.id, 0))) for each in served]
+    return DrawnRuns(drawn, also, len(runs) - len(shown), applications)
+
+
+def _application(served: ServedSnapshot, owner: str) -> DrawnApplication:
+    given = {name: getattr(served, name) for name in served.__struct_fields__}
+    return DrawnApplication(**{**given, "socket": ""}, hue=HUES.of(served.name), owner=owner)
 
 
 def _experiment(experiment: ExperimentSnapshot, owner: str, changes: int) -> DrawnExperiment:

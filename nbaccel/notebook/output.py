@@ -26,7 +26,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nbaccel.notebook import experiment_card, parts, run_card
+from nbaccel.notebook import experiment_card, parts, run_card, served_card
 from nbaccel.notebook.parts import Html
 from nbaccel.notebook.run_cards import RUNS_REMEMBERED, RunCards
 from nbaccel.notebook.settings import NotebookSettings
@@ -34,6 +34,7 @@ from nbaccel.views import wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.seen_trials import SeenTrials
+from nbaccel.views.served_snapshot import ServedSnapshot
 from nbaccel.views.sinks import Line, Notice, Printed
 from nbaccel.views.snapshot import Runtime
 from nbaccel.views.start_steps import Later, StartSteps
@@ -104,6 +105,7 @@ class CellOutput:
         self._ended: OrderedDict[str, str] = (
             OrderedDict()
         )  # path -> id of what ended last there: its card shows all of it
+        self._served: RunCards[ServedSnapshot] = RunCards(send, parent_now, served_card.mimebundle, place_now=place_now)
         self._experiments: RunCards[experiment_card.ShownExperiment] = RunCards(
             send, parent_now, experiment_card.mimebundle, place_now=place_now
         )
@@ -198,6 +200,13 @@ class CellOutput:
         self._experiments.run(experiment_card.ShownExperiment(snapshot, seen))
         if seen is not None:
             self._remember_end(snapshot.path, snapshot.id)
+
+    def application(self, snapshot: ServedSnapshot, *, under_this_cell: bool = False) -> None:
+        """Shows what is served under the cell that serves it, and updates the display."""
+        if under_this_cell:
+            self._served.show(snapshot)
+        elif self._served.is_known(snapshot.id):
+            self._served.run(snapshot)
 
     def _remember_end(self, path: str, id: str) -> None:
         self._ended[path] = id

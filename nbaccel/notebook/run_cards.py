@@ -80,6 +80,10 @@ class RunCards(Generic[Shown]):
             self._sent.pop(self._parents.popitem(last=False)[0], None)
         self._send("display_data", self._content(snapshot), place)
 
+    def is_known(self, id: str) -> bool:
+        """Whether it is shown under some cell."""
+        return id in self._parents
+
     def is_here(self, id: str) -> bool:
         """Whether a run has its first card under the running cell."""
         parent = self._parent_now()

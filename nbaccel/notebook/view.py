@@ -7,9 +7,9 @@ from typing import Any
 
 from IPython.display import display
 
-from nbaccel.notebook import experiment_card, parts, run_card, static_tables
+from nbaccel.notebook import experiment_card, parts, run_card, served_card, static_tables
 from nbaccel.notebook.parts import Html
-from nbaccel.views import experiment_snapshot, run_snapshot, tables, waiting_lines, wording
+from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables, waiting_lines, wording
 from nbaccel.views.snapshot import Snapshot
 
 # ---- all about the cluster, as text and as HTML: `%accel_status`, and what a notebook keeps of the open cockpit
@@ -41,7 +41,7 @@ def status_text(snapshot: Snapshot) -> str:
     """
     lines = [line for line in (tables.first_line(snapshot), tables.beside_busy(snapshot)) if line]
     lines += ["", tables.as_text(tables.devices(snapshot))]
-    for shown in (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot)):
+    for shown in (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot), served_snapshot.table(snapshot)):
         lines += ["", tables.as_text(shown)] if shown.rows else []
     lines += [f"◌ {line}" for line in _waiting_lines(snapshot)]
     lines += [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
@@ -57,6 +57,7 @@ def status_html(snapshot: Snapshot, at: str = "") -> str:
             static_tables.devices(snapshot, tiled=True),
             run_card.table(snapshot),
             experiment_card.table(snapshot),
+            served_card.table(snapshot),
             *(parts.line(f"◌ {line}") for line in _waiting_lines(snapshot)),
             *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
         ]

@@ -24,9 +24,10 @@ from nbaccel.notebook import card, drawn, drawn_runs, page_history, run_cards, v
 from nbaccel.notebook.kept_history import KeptHistory
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
-from nbaccel.views import experiment_snapshot, palette, run_snapshot, tables, wording
+from nbaccel.views import experiment_snapshot, palette, run_snapshot, served_snapshot, tables, wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
+from nbaccel.views.served_snapshot import ServedSnapshot
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import TaskFilter
 
@@ -331,12 +332,13 @@ def stop_run(engine: engines.Engine | None, order: str, snapshot: Snapshot | Non
     return f"Asked {name} to stop."
 
 
-def _run(id: str, snapshot: Snapshot | None) -> RunSnapshot | ExperimentSnapshot | None:
+def _run(id: str, snapshot: Snapshot | None) -> RunSnapshot | ExperimentSnapshot | ServedSnapshot | None:
     if snapshot is None:
         return None
-    shown: list[RunSnapshot | ExperimentSnapshot] = [
+    shown: list[RunSnapshot | ExperimentSnapshot | ServedSnapshot] = [
         *run_snapshot.of_snapshot(snapshot),
         *experiment_snapshot.of_snapshot(snapshot),
+        *served_snapshot.of_snapshot(snapshot),
     ]
     return next((run for run in shown if run.id == id), None)
 

@@ -44,8 +44,6 @@ class BatchOptions:
         self.wait_s = wait_s
         self.concurrent = concurrent
         self.size_of = size_of
-        self.batches = 0
-        self.items = 0
 
     def weight(self, waiting: list[_Item], count: int) -> int:
         if self.size_of is None:
@@ -55,6 +53,23 @@ class BatchOptions:
 
 def _only_argument(item: _Item) -> Any:
     return item.args[0] if item.args else next(iter(item.kwargs.values()), None)
+
+
+class BatchCounts:
+    """The batches that this process has run: a replica has a process of its own."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.items = 0
+        self.limit = 0  # of the last one
+
+    def note(self, items: int, limit: int) -> None:
+        self.batches += 1
+        self.items += items
+        self.limit = limit
+
+
+counts = BatchCounts()
 
 
 class _Batcher:
@@ -114,8 +129,7 @@ class _Batcher:
         count = self._fits()
         batch, self._waiting = self._waiting[:count], self._waiting[count:]
         self._running += 1
-        self._options.batches += 1
-        self._options.items += len(batch)
+        counts.note(len(batch), self._options.max_batch_size)
         task = asyncio.ensure_future(self._run(batch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

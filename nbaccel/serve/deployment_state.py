@@ -70,6 +70,7 @@ class ReplicaRecord:
         self.link: FrameLink | None = None
         self.waits = ""  # why it has not begun
         self.blocked = ""  # the stack of its loop, if that does not turn
+        self.batches = [0, 0, 0]  # how many, of how many items, and how many one may have
         self.failed_checks = 0
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -438,7 +439,9 @@ class DeploymentState:
             if is_check and frame is not None:
                 self._checked(record, decode_failure(frame.meta) if frame.kind is FrameKind.ERROR else None)
             elif frame is not None:
-                self._look_at_threads(record, msgspec.msgpack.decode(frame.body)["left"])
+                state = msgspec.msgpack.decode(frame.body)
+                record.batches = state["batches"]
+                self._look_at_threads(record, state["left"])
 
     def _look_at_threads(self, record: ReplicaRecord, left: int) -> None:
         """A plain method whose caller has gone keeps its thread: a replica that has no other is replaced."""
@@ -532,6 +535,7 @@ class DeploymentState:
         states: dict[str, int] = {}
         for each in self.replicas.values():
             states[each.state.value] = states.get(each.state.value, 0) + 1
+        asked = pickle.loads(self.goal.actor_options)
         waits = "; ".join(sorted({each.waits for each in self.replicas.values() if each.waits}))
         return {
             "status": self._status_word(),
@@ -544,6 +548,7 @@ class DeploymentState:
             "restarts": self.restarts,
             "queue_limit": self.route.max_queued,
             "max_ongoing_requests": self.goal.max_ongoing_requests,
+            "asks": {name: asked[name] for name in ("num_gpus", "num_cpus") if asked.get(name)},
         }
 
     def _row(self, record: ReplicaRecord) -> dict[str, Any]:
@@ -557,6 +562,7 @@ class DeploymentState:
             "since": record.since,
             "waits": record.waits,
             "blocked": record.blocked,
+            "batches": record.batches,
             "ongoing": known.under_way if known is not None else 0,  # of the door's requests
             "actor_id": record.actor._actor_id.hex(),
         }

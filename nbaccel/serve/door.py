@@ -35,6 +35,7 @@ from nbaccel.serve.records import AppSpec, Membership, decode_app, encode
 
 _STARTING_S = 60.0  # a door that has just made its folder may not listen yet
 FIRST_PORT, LAST_PORT = 8000, 8099
+HTTP_SOCKET = "http"  # in the folder of the door
 
 
 class DoorActor:
@@ -81,7 +82,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
         import uvloop
     except ModuleNotFoundError:
         return asyncio.new_event_loop()
-    return uvloop.new_event_loop()  # type: ignore[no-any-return]
+    return uvloop.new_event_loop()  # type: ignore[no-any-return, unused-ignore]
 
 
 class HttpDoor:
@@ -156,12 +157,24 @@ class HttpDoor:
             ssl=config.ssl if http.ssl_certfile else None,
             backlog=2048,
         )
-        before, self._servers = self._servers, [server]
+        own = await self._listen_to_own_user(config, counters)
+        before, self._servers = self._servers, [server, own]
         self._http, self._port, self._counters = http, listener.getsockname()[1], counters
         self.front.timeout_s = http.request_timeout_s
         self.front.max_body_bytes = int(http.max_body_mb * (1 << 20))
         for each in before:
             each.close()  # open connections go on
+
+    async def _listen_to_own_user(self, config: Any, counters: Any) -> asyncio.Server:
+        """HTTP at a Unix socket of the session's directory: for a Jupyter server, which has the user's login."""
+        from nbaccel.serve.http_protocol import DoorProtocol
+
+        loop = asyncio.get_running_loop()
+        path = os.path.join(self._folder, HTTP_SOCKET)
+        _remove(path)
+        return await loop.create_unix_server(
+            lambda: DoorProtocol(config, counters, loop, self.front.quick), path, backlog=256
+        )
 
     def address(self) -> dict[str, Any]:
         scheme = "https" if self._http.ssl_certfile else "http"
@@ -173,6 +186,7 @@ class HttpDoor:
             "port": self._port,
             "pid": os.getpid(),
             "wanted_port": self._http.port,
+            "socket": os.path.join(self._folder, HTTP_SOCKET),
         }
 
     def _routes_changed(self) -> None:

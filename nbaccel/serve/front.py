@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
 from typing import Any, cast
+from urllib.parse import unquote
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
@@ -27,13 +28,15 @@ from nbaccel.serve.http_protocol import LEAVE, DoorProtocol, send_whole, write_w
 from nbaccel.serve.limits import OverLimit, TooSlow
 from nbaccel.serve.link import LinkLost
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
-from nbaccel.serve.routing import Sent, Upload
+from nbaccel.serve.routing import Candidate, Sent, Upload
 
 PATIENCE_S = 30.0  # so long a request waits while its deployment has no replica
 _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
 _first_id, _ids = secrets.randbits(64), itertools.count()  # random ones would cost a call of the system each
 _JSON = (b"content-type", b"application/json")
 
+_APP = "nbaccel.app"  # in the scope: the application that the Jupyter server's route names
+_OF_ROUTE = b"x-nbaccel-"
 _BEGUN = "nbaccel.begun"  # in the scope: it has been sent already
 
 Scope = MutableMapping[str, Any]
@@ -118,7 +121,16 @@ class Front:
         """The path below the door's own root_path, which uvicorn puts before it."""
         path: str = scope["path"]
         root: str = scope["root_path"]
+        if _APP in scope or (scope["server"] is not None and scope["server"][1] is None):
+            return _take_route(scope)
         return path.removeprefix(root) if root else path
+
+    def _found(self, scope: Scope, path: str) -> tuple[str, ServedApp] | None:
+        """The application of a request and its prefix, which is empty for one that the Jupyter server passes on."""
+        if _APP not in scope:
+            return self._app_of(path)
+        app = self._controller.apps.get(scope[_APP])
+        return ("", app) if app is not None and (app.serving or app.goal).route_prefix is not None else None
 
     def _app_of(self, path: str) -> tuple[str, ServedApp] | None:
         for prefix, app in self._prefixes:
@@ -130,7 +142,7 @@ class Front:
         """Send a whole request to a replica at once, without a task, if there is nothing special about it."""
         scope = cast("Scope", cycle.scope)
         path = self._path_of(scope)
-        found = self._app_of(path)
+        found = self._found(scope, path)
         if found is None or path.startswith("/-/") or len(cycle.body) > LONGEST_BODY:
             return False
         facts = _Facts(scope["method"], scope["headers"], self.timeout_s)
@@ -141,7 +153,7 @@ class Front:
             state is None
             or facts.timeout_s is not None
             or len(cycle.body) > self.max_body_bytes
-            or (spec.tokens is not None and not _may_come(facts.authorization, spec.tokens))
+            or not _may_come_in(app, facts, scope)
             or (replica := state.route.pick_now(facts.model)) is None
         ):
             return False
@@ -183,7 +195,7 @@ class Front:
         begun: _Begun | None = scope.pop(_BEGUN, None)
         facts = begun.facts if begun is not None else _Facts(scope["method"], scope["headers"], self.timeout_s)
         path = self._path_of(scope)
-        found = self._app_of(path)
+        found = self._found(scope, path)
         if path.startswith("/-/") and await self._own_page(path, send):
             return
         if found is None:
@@ -224,7 +236,7 @@ class Front:
     ) -> int:
         """Answer a request of an application; its status, for the counters."""
         spec = app.serving or app.goal
-        if spec.tokens is not None and not _may_come(facts.authorization, spec.tokens):
+        if not _may_come_in(app, facts, scope):
             words = "Send the header `Authorization: Bearer TOKEN` with the token of serve.run(token=...)."
             extra = [(b"www-authenticate", b"Bearer"), (b"connection", b"close")]
             return await _refuse(send, facts, 401, "Unauthorized", words, *extra)
@@ -312,10 +324,10 @@ class Front:
         return body, more
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._app_of(self._path_of(scope))
+        found = self._found(scope, self._path_of(scope))
         await receive()  # websocket.connect
         facts = _Facts("GET", scope["headers"], None)
-        if found is None or not _may_come_in(found[1], facts):
+        if found is None or not _may_come_in(found[1], facts, scope):
             await send({"type": "websocket.close", "code": 1008 if found else 1000, "reason": ""})
             return
         prefix, app = found
@@ -327,7 +339,31 @@ class Front:
         await _talk(state, call, receive, send)
 
 
-def _may_come_in(app: ServedApp, facts: _Facts) -> bool:
+def _take_route(scope: Scope) -> str:
+    """The path below a route of the Jupyter server, whose headers name the application and the place of the route.
+
+    They are taken off. Only a process of this user reaches the Unix socket that such a request comes from, and the
+    server has asked for its login.
+    """
+    path: str = scope["path"]
+    if _APP in scope:
+        return path.removeprefix(scope["root_path"])
+    named = {name: value.decode("latin-1") for name, value in scope["headers"] if name.startswith(_OF_ROUTE)}
+    scope["headers"] = [each for each in scope["headers"] if not each[0].startswith(_OF_ROUTE)]
+    path = path.removeprefix(scope["root_path"])
+    root = named.get(b"x-nbaccel-root", "")
+    scope[_APP] = unquote(named.get(b"x-nbaccel-app", ""))
+    scope["root_path"] = unquote(root)
+    scope["path"] = scope["root_path"] + path
+    scope["raw_path"] = root.encode() + scope["raw_path"]
+    scope["scheme"] = named.get(b"x-nbaccel-scheme", scope["scheme"])
+    scope["server"] = None
+    return path
+
+
+def _may_come_in(app: ServedApp, facts: _Facts, scope: Scope) -> bool:
+    if _APP in scope:
+        return True
     tokens = (app.serving or app.goal).tokens
     return tokens is None or _may_come(facts.authorization, tokens)
 
@@ -449,15 +485,25 @@ async def _whole(send: Send, status: int, headers: list[tuple[bytes, bytes]], bo
 
 async def _talk(state: DeploymentState, call: HttpCall, receive: Receive, send: Send) -> None:
     """Pass a WebSocket's messages on in both directions until either side ends it."""
-    replica = await state.route.turn(PATIENCE_S)
-    sent = state.route.open(replica, encode(call), b"", None)
+    first = asyncio.ensure_future(receive())  # before it is accepted, only its end comes
+    try:
+        replica = await _turn_unless(first, state)
+        sent = state.route.open(replica, encode(call), b"", None) if replica is not None else None
+    except (BackPressureError, DeploymentUnavailableError, LinkLost):
+        sent = None
+    if sent is None:
+        if not first.done():
+            await send({"type": "websocket.close", "code": 1013, "reason": ""})
+        first.cancel()
+        return
 
     async def forwards() -> None:
+        message = await first
         while True:
-            message = await receive()
             await asgi.send_message(sent.exchange, message)
             if message["type"] == "websocket.disconnect":
                 return
+            message = await receive()
 
     pump = asyncio.ensure_future(forwards())
     try:
@@ -470,3 +516,13 @@ async def _talk(state: DeploymentState, call: HttpCall, receive: Receive, send: 
     finally:
         pump.cancel()
         sent.release()
+
+
+async def _turn_unless(left: asyncio.Future[Any], state: DeploymentState) -> Candidate | None:
+    """A replica with room; None if the client leaves first. Raises what `Route.turn` raises."""
+    turn = asyncio.ensure_future(state.route.turn(PATIENCE_S))
+    try:
+        await asyncio.wait([turn, left], return_when=asyncio.FIRST_COMPLETED)
+        return await turn if turn.done() else None
+    finally:
+        turn.cancel()

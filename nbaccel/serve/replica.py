@@ -26,7 +26,7 @@ import msgspec
 
 import nbaccel
 from nbaccel import roots
-from nbaccel.serve import answering, asgi, callers, context, pickling
+from nbaccel.serve import answering, asgi, batching, callers, context, pickling
 from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
 from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
 from nbaccel.serve.records import ControlCall, DeploymentSpec, HandleCall, HttpCall, decode_call, encode
@@ -308,7 +308,8 @@ class ReplicaLoop:
         elif call.what == "drain":
             await self._drain()
         else:
-            return encode({"ongoing": self._ongoing, "left": self._users.pool.left})
+            batches = [batching.counts.batches, batching.counts.items, batching.counts.limit]
+            return encode({"ongoing": self._ongoing, "left": self._users.pool.left, "batches": batches})
         return b""
 
     async def _take(self, spec: DeploymentSpec) -> None:

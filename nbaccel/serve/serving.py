@@ -27,6 +27,7 @@ from nbaccel.serve.handle import DeploymentHandle
 from nbaccel.serve.link import LinkLost
 from nbaccel.serve.records import AppSpec, encode
 from nbaccel.serve.schema import ServeStatus, status_of
+from nbaccel.serve.seen import ShownApplications
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nbaccel.views import sinks
 from nbaccel.waits import interruptible
@@ -72,6 +73,7 @@ def run(
     facts = _deploy(spec.name, encode(spec))
     handle = DeploymentHandle(spec.ingress, name)
     _show(name, route_prefix, facts, tokens is not None)
+    _seen_of_session().again(name)
     if blocking:
         _block(name)
     return handle
@@ -217,10 +219,45 @@ def _start_door(asked: HTTPOptions) -> None:
 def _session_ends(engine: Any) -> None:
     global _door
     _door = None
+    _close_seen()
     _made.clear()
 
 
 engines.before_end(_session_ends)
+
+
+_seen: ShownApplications | None = None  # shows what this process serves
+
+
+def _seen_of_session() -> ShownApplications:
+    global _seen
+    with _lock:
+        if _seen is None:
+            _seen = ShownApplications(callers.folder(), lambda: _ask("status"), _takes_requests)
+        return _seen
+
+
+def _close_seen() -> None:
+    global _seen
+    with _lock:
+        ended, _seen = _seen, None
+    if ended is not None:
+        ended.close()
+
+
+def _takes_requests(name: str) -> Callable[[str], object]:
+    """What somebody asks of an application in a view: to stop."""
+
+    def asked(what: str) -> None:
+        if what.partition(" ")[0] == "stop":  # it returns at once; the view shows the end
+            threading.Thread(target=_stop, args=(name,), name="nbaccel-serve-stop", daemon=True).start()
+
+    return asked
+
+
+def _stop(name: str) -> None:
+    with contextlib.suppress(exceptions.RayError, OSError):
+        delete(name)
 
 
 def _ask(op: str, body: bytes = b"", **facts: Any) -> dict[str, Any]:
@@ -322,6 +359,8 @@ def delete(name: str, _blocking: bool = True) -> None:
     if _has_door():
         _ask("delete", name=name)
     _made.pop(name, None)
+    if _seen is not None:
+        _seen.look()
 
 
 def shutdown() -> None:
@@ -331,6 +370,7 @@ def shutdown() -> None:
         if not _has_door():
             return
         _ask("shutdown")
+        _close_seen()
         if _door is not None:
             nbaccel.kill(_door[1])
             _door = None

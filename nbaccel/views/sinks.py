@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nbaccel.views.experiment_snapshot import ExperimentSnapshot
     from nbaccel.views.run_snapshot import RunSnapshot
     from nbaccel.views.seen_trials import SeenTrials
+    from nbaccel.views.served_snapshot import ServedSnapshot
     from nbaccel.views.snapshot import Runtime
 
 RUN_LINE_EVERY_S = 1.0
@@ -141,6 +142,9 @@ class Sinks:
         from nbaccel.views import experiment_snapshot  # as above
 
         self._say_of(snapshot, lambda: experiment_snapshot.one_line(snapshot, time.time()))
+
+    def application(self, snapshot: ServedSnapshot, *, under_this_cell: bool = False) -> None:
+        """A script has the notice of its `serve.run`, and asks `serve.status()`: no line."""
 
     def _say_of(self, snapshot: RunSnapshot | ExperimentSnapshot, line: Callable[[], str]) -> None:
         state, said_at = self._runs.get(snapshot.id, ("", 0.0))

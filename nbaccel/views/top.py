@@ -31,6 +31,7 @@ from nbaccel.views import (
     device_labels,
     experiment_snapshot,
     run_snapshot,
+    served_snapshot,
     tables,
     task_lines,
     totals,
@@ -219,6 +220,7 @@ def _head(snapshot: Snapshot, width: int, device_lines: int, first_device: int) 
         for run in run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     ]
     parts += [_line(line) for line in experiment_snapshot.lines(snapshot)]
+    parts += [_line(line) for line in served_snapshot.lines(snapshot)]
     parts += [
         _line(f"▸ {line.name} {line.progress()}", style="dim")
         for line in task_lines.of_many(snapshot)[:FUNCTIONS_SHOWN]

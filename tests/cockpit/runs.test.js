@@ -31,7 +31,7 @@ function mnist(changes = {}) {
 
 function drawn(runs, { state = newState(true), ended = false, more = 0 } = {}) {
   const root = new Element("div");
-  draw(root, viewOfRuns({ runs, more })(NOW, ended).draw(state).flat().filter(Boolean));
+  draw(root, viewOfRuns({ runs, more })(NOW, ended).views.runs(state).flat().filter(Boolean));
   return root.html();
 }
 

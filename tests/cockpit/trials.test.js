@@ -38,7 +38,7 @@ const answered = (given) => withRows(null, { seq: 9, total: Object.keys(given).l
 function drawn(experiment, given, { state = newState(true), ended = false, snapshot = undefined } = {}) {
   if (given) state.past[`rows/${experiment.id}`] = { key: "", due: 0, data: answered(given) };
   const root = new Element("div");
-  draw(root, viewOfRuns({ experiments: [experiment] })(NOW, ended, snapshot).draw(state).flat().filter(Boolean));
+  draw(root, viewOfRuns({ experiments: [experiment] })(NOW, ended, snapshot).views.runs(state).flat().filter(Boolean));
   return root.html();
 }
 

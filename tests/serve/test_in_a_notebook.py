@@ -43,3 +43,17 @@ def test_prints_and_errors_of_a_constructor_stand_below_the_cell_that_runs_it(ke
     assert "in __init__" in shown and "nbaccel/serve" not in shown
     assert "default  RUNNING  http://127.0.0.1:" in kernel.run("serve.status()").text
     kernel.run("nbaccel.shutdown()")
+
+
+def test_the_card_stands_below_its_cell_and_is_saved_as_it_was_last_without_its_token(kernel: Kernel) -> None:
+    cell = CELL.replace("WORD", "one").replace('bind("one")', 'bind("one"), token=True')
+    first = kernel.run("import nbaccel; from nbaccel import serve; nbaccel.init(num_cpus=1)\n" + cell)
+    kernel.until(lambda: any("Model  1 replica" in data.get("text/plain", "") for data in first.shown))
+    again = kernel.run(cell)
+    assert "nothing has changed" in again.text
+    assert any("● default serving" in data.get("text/plain", "") for data in again.shown)
+    token = kernel.run("serve.token_of()").shown[-1]["text/plain"].strip("'")
+    kernel.run("nbaccel.shutdown()")
+    cards = [data for data in [*first.shown, *again.shown] if "default" in data.get("text/plain", "")]
+    assert any("– default ended" in data["text/plain"] for data in cards)
+    assert len(token) > 40 and not any(token in str(data) for data in cards)

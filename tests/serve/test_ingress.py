@@ -7,11 +7,13 @@ import http.client
 import threading
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.requests import Request
 
 from nbaccel import serve
+from tests.rig import wait_until
 from tests.serve.conftest import Answer
 
 Door = Callable[..., Answer]
@@ -230,3 +232,48 @@ def test_web_sockets_reach_an_ingress_and_end_on_both_sides(door: Door) -> None:
         with pytest.raises(ConnectionClosed) as closed:
             client.recv()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 4001
+
+
+@pytest.mark.extra("websockets")
+def test_a_web_socket_that_waits_for_room_is_given_up_with_its_client_and_refused_at_the_end(
+    door: Door, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Found by damaged requests: it stayed in the queue, and its end was an error of the door."""
+    import socket
+
+    pytest.importorskip("websockets")
+
+    async def talk(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await receive()
+
+    @serve.deployment(max_ongoing_requests=1)
+    @serve.ingress(talk)
+    class Api:
+        pass
+
+    serve.run(Api.bind())
+    url = urlsplit(serve.status().url)
+
+    def asking() -> socket.socket:
+        made = socket.create_connection((url.hostname, url.port), 60)
+        made.sendall(
+            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        return made
+
+    def queued() -> int:
+        return serve.status().applications["default"].queued
+
+    with asking() as first:
+        assert first.recv(1000).startswith(b"HTTP/1.1 101")
+        with asking():
+            wait_until(lambda: queued() == 1, "the second to wait")
+        wait_until(lambda: queued() == 0, "it to be given up")
+        with asking() as third:
+            wait_until(lambda: queued() == 1, "the third to wait")
+            serve.delete("default")
+            assert third.recv(1000).startswith(b"HTTP/1.1 403")
+    assert "Traceback" not in "".join(capfd.readouterr())

@@ -140,8 +140,8 @@ const ownJob = ({ jobs = [] }) => (jobs.length === 1 ? jobs[0].number : 0);
 function runsOf({ published = [], jobs = [] }) {
   const owner = (number) => (jobs.length > 1 ? (jobs.find((job) => job.number === number)?.name ?? "") : "");
   const of = (wanted) => published.filter(({ kind }) => kind === wanted).map(({ record, job }) => ({ ...record, owner: owner(job) }));
-  const given = { runs: of("run"), experiments: of("experiment") };
-  return given.runs.length || given.experiments.length ? JSON.stringify(given) : "";
+  const given = { runs: of("run"), experiments: of("experiment"), served: of("application") };
+  return Object.values(given).some((rows) => rows.length) ? JSON.stringify(given) : "";
 }
 
 // ---- what a view asks for

@@ -28,7 +28,6 @@ const VIEWS = {
   accounting: (scene) => (scene.accounts ? scene.pastViews?.drawAccounts(scene) : null) ?? loading(scene),
   alerts: drawAlerts,
   nodes: drawNodes,
-  runs: (scene, state) => scene.runs?.draw(state) ?? [],
 };
 
 /** Everything inside the root. @param {Scene} scene @param {State} state */
@@ -102,7 +101,7 @@ function tabs(scene, state) {
 
 /** @param {Scene} scene @param {State} state */
 function panel(scene, state) {
-  const view = VIEWS[state.tab] ?? drawDevices;
+  const view = VIEWS[state.tab];
   return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${state.tab}`, tabindex: "-1", key: `panel-${state.tab}`, class: "panel" },
-    ...view(scene, state).flat());
+    ...(view?.(scene, state) ?? scene.runs?.views[state.tab]?.(state) ?? drawDevices(scene, state)).flat());
 }

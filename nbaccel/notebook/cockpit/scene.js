@@ -142,7 +142,7 @@ function tabsOf(snapshot, counts, runs) {
     { id: "accounting", label: "Accounting", badge: 0, urgent: false },
     { id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
   ];
-  if (runs) tabs.push({ id: "runs", label: "Runs", badge: runs.active, urgent: false });
+  if (runs) tabs.push(...runs.tabs);
   if ((snapshot.nodes ?? []).length > 1 || snapshot.arrivals?.length) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
   return tabs;
 }

@@ -146,8 +146,8 @@
  *
  * The training runs as the second module draws them at a moment: all of them, or those under way in a line each.
  * @typedef {object} RunsView
- * @property {number} active how many are under way
- * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} draw
+ * @property {import("./scene.js").TabView[]} tabs
+ * @property {Record<string, (state: import("./state.js").State) => import("./dom.js").Given[]>} views by their tabs
  * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} brief
  * @property {(state: import("./state.js").State) => import("./dom.js").Given[]} only the one of whose card the view is a part
  *

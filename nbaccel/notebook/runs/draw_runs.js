@@ -7,6 +7,7 @@ import { drawCurves } from "./draw_curves.js";
 import { experimentView, goesOn } from "./experiment_views.js";
 import { head } from "./run_head.js";
 import { isUnderWay, runView } from "./run_views.js";
+import { isServed, servedView } from "./served_views.js";
 
 /** @typedef {import("./types.js").Given} Given */
 /** @typedef {import("./types.js").State} State */
@@ -35,13 +36,14 @@ export function drawOneRun(given, now, ended, state) {
   return [head(run, state, nameOf(run.name), false), h("div", { class: "run", key: "run" }, details(run))];
 }
 
-/** The runs and experiments under way, each in a line. @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
+/** The runs, experiments and applications under way, each in a line. @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
 export function drawBrief(given, now, ended, state) {
   if (ended) return [];
   const experiments = (given.experiments ?? []).filter(goesOn).map((experiment) => experimentView(experiment, now, false));
-  const runs = [...experiments, ...given.runs.filter(isUnderWay).map((run) => runView(run, now, false))];
+  const served = (given.served ?? []).filter(isServed).map((each) => servedView(each, now, false));
+  const runs = [...experiments, ...given.runs.filter(isUnderWay).map((run) => runView(run, now, false)), ...served];
   if (!runs.length) return [];
-  return [h("ul", { class: "runs", key: "runs", "aria-label": "Runs under way" }, runs.map((run) => h("li", { key: run.id }, head(run, state, nameOf(run.name), true))))];
+  return [h("ul", { class: "runs", key: "runs", "aria-label": served.length ? "Runs and applications under way" : "Runs under way" }, runs.map((run) => h("li", { key: run.id }, head(run, state, nameOf(run.name), true))))];
 }
 
 /** @param {RunView} run @param {State} state @param {boolean} open */

@@ -14,6 +14,6 @@ export function head(run, state, name, brief) {
 
 /** @param {{state: string, sign: string, colour: number}} shown */
 function stateOf({ state, sign, colour }) {
-  const own = state === "running" ? ` ink c${colour}` : "";
+  const own = ["running", "serving"].includes(state) ? ` ink c${colour}` : "";
   return h("span", { class: `nowrap state ${state}` }, h("span", { class: `sign${own}`, "aria-hidden": "true" }, sign), ` ${state}`);
 }

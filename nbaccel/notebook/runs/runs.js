@@ -4,10 +4,12 @@
 import { h } from "../cockpit/dom.js";
 import { rowsOf } from "../cockpit/packing.js";
 import { drawExperiment, drawExperiments, openExperiments } from "./draw_experiments.js";
+import { drawOneServed, drawServed } from "./draw_served.js";
 import { drawBrief, drawOneRun, drawRuns } from "./draw_runs.js";
 import { goesOn } from "./experiment_views.js";
 import { RUNS_STYLE } from "./look.js";
 import { isUnderWay } from "./run_views.js";
+import { isServed } from "./served_views.js";
 
 /** @typedef {import("./types.js").Given} Given */
 
@@ -15,22 +17,36 @@ import { isUnderWay } from "./run_views.js";
 export function viewOfRuns(sent) {
   const rows = (/** @type {any} */ run) => ({ ...run, ranks: rowsOf(run.ranks), checkpoints: rowsOf(run.checkpoints) });
   /** @type {Given} */
-  const given = { ...sent, runs: (sent.runs ?? []).map(rows), experiments: sent.experiments ?? [] };
+  const given = { ...sent, runs: (sent.runs ?? []).map(rows), experiments: sent.experiments ?? [], served: sent.served ?? [] };
   const style = h("style", { key: "look of runs" }, RUNS_STYLE);
   /** @type {import("../cockpit/types.js").DrawRuns} */
   const view = (now, ended, snapshot) => ({
-    active: ended ? 0 : given.runs.filter(isUnderWay).length + (given.experiments ?? []).filter(goesOn).length,
-    draw: (state) => [style, ...drawExperiments(given, now, ended, state, snapshot), ...drawRuns(given, now, ended, state)],
+    tabs: tabsOf(given, ended),
+    views: {
+      runs: (state) => [style, ...drawExperiments(given, now, ended, state, snapshot), ...drawRuns(given, now, ended, state)],
+      serving: (state) => [style, ...drawServed(given, now, ended, state)],
+    },
     brief(state) {
       const lines = drawBrief(given, now, ended, state);
       return lines.length ? [style, ...lines] : [];
     },
     only(state) {
       const [run, experiment] = [given.runs.find(({ id }) => id === state.only), given.experiments?.find(({ id }) => id === state.only)];
+      const served = given.served?.find(({ id }) => id === state.only);
       if (run) return [style, ...drawOneRun(run, now, ended, state)];
+      if (served) return [style, ...drawOneServed(served, now, ended, state)];
       return experiment ? [style, ...drawExperiment(experiment, now, ended, state, snapshot)] : [];
     },
   });
   view.open = (state) => (state.only ? (given.experiments ?? []).map(({ id }) => id).filter((id) => id === state.only) : openExperiments(given, state));
   return view;
+}
+
+/** The tabs of what there is. @param {Given} given @param {boolean} ended */
+function tabsOf({ runs, experiments = [], served = [] }, ended) {
+  const tab = (/** @type {string} */ id, /** @type {string} */ label, /** @type {number} */ active) => ({ id, label, badge: ended ? 0 : active, urgent: false });
+  return [
+    ...(runs.length || experiments.length ? [tab("runs", "Runs", runs.filter(isUnderWay).length + experiments.filter(goesOn).length)] : []),
+    ...(served.length ? [tab("serving", "Serving", served.filter(isServed).length)] : []),
+  ];
 }

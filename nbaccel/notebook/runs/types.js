@@ -67,8 +67,32 @@
  * @property {number} [stops]
  * @property {boolean} [waits]
  *
+ * An application of nbaccel.serve (nbaccel/views/served_snapshot.py).
+ * @typedef {{id: string, state: string, pid?: number, devices?: Record<string, string[]>, since?: number, under_way?: number, fallback?: string, blocked?: string, wait?: string}} ServedReplica
+ * @typedef {{name: string, wanted: number, replicas?: ServedReplica[], more?: number, most_each?: number, share?: string, batch?: number, batch_limit?: number, message?: string,
+ *   error?: {time: number, type: string, message: string, traceback?: string}}} ServedDeployment
+ * @typedef {object} Served
+ * @property {string} id
+ * @property {string} name
+ * @property {number} [hue]
+ * @property {string} [owner] missing for the reader's own
+ * @property {string} [state]
+ * @property {string} [url]
+ * @property {string} [route] under the login of a JupyterHub
+ * @property {boolean} [asks_token]
+ * @property {string} [why]
+ * @property {number} [started_at]
+ * @property {ServedDeployment[]} [deployments]
+ * @property {number} [requests]
+ * @property {number} [per_s]
+ * @property {number} [p50_s]
+ * @property {number} [p95_s]
+ * @property {number} [queued]
+ * @property {number} [failed]
+ * @property {number} [stops] how often it was asked to stop
+ *
  * @typedef {{rows: Map<string, TrialRow>}} TrialRows
- * @typedef {{runs: Run[], experiments?: Experiment[], more?: number}} Given what the kernel sends: the runs in their order, and how many more there are
+ * @typedef {{runs: Run[], experiments?: Experiment[], served?: Served[], more?: number}} Given what the kernel sends: the runs in their order, and how many more there are
  * @typedef {import("../cockpit/state.js").State} State
  * @typedef {import("../cockpit/dom.js").Shape} Shape
  */

@@ -1,173 +1,191 @@
 // A part of nbaccel's cockpit, joined from nbaccel/notebook/runs/ by tools/join_cockpit.py. Change it there.
-export default function(bG){const{PALETTE,age,amount,button,cell,count,demandWords,deviceWords,duration,empty,h,inSight,nameOf,plain,rowsOf,table}=bG;
+export default function(b6){const{PALETTE,age,amount,button,cell,count,demandWords,deviceWords,duration,empty,h,inSight,nameOf,plain,rowsOf,table}=b6;
 const LOSS_LOG_FROM=10,LOG_FROM=100;
-function ticks(v,x,count=4){if(!(x>v))return[v];
-const be=(x-v)/count,S=10**Math.floor(Math.log10(be)),H=S*([1,2,5,10].find(J=>S*J>=be*0.999)??10),ak=[];
-for(let w=Math.ceil(v/H-1e-9);w<=Math.floor(x/H+1e-9);w++)ak.push(Number((w*H).toPrecision(12)));
-return ak}function logTicks(v,x){const[z,A]=[Math.ceil(Math.log10(v)-1e-9),Math.floor(Math.log10(x)+1e-9)],H=Math.max(1,Math.ceil((A-z)/4)),al=[];
-for(let S=z;S<=A;S+=H)al.push(10**S);
-if(al.length>2)return al;
-const bC=al.length?[al[0]/10,...al]:[10**A];
-return bC.flatMap(S=>[S,3*S]).filter(J=>J>=v*(1-1e-9)&&J<=x*(1+1e-9))}function isLogarithmic(v,x,d=""){return v>0&&x/v>(/loss/i.test(d)?LOSS_LOG_FROM:LOG_FROM)}function reading(b){const bi=Math.abs(b);
-if(bi>=1e4&&bi<1e9)return b.toFixed(0);
-const[bq,S]=b.toExponential(3).split("e"),az=Number(S);
-if(!b||(az>=-4&&az<4))return String(Number(b.toPrecision(4)));
-return`${Number(bq)}e${az<0?"-":"+"}${String(Math.abs(az)).padStart(2,"0")}`}
+function ticks(x,z,count=4){if(!(z>x))return[x];
+const bu=(z-x)/count,W=10**Math.floor(Math.log10(bu)),K=W*([1,2,5,10].find(t=>W*t>=bu*0.999)??10),V=[];
+for(let y=Math.ceil(x/K-1e-9);y<=Math.floor(z/K+1e-9);y++)V.push(Number((y*K).toPrecision(12)));
+return V}function logTicks(x,z){const[B,C]=[Math.ceil(Math.log10(x)-1e-9),Math.floor(Math.log10(z)+1e-9)],K=Math.max(1,Math.ceil((C-B)/4)),aq=[];
+for(let W=B;W<=C;W+=K)aq.push(10**W);
+if(aq.length>2)return aq;
+const b0=aq.length?[aq[0]/10,...aq]:[10**C];
+return b0.flatMap(W=>[W,3*W]).filter(t=>t>=x*(1-1e-9)&&t<=z*(1+1e-9))}function isLogarithmic(x,z,d=""){return x>0&&z/x>(/loss/i.test(d)?LOSS_LOG_FROM:LOG_FROM)}function reading(c){const bA=Math.abs(c);
+if(bA>=1e4&&bA<1e9)return c.toFixed(0);
+const[bR,W]=c.toExponential(3).split("e"),aN=Number(W);
+if(!c||(aN>=-4&&aN<4))return String(Number(c.toPrecision(4)));
+return`${Number(bR)}e${aN<0?"-":"+"}${String(Math.abs(aN)).padStart(2,"0")}`}
 const LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",WITHOUT_VALUE={running:0,pending:1,done:2,stopped:3,error:4};
 const known=new WeakMap();
-function trialsOf(i,s){const U=known.get(s);
-if(U)return U;
-const j=[...s.rows].map(([o,l])=>trialOf(o,l)),a6={trials:bestFirst(j,i.mode??""),names:varying(j),failures:failuresOf(j)};
-known.set(s,a6);
-return a6}function shortTrial(o){return plain(o.split("_").at(-1))}function trialOf(o,l){return{id:o,short:shortTrial(o),row:l,state:l.state??"pending",params:flat(l.config??{}),value:typeof l.value==="number"?l.value:null,points:pointsOf(l)}}function bestFirst(j,aP){const aS=aP==="max"?-1:1,w=g=>(g.value!=null&&aP?-1:(WITHOUT_VALUE[g.state]??5));
-return[...j].sort((aa,ab)=>{if(!aP)return aa.row.number-ab.row.number;
-const z=w(aa)-w(ab);
-if(z||aa.value==null||ab.value==null)return z||aa.row.number-ab.row.number;
-return aS*(aa.value-ab.value)||aa.row.number-ab.row.number})}function flat(bn,bb=""){const R={};
-for(const[d,b]of Object.entries(bn)){const bD=b&&typeof b==="object"&&!Array.isArray(b)&&Object.keys(b).length;
-if(bD)Object.assign(R,flat(b,`${bb}${d}/`));
-else R[bb+d]=b}
-return R}function varying(j){const _=new Map();
-for(const{params:I}of j)for(const d of Object.keys(I))_.set(d,new Set());
-for(const{params:I}of j)for(const[d,aG]of _)if(aG.size<2)aG.add(JSON.stringify(I[d])??"");
-return[..._].filter(([,aG])=>j.length<2||aG.size>1).map(([d])=>d)}function failuresOf(j){const aL=new Map();
-for(const g of j){const af=plain(g.row.error);
-if(!af)continue;
-const a3=aL.get(af)??{error:af,trials:[]};
-a3.trials.push(g);
-aL.set(af,a3)}
-return[...aL.values()].sort((aa,ab)=>ab.trials.length-aa.trials.length)}function pointsOf({curve:f}){if(!f)return[];
-const[v,x]=f.log?[Math.log10(f.low),Math.log10(f.high)]:[f.low,f.high],ak=Math.max(1,f.letters.length-1),r=[];
-[...f.letters].forEach((bx,w)=>{const a9=LETTERS.indexOf(bx),G=v+((x-v)*a9)/63,b=f.log?10**G:G;
-if(a9>=0)r.push([Math.round(f.first+((f.last-f.first)*w)/ak),b])});
-return r}function paramWords(b){if(b===undefined)return"";
-if(typeof b==="number"&&!Number.isInteger(b))return reading(b);
-return plain(typeof b==="string"?b:pythonOf(b))}function pythonOf(b){if(b===null||b===undefined)return"None";
-if(b===true||b===false)return b?"True":"False";
-if(Array.isArray(b))return`[${b.map(pythonOf).join(", ")}]`;
-if(typeof b==="object")return`{${Object.entries(b).map(([d,J])=>`${JSON.stringify(d)}: ${pythonOf(J)}`).join(", ")}}`;
-return typeof b==="string"?JSON.stringify(b):String(b)}
+function trialsOf(m,v){const Y=known.get(v);
+if(Y)return Y;
+const o=[...v.rows].map(([j,f])=>trialOf(j,f)),bi={trials:bestFirst(o,m.mode??""),names:varying(o),failures:failuresOf(o)};
+known.set(v,bi);
+return bi}function shortTrial(j){return plain(j.split("_").at(-1))}function trialOf(j,f){return{id:j,short:shortTrial(j),row:f,state:f.state??"pending",params:flat(f.config??{}),value:typeof f.value==="number"?f.value:null,points:pointsOf(f)}}function bestFirst(o,a_){const a1=a_==="max"?-1:1,y=k=>(k.value!=null&&a_?-1:(WITHOUT_VALUE[k.state]??5));
+return[...o].sort((ag,ah)=>{if(!a_)return ag.row.number-ah.row.number;
+const B=y(ag)-y(ah);
+if(B||ag.value==null||ah.value==null)return B||ag.row.number-ah.row.number;
+return a1*(ag.value-ah.value)||ag.row.number-ah.row.number})}function flat(bO,bp=""){const U={};
+for(const[d,c]of Object.entries(bO)){const b1=c&&typeof c==="object"&&!Array.isArray(c)&&Object.keys(c).length;
+if(b1)Object.assign(U,flat(c,`${bp}${d}/`));
+else U[bp+d]=c}
+return U}function varying(o){const ae=new Map();
+for(const{params:L}of o)for(const d of Object.keys(L))ae.set(d,new Set());
+for(const{params:L}of o)for(const[d,aS]of ae)if(aS.size<2)aS.add(JSON.stringify(L[d])??"");
+return[...ae].filter(([,aS])=>o.length<2||aS.size>1).map(([d])=>d)}function failuresOf(o){const aY=new Map();
+for(const k of o){const N=plain(k.row.error);
+if(!N)continue;
+const bf=aY.get(N)??{error:N,trials:[]};
+bf.trials.push(k);
+aY.set(N,bf)}
+return[...aY.values()].sort((ag,ah)=>ah.trials.length-ag.trials.length)}function pointsOf({curve:i}){if(!i)return[];
+const[x,z]=i.log?[Math.log10(i.low),Math.log10(i.high)]:[i.low,i.high],V=Math.max(1,i.letters.length-1),w=[];
+[...i.letters].forEach((bY,y)=>{const bm=LETTERS.indexOf(bY),J=x+((z-x)*bm)/63,c=i.log?10**J:J;
+if(bm>=0)w.push([Math.round(i.first+((i.last-i.first)*y)/V),c])});
+return w}function paramWords(c){if(c===undefined)return"";
+if(typeof c==="number"&&!Number.isInteger(c))return reading(c);
+return plain(typeof c==="string"?c:pythonOf(c))}function pythonOf(c){if(c===null||c===undefined)return"None";
+if(c===true||c===false)return c?"True":"False";
+if(Array.isArray(c))return`[${c.map(pythonOf).join(", ")}]`;
+if(typeof c==="object")return`{${Object.entries(c).map(([d,t])=>`${JSON.stringify(d)}: ${pythonOf(t)}`).join(", ")}}`;
+return typeof c==="string"?JSON.stringify(c):String(c)}
 const WIDE=560,TALL=200,SMALL={width:220,height:150};
 const MARGIN=52,BELOW=22,CEILING=10,IN_FRONT=8,MOST_LINES=300,MOST_AXES=6,AXIS_ROOM=66,MOST_WORDS=10,MOST_LABELLED=5,BESIDE_LAST=46,LINE=12,LETTER=6.5;
-function rounded(aw){return Math.round(aw*10)/10}function scaleOf(_,N,T,d){let[v,x]=[Infinity,-Infinity];
-for(const b of _)[v,x]=[Math.min(v,b),Math.max(x,b)];
-const av=isLogarithmic(v,x,d),G=av?Math.log10:b=>b,[z,A]=[G(v),G(x)],Q=b=>rounded(N+(A>z?(G(b)-z)/(A-z):0.5)*(T-N)),bM=_.every(Number.isInteger),ak=av?logTicks(v,x):ticks(v,x).filter(J=>!bM||Number.isInteger(J));
-return{at:Q,log:av,levels:ak.map(b=>({y:Q(b),label:reading(b)}))}}function layers(V){return{best:V[0]??"",front:V.slice(1,1+IN_FRONT),others:V.slice(1+IN_FRONT).join("")}}function overlaidShape(j,p,M=WIDE){const B=j.filter(({points:r})=>r.length>1).slice(0,MOST_LINES);
-if(!B.length)return null;
-const a_=B.flatMap(({points:r})=>r),ae=scaleOf([0,1],MARGIN,M-10),A=a_.reduce((Y,[m])=>Math.max(Y,m),1),m=F=>ae.at(F/A),{at:Q,log:av,levels:O}=scaleOf(a_.map(([,b])=>b),TALL-BELOW,CEILING,p);
-const V=B.map(({points:r})=>r.map(([F,b],ag)=>`${ag?"L":"M"}${m(F)} ${Q(b)}`).join("")),aN=j.length-B.length;
-return{...layers(V),wide:M,levels:O,log:av,reports:ticks(0,A).filter(Number.isInteger).map(F=>({x:m(F),label:String(F)})),words:`${plain(p)} over ${count(A+1,"report")} of ${count(B.length,"trial")}, the best in front: ${B[0].short}, ${lastWords(B[0])}`,left:aN}}function lastWords({value:b,points:r}){return`now ${reading(b??r[r.length-1][1])}`}function axisOf(d,_,N,T){const aI=_.filter(b=>b!==undefined&&b!==null);
-if(aI.length&&aI.every(b=>typeof b==="number"&&Number.isFinite(b))){const{at:Q,levels:O}=scaleOf(aI,N,T,d);
-const a1=[...new Set(aI)].sort((bE,bF)=>bE-bF),bw=a1.length>MOST_LABELLED?O:a1.map(b=>({y:Q(b),label:reading(b)}));
-return{name:plain(d),at:b=>(typeof b==="number"?Q(b):null),levels:bw}}
-const ay=[...new Set(_.map(paramWords))].sort();
-if(ay.length>MOST_WORDS)return null;
-const{at:Q}=scaleOf([0,Math.max(1,ay.length-1)],N,T);
-const O=ay.map((k,w)=>({y:Q(w),label:k.length>10?`${k.slice(0,9)}…`:k}));
-return{name:plain(d),at:b=>Q(ay.indexOf(paramWords(b))),levels:O}}function apart(O,bd){const ai=[];
-for(const aO of O){const U=ai[ai.length-1];
-if(!U||Math.abs(aO.y-U.y)>=(bd(aO.label)+bd(U.label))/2)ai.push(aO)}
-return ai}function parallelShape(j,K,p,M=WIDE){const B=j.filter(({value:b})=>b!=null).slice(0,MOST_LINES),[N,T]=[TALL-8,26],Y=Math.min(MOST_AXES,Math.floor((M-MARGIN-BESIDE_LAST)/AXIS_ROOM)),s=K.slice(0,Y).map(d=>({name:d,axis:axisOf(d,B.map(({params:I})=>I[d]),N,T)})),aT=s.filter(({axis:ar})=>ar);
-if(B.length<2||!aT.length)return null;
-const a4=[...aT.map(({name:d,axis:ar})=>g=>ar?.at(g.params[d])??null)],A=(axisOf(p,B.map(({value:b})=>b),N,T));
-a4.push(g=>A.at(g.value));
-const aq=[...aT.map(({axis:ar})=>(ar)),A],H=(M-MARGIN-BESIDE_LAST)/(aq.length-1),m=w=>rounded(MARGIN+w*H),V=B.map(g=>{const r=a4.map((G,w)=>({x:m(w),y:G(g)})).filter(({y:C})=>C!=null);
-return r.map((ba,ag)=>`${ag?"L":"M"}${ba.x} ${ba.y}`).join("")});
-return{...layers(V),wide:M,axes:aq.map(({name:d,levels:O},w)=>({name:cutTo(Math.floor(H/8),d),x:m(w),levels:apart(O,()=>LINE)})),bottom:N,top:T,words:`Parallel coordinates of ${count(B.length,"trial")}: ${aq.map(({name:d})=>d).join(", ")}; the best in front: ${wordsOfBest(B[0],K,p)}`}}function cutTo(Y,ao){return ao.length>Y?`${ao.slice(0,Y-1)}…`:ao}function wordsOfBest({params:I,value:b},K,p){const ad=K.slice(0,MOST_AXES).map(d=>`${plain(d)} ${paramWords(I[d])}`);
-return[...ad,`${plain(p)} ${reading(b??0)}`].join(", ")}function scatterShape(j,d,p){const B=j.filter(({value:b,params:I})=>b!=null&&I[d]!==undefined),{width:aJ,height:G}=SMALL;
-const ae=B.length>1?axisOf(d,B.map(({params:I})=>I[d]),MARGIN,aJ-14):null;
-if(!ae)return null;
-const{at:Q,levels:O}=scaleOf(B.map(({value:b})=>b??0),G-BELOW,CEILING+8,p);
-const[E,...aE]=B.map(({params:I,value:b})=>({x:ae.at(I[d])??MARGIN,y:Q(b??0)}));
-return{name:plain(d),best:E,others:aE.map(aY=>`M${aY.x} ${aY.y}h0`).join(""),levels:O,below:apart(ae.levels,k=>(k.length+1)*LETTER).map(({y:C,label:k})=>({x:C,label:k})),words:`${plain(p)} against ${plain(d)} of ${count(B.length,"trial")}, the best at ${paramWords(B[0].params[d])}`}}function scatterShapes(j,K,p){return K.slice(0,MOST_AXES).map(d=>scatterShape(j,d,p)).filter(q=>q!==null)}function sparkPath({points:r}){if(r.length<2)return"";
-const br=scaleOf(r.map(([,b])=>b),15,1),ae=scaleOf([r[0][0],r[r.length-1][0]],0,64),by=m=>rounded(((m-r[0][0])/(r[r.length-1][0]-r[0][0]||1))*64);
-return ae&&r.map(([m,b],ag)=>`${ag?"L":"M"}${by(m)} ${br.at(b)}`).join("")}function drawLayers({best:E,front:bu,others:aE},D){return[aE&&h("path",{key:"others",class:"other",d:aE}),...bu.map((bo,w)=>h("path",{key:`front ${w}`,class:`front c${D}`,d:bo})).reverse(),h("path",{key:"best",class:`curve-line c${D}`,d:E})]}function drawOverlaid(q,p,D){return h("figure",{key:"overlaid",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name cut"},p),h("span",{class:"quiet"},`over reports, the best in front${q.log?", log scale":""}`)),h("svg",{viewBox:`0 0 ${q.wide} ${TALL}`,role:"img","aria-label":q.words},q.levels.map(({y:C,label:k})=>h("g",{key:k},h("path",{d:`M52 ${C}H${q.wide}`,class:"level"}),h("text",{x:47,y:C+4,"text-anchor":"end"},k))),q.reports.map(({x:m,label:k})=>h("text",{key:`at ${k}`,x:m,y:TALL-5,"text-anchor":"middle"},k)),drawLayers(q,D)))}function placeOfName({axes:aq,wide:M},w){const{x:m,name:d}=aq[w];
-if(w===0)return{x:m-40,"text-anchor":"start"};
-return m+(d.length*LETTER)/2>M?{x:M,"text-anchor":"end"}:{x:m,"text-anchor":"middle"}}function drawParallel(q,D){return h("figure",{key:"parallel",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name"},"Parameters"),h("span",{class:"quiet"},"and what came of them, the best in front")),h("svg",{viewBox:`0 0 ${q.wide} ${TALL}`,role:"img","aria-label":q.words},drawLayers(q,D),q.axes.map(({name:d,x:m,levels:O},w)=>h("g",{key:d},h("path",{class:"axis-line",d:`M${m} ${q.top}V${q.bottom}`}),h("text",{class:"axis-name",y:14,...placeOfName(q,w)},d),O.map(({y:C,label:k})=>h("text",{key:k,y:C+4,...(w===q.axes.length-1?{x:m+5}:{x:m-5,"text-anchor":"end"})},k))))))}function drawScatter(q,D){const{width:aJ,height:G}=SMALL;
-return h("figure",{key:`against ${q.name}`,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:q.name},q.name)),h("svg",{viewBox:`0 0 ${aJ} ${G}`,role:"img","aria-label":q.words},q.levels.map(({y:C,label:k})=>h("g",{key:k},h("path",{d:`M52 ${C}H${aJ}`,class:"level"}),h("text",{x:47,y:C+4,"text-anchor":"end"},k))),q.below.map(({x:m,label:k})=>h("text",{key:`at ${k}`,x:m,y:G-5,"text-anchor":"middle"},k)),h("path",{class:`dots c${D}`,d:q.others}),h("circle",{class:`curve-end c${D}`,cx:q.best.x,cy:q.best.y,r:3.5}),h("text",{class:"star",x:q.best.x,y:q.best.y-6,"text-anchor":"middle"},"★")))}
+function rounded(aG){return Math.round(aG*10)/10}function scaleOf(ae,Q,X,d){let[x,z]=[Infinity,-Infinity];
+for(const c of ae)[x,z]=[Math.min(x,c),Math.max(z,c)];
+const aF=isLogarithmic(x,z,d),J=aF?Math.log10:c=>c,[B,C]=[J(x),J(z)],S=c=>rounded(Q+(C>B?(J(c)-B)/(C-B):0.5)*(X-Q)),cc=ae.every(Number.isInteger),V=aF?logTicks(x,z):ticks(x,z).filter(t=>!cc||Number.isInteger(t));
+return{at:S,log:aF,levels:V.map(c=>({y:S(c),label:reading(c)}))}}function layers(Z){return{best:Z[0]??"",front:Z.slice(1,1+IN_FRONT),others:Z.slice(1+IN_FRONT).join("")}}function overlaidShape(o,r,P=WIDE){const D=o.filter(({points:w})=>w.length>1).slice(0,MOST_LINES);
+if(!D.length)return null;
+const bb=D.flatMap(({points:w})=>w),ak=scaleOf([0,1],MARGIN,P-10),C=bb.reduce((ac,[p])=>Math.max(ac,p),1),p=I=>ak.at(I/C),{at:S,log:aF,levels:R}=scaleOf(bb.map(([,c])=>c),TALL-BELOW,CEILING,r);
+const Z=D.map(({points:w})=>w.map(([I,c],ab)=>`${ab?"L":"M"}${p(I)} ${S(c)}`).join("")),ap=o.length-D.length;
+return{...layers(Z),wide:P,levels:R,log:aF,reports:ticks(0,C).filter(Number.isInteger).map(I=>({x:p(I),label:String(I)})),words:`${plain(r)} over ${count(C+1,"report")} of ${count(D.length,"trial")}, the best in front: ${D[0].short}, ${lastWords(D[0])}`,left:ap}}function lastWords({value:c,points:w}){return`now ${reading(c??w[w.length-1][1])}`}function axisOf(d,ae,Q,X){const aU=ae.filter(c=>c!==undefined&&c!==null);
+if(aU.length&&aU.every(c=>typeof c==="number"&&Number.isFinite(c))){const{at:S,levels:R}=scaleOf(aU,Q,X,d);
+const bd=[...new Set(aU)].sort((b2,b3)=>b2-b3),bX=bd.length>MOST_LABELLED?R:bd.map(c=>({y:S(c),label:reading(c)}));
+return{name:plain(d),at:c=>(typeof c==="number"?S(c):null),levels:bX}}
+const aM=[...new Set(ae.map(paramWords))].sort();
+if(aM.length>MOST_WORDS)return null;
+const{at:S}=scaleOf([0,Math.max(1,aM.length-1)],Q,X);
+const R=aM.map((n,y)=>({y:S(y),label:n.length>10?`${n.slice(0,9)}…`:n}));
+return{name:plain(d),at:c=>S(aM.indexOf(paramWords(c))),levels:R}}function apart(R,bt){const ao=[];
+for(const aZ of R){const Y=ao[ao.length-1];
+if(!Y||Math.abs(aZ.y-Y.y)>=(bt(aZ.label)+bt(Y.label))/2)ao.push(aZ)}
+return ao}function parallelShape(o,O,r,P=WIDE){const D=o.filter(({value:c})=>c!=null).slice(0,MOST_LINES),[Q,X]=[TALL-8,26],ac=Math.min(MOST_AXES,Math.floor((P-MARGIN-BESIDE_LAST)/AXIS_ROOM)),v=O.slice(0,ac).map(d=>({name:d,axis:axisOf(d,D.map(({params:L})=>L[d]),Q,X)})),a2=v.filter(({axis:ay})=>ay);
+if(D.length<2||!a2.length)return null;
+const bg=[...a2.map(({name:d,axis:ay})=>k=>ay?.at(k.params[d])??null)],C=(axisOf(r,D.map(({value:c})=>c),Q,X));
+bg.push(k=>C.at(k.value));
+const ax=[...a2.map(({axis:ay})=>(ay)),C],K=(P-MARGIN-BESIDE_LAST)/(ax.length-1),p=y=>rounded(MARGIN+y*K),Z=D.map(k=>{const w=bg.map((J,y)=>({x:p(y),y:J(k)})).filter(({y:F})=>F!=null);
+return w.map((bo,ab)=>`${ab?"L":"M"}${bo.x} ${bo.y}`).join("")});
+return{...layers(Z),wide:P,axes:ax.map(({name:d,levels:R},y)=>({name:cutTo(Math.floor(K/8),d),x:p(y),levels:apart(R,()=>LINE)})),bottom:Q,top:X,words:`Parallel coordinates of ${count(D.length,"trial")}: ${ax.map(({name:d})=>d).join(", ")}; the best in front: ${wordsOfBest(D[0],O,r)}`}}function cutTo(ac,av){return av.length>ac?`${av.slice(0,ac-1)}…`:av}function wordsOfBest({params:L,value:c},O,r){const ai=O.slice(0,MOST_AXES).map(d=>`${plain(d)} ${paramWords(L[d])}`);
+return[...ai,`${plain(r)} ${reading(c??0)}`].join(", ")}function scatterShape(o,d,r){const D=o.filter(({value:c,params:L})=>c!=null&&L[d]!==undefined),{width:aW,height:J}=SMALL;
+const ak=D.length>1?axisOf(d,D.map(({params:L})=>L[d]),MARGIN,aW-14):null;
+if(!ak)return null;
+const{at:S,levels:R}=scaleOf(D.map(({value:c})=>c??0),J-BELOW,CEILING+8,r);
+const[H,...aR]=D.map(({params:L,value:c})=>({x:ak.at(L[d])??MARGIN,y:S(c??0)}));
+return{name:plain(d),best:H,others:aR.map(a9=>`M${a9.x} ${a9.y}h0`).join(""),levels:R,below:apart(ak.levels,n=>(n.length+1)*LETTER).map(({y:F,label:n})=>({x:F,label:n})),words:`${plain(r)} against ${plain(d)} of ${count(D.length,"trial")}, the best at ${paramWords(D[0].params[d])}`}}function scatterShapes(o,O,r){return O.slice(0,MOST_AXES).map(d=>scatterShape(o,d,r)).filter(u=>u!==null)}function sparkPath({points:w}){if(w.length<2)return"";
+const bS=scaleOf(w.map(([,c])=>c),15,1),ak=scaleOf([w[0][0],w[w.length-1][0]],0,64),bZ=p=>rounded(((p-w[0][0])/(w[w.length-1][0]-w[0][0]||1))*64);
+return ak&&w.map(([p,c],ab)=>`${ab?"L":"M"}${bZ(p)} ${bS.at(c)}`).join("")}function drawLayers({best:H,front:bW,others:aR},G){return[aR&&h("path",{key:"others",class:"other",d:aR}),...bW.map((bP,y)=>h("path",{key:`front ${y}`,class:`front c${G}`,d:bP})).reverse(),h("path",{key:"best",class:`curve-line c${G}`,d:H})]}function drawOverlaid(u,r,G){return h("figure",{key:"overlaid",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name cut"},r),h("span",{class:"quiet"},`over reports, the best in front${u.log?", log scale":""}`)),h("svg",{viewBox:`0 0 ${u.wide} ${TALL}`,role:"img","aria-label":u.words},u.levels.map(({y:F,label:n})=>h("g",{key:n},h("path",{d:`M52 ${F}H${u.wide}`,class:"level"}),h("text",{x:47,y:F+4,"text-anchor":"end"},n))),u.reports.map(({x:p,label:n})=>h("text",{key:`at ${n}`,x:p,y:TALL-5,"text-anchor":"middle"},n)),drawLayers(u,G)))}function placeOfName({axes:ax,wide:P},y){const{x:p,name:d}=ax[y];
+if(y===0)return{x:p-40,"text-anchor":"start"};
+return p+(d.length*LETTER)/2>P?{x:P,"text-anchor":"end"}:{x:p,"text-anchor":"middle"}}function drawParallel(u,G){return h("figure",{key:"parallel",class:"curve wide"},h("figcaption",{class:"line"},h("span",{class:"name"},"Parameters"),h("span",{class:"quiet"},"and what came of them, the best in front")),h("svg",{viewBox:`0 0 ${u.wide} ${TALL}`,role:"img","aria-label":u.words},drawLayers(u,G),u.axes.map(({name:d,x:p,levels:R},y)=>h("g",{key:d},h("path",{class:"axis-line",d:`M${p} ${u.top}V${u.bottom}`}),h("text",{class:"axis-name",y:14,...placeOfName(u,y)},d),R.map(({y:F,label:n})=>h("text",{key:n,y:F+4,...(y===u.axes.length-1?{x:p+5}:{x:p-5,"text-anchor":"end"})},n))))))}function drawScatter(u,G){const{width:aW,height:J}=SMALL;
+return h("figure",{key:`against ${u.name}`,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:u.name},u.name)),h("svg",{viewBox:`0 0 ${aW} ${J}`,role:"img","aria-label":u.words},u.levels.map(({y:F,label:n})=>h("g",{key:n},h("path",{d:`M52 ${F}H${aW}`,class:"level"}),h("text",{x:47,y:F+4,"text-anchor":"end"},n))),u.below.map(({x:p,label:n})=>h("text",{key:`at ${n}`,x:p,y:J-5,"text-anchor":"middle"},n)),h("path",{class:`dots c${G}`,d:u.others}),h("circle",{class:`curve-end c${G}`,cx:u.best.x,cy:u.best.y,r:3.5}),h("text",{class:"star",x:u.best.x,y:u.best.y-6,"text-anchor":"middle"},"★")))}
 const STOPS=["Stop","Interrupt","Kill"],STEPS=["after its next report","now, with KeyboardInterrupt","at once, by ending its processes"];
-function stopButton(a,c){if(!a.stop)return null;
-const{label:k,about:n,order:aQ}=a.stop;
-const au={"data-id":aQ,"data-name":a.name};
-if(c.asked.has(aQ))return button("asked…",{...au,class:"aside","aria-label":`${k} ${a.name}`,disabled:true});
-const bj=`${k} ${a.name} ${n}`;
-if(!a.owner)return button(k,{...au,class:"aside","data-act":"cancel-run","aria-label":`${k} ${a.name}`,title:bj});
-if(c.doubted!==aQ){return button(`${k}…`,{...au,class:"aside","data-act":"doubt","data-owner":a.owner,"aria-label":`${k} ${a.name} of ${a.owner}`,title:bj})}
-return h("span",{class:"ask nowrap aside"},button("Keep",{...au,"data-act":"keep","aria-label":`Keep ${a.name} of ${a.owner}`})," ",button(`${k} it`,{...au,"data-act":"cancel-run",class:"urgent","aria-label":`${k} it: ${a.name} of ${a.owner}`}))}
+function stopButton(a,b){if(!a.stop)return null;
+const{label:n,about:q,order:a0}=a.stop;
+const aA={"data-id":a0,"data-name":a.name};
+if(b.asked.has(a0))return button("asked…",{...aA,class:"aside","aria-label":`${n} ${a.name}`,disabled:true});
+const bD=`${n} ${a.name} ${q}`;
+if(!a.owner)return button(n,{...aA,class:"aside","data-act":"cancel-run","aria-label":`${n} ${a.name}`,title:bD});
+if(b.doubted!==a0){return button(`${n}…`,{...aA,class:"aside","data-act":"doubt","data-owner":a.owner,"aria-label":`${n} ${a.name} of ${a.owner}`,title:bD})}
+return h("span",{class:"ask nowrap aside"},button("Keep",{...aA,"data-act":"keep","aria-label":`Keep ${a.name} of ${a.owner}`})," ",button(`${n} it`,{...aA,"data-act":"cancel-run",class:"urgent","aria-label":`${n} it: ${a.name} of ${a.owner}`}))}
 const TRIAL_SIGNS={pending:"◌",running:"●",done:"✓",stopped:"⊘",error:"✕",interrupted:"⊘"};
 const MOST_COLUMNS=5,MOST_NAMED=3,orders=new Map();
-function drawTrials(n,P){if(!P?.rows.size)return[n.view.underWay&&empty("Asking for the trials …")];
-const R=trialsOf(n.experiment,P),p=n.experiment.shown||n.experiment.metric||"",M=Math.min(WIDE,n.state.room-24),a7=p?overlaidShape(R.trials,p,M):null;
-return[...drawFailures(R),tableOf(R,p,n),a7&&drawOverlaid(a7,plain(p),n.view.colour),...(n.view.underWay?[]:drawEnd(R,p,n.view.colour,M))]}function drawEnd({trials:j,names:K},p,D,M){const a8=parallelShape(j,K,p,M),bg=scatterShapes(j,K,p);
-return[a8&&drawParallel(a8,D),bg.length>0&&h("div",{key:"scatters",class:"curves",role:"group","aria-label":`${plain(p)} against each parameter`},bg.map(q=>drawScatter(q,D)))]}function drawFailures({failures:a0}){if(!a0.length)return[];
-const aC=({error:af,trials:j})=>{const bL=j.slice(0,MOST_NAMED).map(({short:an})=>an).join(", ")+(j.length>MOST_NAMED?", …":"");
-return h("li",{key:af},h("span",{class:"state failed"},h("span",{class:"sign","aria-hidden":"true"},"✕"),` ${count(j.length,"trial")} failed: `),af," ",h("span",{class:"quiet"},bL))};
-return[h("ul",{key:"failures",class:"lines","aria-label":"Failures"},a0.map(aC))]}function tableOf(R,p,n){const{id:o,name:d}=n.view;
-const K=R.names.slice(0,MOST_COLUMNS),j=inOrder(R.trials,n),ah={device:j.some(g=>deviceOf(g,n)),why:j.some(({row:l})=>l.waits)};
-const bm=["Trial","State",...K.map(plain),...(p?[plain(p),"Curve"]:[]),...(ah.device?["Device"]:[]),"Took",...(ah.why?["Why"]:[]),""],bh=n.state.sights.get(o)??{top:0,height:460,row:33};
-const{first:z,last:A}=inSight(j.length,bh);
-const P=j.slice(z,A).map(g=>drawRow(g,K,p,ah,n)),a2=(bK,bf)=>bf>0&&h("tr",{key:bK,class:"gap","aria-hidden":"true",style:`height:${Math.round(bf*bh.row)}px`}),bH=([a2("above",z),...P,a2("below",j.length-A)].filter(Boolean));
-return table(`Trials of ${d}`,bm,bH,{rows:j.length,sight:o})}function inOrder(j,{view:e,state:c}){const U=c.heldSight===e.id?orders.get(e.id):null;
-if(!U){orders.set(e.id,j);
-return j}
-const t=new Map(j.map(g=>[g.id,g])),bI=U.map(({id:o})=>t.get(o)).filter(g=>g!==undefined),known=new Set(U.map(({id:o})=>o));
-return[...bI,...j.filter(({id:o})=>!known.has(o))]}function drawRow(g,K,p,ah,n){const{row:l}=g;
-const c=trialState(g,n),ax=c==="running"?` ink c${n.view.colour}`:"",ad=g.value!=null?reading(g.value):plain(l.value==null?"":String(l.value)),aC=sparkPath(g),bp=deviceOf(g,n);
-return h("tr",{key:g.id,"data-trial":g.id},h("th",{scope:"row",title:plain(g.id)},h("span",{class:"name"},g.short)),h("td",{class:`nowrap state ${c==="error"?"failed":c==="pending"?"waiting":c}`},h("span",{class:`sign${ax}`,"aria-hidden":"true"},TRIAL_SIGNS[c]??"◌"),` ${l.waits&&n.view.underWay?"waiting":c}`),K.map(d=>h("td",{key:d,class:"nowrap","data-head":plain(d)},h("span",{class:"cut",title:paramWords(g.params[d])},paramWords(g.params[d])))),p&&h("td",{class:"nowrap","data-head":plain(p)},ad),p&&h("td",{class:"trend"},aC&&h("svg",{class:"spark",viewBox:"0 0 64 16",preserveAspectRatio:"none",role:"img","aria-label":`${count(l.reports??0,"report")}`},h("path",{d:aC}))),ah.device&&cell(bp,"nowrap"),cell(tookWords(g,n),"nowrap"),ah.why&&cell(whyOf(g,n),"why"),cell([stopButton(stoppable(g,n),n.state),copyButton(g)],"acts"))}function trialState({row:l,state:c},{view:e}){return!e.underWay&&l.started_at&&["running","pending"].includes(c)?"interrupted":c}function deviceOf(g,n){return trialState(g,n)==="interrupted"?"":deviceWords(g.row.devices)}function tookWords({row:l,state:c},{view:e,experiment:i,now:t}){if(!l.started_at)return"";
-const aW=l.started_at+(l.idle_s??0),aZ=l.ended_at??(e.underWay?null:i.ended_at);
-if(aZ)return duration(aZ-aW);
-return c==="running"&&e.underWay?age(t-aW):""}function whyOf({id:o,row:l},{view:e,whys:aU}){if(!l.waits||!e.underWay)return"";
-return aU.get(`${e.name} ${plain(o)}`)??"its process is being started"}function stoppable({id:o,short:an,row:l,state:c},{view:e}){const H=Math.min(l.stops??0,STOPS.length-1),bs=e.underWay&&(c==="running"||c==="pending"),n=c==="pending"?"before it begins":STEPS[H];
-return{name:`trial ${an}`,owner:e.owner,stop:bs?{label:STOPS[H],about:n,order:`${e.id}/${l.stops??0}/${o}`}:null}}function copyButton({short:an,row:l}){const ao=pythonOf(l.config??{});
-return button("Config",{"data-act":"copy","data-text":ao,"data-name":`the config of trial ${an}`,"aria-label":`Copy the config of trial ${an}`,title:`Copy ${plain(ao)}`})}
+function drawTrials(q,M){if(!M?.rows.size)return[q.view.underWay&&empty("Asking for the trials …")];
+const U=trialsOf(q.experiment,M),r=q.experiment.shown||q.experiment.metric||"",P=Math.min(WIDE,q.state.room-24),bk=r?overlaidShape(U.trials,r,P):null;
+return[...drawFailures(U),tableOf(U,r,q),bk&&drawOverlaid(bk,plain(r),q.view.colour),...(q.view.underWay?[]:drawEnd(U,r,q.view.colour,P))]}function drawEnd({trials:o,names:O},r,G,P){const bl=parallelShape(o,O,r,P),bw=scatterShapes(o,O,r);
+return[bl&&drawParallel(bl,G),bw.length>0&&h("div",{key:"scatters",class:"curves",role:"group","aria-label":`${plain(r)} against each parameter`},bw.map(u=>drawScatter(u,G)))]}function drawFailures({failures:bc}){if(!bc.length)return[];
+const aQ=({error:N,trials:o})=>{const cb=o.slice(0,MOST_NAMED).map(({short})=>short).join(", ")+(o.length>MOST_NAMED?", …":"");
+return h("li",{key:N},h("span",{class:"state failed"},h("span",{class:"sign","aria-hidden":"true"},"✕"),` ${count(o.length,"trial")} failed: `),N," ",h("span",{class:"quiet"},cb))};
+return[h("ul",{key:"failures",class:"lines","aria-label":"Failures"},bc.map(aQ))]}function tableOf(U,r,q){const{id:j,name:d}=q.view;
+const O=U.names.slice(0,MOST_COLUMNS),o=inOrder(U.trials,q),an={device:o.some(k=>deviceOf(k,q)),why:o.some(({row:f})=>f.waits)};
+const bN=["Trial","State",...O.map(plain),...(r?[plain(r),"Curve"]:[]),...(an.device?["Device"]:[]),"Took",...(an.why?["Why"]:[]),""],bz=q.state.sights.get(j)??{top:0,height:460,row:33};
+const{first:B,last:C}=inSight(o.length,bz);
+const M=o.slice(B,C).map(k=>drawRow(k,O,r,an,q)),be=(aV,bv)=>bv>0&&h("tr",{key:aV,class:"gap","aria-hidden":"true",style:`height:${Math.round(bv*bz.row)}px`}),b8=([be("above",B),...M,be("below",o.length-C)].filter(Boolean));
+return table(`Trials of ${d}`,bN,b8,{rows:o.length,sight:j})}function inOrder(o,{view:e,state:b}){const Y=b.heldSight===e.id?orders.get(e.id):null;
+if(!Y){orders.set(e.id,o);
+return o}
+const g=new Map(o.map(k=>[k.id,k])),b9=Y.map(({id:j})=>g.get(j)).filter(k=>k!==undefined),known=new Set(Y.map(({id:j})=>j));
+return[...b9,...o.filter(({id:j})=>!known.has(j))]}function drawRow(k,O,r,an,q){const{row:f}=k;
+const b=trialState(k,q),aH=b==="running"?` ink c${q.view.colour}`:"",ai=k.value!=null?reading(k.value):plain(f.value==null?"":String(f.value)),aQ=sparkPath(k),bQ=deviceOf(k,q);
+return h("tr",{key:k.id,"data-trial":k.id},h("th",{scope:"row",title:plain(k.id)},h("span",{class:"name"},k.short)),h("td",{class:`nowrap state ${b==="error"?"failed":b==="pending"?"waiting":b}`},h("span",{class:`sign${aH}`,"aria-hidden":"true"},TRIAL_SIGNS[b]??"◌"),` ${f.waits&&q.view.underWay?"waiting":b}`),O.map(d=>h("td",{key:d,class:"nowrap","data-head":plain(d)},h("span",{class:"cut",title:paramWords(k.params[d])},paramWords(k.params[d])))),r&&h("td",{class:"nowrap","data-head":plain(r)},ai),r&&h("td",{class:"trend"},aQ&&h("svg",{class:"spark",viewBox:"0 0 64 16",preserveAspectRatio:"none",role:"img","aria-label":`${count(f.reports??0,"report")}`},h("path",{d:aQ}))),an.device&&cell(bQ,"nowrap"),cell(tookWords(k,q),"nowrap"),an.why&&cell(whyOf(k,q),"why"),cell([stopButton(stoppable(k,q),q.state),copyButton(k)],"acts"))}function trialState({row:f,state:b},{view:e}){return!e.underWay&&f.started_at&&["running","pending"].includes(b)?"interrupted":b}function deviceOf(k,q){return trialState(k,q)==="interrupted"?"":deviceWords(k.row.devices)}function tookWords({row:f,state:b},{view:e,experiment:m,now:g}){if(!f.started_at)return"";
+const a7=f.started_at+(f.idle_s??0),ba=f.ended_at??(e.underWay?null:m.ended_at);
+if(ba)return duration(ba-a7);
+return b==="running"&&e.underWay?age(g-a7):""}function whyOf({id:j,row:f},{view:e,whys:a3}){if(!f.waits||!e.underWay)return"";
+return a3.get(`${e.name} ${plain(j)}`)??"its process is being started"}function stoppable({id:j,short,row:f,state:b},{view:e}){const K=Math.min(f.stops??0,STOPS.length-1),bT=e.underWay&&(b==="running"||b==="pending"),q=b==="pending"?"before it begins":STEPS[K];
+return{name:`trial ${short}`,owner:e.owner,stop:bT?{label:STOPS[K],about:q,order:`${e.id}/${f.stops??0}/${j}`}:null}}function copyButton({short,row:f}){const av=pythonOf(f.config??{});
+return button("Config",{"data-act":"copy","data-text":av,"data-name":`the config of trial ${short}`,"aria-label":`Copy the config of trial ${short}`,title:`Copy ${plain(av)}`})}
 const EXPERIMENT_SIGNS={running:"●",stopping:"●",finished:"✓",stopped:"⊘",failed:"✕"};
 const MOST_PARAMETERS=4;
-function goesOn(i){return["running","stopping"].includes(i.state??"running")}function experimentView(i,t,u){const L=goesOn(i)&&!u,c=goesOn(i)&&u?"ended with it":(i.state??"running"),H=Math.min(i.stops??0,STOPS.length-1);
-return{id:i.id,name:plain(i.name),owner:plain(i.owner),state:c,sign:c==="ended with it"?"–":(EXPERIMENT_SIGNS[c]??"◌"),colour:i.hue*PALETTE.hues[0].length,underWay:L,time:i.started_at?age((i.ended_at??t)-i.started_at):"",progress:trialWords(i),metrics:bestWords(i),best:bestWords(i,Infinity),why:plain(i.why),path:plain(i.path),goOn:L||c==="finished"?"":`tune.Tuner.restore(${JSON.stringify(i.path)}, trainable)`,stop:L?{label:STOPS[H],about:STEPS[H],order:`${i.id}/${i.stops??0}`}:null}}function trialWords(i){const{counts:X={},total:bk}=i;
-const aF=goesOn(i)?"running":"interrupted",u=["done","stopped","error"].reduce((bJ,c)=>bJ+(X[c]??0),0),ad=bk==null?`${count(u,"trial")} ended`:`${u} of ${count(bk,"trial")} ended`;
-return[ad,X.running?`${X.running} ${aF}`:"",X.error?`${X.error} failed`:""].filter(Boolean).join(" · ")}function bestWords({best:E,metric:p},Y=MOST_PARAMETERS){if(!E)return"";
-const I=Object.entries(E.config).map(([d,b])=>`${plain(d)} ${plain(b)}`),ad=I.slice(0,Y).join(", ")+(I.length>Y?", …":"");
-return`${plain(p)} ${reading(E.value)}${ad&&` with ${ad}`}`}function head(a,c,d,bl){const aK=[a.owner,a.time,a.progress,bl&&a.metrics].filter(Boolean).join(" · ");
-return h("div",{class:"line head",key:"head"},d,stateOf(a),h("span",{class:"facts quiet"},aK),stopButton(a,c))}function stateOf({state:c,sign:aS,colour:D}){const ax=c==="running"?` ink c${D}`:"";
-return h("span",{class:`nowrap state ${c}`},h("span",{class:`sign${ax}`,"aria-hidden":"true"},aS),` ${c}`)}function openExperiments({experiments:ac=[]},c){const L=ac.filter(goesOn).slice(0,1),z=new Set((L.length?L:ac.slice(0,1)).map(({id:o})=>o));
-return ac.map(({id:o})=>o).filter(o=>z.has(o)!==c.open.has(o))}function drawExperiments(s,t,u,c,Z){const ac=s.experiments??[];
-if(!ac.length)return[];
-const aj=new Set(openExperiments(s,c)),aU=waitsOf(Z),P=ac.map(i=>{const e=experimentView(i,t,u),aB=aj.has(e.id),d=h("button",{type:"button",class:"opens","data-act":"group","data-function":e.id,"aria-expanded":String(aB)},h("span",{"aria-hidden":"true"},aB?"▾ ":"▸ "),nameOf(e.name));
-return h("li",{key:e.id},head(e,c,d,!aB),aB&&h("div",{class:"run"},trialDetails({view:e,experiment:i,state:c,now:t,whys:aU})))});
-return[h("ul",{class:"runs",key:"experiments","aria-label":"Experiments"},P)]}function drawExperiment(i,t,u,c,Z){const e=experimentView(i,t,u);
-return[head(e,c,nameOf(e.name),false),h("div",{class:"run",key:"run"},trialDetails({view:e,experiment:i,state:c,now:t,whys:waitsOf(Z)}))]}function trialDetails(n){const{view:e,state:c}=n;
-const a$=e.state==="failed";
-return[e.why&&h("p",{key:"why",class:a$?"attention":""},a$&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),e.why),e.best&&h("p",{key:"best"},`best: ${e.best} (trial ${shortTrial(n.experiment.best?.id??"")})`),...drawTrials(n,c.past[`rows/${e.id}`]?.data??null),h("p",{key:"path",class:"quiet path"},e.path),e.goOn&&empty("Go on:",e.goOn)]}function waitsOf(Z){const P=(Z?.tasks??[]).filter(l=>l.state.startsWith("PENDING"));
-return new Map(P.map(l=>[plain(l.name),plain(l.reason==null?l.why:Z?.reasons?.[l.reason])]))}
+function goesOn(m){return["running","stopping"].includes(m.state??"running")}function experimentView(m,g,l){const E=goesOn(m)&&!l,b=goesOn(m)&&l?"ended with it":(m.state??"running"),K=Math.min(m.stops??0,STOPS.length-1);
+return{id:m.id,name:plain(m.name),owner:plain(m.owner),state:b,sign:b==="ended with it"?"–":(EXPERIMENT_SIGNS[b]??"◌"),colour:m.hue*PALETTE.hues[0].length,underWay:E,time:m.started_at?age((m.ended_at??g)-m.started_at):"",progress:trialWords(m),metrics:bestWords(m),best:bestWords(m,Infinity),why:plain(m.why),path:plain(m.path),goOn:E||b==="finished"?"":`tune.Tuner.restore(${JSON.stringify(m.path)}, trainable)`,stop:E?{label:STOPS[K],about:STEPS[K],order:`${m.id}/${m.stops??0}`}:null}}function trialWords(m){const{counts:aa={},total:bE}=m;
+const am=goesOn(m)?"running":"interrupted",l=["done","stopped","error"].reduce((aI,b)=>aI+(aa[b]??0),0),ai=bE==null?`${count(l,"trial")} ended`:`${l} of ${count(bE,"trial")} ended`;
+return[ai,aa.running?`${aa.running} ${am}`:"",aa.error?`${aa.error} failed`:""].filter(Boolean).join(" · ")}function bestWords({best:H,metric:r},ac=MOST_PARAMETERS){if(!H)return"";
+const L=Object.entries(H.config).map(([d,c])=>`${plain(d)} ${plain(c)}`),ai=L.slice(0,ac).join(", ")+(L.length>ac?", …":"");
+return`${plain(r)} ${reading(H.value)}${ai&&` with ${ai}`}`}function head(a,b,d,bM){const aX=[a.owner,a.time,a.progress,bM&&a.metrics].filter(Boolean).join(" · ");
+return h("div",{class:"line head",key:"head"},d,stateOf(a),h("span",{class:"facts quiet"},aX),stopButton(a,b))}function stateOf({state:b,sign:a1,colour:G}){const aH=["running","serving"].includes(b)?` ink c${G}`:"";
+return h("span",{class:`nowrap state ${b}`},h("span",{class:`sign${aH}`,"aria-hidden":"true"},a1),` ${b}`)}function openExperiments({experiments:T=[]},b){const E=T.filter(goesOn).slice(0,1),B=new Set((E.length?E:T.slice(0,1)).map(({id:j})=>j));
+return T.map(({id:j})=>j).filter(j=>B.has(j)!==b.open.has(j))}function drawExperiments(v,g,l,b,ad){const T=v.experiments??[];
+if(!T.length)return[];
+const _=new Set(openExperiments(v,b)),a3=waitsOf(ad),M=T.map(m=>{const e=experimentView(m,g,l),aP=_.has(e.id),d=h("button",{type:"button",class:"opens","data-act":"group","data-function":e.id,"aria-expanded":String(aP)},h("span",{"aria-hidden":"true"},aP?"▾ ":"▸ "),nameOf(e.name));
+return h("li",{key:e.id},head(e,b,d,!aP),aP&&h("div",{class:"run"},trialDetails({view:e,experiment:m,state:b,now:g,whys:a3})))});
+return[h("ul",{class:"runs",key:"experiments","aria-label":"Experiments"},M)]}function drawExperiment(m,g,l,b,ad){const e=experimentView(m,g,l);
+return[head(e,b,nameOf(e.name),false),h("div",{class:"run",key:"run"},trialDetails({view:e,experiment:m,state:b,now:g,whys:waitsOf(ad)}))]}function trialDetails(q){const{view:e,state:b}=q;
+const aC=e.state==="failed";
+return[e.why&&h("p",{key:"why",class:aC?"attention":""},aC&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),e.why),e.best&&h("p",{key:"best"},`best: ${e.best} (trial ${shortTrial(q.experiment.best?.id??"")})`),...drawTrials(q,b.past[`rows/${e.id}`]?.data??null),h("p",{key:"path",class:"quiet path"},e.path),e.goOn&&empty("Go on:",e.goOn)]}function waitsOf(ad){const M=(ad?.tasks??[]).filter(f=>f.state.startsWith("PENDING"));
+return new Map(M.map(f=>[plain(f.name),plain(f.reason==null?f.why:ad?.reasons?.[f.reason])]))}
+const SIGNS_OF_SERVED={serving:"●",deploying:"◌",unhealthy:"⚠",failed:"✕",ending:"●",ended:"–"};
+const MOST_PLACES=8;
+function isServed(s){return!["ended","failed"].includes(s.state??"serving")}function servedView(s,g,l){const E=isServed(s)&&!l,b=l?"ended":(s.state??"serving"),aB=l?[]:(s.deployments??[]);
+return{id:s.id,name:plain(s.name),owner:plain(s.owner),state:b,sign:SIGNS_OF_SERVED[b]??"◌",colour:PALETTE.hues[0].length*Math.max(0,s.hue??0),underWay:E,time:E&&s.started_at?age(g-s.started_at):"",progress:replicaWords({...s,state:b,deployments:aB}),metrics:requestWords({...s,state:b}),url:[s.route,s.url].map(plain).find(t=>/^(https?:\/\/|\/[^/])/.test(t))??"",curl:E?curlWords(s):"",why:plain(s.why),deployments:aB.map(t=>({name:plain(t.name),words:deploymentWords(t),why:plain(t.message),replicas:(t.replicas??[]).map(f=>replicaView(f,g)),blocked:plain((t.replicas??[]).find(f=>f.blocked)?.blocked)})),errors:(s.deployments??[]).filter(({error:N})=>N).map(({name:d,error:N})=>({name:plain(d),words:`${plain(N?.type)}: ${plain((N?.message??"").split("\n")[0]).slice(0,200)}`,ago:age(g-(N?.time??g)),traceback:N?.traceback??""})),stop:E?{label:"Stop",about:"after what it has under way",order:`${s.id}/${s.stops??0}`}:null}}function replicaView(f,g){return{id:f.id,place:placeOfReplica(f),state:f.blocked?"blocked":f.state.toLowerCase(),pid:f.pid??null,age:f.since?age(g-f.since):"",underWay:f.under_way??0,why:plain(f.wait)}}function replicaWords({state:b,deployments:aB=[]}){if(b==="ended")return"";
+const aj=aB.reduce((aI,t)=>aI+servingOf(t),0),aJ=aB.reduce((aI,t)=>aI+t.wanted,0);
+return aj===aJ?count(aj,"replica"):`${aj} of ${count(aJ,"replica")}`}function servingOf({replicas:at=[],more:a$=0}){return at.filter(({state:b})=>b==="RUNNING").length+a$}function requestWords({state:b,requests:br=0,per_s:b7=0,p50_s:b4,p95_s:b5,queued:bq=0,failed:aC=0}){if(!br)return"";
+const a8=aC?`${aC} failed`:"";
+if(b==="ended")return[count(br,"request"),a8].filter(Boolean).join(" · ");
+const bC=(d,bx)=>(bx==null?"":`${d} ≤ ${short(1000*bx)} ms`);
+return[`${short(b7)} requests/s`,bC("p50",b4),bC("p95",b5),bq?`queue ${bq}`:"",a8].filter(Boolean).join(" · ")}function short(c){return String(Number(c.toPrecision(3)))}function deploymentWords(deployment){const{wanted:aJ,replicas:at=[],most_each:bj=0,share:by="",batch:a6=0,batch_limit:bL=0}=deployment;
+const aj=servingOf(deployment),V=at.filter(({state:b})=>b==="RUNNING").map(placeOfReplica).slice(0,MOST_PLACES),ap=aj-V.length,aV=[...V,...(ap>0&&V.length?[`and ${ap} more`]:[])].join(", ");
+return[aj===aJ?count(aj,"replica"):`${aj} of ${count(aJ,"replica")}`,by&&V.length?`${by} on ${aV}`:aV,bj?`max ${bj} each`:"",a6?`batch ${Number(a6.toPrecision(2))} of ${bL}`:""].filter(Boolean).join(" · ")}function placeOfReplica({devices:aL={},fallback:bV="",blocked:aK=""}){const aD=Object.entries(aL).filter(([,aE])=>aE.length).map(([d,aE])=>`${plain(d)} ${aE.join(",")}`),al=[plain(bV),aK?"blocked":""].filter(Boolean).join(", ");
+return(aD.join(" ")||"CPU")+(al&&` (${al})`)}function curlWords({url:bF,asks_token:bK}){return bF?`curl -s ${plain(bF)}${bK?" -H 'Authorization: Bearer …'":""}`:""}
+const COLUMNS=["Replica","State","Under way","Pid","Age"],OPEN_SERVED=3;
+function drawServed({served:s=[]},g,l,b){const M=s.map((t,ab)=>{const e=servedView(t,g,l),_=(ab<OPEN_SERVED)!==b.open.has(e.id),d=h("button",{type:"button",class:"opens","data-act":"group","data-function":e.id,"aria-expanded":String(_)},h("span",{"aria-hidden":"true"},_?"▾ ":"▸ "),nameOf(e.name));
+return h("li",{key:e.id},head(e,b,d,true),_&&h("div",{class:"run"},servedDetails(e)))});
+return[h("ul",{class:"runs",key:"served","aria-label":"Applications"},M)]}function drawOneServed(s,g,l,b){const e=servedView(s,g,l);
+return[head(e,b,nameOf(e.name),true),h("div",{class:"run",key:"run"},servedDetails(e))]}function servedDetails(e){return[e.why&&h("p",{key:"why",class:e.state==="failed"?"attention":""},e.state==="failed"&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),e.why),e.url&&e.curl&&h("p",{key:"url"},h("a",{href:e.url,target:"_blank",rel:"noopener"},e.url)," ",h("code",{class:"quiet"},e.curl)),...e.deployments.map(t=>deployment(t)),...e.errors.map(({name:d,words:a4,ago:bJ,traceback:ca})=>h("details",{key:`error ${d}`},h("summary",{},h("span",{class:"state failed"},"✕ "),`last error of ${d}, ${bJ} ago: ${a4}`),h("pre",{class:"quiet"},ca)))]}function deployment({name:d,words:a4,why:bH,replicas:at,blocked:aK}){return h("div",{key:`of ${d}`},h("p",{},h("strong",{},d),` ${a4}`),bH&&h("p",{class:"quiet"},`◌ ${bH}`),at.length>0&&table(`Replicas of ${d}`,COLUMNS,at.map(({id:j,place:y,state:b,underWay:E,pid:bn,age,why:bG})=>h("tr",{key:j},cell(y),cell(bG?`${b}: ${bG}`:b),cell(String(E)),cell(bn==null?"":String(bn)),cell(age)))),aK&&h("pre",{class:"quiet"},aK))}
 const WIDTH=280,HEIGHT=136,LEFT=46,FLOOR=HEIGHT-20,TOP=16,RIGHT=10;
-function curveShape(f,W){const r=f.points,[aV,$]=[r.map(([m])=>m),r.map(([,C])=>C)],[z,A]=[aV[0],aV[aV.length-1]],[v,x]=[Math.min(...$),Math.max(...$)],aA=isLogarithmic(v,x,f.name),G=aA?Math.log10:b=>b,[N,T]=[G(v),G(x)],m=F=>round(LEFT+((F-z)/(A-z||1))*(WIDTH-LEFT-RIGHT)),C=b=>round(TOP+(1-(T>N?(G(b)-N)/(T-N):0.5))*(FLOOR-TOP-6)),aD=W.filter(({report:F})=>F>=z&&F<=A),E=aD.find(bz=>bz.best),d=plain(f.name);
-return{name:d,isLog:aA,last:reading($[$.length-1]),line:r.map(([F,b],ag)=>`${ag?"L":"M"}${m(F)} ${C(b)}`).join(""),end:{x:m(A),y:C($[$.length-1])},levels:(aA?logTicks(v,x):ticks(v,x)).map(b=>({y:C(b),label:reading(b)})),reports:ticks(z,A).filter(Number.isInteger).map(b=>({x:m(b),label:String(b)})),marks:aD.map(({report:F})=>m(F)),best:E?m(E.report):null,words:[`${d} over ${count(A-z+1,"report")}: from ${reading($[0])} to ${reading($[$.length-1])}`,`between ${reading(v)} and ${reading(x)}${aA?" on a logarithmic axis":""}`,aD.length?count(aD.length,"checkpoint"):"",E?`the best one at report ${E.report}`:""].filter(Boolean).join(", ")}}function round(aw){return Math.round(aw*10)/10}function drawCurves(at,D){if(!at.length)return null;
-return h("div",{class:"curves",key:"curves"},at.map(f=>drawCurve(f,D)))}function drawCurve(f,D){return h("figure",{key:f.name,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:f.name},f.name),f.isLog&&h("span",{class:"quiet small"},"log scale"),h("span",{class:"last"},f.last)),h("svg",{viewBox:`0 0 ${WIDTH} ${HEIGHT}`,role:"img","aria-label":f.words},f.levels.map(({y:C,label:k})=>h("g",{key:k},h("path",{d:`M${LEFT} ${C}H${WIDTH}`,class:"level"}),h("text",{x:LEFT-5,y:C+4,"text-anchor":"end"},k))),f.reports.map(({x:m,label:k})=>h("text",{key:`at ${k}`,x:m,y:HEIGHT-5,"text-anchor":"middle"},k)),f.marks.length>0&&h("path",{class:"marks",d:f.marks.map(m=>`M${m} ${FLOOR}v-6`).join("")}),f.best!=null&&h("path",{class:"best",d:`M${f.best} ${FLOOR}V14`}),f.best!=null&&h("text",{class:"star",x:f.best,y:11,"text-anchor":"middle"},"★"),h("path",{class:`curve-line c${D}`,d:f.line}),h("circle",{class:`curve-end c${D}`,cx:f.end.x,cy:f.end.y,r:2.5})))}
+function curveShape(i,$){const w=i.points,[a5,af]=[w.map(([p])=>p),w.map(([,F])=>F)],[B,C]=[a5[0],a5[a5.length-1]],[x,z]=[Math.min(...af),Math.max(...af)],aO=isLogarithmic(x,z,i.name),J=aO?Math.log10:c=>c,[Q,X]=[J(x),J(z)],p=I=>round(LEFT+((I-B)/(C-B||1))*(WIDTH-LEFT-RIGHT)),F=c=>round(TOP+(1-(X>Q?(J(c)-Q)/(X-Q):0.5))*(FLOOR-TOP-6)),al=$.filter(({report:I})=>I>=B&&I<=C),H=al.find(b_=>b_.best),d=plain(i.name);
+return{name:d,isLog:aO,last:reading(af[af.length-1]),line:w.map(([I,c],ab)=>`${ab?"L":"M"}${p(I)} ${F(c)}`).join(""),end:{x:p(C),y:F(af[af.length-1])},levels:(aO?logTicks(x,z):ticks(x,z)).map(c=>({y:F(c),label:reading(c)})),reports:ticks(B,C).filter(Number.isInteger).map(c=>({x:p(c),label:String(c)})),marks:al.map(({report:I})=>p(I)),best:H?p(H.report):null,words:[`${d} over ${count(C-B+1,"report")}: from ${reading(af[0])} to ${reading(af[af.length-1])}`,`between ${reading(x)} and ${reading(z)}${aO?" on a logarithmic axis":""}`,al.length?count(al.length,"checkpoint"):"",H?`the best one at report ${H.report}`:""].filter(Boolean).join(", ")}}function round(aG){return Math.round(aG*10)/10}function drawCurves(az,G){if(!az.length)return null;
+return h("div",{class:"curves",key:"curves"},az.map(i=>drawCurve(i,G)))}function drawCurve(i,G){return h("figure",{key:i.name,class:"curve"},h("figcaption",{class:"line"},h("span",{class:"name cut",title:i.name},i.name),i.isLog&&h("span",{class:"quiet small"},"log scale"),h("span",{class:"last"},i.last)),h("svg",{viewBox:`0 0 ${WIDTH} ${HEIGHT}`,role:"img","aria-label":i.words},i.levels.map(({y:F,label:n})=>h("g",{key:n},h("path",{d:`M${LEFT} ${F}H${WIDTH}`,class:"level"}),h("text",{x:LEFT-5,y:F+4,"text-anchor":"end"},n))),i.reports.map(({x:p,label:n})=>h("text",{key:`at ${n}`,x:p,y:HEIGHT-5,"text-anchor":"middle"},n)),i.marks.length>0&&h("path",{class:"marks",d:i.marks.map(p=>`M${p} ${FLOOR}v-6`).join("")}),i.best!=null&&h("path",{class:"best",d:`M${i.best} ${FLOOR}V14`}),i.best!=null&&h("text",{class:"star",x:i.best,y:11,"text-anchor":"middle"},"★"),h("path",{class:`curve-line c${G}`,d:i.line}),h("circle",{class:`curve-end c${G}`,cx:i.end.x,cy:i.end.y,r:2.5})))}
 const UNDER_WAY=["waiting","running","stopping","restarting"],SIGNS={waiting:"◌",restarting:"◌",running:"●",stopping:"●",finished:"✓",returned:"✓",stopped:"⊘",failed:"✕"};
 const METRICS=4;
-function isUnderWay(a){return UNDER_WAY.includes(a.state??"waiting")}function runView(a,t,u){const L=isUnderWay(a),c=L&&u?"ended with it":(a.state??"waiting"),am=a.ranks??[],at=a.curves??[],W=a.checkpoints??[],E=W.some(J=>J.best),H=Math.min(a.stops??0,STOPS.length-1);
-return{id:a.id,name:plain(a.name),owner:plain(a.owner),state:c,sign:c==="ended with it"?"–":signOf(c),colour:a.hue*PALETTE.hues[0].length,underWay:L&&!u,time:timeWords(a,t),progress:progressWords(a),gang:am.length?gangWords(a):"",metrics:metricWords(a),ranks:am.map(y=>rankView(y,a)),rankCounts:rankCounts(a),curves:at.filter(f=>f.points.length>1).map(f=>curveShape(f,W)),checkpoints:checkpointWords(a),marked:E&&at.length>0,load:a.load??"",loads:E?"Load the best one:":"Load the newest one:",path:plain(a.path),why:plain(a.why),resume:L&&!u?"":resumeWords(a,c),stop:L&&!u?{label:STOPS[H],about:STEPS[H],order:`${a.id}/${a.stops??0}`}:null}}function signOf(c){return SIGNS[c]??"◌"}function rankView(y,a){const c=y.state??"waiting",F=y.report==null?"":`report ${y.report}`,aK=[c,F,deviceWords(y.devices),y.pid?`pid ${y.pid}`:"",plain(y.node)];
-return{rank:y.rank,state:c,sign:signOf(c),colour:a.hue*PALETTE.hues[0].length+(y.rank%PALETTE.hues[0].length),report:F,title:`rank ${y.rank}: ${aK.filter(Boolean).join(", ")}`}}function gangWords(a){const aM={};
-for(const y of a.ranks??[]){for(const[bc,bv]of Object.entries(y.devices??{}))aM[bc]=[...new Set([...(aM[bc]??[]),...bv])]}
-const ap=count(Math.max(a.workers??0,(a.ranks??[]).length),"worker"),aX=deviceWords(aM),J=Object.keys(a.each??{}).length?`${ap} with ${demandWords(a.each)} each`:ap;
-return[aX?`${ap} on ${aX}`:J,a.backend].filter(Boolean).join(" · ")}function progressWords(a){const known=a.epochs!=null&&a.epochs_done!=null,bt=known?`${amount(a.epochs_done??0)} of ${count(a.epochs??0,"epoch")}`:a.epoch==null?"":`epoch ${amount(a.epoch)}`,aN=a.left_s!=null&&isUnderWay(a)?`about ${age(a.left_s)} left`:"";
-return[bt,aN,a.reports?count(a.reports,"report"):"no report yet"].filter(Boolean).join(" · ")}function timeWords(a,t){return a.started_at?age((a.ended_at??t)-a.started_at):""}function metricWords(a){return(a.curves??[]).slice(0,METRICS).map(({name:d,points:r})=>`${plain(d)} ${reading(r[r.length-1][1])}`).join(", ")}function checkpointWords({checkpoints:W=[],kept:ai=0}){const E=W.find(J=>J.best),bB=E?`best ${plain(E.name)}`:`newest ${plain(W.at(-1)?.name)}`;
-return W.length?`${count(Math.max(ai,W.length),"checkpoint")}, ${bB}`:""}function rankCounts({ranks:am=[],workers:ap=0}){const X=new Map();
-for(const{state:c="waiting"}of am)X.set(c,(X.get(c)??0)+1);
-const bA=ap>am.length?[`and ${ap-am.length} more`]:[];
-return[...[...X].map(([c,aw])=>`${aw} ${c}`),...bA].join(", ")}function resumeWords(a,c){if(c==="finished")return"";
-const a5=(a.checkpoints??[]).at(-1)?.name;
-return`Resume: run the cell again; a run of the same name goes on from ${a5?plain(a5):"its beginning, since it has no checkpoint"}`}
+function isUnderWay(a){return UNDER_WAY.includes(a.state??"waiting")}function runView(a,g,l){const E=isUnderWay(a),b=E&&l?"ended with it":(a.state??"waiting"),ar=a.ranks??[],az=a.curves??[],$=a.checkpoints??[],H=$.some(t=>t.best),K=Math.min(a.stops??0,STOPS.length-1);
+return{id:a.id,name:plain(a.name),owner:plain(a.owner),state:b,sign:b==="ended with it"?"–":signOf(b),colour:a.hue*PALETTE.hues[0].length,underWay:E&&!l,time:timeWords(a,g),progress:progressWords(a),gang:ar.length?gangWords(a):"",metrics:metricWords(a),ranks:ar.map(A=>rankView(A,a)),rankCounts:rankCounts(a),curves:az.filter(i=>i.points.length>1).map(i=>curveShape(i,$)),checkpoints:checkpointWords(a),marked:H&&az.length>0,load:a.load??"",loads:H?"Load the best one:":"Load the newest one:",path:plain(a.path),why:plain(a.why),resume:E&&!l?"":resumeWords(a,b),stop:E&&!l?{label:STOPS[K],about:STEPS[K],order:`${a.id}/${a.stops??0}`}:null}}function signOf(b){return SIGNS[b]??"◌"}function rankView(A,a){const b=A.state??"waiting",I=A.report==null?"":`report ${A.report}`,aX=[b,I,deviceWords(A.devices),A.pid?`pid ${A.pid}`:"",plain(A.node)];
+return{rank:A.rank,state:b,sign:signOf(b),colour:a.hue*PALETTE.hues[0].length+(A.rank%PALETTE.hues[0].length),report:I,title:`rank ${A.rank}: ${aX.filter(Boolean).join(", ")}`}}function gangWords(a){const aD={};
+for(const A of a.ranks??[]){for(const[bs,aE]of Object.entries(A.devices??{}))aD[bs]=[...new Set([...(aD[bs]??[]),...aE])]}
+const aw=count(Math.max(a.workers??0,(a.ranks??[]).length),"worker"),aL=deviceWords(aD),t=Object.keys(a.each??{}).length?`${aw} with ${demandWords(a.each)} each`:aw;
+return[aL?`${aw} on ${aL}`:t,a.backend].filter(Boolean).join(" · ")}function progressWords(a){const known=a.epochs!=null&&a.epochs_done!=null,bU=known?`${amount(a.epochs_done??0)} of ${count(a.epochs??0,"epoch")}`:a.epoch==null?"":`epoch ${amount(a.epoch)}`,ap=a.left_s!=null&&isUnderWay(a)?`about ${age(a.left_s)} left`:"";
+return[bU,ap,a.reports?count(a.reports,"report"):"no report yet"].filter(Boolean).join(" · ")}function timeWords(a,g){return a.started_at?age((a.ended_at??g)-a.started_at):""}function metricWords(a){return(a.curves??[]).slice(0,METRICS).map(({name:d,points:w})=>`${plain(d)} ${reading(w[w.length-1][1])}`).join(", ")}function checkpointWords({checkpoints:$=[],kept:ao=0}){const H=$.find(t=>t.best),b$=H?`best ${plain(H.name)}`:`newest ${plain($.at(-1)?.name)}`;
+return $.length?`${count(Math.max(ao,$.length),"checkpoint")}, ${b$}`:""}function rankCounts({ranks:ar=[],workers:aw=0}){const aa=new Map();
+for(const{state:b="waiting"}of ar)aa.set(b,(aa.get(b)??0)+1);
+const a$=aw>ar.length?[`and ${aw-ar.length} more`]:[];
+return[...[...aa].map(([b,aG])=>`${aG} ${b}`),...a$].join(", ")}function resumeWords(a,b){if(b==="finished")return"";
+const bh=(a.checkpoints??[]).at(-1)?.name;
+return`Resume: run the cell again; a run of the same name goes on from ${bh?plain(bh):"its beginning, since it has no checkpoint"}`}
 const OPEN_AT_FIRST=2;
-function drawRuns(s,t,u,c){const L=s.runs.filter(isUnderWay).slice(0,OPEN_AT_FIRST),z=new Set((L.length?L:s.runs.slice(0,1)).map(a=>a.id)),P=s.runs.map(a=>{const e=runView(a,t,u);
-return drawRun(e,c,z.has(a.id)!==c.open.has(e.id))});
-return[P.length>0&&h("ul",{class:"runs",key:"runs","aria-label":"Training runs"},P),Boolean(s.more)&&h("p",{class:"quiet",key:"more"},`and ${count(s.more??0,"more run")}`)]}function drawOneRun(s,t,u,c){const a=runView(s,t,u);
-return[head(a,c,nameOf(a.name),false),h("div",{class:"run",key:"run"},details(a))]}function drawBrief(s,t,u,c){if(u)return[];
-const ac=(s.experiments??[]).filter(goesOn).map(i=>experimentView(i,t,false)),aF=[...ac,...s.runs.filter(isUnderWay).map(a=>runView(a,t,false))];
-if(!aF.length)return[];
-return[h("ul",{class:"runs",key:"runs","aria-label":"Runs under way"},aF.map(a=>h("li",{key:a.id},head(a,c,nameOf(a.name),true))))]}function drawRun(a,c,aj){const d=h("button",{type:"button",class:"opens","data-act":"group","data-function":a.id,"aria-expanded":String(aj)},h("span",{"aria-hidden":"true"},aj?"▾ ":"▸ "),nameOf(a.name));
-return h("li",{key:a.id},head(a,c,d,!aj),aj&&h("div",{class:"run"},details(a)))}function details(a){return[a.why&&h("p",{key:"why",class:a.state==="failed"?"attention":""},a.state==="failed"&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),a.why),a.gang&&h("p",{key:"gang"},a.gang),a.ranks.length>0&&h("ul",{key:"ranks",class:"ranks","aria-label":`Ranks: ${a.rankCounts}`},a.ranks.map(drawRank)),drawCurves(a.curves,a.colour),a.checkpoints&&h("p",{key:"checkpoints"},a.marked?`${a.checkpoints}, marked ★`:a.checkpoints),a.load&&empty(a.loads,a.load),h("p",{key:"path",class:"quiet path"},a.path),a.resume&&h("p",{key:"resume",class:"quiet"},a.resume)]}function drawRank(y){const ax=y.state==="running"?` ink c${y.colour}`:"";
-return h("li",{key:String(y.rank),title:y.title,class:`state ${y.state}`},h("span",{class:"unseen"},"rank "),String(y.rank)," ",h("span",{class:`sign${ax}`,"aria-hidden":"true"},y.sign),h("span",{class:"unseen"},` ${y.state}`))}
+function drawRuns(v,g,l,b){const E=v.runs.filter(isUnderWay).slice(0,OPEN_AT_FIRST),B=new Set((E.length?E:v.runs.slice(0,1)).map(a=>a.id)),M=v.runs.map(a=>{const e=runView(a,g,l);
+return drawRun(e,b,B.has(a.id)!==b.open.has(e.id))});
+return[M.length>0&&h("ul",{class:"runs",key:"runs","aria-label":"Training runs"},M),Boolean(v.more)&&h("p",{class:"quiet",key:"more"},`and ${count(v.more??0,"more run")}`)]}function drawOneRun(v,g,l,b){const a=runView(v,g,l);
+return[head(a,b,nameOf(a.name),false),h("div",{class:"run",key:"run"},details(a))]}function drawBrief(v,g,l,b){if(l)return[];
+const T=(v.experiments??[]).filter(goesOn).map(m=>experimentView(m,g,false)),s=(v.served??[]).filter(isServed).map(t=>servedView(t,g,false)),am=[...T,...v.runs.filter(isUnderWay).map(a=>runView(a,g,false)),...s];
+if(!am.length)return[];
+return[h("ul",{class:"runs",key:"runs","aria-label":s.length?"Runs and applications under way":"Runs under way"},am.map(a=>h("li",{key:a.id},head(a,b,nameOf(a.name),true))))]}function drawRun(a,b,_){const d=h("button",{type:"button",class:"opens","data-act":"group","data-function":a.id,"aria-expanded":String(_)},h("span",{"aria-hidden":"true"},_?"▾ ":"▸ "),nameOf(a.name));
+return h("li",{key:a.id},head(a,b,d,!_),_&&h("div",{class:"run"},details(a)))}function details(a){return[a.why&&h("p",{key:"why",class:a.state==="failed"?"attention":""},a.state==="failed"&&h("strong",{},h("span",{"aria-hidden":"true"},"⚠ "),"Attention: "),a.why),a.gang&&h("p",{key:"gang"},a.gang),a.ranks.length>0&&h("ul",{key:"ranks",class:"ranks","aria-label":`Ranks: ${a.rankCounts}`},a.ranks.map(drawRank)),drawCurves(a.curves,a.colour),a.checkpoints&&h("p",{key:"checkpoints"},a.marked?`${a.checkpoints}, marked ★`:a.checkpoints),a.load&&empty(a.loads,a.load),h("p",{key:"path",class:"quiet path"},a.path),a.resume&&h("p",{key:"resume",class:"quiet"},a.resume)]}function drawRank(A){const aH=A.state==="running"?` ink c${A.colour}`:"";
+return h("li",{key:String(A.rank),title:A.title,class:`state ${A.state}`},h("span",{class:"unseen"},"rank "),String(A.rank)," ",h("span",{class:`sign${aH}`,"aria-hidden":"true"},A.sign),h("span",{class:"unseen"},` ${A.state}`))}
 const RUNS_STYLE=`
 .nbaccel-cockpit .runs{list-style:none;margin:6px 0 0;padding:0}
 .nbaccel-cockpit .runs>li{margin:0;padding:5px 3px}
@@ -208,11 +226,13 @@ const RUNS_STYLE=`
 .nbaccel-cockpit .curve path{stroke:CanvasText}.nbaccel-cockpit .curve .curve-line{stroke:Highlight}.nbaccel-cockpit .curve .curve-end{fill:Highlight}
 .nbaccel-cockpit .attention{border-color:CanvasText}}
 `.replaceAll(".nbaccel-cockpit",".nbaccel-cockpit.nbaccel-cockpit");
-function viewOfRuns(aR){const P=a=>({...a,ranks:rowsOf(a.ranks),checkpoints:rowsOf(a.checkpoints)}),s={...aR,runs:(aR.runs??[]).map(P),experiments:aR.experiments??[]};
-const aH=h("style",{key:"look of runs"},RUNS_STYLE),e=(t,u,Z)=>({active:u?0:s.runs.filter(isUnderWay).length+(s.experiments??[]).filter(goesOn).length,draw:c=>[aH,...drawExperiments(s,t,u,c,Z),...drawRuns(s,t,u,c)],brief(c){const V=drawBrief(s,t,u,c);
-return V.length?[aH,...V]:[]},only(c){const[a,i]=[s.runs.find(({id:o})=>o===c.only),s.experiments?.find(({id:o})=>o===c.only)];
-if(a)return[aH,...drawOneRun(a,t,u,c)];
-return i?[aH,...drawExperiment(i,t,u,c,Z)]:[]}});
-e.open=c=>(c.only?(s.experiments??[]).map(({id:o})=>o).filter(o=>o===c.only):openExperiments(s,c));
-return e}
+function viewOfRuns(aT){const M=a=>({...a,ranks:rowsOf(a.ranks),checkpoints:rowsOf(a.checkpoints)}),v={...aT,runs:(aT.runs??[]).map(M),experiments:aT.experiments??[],served:aT.served??[]};
+const au=h("style",{key:"look of runs"},RUNS_STYLE),e=(g,l,ad)=>({tabs:tabsOf(v,l),views:{runs:b=>[au,...drawExperiments(v,g,l,b,ad),...drawRuns(v,g,l,b)],serving:b=>[au,...drawServed(v,g,l,b)]},brief(b){const Z=drawBrief(v,g,l,b);
+return Z.length?[au,...Z]:[]},only(b){const[a,m]=[v.runs.find(({id:j})=>j===b.only),v.experiments?.find(({id:j})=>j===b.only)],s=v.served?.find(({id:j})=>j===b.only);
+if(a)return[au,...drawOneRun(a,g,l,b)];
+if(s)return[au,...drawOneServed(s,g,l,b)];
+return m?[au,...drawExperiment(m,g,l,b,ad)]:[]}});
+e.open=b=>(b.only?(v.experiments??[]).map(({id:j})=>j).filter(j=>j===b.only):openExperiments(v,b));
+return e}function tabsOf({runs:am,experiments:T=[],served:s=[]},l){const bB=(j,n,bI)=>({id:j,label:n,badge:l?0:bI,urgent:false});
+return[...(am.length||T.length?[bB("runs","Runs",am.filter(isUnderWay).length+T.filter(goesOn).length)]:[]),...(s.length?[bB("serving","Serving",s.filter(isServed).length)]:[])]}
 return viewOfRuns}

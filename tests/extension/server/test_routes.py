@@ -267,6 +267,25 @@ async def test_prometheus_reads_devices_runtimes_and_tasks(head: FakeHead, jp_fe
     assert not watching.sampler.runs
 
 
+async def test_prometheus_reads_what_is_served(jp_fetch: Fetch, head: FakeHead) -> None:
+    record = {
+        "name": "sd", "statuses": {"200": 7, "500": 1}, "under_way": 2, "p95_s": 0.25,
+        "deployments": [
+            {"name": "Model", "wanted": 3, "more": 1, "replicas": [{"state": "RUNNING"}, {"state": "STARTING"}]},
+        ],
+    }  # fmt: skip
+    served = {**SNAPSHOT, "published": [{"kind": "application", "id": "served-1", "record": record}]}
+    head.answers["snapshot"] = {"kind": "snapshot", "snapshot": served}
+    lines = (await jp_fetch("nbaccel", "metrics", request_timeout=60)).body.decode().splitlines()
+    of = 'runtime="ab12",application="sd"'
+    assert f'nbaccel_serve_requests_total{{{of},status="500"}} 1' in lines
+    assert "# TYPE nbaccel_serve_requests_total counter" in lines
+    assert f'nbaccel_serve_replicas{{{of},deployment="Model"}} 2' in lines
+    assert f"nbaccel_serve_requests_under_way{{{of}}} 2" in lines
+    assert f"nbaccel_serve_p95_seconds{{{of}}} 0.25" in lines
+    assert not any(line.startswith("nbaccel_serve_p50") for line in lines)
+
+
 async def test_devices_are_read_by_a_sampler_that_ends_with_the_answer(get: Fetch, watching: Any) -> None:
     both = await asyncio.gather(get("devices"), get("devices"))
     for code, answer in both:

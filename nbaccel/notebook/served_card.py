@@ -1,0 +1,81 @@
+"""The card of an application of `nbaccel.serve`, drawn from its ServedSnapshot, as it is saved: it has no token."""
+
+from __future__ import annotations
+
+from nbaccel.notebook import parts
+from nbaccel.notebook.parts import Html
+from nbaccel.views import palette, served_snapshot, wording
+from nbaccel.views.served_snapshot import SIGNS, DeploymentRow, ServedSnapshot
+from nbaccel.views.snapshot import Snapshot
+
+
+def mimebundle(served: ServedSnapshot, now: float) -> dict[str, str]:
+    """The card as text and as HTML."""
+    return {"text/plain": text(served, now), "text/html": html(served, now)}
+
+
+def text(served: ServedSnapshot, now: float) -> str:
+    """The card in plain text."""
+    return "\n".join(line for line in [served_snapshot.one_line(served), *_lines(served, now)] if line)
+
+
+def html(served: ServedSnapshot, now: float) -> str:
+    """The card as HTML; it needs nothing else and stays correct when it is saved."""
+    head = [
+        Html(f"{state(served)} {parts.words(wording.plain(served.name), strong=True)}"),
+        parts.words(wording.plain(served.route or served.url)),
+        parts.words(served_snapshot.request_words(served)),
+    ]
+    curl = served_snapshot.curl_words(served)
+    why = wording.plain(served.why)
+    return parts.box(
+        [
+            parts.paragraph(parts.join([each for each in head if each], " · "), kind="header"),
+            (parts.attention(why) if served.state == "failed" else parts.line(why)) if why else parts.NOTHING,
+            parts.note(curl) if curl else parts.NOTHING,
+            *(_deployment(each) for each in served.deployments if served.is_under_way),
+            *(parts.line(line) for line in _errors(served)),
+            parts.note(_last_line(served, now)),
+        ]
+    )
+
+
+def _deployment(deployment: DeploymentRow) -> Html:
+    name = parts.words(wording.plain(deployment.name), strong=True)
+    said = parts.words(served_snapshot.deployment_words(deployment))
+    why = parts.words(wording.plain(deployment.message), quiet=True) if deployment.message else parts.NOTHING
+    return parts.paragraph(parts.join([each for each in (name, said, why) if each]))
+
+
+def _lines(served: ServedSnapshot, now: float) -> list[str]:
+    rows = [
+        f"{wording.plain(each.name)}  {served_snapshot.deployment_words(each)}"
+        for each in served.deployments
+        if served.is_under_way
+    ]
+    return [served_snapshot.curl_words(served), *rows, *_errors(served), _last_line(served, now)]
+
+
+def _errors(served: ServedSnapshot) -> list[str]:
+    return [served_snapshot.error_words(each.error) for each in served.deployments if each.error is not None]
+
+
+def _last_line(served: ServedSnapshot, now: float) -> str:
+    stop = f"Stop: serve.delete({served.name!r}) · " if served.is_under_way else ""
+    return f"{stop}as of {wording.moment(now)}"
+
+
+def state(served: ServedSnapshot) -> Html:
+    """Its shape and its word."""
+    colours = {"failed": palette.FAILURE, "serving": palette.colour(palette.HUES.of(served.name))}
+    shape = parts.sign(SIGNS.get(served.state, "◌"), colours.get(served.state, palette.WAITING))
+    return Html(f'<span class="nbaccel-pill">{shape} {parts.words(served.state)}</span>')
+
+
+def table(snapshot: Snapshot) -> Html:
+    """A row for each application of the cluster; "" without one."""
+    served = served_snapshot.of_snapshot(snapshot)
+    if not served:
+        return parts.NOTHING
+    heads = [[parts.name_cell(each.name), state(each)] for each in served]
+    return parts.table_with(heads, served_snapshot.table(snapshot))

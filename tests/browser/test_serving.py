@@ -1,0 +1,50 @@
+"""An application in a real notebook: the Serving view shows its replicas and requests, and its Stop ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.test_looks import AXE
+from tests.browser.test_runs import START, _serious
+
+pytest.importorskip("uvicorn")
+
+SERVE = """
+import urllib.request
+from nbaccel import serve
+
+@serve.deployment(num_replicas=2, ray_actor_options={"num_gpus": 0.5})
+class Half:
+    def __call__(self, request):
+        if request.url.path == "/bad":
+            raise ValueError("no weights")
+        return "ok"
+
+serve.run(Half.bind(), token=True)
+for path in ["/"] * 20 + ["/bad"]:
+    asked = urllib.request.Request(serve.status().url + path, headers={"Authorization": f"Bearer {serve.token_of()}"})
+    try:
+        urllib.request.urlopen(asked).read()
+    except urllib.error.HTTPError:
+        pass
+"""
+
+
+def test_the_serving_view_shows_an_application_and_stops_it(opened: Callable[..., Any]) -> None:
+    page = opened(START, "%accel_dashboard", SERVE).run_all()
+    card = page.page.locator(".nbaccel-cockpit").last
+    card.get_by_text("0.5 GPU on GPU 0, GPU 0").wait_for()
+    cockpit = page.cockpit(1)
+    cockpit.get_by_role("tab", name="Serving").click()
+    view = cockpit.get_by_role("tabpanel", name="Serving")
+    view.get_by_text("last error of Half").wait_for()
+    page.screenshot("serving", cockpit)
+    page.screenshot("serving-card", card)
+    if AXE.exists():
+        assert _serious(page, ".nbaccel-cockpit") == []
+    view.get_by_role("button", name="Stop default").click()
+    page.until(lambda: not cockpit.get_by_role("tab", name="Serving").is_visible())
+    assert not page.refused

@@ -1,0 +1,70 @@
+// Applications of nbaccel.serve: their words, and how they are drawn and stopped.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { draw } from "../../nbaccel/notebook/cockpit/dom.js";
+import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
+import { newState } from "../../nbaccel/notebook/cockpit/state.js";
+import { viewOfRuns } from "../../nbaccel/notebook/runs/runs.js";
+import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../../nbaccel/notebook/runs/served_views.js";
+import { Element } from "./page.js";
+import { ASKED, NOW, busy } from "./snapshots.js";
+
+const CASES = JSON.parse(readFileSync(new URL("served.json", import.meta.url), "utf8"));
+
+function html(served, { ended = false, state = newState(true), view = "serving" } = {}) {
+  const root = new Element("div");
+  const given = viewOfRuns({ served })(NOW, ended);
+  draw(root, (view === "brief" ? given.brief(state) : view === "only" ? given.only(state) : given.views.serving(state)).flat().filter(Boolean));
+  return root.html();
+}
+
+const words = (drawn) => drawn.replace(/<style.*?<\/style>/s, "").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
+
+test("the words are those of the kernel", () => {
+  for (const { record, replicas, requests, deployments, curl } of CASES) {
+    assert.equal(replicaWords(record), replicas);
+    assert.equal(requestWords(record), requests);
+    assert.deepEqual(record.deployments.map(deploymentWords), deployments);
+    assert.equal(servedView(record, NOW, false).curl, curl);
+  }
+  assert.equal(curlWords({ url: "" }), "");
+});
+
+test("there is a Serving tab while something is served, and a Runs tab only with runs", () => {
+  const tabs = (given) => sceneOf({ ...busy(), runs: viewOfRuns(given) }, ASKED, NOW).tabs.filter(({ id }) => ["runs", "serving"].includes(id));
+  assert.deepEqual(tabs({ served: CASES.map(({ record }) => record) }).map(({ id, badge }) => [id, badge]), [["serving", 2]]);
+  assert.deepEqual(tabs({ runs: [], served: [] }), []);
+});
+
+test("the view shows address, replicas with their places, what is waited for, and the last error", () => {
+  const drawn = html([CASES[0].record]);
+  const shown = words(drawn);
+  for (const said of ["http://127.0.0.1:8000/", "3 of 4 replicas", "◌ waits for 0.5 GPU", "starting: it waits for 0.5 GPU", "blocked", "ValueError: no"]) assert.ok(shown.includes(said), said);
+  assert.ok(drawn.includes('data-act="cancel-run"') && drawn.includes('data-id="served-1/0"'));
+});
+
+test("an application that has ended, alone or with its cluster, has no Stop and no replica", () => {
+  for (const drawn of [html([CASES[1].record]), html([CASES[0].record], { ended: true })]) {
+    assert.ok(!drawn.includes("cancel-run") && !drawn.includes("Replicas of"));
+  }
+});
+
+test("the card of the cluster has a line for it, and its own card nothing else", () => {
+  const all = CASES.map(({ record }) => record);
+  assert.ok(words(html(all, { view: "brief" })).includes("41.2 requests/s"));
+  const own = words(html(all, { view: "only", state: { ...newState(true), only: "served-3" } }));
+  assert.ok(own.includes("many") && !own.includes("Diffusion"));
+});
+
+test("names and errors of users cannot draw on the page", () => {
+  const evil = "<img src=x onerror=alert(1)>";
+  const record = structuredClone(CASES[0].record);
+  Object.assign(record, { name: evil, why: evil, url: "javascript:alert(1)" });
+  Object.assign(record.deployments[0], { name: evil, message: evil, error: { time: 1, type: evil, message: evil, traceback: evil } });
+  const drawn = html([record]);
+  assert.ok(!drawn.includes('href="javascript'));
+  assert.ok(!drawn.replace(/="[^"]*"/g, "").includes("<img"));
+});

@@ -1,0 +1,139 @@
+"""What viewers see of applications: one record for card, status, top, cockpit and metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import nbaccel
+from nbaccel import engine as engines
+from nbaccel import serve
+from nbaccel.notebook import drawn_runs, served_card, view
+from nbaccel.views import served_snapshot, tables, top
+from nbaccel.views.served_snapshot import ServedSnapshot
+from tests.rig import wait_until
+
+CASES = json.loads((Path(__file__).parents[1] / "cockpit" / "served.json").read_text())
+
+
+def seen(name: str = "default") -> ServedSnapshot | None:
+    found = served_snapshot.of_snapshot(engines.current().snapshot())
+    return next((each for each in found if each.name == name), None)
+
+
+def until(condition: Any, what: str) -> ServedSnapshot:
+    wait_until(lambda: (now := seen()) is not None and condition(now), what)
+    found = seen()
+    assert found is not None
+    return found
+
+
+@serve.deployment(ray_actor_options={"num_gpus": 0.5})
+class Half:
+    def __call__(self, request: Any) -> str:
+        if request.url.path == "/bad":
+            raise ValueError("no weights")
+        return "ok"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["record"]["name"])
+def test_the_words_are_those_of_the_page(case: dict[str, Any]) -> None:
+    served = msgspec.convert(case["record"], ServedSnapshot)
+    assert served_snapshot.replica_words(served) == case["replicas"]
+    assert served_snapshot.request_words(served) == case["requests"]
+    assert [served_snapshot.deployment_words(each) for each in served.deployments] == case["deployments"]
+    assert served_snapshot.curl_words(served) == case["curl"]
+
+
+def test_every_view_has_an_application_from_one_record_without_its_token(door: Any) -> None:
+    serve.run(Half.options(num_replicas=2).bind(), token=True)
+    token = serve.token_of()
+    assert token is not None
+    first = until(lambda now: served_snapshot.replica_words(now) == "2 replicas", "two replicas")
+    assert first.asks_token and first.url == f"{serve.status().url}/"
+    assert {tuple(row.devices["GPU"]) for row in first.deployments[0].replicas} == {("0",)}
+    assert door("/", authorization=f"Bearer {token}").status == 200
+    assert door("/bad", authorization=f"Bearer {token}").status == 500
+    last = until(lambda now: now.requests == 2 and now.deployments[0].error is not None, "the requests")
+    assert (last.failed, last.statuses) == (1, {"200": 1, "500": 1})
+    snapshot = engines.current().snapshot()
+    shown = {
+        "status": view.status_text(snapshot),
+        "page": drawn_runs.to_json(drawn_runs.of_snapshot(snapshot)),
+        "card": json.dumps(served_card.mimebundle(last, 0.0)),
+        "table": tables.as_text(served_snapshot.table(snapshot)),
+        "top": "\n".join(served_snapshot.lines(snapshot)),
+    }
+    for name, words in shown.items():
+        assert ("default" in words and "2 replicas" in words) or name == "page", name
+        assert token not in words, name
+    assert "ValueError: no weights" in shown["card"] and "0.5 GPU on GPU 0, GPU 0" in shown["card"]
+    assert '"socket"' not in shown["page"]
+    assert any("default serving" in str(part) for part in top._head(snapshot, 100, 5, 0))
+
+
+def test_stop_in_a_view_ends_the_application_and_its_record(door: Any) -> None:
+    serve.run(Half.bind())
+    record = until(lambda now: now.state == "serving", "it to serve")
+    engines.current().ask(record.id, "stop 0")
+    wait_until(lambda: seen() is None, "its record to go")
+    assert "default" not in serve.status().applications
+
+
+def test_a_deployment_that_waits_says_what_it_waits_for_and_who_holds_it(door: Any) -> None:
+    @nbaccel.remote(num_gpus=2)
+    class Trial:
+        def ready(self) -> bool:
+            return True
+
+    trial = Trial.options(name="trial_31").remote()
+    nbaccel.get(trial.ready.remote())
+    with pytest.raises(TimeoutError):
+        _run_for(Half.bind(), 0.1)
+    waiting = until(lambda now: "GPU" in now.deployments[0].message, "the reason")
+    said = nbaccel.explain()
+    nbaccel.kill(trial)
+    wait_until(lambda: serve.status().applications["default"].status == "RUNNING", "it to serve")
+    assert "Trial" in waiting.deployments[0].message and "0.5 GPU" in waiting.deployments[0].message
+    assert any("Half" in str(each) and "Trial" in str(each) for each in said), said
+
+
+def _run_for(target: Any, seconds: float) -> None:
+    """Begin to serve it in another thread, and give up waiting."""
+    from concurrent.futures import Future
+    from threading import Thread
+
+    done: Future[Any] = Future()
+    Thread(target=lambda: done.set_result(serve.run(target)), daemon=True).start()
+    done.result(timeout=seconds)
+
+
+def test_a_batch_function_shows_its_mean_batch(door: Any) -> None:
+    @serve.deployment(max_ongoing_requests=8, health_check_period_s=0.2)
+    class Batched:
+        @serve.batch(max_batch_size=4, batch_wait_timeout_s=30)
+        async def double(self, items: list[int]) -> list[int]:
+            return [2 * item for item in items]
+
+        async def __call__(self, item: int) -> int:
+            return await self.double(item)  # type: ignore[no-any-return]
+
+    handle = serve.run(Batched.bind())
+    assert [each.result() for each in [handle.remote(item) for item in range(8)]] == [2 * item for item in range(8)]
+    last = until(lambda now: now.deployments[0].batch > 0, "its batches")
+    assert (last.deployments[0].batch, last.deployments[0].batch_limit) == (4.0, 4)
+
+
+def test_below_a_jupyterhub_the_views_name_the_address_that_has_its_login(
+    door: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/ana/")
+    serve.run(Half.bind(), name="my app", route_prefix="/x")
+    wait_until(lambda: (found := seen("my app")) is not None and found.state == "serving", "it to serve")
+    found = seen("my app")
+    assert found is not None and found.route == "/user/ana/nbaccel/serve/my%20app/"
+    assert found.route in served_snapshot.one_line(found)
