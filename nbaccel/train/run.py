@@ -338,7 +338,7 @@ class Run:
             if kind == "report":
                 data, has_files, files = contents
                 metrics = unpacked(data)
-                if files is not None and not self._arrived(files, number):
+                if files is not None and not self._arrived(files, number, rank):
                     continue
                 self._records.report(rank, number, metrics)
                 if rank == 0:
@@ -356,7 +356,7 @@ class Run:
                 _told.add(contents)
                 say("train", f"{self.name}: {contents}")
 
-    def _arrived(self, files: Any, number: int) -> bool:
+    def _arrived(self, files: Any, number: int, rank: int) -> bool:
         """Put files that have travelled into the run's folder.
 
         Returns whether they could be got: a rank that dies takes them with it, and its checkpoint is not complete.
@@ -365,7 +365,7 @@ class Run:
             found = nbaccel.get(files)
         except exceptions.RayError:
             return False
-        travelling.arrive(found, self.path, number)
+        travelling.arrive(found, self.path, number, rank)
         return True
 
     def _say_once(self, sentence: str) -> None:

@@ -107,15 +107,29 @@ class RankSession:
         files = None
         if checkpoint is not None:
             self._wait_for_the_last_commit()
-            files = self._bring(checkpoint, number, move=move)
-            self._brought = number
         self._read_answer()  # to the report before: when to stop
-        self.next_report = number + 1
-        contents = (packed(metrics), checkpoint is not None, files)
-        self._unanswered = self._mailbox.put.remote(self.assignment.gang, self.seat.rank, "report", number, contents)
+        with self._without_interrupt():  # half of a checkpoint would be lost
+            if checkpoint is not None:
+                files = self._bring(checkpoint, number, move=move)
+                self._brought = number
+            self.next_report = number + 1
+            contents = (packed(metrics), checkpoint is not None, files)
+            gang, rank = self.assignment.gang, self.seat.rank
+            self._unanswered = self._mailbox.put.remote(gang, rank, "report", number, contents)
         if self._stop_after is not None and number >= self._stop_after:
             self._read_answer()
             raise StopTraining
+
+    @contextmanager
+    def _without_interrupt(self) -> Iterator[None]:
+        """An interrupt that comes meanwhile is raised afterwards."""
+        self.in_function = False
+        try:
+            yield
+        finally:
+            self.in_function = True
+            if self.interrupted:
+                signal.raise_signal(signal.SIGINT)  # in the main thread, whichever thread reports
 
     def _wait_for_the_last_commit(self) -> None:
         if self.assignment.waits_for_commits and self._brought is not None:
@@ -124,7 +138,7 @@ class RankSession:
     def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> Any:
         """Bring the files into the run's folder; an object with them where this process does not see that folder."""
         if not self.assignment.travels:
-            storage.bring(checkpoint.path, self.run_folder, number, move=move)
+            storage.bring(checkpoint.path, self.run_folder, number, self.seat.rank, move=move)
             return None
         return nbaccel.put(travelling.pack(checkpoint.path))
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from pathlib import Path
 
 from nbaccel.train import storage
 from nbaccel.tune.trial import Trial
@@ -35,9 +34,7 @@ def bring(source: str, folder: str, attempt: int, report: int, *, move: bool) ->
 
 def commit(folder: str, attempt: int, report: int) -> str:
     """Give a finished checkpoint its name; returns the name. Raises OSError."""
-    name = storage.folder_name(report)
-    os.rename(Path(place_of(folder, attempt)) / storage.part_name(report), Path(folder) / name)
-    return name
+    return storage.commit(place_of(folder, attempt), report, into=folder)[0]
 
 
 def copy(source: str, folder: str, name: str) -> None:

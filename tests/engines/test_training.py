@@ -99,3 +99,16 @@ def test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped(traine
     run.stop()
     assert run.result(timeout=120).stopped
     assert (tmp_path / "ended-1").read_text() == "interrupted"  # its `finally` ran: it was not killed
+
+
+def test_ranks_may_bring_different_files_of_one_name(trainer: Any, capfd: Any) -> None:
+    result = trainer(loops.files_of_one_name, steps=2).fit()
+    assert result.checkpoint is not None
+    folder = Path(result.checkpoint.path)
+    assert [(folder / name).read_text() for name in ("model", "rank_1/model")] == ["0", "1"]
+    assert capfd.readouterr().err.count("ranks brought different files of one name") == 1
+
+
+def test_a_failure_waits_for_a_checkpoint_that_is_on_its_way(trainer: Any, tmp_path: Path) -> None:
+    result = trainer(loops.slower_than_the_failure, max_failures=1).fit()
+    assert result.return_value == 2 and [each["step"] for each in result.history] == [0, 1, 2]

@@ -141,15 +141,6 @@ def test_ranks_may_report_unequally_often_and_return_early(kept: Kept) -> None:
     assert result.metrics == {"step": 3} and len(result.best_checkpoints) == 4
 
 
-def same_file(config: dict[str, Any]) -> None:
-    train.report({}, checkpoint=Checkpoint.save({"step": 0}))
-
-
-def test_two_ranks_that_bring_one_file_are_told(kept: Kept) -> None:
-    with pytest.raises(WorkerGroupError, match=r"a file of the same name.*state\.json"):
-        DataParallelTrainer(same_file, train_loop_config={}, scaling_config=TWO, run_config=kept()).fit()
-
-
 def in_the_way(config: dict[str, Any]) -> None:
     """Somebody else has put something where the checkpoint is to be."""
     if train.get_context().get_world_rank() == 0:
