@@ -196,6 +196,19 @@ def test_a_node_has_the_variables_of_the_moment_when_it_was_added(joined, monkey
     joined.remove_node(node)
 
 
+def test_a_nodes_own_number_of_threads_is_kept(joined):
+    node = joined.add_node(num_cpus=1, resources={"threads": 1}, env_vars={"OMP_NUM_THREADS": "7"})
+
+    @nbaccel.remote
+    def threads():
+        return os.environ.get("OMP_NUM_THREADS")
+
+    own = {"runtime_env": {"env_vars": {"OMP_NUM_THREADS": "3"}}}
+    asked = [threads.options(resources={"threads": 1}, **more).remote() for more in ({}, own)]
+    assert nbaccel.get(asked) == ["7", "3"]
+    joined.remove_node(node)
+
+
 IN_ANOTHER_NAMESPACE = """
 import sys
 import nbaccel
@@ -333,7 +346,9 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp
     (inside,) = nbaccel.get(put.remote())
     maker = Maker.remote()
     of_a_call, without_retries = maker.make.remote(), make.options(max_retries=0).remote(tmp_path / "runs", 1)
-    nbaccel.wait([of_a_call, without_retries], num_returns=2, fetch_local=False)
+    cancelled = make.remote(tmp_path / "cancelled", 1)
+    nbaccel.wait([of_a_call, without_retries, cancelled], num_returns=3, fetch_local=False)
+    nbaccel.cancel(cancelled)
     shared.remove_node(fragile)
     owner, call, retries = WORDS[engines.started().name]
     with pytest.raises(exceptions.OwnerDiedError, match=owner):
@@ -342,6 +357,9 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp
         nbaccel.get(of_a_call)
     with pytest.raises(exceptions.ObjectReconstructionFailedError, match=retries):
         nbaccel.get(without_retries)
+    with pytest.raises(exceptions.ObjectReconstructionFailedError, match="cancel"):
+        nbaccel.get(cancelled)
+    assert (tmp_path / "cancelled").read_text() == "x"
 
 
 def test_what_was_read_here_before_is_not_lost(shared, fragile, tmp_path):

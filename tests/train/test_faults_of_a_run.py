@@ -22,7 +22,6 @@ from nbaccel.train import (
     FailureConfig,
     RunConfig,
     ScalingConfig,
-    WorkerGroupError,
 )
 from nbaccel.train.backend import Backend
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer

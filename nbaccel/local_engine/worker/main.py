@@ -290,7 +290,7 @@ class WorkerEngine(Client):
             return
         self.exports.surroundings = self._surroundings[setup.job] = setup.surroundings
         apply_setup(setup)
-        if "OMP_NUM_THREADS" in setup.followed:
+        if "OMP_NUM_THREADS" in setup.followed or "OMP_NUM_THREADS" in setup.env_vars:
             self.execution.may_set_threads = False
         self._state.accept(setup.directory)
 

@@ -106,6 +106,13 @@ class Lineage:
                     continue
                 self._unpin(entry_of(maker.task), maker.task)
 
+    def cancelled(self, task_id: bytes) -> None:
+        """Somebody does not want this task: if it has ended, it does not run again, as in Ray."""
+        maker = self._makers.get(task_id)
+        if maker is not None and not maker.why_not:
+            maker.why_not = f"the task that made it, {maker.task.terms.name}, was cancelled after its end"
+            self._unpin(entry_of(maker.task), maker.task)
+
     def terms(self) -> list[Terms]:
         """Those of the tasks that may run again to make what is lost."""
         return [maker.task.terms for maker in self._makers.values() if not maker.why_not]

@@ -83,6 +83,7 @@ class TaskFlow:
             self.conclusions,
             fill=fill,
             read=errors.read,
+            cancelled=lineage.cancelled,
             actor_submitted=actors.submitted,
             zygote_for=zygote_for,
             is_shared=is_shared,
