@@ -554,6 +554,7 @@ def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     text_bars.use()
     sock = socket.socket(fileno=fd)
     os.environ[process.WORKER] = worker_id.hex()
+    process.be_nice()
     WorkerEngine(sock, arena_fd, worker_id).main()
 
 
