@@ -236,8 +236,7 @@ class Run:
 
     def _commit(self, report: int) -> None:
         self._records.commit(report)
-        if self._config.checkpoint_config.num_to_keep is not None:
-            self._mailbox.committed.remote(self._controller.number, report)
+        self._mailbox.committed.remote(self._controller.number, report)
         if self._forwarding is not None:
             self._forwarding.committed(report, Checkpoint(self._records.latest_path()))
             self._look_at_the_trial()
@@ -336,11 +335,11 @@ class Run:
     def _read(self, messages: Any) -> None:
         for rank, kind, number, contents in messages:
             if kind == "report":
-                data, has_files, files = contents
+                data, has_files, files, name = contents
                 metrics = unpacked(data)
                 if files is not None and not self._arrived(files, number, rank):
                     continue
-                self._records.report(rank, number, metrics)
+                self._records.report(rank, number, metrics, name)
                 if rank == 0:
                     self._live.facts.reported(number, metrics, time.time())
                 if rank == 0 and self._forwarding is not None:

@@ -175,15 +175,14 @@ def settle(run_folder: str, past: journal.Past) -> None:
     and is added with the metrics of its report. A folder that was given up is removed.
     """
     clear_parts(run_folder)
-    present = {name: int(found[1]) for name in os.listdir(run_folder) if (found := _FOLDER.fullmatch(name))}
-    past.kept = [each for each in past.kept if each.folder in present]
+    past.kept = [each for each in past.kept if os.path.isdir(os.path.join(run_folder, each.folder))]
     known = {each.folder for each in past.kept}
     metrics = {each["report"]: each["metrics"] for each in past.reports}
-    for name, report in present.items():
+    for name in set(os.listdir(run_folder)) - known:
         if name in past.deleted:
             delete(run_folder, name)
-        elif name not in known:
-            past.kept.append(Kept(name, report, metrics.get(report, {})))
+        elif found := _FOLDER.fullmatch(name):
+            past.kept.append(Kept(name, int(found[1]), metrics.get(int(found[1]), {})))
     past.kept.sort(key=lambda each: each.report)
 
 
