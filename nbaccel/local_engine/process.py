@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)
 OOM_SCORE_ADJ = 300  # a notebook kernel has 0: when memory runs out, Linux kills a worker first
 
-NICENESS = 10  # of workers: a notebook that computes beside a task has nine tenths of their CPU (Ray: 15)
+NICENESS = 5  # of workers: a kernel that computes beside a task has three quarters of their CPU (Ray: 15)
 AUTOGROUP = Path("/proc/self/autogroup")
 _VARIABLE = "RAY_worker_niceness"
 _TRIES, _PAUSE_S = 100, 0.11
