@@ -346,9 +346,7 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp
     (inside,) = nbaccel.get(put.remote())
     maker = Maker.remote()
     of_a_call, without_retries = maker.make.remote(), make.options(max_retries=0).remote(tmp_path / "runs", 1)
-    cancelled = make.remote(tmp_path / "cancelled", 1)
-    nbaccel.wait([of_a_call, without_retries, cancelled], num_returns=3, fetch_local=False)
-    nbaccel.cancel(cancelled)
+    nbaccel.wait([of_a_call, without_retries], num_returns=2, fetch_local=False)
     shared.remove_node(fragile)
     owner, call, retries = WORDS[engines.started().name]
     with pytest.raises(exceptions.OwnerDiedError, match=owner):
@@ -357,7 +355,15 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp
         nbaccel.get(of_a_call)
     with pytest.raises(exceptions.ObjectReconstructionFailedError, match=retries):
         nbaccel.get(without_retries)
-    with pytest.raises(exceptions.ObjectReconstructionFailedError, match="cancel"):
+
+
+def test_a_task_that_was_cancelled_after_its_end_is_not_run_again(joined, tmp_path):
+    node = joined.add_node(**FRAGILE)
+    cancelled = make.remote(tmp_path / "cancelled", 1)
+    nbaccel.wait([cancelled], fetch_local=False)
+    nbaccel.cancel(cancelled)
+    joined.remove_node(node)
+    with pytest.raises(exceptions.ObjectReconstructionFailedError, match="was cancelled after its end"):
         nbaccel.get(cancelled)
     assert (tmp_path / "cancelled").read_text() == "x"
 
