@@ -18,6 +18,7 @@ from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.option_checks import is_number, streams_only_generators, with_article
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
 from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
+from nbaccel.handles.runtime_env_checks import hides_by_variable, hides_in
 from nbaccel.job_config import JobConfig
 from nbaccel.starting import init as init
 from nbaccel.views import notebook_room
@@ -599,10 +600,9 @@ def joined_with(address: str | None, given: dict[str, Any]) -> dict[str, Any]:
     types = os.environ.get("NBACCEL_NODE_TYPES")
     starts_a_head = address in (None, "local") and given.get("engine") in (None, "local")
     ours = {"node_types": types} if types and starts_a_head else {}
-    return {**_rays_own(), **ours, **given, "address": address}
+    return {**_rays_own(given.get("runtime_env")), **ours, **given, "address": address}
 
 
-def _rays_own() -> dict[str, Any]:
-    """The keywords that Ray's variables set."""
-    hides = os.environ.get("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "").lower() in ("1", "true")
-    return {"hide_unassigned": True} if hides else {}
+def _rays_own(runtime_env: Any) -> dict[str, Any]:
+    """The keywords that Ray's variables set, here or in the workers."""
+    return {"hide_unassigned": True} if hides_by_variable(os.environ) or hides_in(runtime_env) else {}

@@ -12,7 +12,7 @@ import atexit
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from nbaccel import api, elsewhere
@@ -30,9 +30,10 @@ _NODE_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "memory": checks.size_bytes,
     "object_store_memory": checks.size_bytes,
     "node_name": checks.word,
+    "env_vars": checks.string_dict,
 }
 _RAYS_OWN = {
-    "_system_config", "dashboard_agent_listen_port", "dashboard_host", "dashboard_port", "env_vars",
+    "_system_config", "dashboard_agent_listen_port", "dashboard_host", "dashboard_port",
     "external_addresses", "gcs_server_port", "include_dashboard", "include_log_monitor", "log_to_driver",
     "max_worker_port", "metrics_export_port", "min_worker_port", "namespace", "node_ip_address",
     "node_manager_port", "num_redis_shards", "object_manager_port", "object_spilling_directory",
@@ -112,8 +113,9 @@ class Cluster:
         """Add a node. The first one is the head's node; the devices of the others are logical.
 
         num_cpus (1 where nothing is said), num_gpus, resources, labels, memory and object_store_memory in bytes,
-        node_name. Environment variables that were set after the head's start are set on this node. Raises ValueError,
-        TypeError. Other options of Ray's Cluster (ports, folders, the dashboard) mean nothing for virtual nodes.
+        node_name, env_vars. Environment variables that were set after the head's start are set on this node, besides
+        its env_vars. Raises ValueError, TypeError. Other options of Ray's Cluster (ports, folders, the dashboard) mean
+        nothing for virtual nodes.
         """
         unknown = sorted(set(node_args) - set(_NODE_OPTIONS) - _RAYS_OWN)
         if unknown:
@@ -198,6 +200,20 @@ class Cluster:
         self.connected = False
 
 
+@contextlib.contextmanager
+def _set(variables: dict[str, str]) -> Iterator[None]:
+    """Have these variables in the environment of what starts meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
 class LocalNodes:
     """Nodes of a local head, which counts the resources of each node."""
 
@@ -216,7 +232,8 @@ class LocalNodes:
     def start_head(self, given: dict[str, Any]) -> str:
         self._environ = dict(os.environ)
         known = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
-        self._record = api.start_head(with_us=True, **{name: given[name] for name in known if name in given})
+        with _set(given.get("env_vars", {})):
+            self._record = api.start_head(with_us=True, **{name: given[name] for name in known if name in given})
         return next(row.node_id for row in observing.snapshot(self._record).nodes if row.is_head)
 
     def add(self, given: dict[str, Any]) -> str:
@@ -224,6 +241,7 @@ class LocalNodes:
         if "node_name" in options:
             options["name"] = options.pop("node_name")
         new = {name: value for name, value in os.environ.items() if self._environ.get(name) != value}
+        new |= options.pop("env_vars", {})
         return observing.add_node(self._record, {**options, "environ": new})
 
     def remove(self, node_id: str, *, graceful: bool) -> None:

@@ -89,7 +89,7 @@ def _missing_words(fullname: str) -> str:
         return f"nbaccel has no {path}: {instead}"
     for package, names in _MISSING.items():
         inside = path.removeprefix(f"{package}.") if package else path
-        if (inside != path or not package) and inside.partition(".")[0] in names:
+        if (inside != path or not package) and any(f"{inside}.".startswith(f"{name}.") for name in names):
             return (
                 f"nbaccel has no {path}: it has the names of Ray Core that programs call, and this is not one of them. "
                 f"On a Ray cluster you have both: nbaccel.init(engine='ray'), then `import ray` beside nbaccel and "
@@ -141,11 +141,16 @@ class _Module(ModuleType):
     """A module in which every public name is a class that refuses."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked by Python itself, by notebooks and by debuggers
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        made = _Absent(name, (), {"__module__": self.__name__, "__qualname__": name})
+        made = absent(self.__name__, name)
         setattr(self, name, made)  # the same class each time, so that it can be pickled by its name
         return made
+
+
+def absent(module: str, name: str) -> type:
+    """A name of one of LIBRARIES that imports, and refuses when it is used. Raises AttributeError for a private one."""
+    if name.startswith("_"):  # asked by Python itself, by notebooks and by debuggers
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return _Absent(name, (), {"__module__": module, "__qualname__": name})
 
 
 class _Absent(type):
@@ -200,7 +205,7 @@ def _origin(cls: type) -> type:
     return next(
         base
         for base in cls.__mro__
-        if isinstance(base, _Absent) and isinstance(sys.modules.get(base.__module__), _Module)
+        if isinstance(base, _Absent) and base.__module__.split(".")[:2] in ([__package__, name] for name in LIBRARIES)
     )
 
 
@@ -210,6 +215,13 @@ def _library(path: str) -> str:
 
 def _words(absent: type) -> str:
     path = f"{absent.__module__}.{absent.__qualname__}".partition(".")[2]
+    if path.startswith("air.integrations.keras"):
+        return f"nbaccel has no {path}: use a callback of nbaccel.tune.integration.keras."
+    if path.startswith("air.integrations."):
+        return (
+            f"nbaccel has no {path}: call {path.split('.')[2]} in your training function, where "
+            "train.get_context().get_world_rank() is 0, or in your trainable."
+        )
     if path.startswith("air."):
         return (
             f"nbaccel has no {path}: what Ray AIR had for training is in nbaccel.train (report, Checkpoint, RunConfig, "

@@ -79,6 +79,7 @@ class Place:
             "JUPYTER_RUNTIME_DIR": str(self.root / "runtime"),
             "NBACCEL_LEASE_DIR": str(self.root / "leases"),
             "PYTHONPATH": str(_ROOT),
+            "RAY_worker_niceness": "0",  # on a machine that runs other programs as well, nice workers are late
         }
 
     def start(self, code: str, **environ: str) -> subprocess.Popen[str]:

@@ -66,6 +66,7 @@ ARROWS: dict[str, set[str]] = {
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
     | {"hints", "util", "views", "waits"},
+    "air": {"elsewhere", "train", "tune"},
     "serve": HELD | {"__init__", "cloudpickle", "elsewhere", "hints", "roots", "util", "views", "waits"},
     "tune": {
         "__init__",

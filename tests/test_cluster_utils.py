@@ -196,6 +196,19 @@ def test_a_node_has_the_variables_of_the_moment_when_it_was_added(joined, monkey
     joined.remove_node(node)
 
 
+def test_a_nodes_own_number_of_threads_is_kept(joined):
+    node = joined.add_node(num_cpus=1, resources={"threads": 1}, env_vars={"OMP_NUM_THREADS": "7"})
+
+    @nbaccel.remote
+    def threads():
+        return os.environ.get("OMP_NUM_THREADS")
+
+    own = {"runtime_env": {"env_vars": {"OMP_NUM_THREADS": "3"}}}
+    asked = [threads.options(resources={"threads": 1}, **more).remote() for more in ({}, own)]
+    assert nbaccel.get(asked) == ["7", "3"]
+    joined.remove_node(node)
+
+
 IN_ANOTHER_NAMESPACE = """
 import sys
 import nbaccel
@@ -342,6 +355,17 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp
         nbaccel.get(of_a_call)
     with pytest.raises(exceptions.ObjectReconstructionFailedError, match=retries):
         nbaccel.get(without_retries)
+
+
+def test_a_task_that_was_cancelled_after_its_end_is_not_run_again(joined, tmp_path):
+    node = joined.add_node(**FRAGILE)
+    cancelled = make.remote(tmp_path / "cancelled", 1)
+    nbaccel.wait([cancelled], fetch_local=False)
+    nbaccel.cancel(cancelled)
+    joined.remove_node(node)
+    with pytest.raises(exceptions.ObjectReconstructionFailedError, match="was cancelled after its end"):
+        nbaccel.get(cancelled)
+    assert (tmp_path / "cancelled").read_text() == "x"
 
 
 def test_what_was_read_here_before_is_not_lost(shared, fragile, tmp_path):

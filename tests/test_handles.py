@@ -15,7 +15,7 @@ import nbaccel
 from nbaccel.handles.remote import RemoteFunction
 from tests.census import Place
 from tests.heads import assert_idle, inside, rows
-from tests.rig import is_alive, wait_until
+from tests.rig import Gate, is_alive, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +197,28 @@ def test_refs_are_not_pickled_by_hand_where_that_is_forbidden(monkeypatch: pytes
     with pytest.raises(nbaccel.exceptions.OufOfBandObjectRefSerializationException, match=ref.hex()):
         nbaccel.cloudpickle.dumps(ref)
     assert nbaccel.get(nbaccel.get(nbaccel.put([ref]))) == [1]
+
+
+def test_functions_and_classes_capture_no_refs_where_that_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    ref, gate = nbaccel.put(1), Gate.remote()
+    monkeypatch.setenv("RAY_allow_out_of_band_object_ref_serialization", "0")
+
+    @nbaccel.remote
+    def captures() -> int:
+        return nbaccel.get(ref)
+
+    @nbaccel.remote
+    class Captures:
+        mine = ref
+
+    @nbaccel.remote
+    def knows_an_actor() -> int:
+        return nbaccel.get(gate.arrived.remote())
+
+    for made in (captures, Captures):
+        with pytest.raises(nbaccel.exceptions.OufOfBandObjectRefSerializationException, match=ref.hex()):
+            made.remote()
+    assert nbaccel.get(knows_an_actor.remote()) == 0
 
 
 # ---- calls that are wrong

@@ -242,6 +242,11 @@ def test_memory_custom_names_and_types_are_part_of_the_demand():
     assert demand_of_task(made) == {"neuron_cores": 20_000, "memory": 1_000_000, "accelerator_type:A100": 10}
 
 
+def test_a_part_of_a_byte_is_cut_off_as_in_ray():
+    assert demand_of_task(task_options(num_cpus=0, memory=2.9)) == {"memory": 20_000}
+    assert demand_of_task(task_options(num_cpus=0, memory=0.5)) == {}
+
+
 def test_an_actor_needs_a_cpu_to_be_placed_and_holds_none():
     assert demand_of_actor(actor_options()) == ({"CPU": 10_000}, {})
     placed, held = demand_of_actor(actor_options(memory=5))

@@ -223,11 +223,11 @@ def variable_of(device: Device) -> str:
 def hidden_environment(node: OffersDevices, environ: Mapping[str, str]) -> Environment:
     """The variables that hide all devices of each family that the node offers (`init(hide_unassigned=True)`).
 
-    GPUs are hidden even if the node offers none of its own (`init(num_gpus=0)`).
+    GPUs are hidden even if the node offers none of its own (`init(num_gpus=0)`); those of NVIDIA if it knows no vendor.
     """
     hidden: Environment = {}
     offered = [device.vendor for devices in node.devices.values() for device in devices]
-    for name in dict.fromkeys([*offered, *([node.gpu_vendor] if node.gpu_vendor else [])]):
+    for name in dict.fromkeys([*offered, node.gpu_vendor or "nvidia"]):
         vendor = vendor_of(name)
         if not switched_off(vendor, environ):
             hidden |= {**dict.fromkeys(vendor.unset), vendor.variable: vendor.hidden}

@@ -439,7 +439,12 @@ def _names_a_resource(options: ResourceOptions) -> bool:
 
 
 def _demand(options: ResourceOptions, num_cpus: float) -> Demand:
-    quantities = {"CPU": num_cpus, "GPU": options.num_gpus or 0, **options.resources, "memory": options.memory or 0}
+    quantities = {
+        "CPU": num_cpus,
+        "GPU": options.num_gpus or 0,
+        **options.resources,
+        "memory": int(options.memory or 0),
+    }
     demand = {name: to_units(quantity) for name, quantity in quantities.items() if quantity}
     if options.accelerator_type:
         demand[TYPE_PREFIX + options.accelerator_type] = TYPE_SHARE

@@ -17,6 +17,17 @@ _PACKAGE_FIELDS = (
 )  # fmt: skip
 
 
+def hides_by_variable(variables: Mapping[str, str]) -> bool:
+    """Whether Ray's variable hides devices from tasks that have none."""
+    return variables.get("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "").lower() in ("1", "true")
+
+
+def hides_in(environment: Any) -> bool:
+    """Whether the variables of a runtime_env hide devices from tasks that have none."""
+    variables = environment.get("env_vars") if isinstance(environment, Mapping) else None
+    return isinstance(variables, Mapping) and hides_by_variable(variables)
+
+
 def runtime_env(name: str, value: Any) -> dict[str, Any] | None:
     if value is None:
         return None

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Collection
+from pathlib import Path
 
 from nbaccel import proc
 
 MARK = "NBACCEL_SESSION"  # in the environment of a head and of all that it starts
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 OOM_SCORE_ADJ = 300  # a notebook kernel has 0: when memory runs out, Linux kills a worker first
+
+NICENESS = 5  # of workers: a kernel that computes beside a task has three quarters of their CPU (Ray: 15)
+AUTOGROUP = Path("/proc/self/autogroup")
+_VARIABLE = "RAY_worker_niceness"
+_TRIES, _PAUSE_S = 100, 0.11
 
 
 def raise_descriptor_limit() -> None:
@@ -45,6 +53,40 @@ def prefer_as_victim() -> None:
             file.write(str(OOM_SCORE_ADJ))
     except OSError:
         pass  # some containers forbid it
+
+
+def be_nice() -> None:
+    """Let other programs go first, such as the kernel and JupyterLab, as much as RAY_worker_niceness says (0 to 19).
+
+    A worker has a session of its own. Where Linux gives each session an equal share (autogroup, as on most desktops),
+    the niceness of a process counts only within its session, so that the session gets one as well.
+    """
+    try:
+        niceness = max(int(os.environ.get(_VARIABLE, NICENESS)), os.getpriority(os.PRIO_PROCESS, 0))
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    except (ValueError, OSError):
+        return  # no number, or a system that has none
+    if not _is_nice_session(niceness):
+        threading.Thread(target=_be_nice_later, args=(niceness,), daemon=True).start()
+
+
+def _be_nice_later(niceness: int) -> None:
+    """Linux lets a user set one of them every tenth of a second, and workers start faster."""
+    for _ in range(_TRIES):
+        time.sleep(_PAUSE_S)
+        if _is_nice_session(niceness):
+            return
+
+
+def _is_nice_session(niceness: int) -> bool:
+    """Set the niceness of this session; False if that is to be tried again."""
+    try:
+        AUTOGROUP.write_text(str(niceness))
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a system without groups
+    return True
 
 
 def ending(status: int) -> tuple[str, int | None, int | None]:

@@ -7,7 +7,7 @@ import msgspec
 from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.scheduling.ledger import LedgerDevice, Place, SplitDemand
 from nbaccel.scheduling.placement import PlacementBook
-from nbaccel.scheduling.resources import amount_of, bytes_text, demand_text, listed, quantity, several
+from nbaccel.scheduling.resources import amount_of, bytes_apart, bytes_text, demand_text, listed, quantity, several
 from nbaccel.scheduling.terms import Choice
 
 
@@ -119,7 +119,10 @@ def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
         return f"there is no {amount_of(resource, amount).removeprefix('an ')} on {_where(places)}{have}"
     if not most:
         return f"there is no {resource} on {_where(places)}"
-    return f"{_where(places)} has {amount_of(resource, most)} in all, not {amount_of(resource, amount)}"
+    has, asks = amount_of(resource, most), amount_of(resource, amount)
+    if has == asks:
+        has, asks = bytes_apart(most // UNIT, -(-amount // UNIT))
+    return f"{_where(places)} has {has} in all, not {asks}"
 
 
 def _near(wanted: str, types: list[str]) -> str:
@@ -209,7 +212,9 @@ def _pool_used_up(places: list[Place], resource: str) -> str:
     if free <= 0 and len(places) == 1 and resource.isupper():
         return _all_busy(resource, total)
     if "memory" in resource:
-        return f"{bytes_text(max(0, free) // UNIT)} of {bytes_text(total // UNIT)} of {resource} is free{on}"
+        left, whole = max(0, free) // UNIT, total // UNIT
+        texts = bytes_apart(left, whole) if left < whole else (bytes_text(left), bytes_text(whole))
+        return f"{texts[0]} of {texts[1]} of {resource} is free{on}"
     return f"{quantity(max(0, free))} of {amount_of(resource, total)} {_is(free, total)} free{on}"
 
 

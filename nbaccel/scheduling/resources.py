@@ -32,10 +32,16 @@ def _in_unit(size_bytes: int, units: Mapping[str, int]) -> tuple[str, bool]:
     return f"{size_bytes} byte{'' if size_bytes == 1 else 's'}", True
 
 
+def bytes_apart(fewer: int, more: int) -> tuple[str, str]:
+    """Two sizes that differ, as texts that differ: all digits where rounded ones are the same."""
+    short = bytes_text(fewer), bytes_text(more)
+    return short if short[0] != short[1] else (f"{fewer:,} bytes", f"{more:,} bytes")
+
+
 def amount_of(resource: str, amount: int) -> str:
     """`2 GPUs`, `1.5 CPUs`, `4 GiB of memory`, `an accelerator of type A100`."""
     if resource in BYTE_RESOURCES:
-        return f"{bytes_text(amount // UNIT)} of {resource}"
+        return f"{bytes_text(-(-amount // UNIT))} of {resource}"  # a bundle may ask for a part of a byte
     if resource.startswith(TYPE_PREFIX):
         return f"an accelerator of type {resource.removeprefix(TYPE_PREFIX)}"
     return f"{quantity(amount)} {several(resource, amount)}"

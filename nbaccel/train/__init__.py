@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from nbaccel.train.result import Result
     from nbaccel.train.scaling import ScalingConfig
     from nbaccel.train.session import (
+        CheckpointConsistencyMode,
         CheckpointUploadMode,
+        ReportedCheckpoint,
+        ReportedCheckpointStatus,
         TrainContext,
+        get_all_reported_checkpoints,
         get_checkpoint,
         get_context,
         get_dataset_shard,
@@ -43,12 +47,15 @@ __all__ = [
     "BackendConfig",
     "Checkpoint",
     "CheckpointConfig",
+    "CheckpointConsistencyMode",
     "CheckpointUploadMode",
     "ControllerError",
     "DataConfig",
     "FailureConfig",
     "LoggingConfig",
     "RayTrainError",
+    "ReportedCheckpoint",
+    "ReportedCheckpointStatus",
     "Result",
     "RunConfig",
     "ScalingConfig",
@@ -57,6 +64,7 @@ __all__ = [
     "UserCallback",
     "WorkerGroupError",
     "collective",
+    "get_all_reported_checkpoints",
     "get_checkpoint",
     "get_context",
     "get_dataset_shard",
@@ -69,12 +77,15 @@ _HOMES = {
     "BackendConfig": "backend",
     "Checkpoint": "checkpoint",
     "CheckpointConfig": "configs",
+    "CheckpointConsistencyMode": "session",
     "CheckpointUploadMode": "session",
     "ControllerError": "errors",
     "DataConfig": "datasets",
     "FailureConfig": "configs",
     "LoggingConfig": "configs",
     "RayTrainError": "errors",
+    "ReportedCheckpoint": "session",
+    "ReportedCheckpointStatus": "session",
     "Result": "result",
     "RunConfig": "configs",
     "ScalingConfig": "scaling",
@@ -83,6 +94,7 @@ _HOMES = {
     "TrainingFailedError": "errors",
     "UserCallback": "callbacks",
     "WorkerGroupError": "errors",
+    "get_all_reported_checkpoints": "session",
     "get_checkpoint": "session",
     "get_context": "session",
     "get_dataset_shard": "session",
@@ -90,7 +102,7 @@ _HOMES = {
     "report": "session",
     "stop_requested": "session",
 }
-_ROOMS = ("backend", "collective", "constants", "data_parallel_trainer", "torch")
+_ROOMS = ("backend", "collective", "constants", "context", "data_parallel_trainer", "torch", "v2")
 _ELSEWHERE = {
     "Trainer": "write nbaccel.train.torch.TorchTrainer(train_func, scaling_config=ScalingConfig(num_workers=2, "
     "use_gpu=True)).fit(), with report() inside of train_func.",
@@ -106,10 +118,6 @@ _ELSEWHERE = {
     "PreemptionInfo": "get_preemption_info() is always None: a node that is taken back counts as a failure.",
     "PreemptionError": "a node that is taken back counts as a failure: FailureConfig(max_failures=...).",
     "NCCLHangError": "a run that hangs is told where each rank stands.",
-    "get_all_reported_checkpoints": "Result.best_checkpoints has those that are kept.",
-    "ReportedCheckpoint": "Result.best_checkpoints has those that are kept, with their metrics.",
-    "ReportedCheckpointStatus": "Result.best_checkpoints has those that are kept.",
-    "CheckpointConsistencyMode": "get_checkpoint() is always the latest that was committed.",
 }
 
 

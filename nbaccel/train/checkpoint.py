@@ -56,8 +56,12 @@ class Checkpoint(metaclass=_OldNames):
         if filesystem is not None:
             raise NotImplementedError("Checkpoint(filesystem=...) is not here yet: a checkpoint is a local folder.")
         self.path = os.fspath(path)
-        self.filesystem = None
         self._is_for_one_report = False  # a temporary folder that nobody else knows of
+
+    @property
+    def filesystem(self) -> Any:
+        """That of the path, as pyarrow gives it; None without pyarrow, or if pyarrow does not know the URL."""
+        return filesystem_of(self.path)
 
     @classmethod
     def from_directory(cls, path: str | os.PathLike[str]) -> Checkpoint:
@@ -204,6 +208,18 @@ def _torch() -> Any:
 def is_remote(path: str) -> bool:
     """Whether a path is a URL that fsspec reads, and no path of this machine."""
     return "://" in path and not path.startswith("file://")
+
+
+def filesystem_of(path: str) -> Any:
+    """The filesystem of pyarrow in which a path is, as Ray's results have one; None if pyarrow cannot give it."""
+    try:
+        from pyarrow import fs
+    except ImportError:
+        return None
+    try:
+        return fs.FileSystem.from_uri(path)[0] if is_remote(path) else fs.LocalFileSystem()
+    except (ValueError, OSError):
+        return None
 
 
 def fsspec_for(use: str) -> Any:

@@ -17,6 +17,7 @@ from enum import Enum
 
 FINALLY_S = 5.0  # for a worker's `finally` blocks after it was interrupted, then it is killed
 SILENT_S = 5.0  # a checkpoint does not wait longer for ranks that have never reported
+BEHIND_S = 10.0  # so long after a failure may ranks go on that are behind it: a checkpoint may be on its way
 MISSING_S = 30.0  # after this a rank is named whose part of a checkpoint is missing
 STOPPED_S = 1.0  # how long ranks that never report may go on after another rank has stopped
 EARLY_S = 10.0  # after this it is said that a rank has returned while others go on
@@ -206,6 +207,8 @@ class _Gang:
 
     size: int = 0
     reports: dict[int, int] = field(default_factory=dict)  # the last report of each
+    first_report: float | None = None  # the time of the first report of any
+    behind: dict[int, float] = field(default_factory=dict)  # ranks that a failure waits for, and until when
     files: dict[int, _Files] = field(default_factory=dict)
     committed: int = -1  # the last report with a checkpoint
     late: set[int] = field(default_factory=set)  # reports with files that came after the commit
@@ -296,6 +299,7 @@ class Controller:
         if report <= gang.reports.get(rank, -1):
             return []
         gang.reports[rank] = report
+        gang.first_report = now if gang.first_report is None else gang.first_report
         self._last_report, self._still_was_said = now, False
         if has_files and report > gang.committed:  # the part of a silent rank may arrive after the commit
             gang.files.setdefault(report, _Files(now))
@@ -325,8 +329,29 @@ class Controller:
             orders.append(Kill((rank,)))
         if self.phase is Phase.RUNNING:
             self.phase = Phase.ENDING
-            orders += self._interrupt(gang.alive(), now)
+            gang.behind = {} if self.presses else self._behind(gang.reports.get(rank, -1), now)
+            orders += self._interrupt_unless_behind(now)
         return orders
+
+    def _behind(self, report: int, now: float) -> dict[int, float]:
+        """The ranks that have not sent this report, and until when they may: a checkpoint may be on its way.
+
+        For one that never reports, a failure waits as long as a checkpoint does.
+        """
+        gang = self._gang
+        late = [rank for rank in gang.alive() if gang.reports.get(rank, -1) < report]
+        first = now if gang.first_report is None else gang.first_report
+        return {rank: now + BEHIND_S if rank in gang.reports else first + SILENT_S for rank in late}
+
+    def _interrupt_unless_behind(self, now: float) -> list[Order]:
+        gang = self._gang
+        failed = max((gang.reports.get(rank, -1) for rank in (*gang.failed, *gang.died)), default=-1)
+        gang.behind = {
+            rank: until
+            for rank, until in gang.behind.items()
+            if now < until and rank in gang.alive() and gang.reports.get(rank, -1) < failed
+        }
+        return [] if gang.behind else self._interrupt(gang.alive(), now)
 
     def _interrupt(self, ranks: tuple[int, ...], now: float) -> list[Order]:
         if not ranks:
@@ -340,6 +365,9 @@ class Controller:
         alive = self._gang.alive()
         if self.phase is Phase.PLACING:
             return self._finish(RunOutcome.STOPPED)
+        if self.presses == 1 and self._gang.behind:
+            self._gang.behind = {}
+            return self._interrupt(alive, now)
         if self.presses == 1:
             return [AskToStop()] if self.phase is Phase.RUNNING else []
         if self.presses == 2:
@@ -413,7 +441,7 @@ class Controller:
         return orders
 
     def _deadlines_passed(self, now: float) -> list[Order]:
-        orders: list[Order] = []
+        orders: list[Order] = self._interrupt_unless_behind(now) if self._gang.behind else []
         alive = self._gang.alive()
         if now >= self._deadlines.get("stopped", now + 1):
             del self._deadlines["stopped"]
@@ -455,7 +483,7 @@ class Controller:
         return [WakeRunAt(soonest)] if times else []
 
     def _times(self) -> list[float]:
-        times = list(self._deadlines.values())
+        times = [*self._deadlines.values(), *self._gang.behind.values()]
         for files in self._gang.files.values():
             if not self._silent_was_said:
                 times.append(files.since + SILENT_S)

@@ -114,6 +114,11 @@ class Past:
         """The number of the first report of a gang that continues from here."""
         return self.kept[-1].report + 1 if self.kept else 0
 
+    def keep(self, kept: Kept) -> None:
+        """Add a checkpoint, in place of an earlier one in the same folder."""
+        self.kept = [each for each in self.kept if each.folder != kept.folder] + [kept]
+        self.deleted.discard(kept.folder)
+
 
 def read(folder: str | Path) -> Past | None:
     """Read the journal in this folder; None if there is none. Without one whole line its `name` is empty.
@@ -147,7 +152,7 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
         first = line.get("first", 0)
         past.reports = [each for each in past.reports if each["report"] < first]
     elif "checkpoint" in line:
-        past.kept.append(Kept(line["checkpoint"], line["report"], line["metrics"]))
+        past.keep(Kept(line["checkpoint"], line["report"], line["metrics"]))
     elif "report" in line:
         past.reports.append({key: line[key] for key in ("report", "time", "metrics")})
     elif "deleted" in line:

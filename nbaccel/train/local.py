@@ -20,6 +20,7 @@ from nbaccel.train.configs import RunConfig
 from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.forwarding import TrialHost
+from nbaccel.train.journal import Kept
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.opening import OpenRun
@@ -57,7 +58,7 @@ class LocalSession:
         self.run_name = open_run.name
         self.run_folder = open_run.folder
         self.device_kinds: dict[str, str] = {}
-        self.restarts = self.max_restarts = 0
+        self.restarts = 0, 0
         self._records = records
         self._live = live
         self._trial = trial
@@ -75,11 +76,11 @@ class LocalSession:
             if facts.stops == 2 and self._thread is threading.main_thread() and self._thread.ident is not None:
                 signal.pthread_kill(self._thread.ident, signal.SIGINT)
 
-    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool, name: str = "") -> None:
         number, self._next = self._next, self._next + 1
         if checkpoint is not None:
             storage.bring(checkpoint.path, self.run_folder, number, move=move)
-        self._records.report(0, number, metrics)
+        self._records.report(0, number, metrics, name)
         if checkpoint is not None:
             self._records.commit(number)
         self._live.facts.reported(number, metrics, time.time())
@@ -93,6 +94,9 @@ class LocalSession:
                 raise ends
         if self.stop_requested():
             raise StopTraining
+
+    def reported_checkpoints(self, timeout_s: float | None) -> list[Kept]:
+        return list(self._records.past.kept)
 
     def latest_checkpoint(self) -> Checkpoint | None:
         path = self._records.latest_path()

@@ -104,8 +104,9 @@ class RemoteRun:
         if local.startswith(remote) and local != remote:
             return
         if not remote.startswith(local):  # both have gone on, and the copy is what everybody sees
+            own = {each.folder for each in kept(local)}
             for name in os.listdir(folder):
-                if name.startswith("checkpoint_"):
+                if name.startswith("checkpoint_") or name in own:
                     storage.delete(str(folder), name)
             storage.clear_parts(str(folder))
         if remote != local:
@@ -316,6 +317,6 @@ def read_run(path: str | os.PathLike[str]) -> Past:
     past = journal.read(os.fspath(path))
     if past is None:
         raise FileNotFoundError(f"{os.fspath(path)} holds no training run of nbaccel: it has no {journal.FILE}.")
-    there = {name for name in os.listdir(path) if name.startswith("checkpoint_")}
+    there = set(os.listdir(path))
     past.kept = [each for each in past.kept if each.folder in there]
     return past

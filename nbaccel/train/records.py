@@ -29,6 +29,8 @@ class Records:
         self._size = 1
         self._reported: dict[int, dict[int, Metrics]] = {}  # of reports that not all ranks have sent: by rank
         self._committed: dict[int, Checkpoint] = {}
+        self._names: dict[int, str] = {}  # of checkpoints, where ranks have given one
+        self._differing_was_said = False
         self._copy_failed = False
         self.first_report = self.past.next_report
 
@@ -51,6 +53,7 @@ class Records:
         self.first_report = self.past.next_report
         self._reported.clear()
         self._committed.clear()
+        self._names.clear()
 
     def gang_stands(self, number: int, seats: Sequence[Seat]) -> None:
         first = self.first_report
@@ -63,7 +66,9 @@ class Records:
 
     # ---- reports
 
-    def report(self, rank: int, number: int, metrics: Metrics) -> None:
+    def report(self, rank: int, number: int, metrics: Metrics, checkpoint_name: str = "") -> None:
+        if checkpoint_name:
+            self._names.setdefault(number, checkpoint_name)
         self._reported.setdefault(number, {})[rank] = metrics
         if rank == 0:
             self._open.journal.report(number, rank, metrics)
@@ -73,16 +78,27 @@ class Records:
         """Commit a checkpoint whose parts are all there, and delete surplus ones. Raises OSError."""
         by_rank = self._reported.get(number, {})
         metrics = by_rank[min(by_rank)] if by_rank else {}
-        folder = storage.commit(self.folder, number)
+        folder, differing = storage.commit(self.folder, number, self._names.pop(number, ""))
+        self._say_what_differs(differing, folder)
         kept = Kept(folder, number, metrics)
         self._open.journal.checkpoint(kept)
-        self.past.kept.append(kept)
+        self.past.keep(kept)
         self._committed[number] = Checkpoint(os.path.join(self.folder, folder))
         for each in journal.to_delete(self.past.kept, self._config.checkpoint_config):
             self._open.journal.deleted(each.folder)
             storage.delete(self.folder, each.folder)
             self.past.kept.remove(each)
         self._copy()
+
+    def _say_what_differs(self, files: Sequence[str], folder: str) -> None:
+        if files and not self._differing_was_said:
+            self._differing_was_said = True
+            say(
+                "train",
+                f"{self._open.name}: ranks brought different files of one name to {folder}: {', '.join(files[:3])}"
+                f"{', …' if len(files) > 3 else ''}. The name is that of the lowest rank's file, and the others are in "
+                "the checkpoint's folders rank_1, rank_2 and so on. If one file is enough, let only rank 0 bring it.",
+            )
 
     def _copy(self) -> str:
         """Let the remote copy follow; returns why it could not, which is said once. The next call catches up."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.checkpoint import Checkpoint, filesystem_of
 from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.journal import Kept, best, score_of
 from nbaccel.train.opening import bring_here, read_run
@@ -42,9 +42,9 @@ class Result:
     stopped: bool = False
 
     @property
-    def filesystem(self) -> None:
-        """None: the path is a folder of this machine."""
-        return None
+    def filesystem(self) -> Any:
+        """That of the path, a folder of this machine, as pyarrow gives it; None without pyarrow."""
+        return filesystem_of(self.path)
 
     @property
     def metrics_dataframe(self) -> Any:

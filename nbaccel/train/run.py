@@ -237,8 +237,7 @@ class Run:
 
     def _commit(self, report: int) -> None:
         self._records.commit(report)
-        if self._config.checkpoint_config.num_to_keep is not None:
-            self._mailbox.committed.remote(self._controller.number, report)
+        self._mailbox.committed.remote(self._controller.number, report)
         if self._forwarding is not None:
             self._forwarding.committed(report, Checkpoint(self._records.latest_path()))
             self._look_at_the_trial()
@@ -337,11 +336,11 @@ class Run:
     def _read(self, messages: Any) -> None:
         for rank, kind, number, contents in messages:
             if kind == "report":
-                data, has_files, files = contents
+                data, has_files, files, name = contents
                 metrics = unpacked(data)
-                if files is not None and not self._arrived(files, number):
+                if files is not None and not self._arrived(files, number, rank):
                     continue
-                self._records.report(rank, number, metrics)
+                self._records.report(rank, number, metrics, name)
                 if rank == 0:
                     self._live.facts.reported(number, metrics, time.time())
                 if rank == 0 and self._forwarding is not None:
@@ -357,7 +356,7 @@ class Run:
                 _told.add(contents)
                 say("train", f"{self.name}: {contents}")
 
-    def _arrived(self, files: Any, number: int) -> bool:
+    def _arrived(self, files: Any, number: int, rank: int) -> bool:
         """Put files that have travelled into the run's folder.
 
         Returns whether they could be got: a rank that dies takes them with it, and its checkpoint is not complete.
@@ -366,7 +365,7 @@ class Run:
             found = nbaccel.get(files)
         except exceptions.RayError:
             return False
-        travelling.arrive(found, self.path, number)
+        travelling.arrive(found, self.path, number, rank)
         return True
 
     def _say_once(self, sentence: str) -> None:

@@ -6,14 +6,17 @@ with `num_workers=0`. Without a session the functions raise an error, as in Ray 
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import DataConfig, Datasets, Shard
 from nbaccel.train.errors import outside
+from nbaccel.train.journal import Kept
 from nbaccel.train.metrics import Metrics, plain
 from nbaccel.train.ranks import Seat
 
@@ -26,9 +29,39 @@ class CheckpointUploadMode(Enum):
     NO_UPLOAD  refused: a run could not resume from a checkpoint outside of its folder
     """
 
-    ASYNC = "async"
-    SYNC = "sync"
-    NO_UPLOAD = "no_upload"
+    ASYNC = "ASYNC"
+    SYNC = "SYNC"
+    NO_UPLOAD = "NO_UPLOAD"
+
+    def default_delete_local_checkpoint_after_upload(self) -> bool:
+        """As in Ray: who reports with ASYNC cannot remove the folder, and has no use for it."""
+        return self is CheckpointUploadMode.ASYNC
+
+
+class CheckpointConsistencyMode(Enum):
+    """What get_all_reported_checkpoints() waits for: here both are the commit, since nothing is validated."""
+
+    COMMITTED = "COMMITTED"
+    VALIDATED = "VALIDATED"
+
+
+class ReportedCheckpointStatus(Enum):
+    """Ray's states of a checkpoint; here each is COMMITTED."""
+
+    COMMITTED = "COMMITTED"
+    PENDING_VALIDATION = "PENDING_VALIDATION"
+    VALIDATED = "VALIDATED"
+    VALIDATION_TIMEOUT = "VALIDATION_TIMEOUT"
+    VALIDATION_FAILED = "VALIDATION_FAILED"
+
+
+@dataclass
+class ReportedCheckpoint:
+    """A checkpoint that is kept, with the metrics of its report."""
+
+    checkpoint: Checkpoint
+    metrics: dict[str, Any]
+    status: ReportedCheckpointStatus = ReportedCheckpointStatus.COMMITTED
 
 
 class Session(Protocol):
@@ -37,13 +70,16 @@ class Session(Protocol):
     seat: Seat
     run_name: str
     device_kinds: dict[str, str]  # "real", "logical" or "simulated", by resource
-    restarts: int  # of the gang, and how many there may be; -1: without end
-    max_restarts: int
+    restarts: tuple[int, int]  # of the gang, and how many there may be; -1: without end
 
     @property
     def run_folder(self) -> str: ...
 
-    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None: ...
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool, name: str = "") -> None:
+        """Report; `name`: of the checkpoint's folder, "" for one that follows from the report."""
+
+    def reported_checkpoints(self, timeout_s: float | None) -> list[Kept]:
+        """Those that are kept. Waits for the commit of the last one that this rank has brought; raises TimeoutError."""
 
     def latest_checkpoint(self) -> Checkpoint | None: ...
 
@@ -100,31 +136,45 @@ def report(
     metrics     a dict of numbers, texts and booleans, also nested; scalars of numpy and tensors of one number are
                 converted. The run's metrics are those of rank 0; none is dropped
     checkpoint  a folder; its files are in the run's folder when this returns. Each of several ranks may bring a part
+    checkpoint_dir_name  the name of the checkpoint's folder in that of the run; an earlier one of this name is
+                replaced. If ranks give several, that of the first report to arrive counts
+    delete_local_checkpoint_after_upload  by default only with ASYNC, as in Ray
 
     Without a checkpoint this returns in microseconds. It waits for no other rank (Ray Train's `report` waits for all),
     except with CheckpointConfig(num_to_keep=...): a rank brings a checkpoint when its last one is complete.
     Ranks that bring checkpoints call it equally often; other ranks may call it or not. After somebody has stopped the
     run, it raises `StopTraining` after the report.
 
-    Raises ValueError for other metrics or for two files of one name, and FileNotFoundError if the folder is missing.
+    Raises ValueError for other metrics, and FileNotFoundError if the folder is missing.
     """
     current("report")
-    for name, given in (("checkpoint_dir_name", checkpoint_dir_name), ("checkpoint_upload_fn", checkpoint_upload_fn)):
-        if given is not None:
-            raise NotImplementedError(
-                f"train.report({name}=...) is not here: a checkpoint is a folder checkpoint_000007 of the run, named "
-                "by its report. Leave the argument out."
-            )
+    if checkpoint_upload_fn is not None:
+        raise NotImplementedError(
+            "train.report(checkpoint_upload_fn=...) is not here: the run copies the files itself, and keeps a copy in "
+            'RunConfig(storage_path="s3://...") if that is a URL. Leave the argument out.'
+        )
     if validation:
         raise NotImplementedError(
             "train.report(validation=...) is not here: call your validation as a task, validate.remote(checkpoint)."
         )
     if checkpoint_upload_mode is CheckpointUploadMode.NO_UPLOAD:
-        raise NotImplementedError("train.report(checkpoint_upload_mode=NO_UPLOAD) is not here: leave it out.")
-    report_as("train.report()", metrics, checkpoint, bool(delete_local_checkpoint_after_upload))
+        raise NotImplementedError(
+            "train.report(checkpoint_upload_mode=NO_UPLOAD) is not here: a run continues only from checkpoints in its "
+            "own folder. Leave it out; the folder that you report may be deleted once report() has returned."
+        )
+    delete = delete_local_checkpoint_after_upload
+    if delete is None:
+        delete = checkpoint_upload_mode.default_delete_local_checkpoint_after_upload()
+    report_as("train.report()", metrics, checkpoint, delete, checkpoint_dir_name)
 
 
-def report_as(who: str, metrics: Metrics, checkpoint: Checkpoint | None = None, delete: bool = False) -> None:
+def report_as(
+    who: str,
+    metrics: Metrics,
+    checkpoint: Checkpoint | None = None,
+    delete: bool = False,
+    name: str | None = None,
+) -> None:
     """`report` for a caller whose name messages say."""
     session = current("report")
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
@@ -132,16 +182,25 @@ def report_as(who: str, metrics: Metrics, checkpoint: Checkpoint | None = None, 
             f"{who.removesuffix('()')}(checkpoint=...) takes a Checkpoint, not {checkpoint!r}: write "
             "Checkpoint.from_directory(folder)."
         )
-    _report(session, plain(metrics, who), checkpoint, delete)
+    if name is not None:
+        _check_folder(name)
+    _report(session, plain(metrics, who), checkpoint, delete, name or "")
 
 
-def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, delete: bool) -> None:
+def _check_folder(name: Any) -> None:
+    if not isinstance(name, str) or not name or name.startswith(".") or "/" in name or "\0" in name:
+        raise ValueError(
+            f"checkpoint_dir_name={name!r} must be the name of a folder, without '/' and not beginning with a dot."
+        )
+
+
+def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, delete: bool, name: str) -> None:
     if checkpoint is None:
         session.report(metrics, None, move=False)
         return
     move = delete or checkpoint._is_for_one_report
     try:
-        session.report(metrics, checkpoint, move=move)
+        session.report(metrics, checkpoint, move=move, name=name)
     finally:
         if move:
             shutil.rmtree(checkpoint.path, ignore_errors=True)
@@ -150,6 +209,21 @@ def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, d
 def get_checkpoint() -> Checkpoint | None:
     """The checkpoint to continue from: the latest of this run or of an earlier run of this name. None in a new run."""
     return current("get_checkpoint").latest_checkpoint()
+
+
+def get_all_reported_checkpoints(
+    consistency_mode: CheckpointConsistencyMode = CheckpointConsistencyMode.VALIDATED, timeout_s: float | None = None
+) -> list[ReportedCheckpoint]:
+    """The checkpoints that are kept, oldest first, with the metrics of their reports.
+
+    Waits until the last one that this rank has brought is committed: all ranks have sent its report. Raises
+    TimeoutError after `timeout_s`.
+    """
+    session = current("get_all_reported_checkpoints")
+    return [
+        ReportedCheckpoint(Checkpoint(os.path.join(session.run_folder, each.folder)), each.metrics)
+        for each in session.reported_checkpoints(timeout_s)
+    ]
 
 
 def get_dataset_shard(dataset_name: str | None = None) -> Shard:

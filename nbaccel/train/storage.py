@@ -3,9 +3,10 @@
 ```
   <storage_path>/<name>/run.jsonl                        the journal
                        /.lock                            held by the driver of the run
-                       /.checkpoint_000007.part/…        ranks put their files here
-                       /checkpoint_000007/…              … and the driver renames it when all have
+                       /.checkpoint_000007.part/rank_1/… each rank puts its files here
+                       /checkpoint_000007/…              … and the driver makes one folder of them when all have
 ```
+If ranks bring different files of one name, that of the lowest rank has the name, and the others are below rank_1/, ….
 A rank copies its files, or moves them if nobody needs them afterwards. It never makes hard links: a program that writes
 its file again in place would change the checkpoint.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import filecmp
 import os
 import re
 import shutil
@@ -26,6 +28,7 @@ from nbaccel.train.journal import Kept
 LOCK = ".lock"
 SAVED = ".saved-"  # begins the names of temporary folders in a run's folder
 _FOLDER = re.compile(r"checkpoint_(\d{6,})")
+_RANK = re.compile(r"rank_(\d+)")
 _PART = re.compile(r"\.checkpoint_\d{6,}\.(part|deleted)|\.saved-.*")
 _TRACE = re.compile(r"\.(where|probe)-.*")
 
@@ -42,21 +45,28 @@ def part_name(report: int) -> str:
 # ---- of a rank
 
 
-def bring(source: str, run_folder: str, report: int, *, move: bool = False) -> int:
+def bring(source: str, run_folder: str, report: int, rank: int = 0, *, move: bool = False) -> int:
     """Put a rank's files beside those of others, to be committed later; returns the number of bytes.
 
-    Raises ValueError if another rank has brought a file of the same name, OSError if the disk is full.
+    They get the rank's name once all of them are there. Raises OSError if the disk is full.
     """
-    part = Path(run_folder) / part_name(report)
+    whole = Path(run_folder) / part_name(report) / _of_rank(rank)
+    coming = whole.with_name(f"{whole.name}.coming")
+    for each in (whole, coming):  # of an earlier try, for which there was no room
+        shutil.rmtree(each, ignore_errors=True)
     size = 0
     for file in files_in(Path(source)):
-        relative = file.relative_to(source)
-        target = part / relative
+        target = coming / file.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
         size += file.stat().st_size
         _put(file, target, move=move)
-    part.mkdir(parents=True, exist_ok=True)  # of a checkpoint without files
+    coming.mkdir(parents=True, exist_ok=True)  # of a checkpoint without files
+    os.rename(coming, whole)
     return size
+
+
+def _of_rank(rank: int) -> str:
+    return f"rank_{rank}"
 
 
 def files_in(folder: Path) -> Iterator[Path]:
@@ -69,14 +79,6 @@ def files_in(folder: Path) -> Iterator[Path]:
 
 
 def _put(file: Path, target: Path, *, move: bool) -> None:
-    try:
-        # Reserves the name, so that two ranks cannot both believe that they were first.
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except FileExistsError:
-        raise ValueError(
-            f"Two ranks brought a file of the same name to one checkpoint: {target.name}. Put the rank into the name "
-            f"(f'model-{{rank}}.pt'), or let only rank 0 bring it."
-        ) from None
     if move and not file.is_symlink():
         try:
             os.replace(file, target)
@@ -89,11 +91,55 @@ def _put(file: Path, target: Path, *, move: bool) -> None:
 # ---- of the driver
 
 
-def commit(run_folder: str, report: int) -> str:
-    """Rename the finished part to its final name; returns the name. Raises OSError."""
-    name = folder_name(report)
-    os.rename(Path(run_folder) / part_name(report), Path(run_folder) / name)
-    return name
+def commit(run_folder: str, report: int, name: str = "", into: str = "") -> tuple[str, list[str]]:
+    """Make one folder of the parts that are whole. Raises OSError.
+
+    name  of the folder, in place of an earlier one; by default that of the report's checkpoint
+    into  where the folder goes; by default into the run's folder
+    Returns the name, and the files of which ranks brought different ones.
+    """
+    folder, part = Path(into or run_folder), Path(run_folder) / part_name(report)
+    ranks = sorted(int(found[1]) for each in os.listdir(part) if (found := _RANK.fullmatch(each)))
+    lowest, *others = [part / _of_rank(rank) for rank in ranks]
+    differing = [each for other in others for each in _merge(other, lowest)]
+    if name and (folder / name).is_dir():
+        delete(str(folder), name)
+    name = name or folder_name(report)
+    os.rename(lowest, folder / name)
+    with contextlib.suppress(OSError):  # a rank that is late has put something there
+        os.rmdir(part)
+    return name, differing
+
+
+def _merge(part: Path, whole: Path) -> list[str]:
+    """Move a rank's files to those of others; returns the files whose names are taken by other contents."""
+    taken = []
+    for file in files_in(part):
+        inside = file.relative_to(part)
+        if _move(file, whole / inside) or _are_the_same(file, whole / inside):
+            continue
+        taken.append(str(inside))
+        own = part.name
+        while not _move(file, whole / own / inside):
+            own += "_"
+    shutil.rmtree(part)
+    return taken
+
+
+def _move(file: Path, target: Path) -> bool:
+    """Whether the place was free: a file is a part of no path below it."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        return False
+    if os.path.lexists(target):
+        return False
+    os.rename(file, target)
+    return True
+
+
+def _are_the_same(file: Path, other: Path) -> bool:
+    return other.is_file() and filecmp.cmp(file, other, shallow=False)
 
 
 def delete(run_folder: str, folder: str) -> None:
@@ -129,15 +175,14 @@ def settle(run_folder: str, past: journal.Past) -> None:
     and is added with the metrics of its report. A folder that was given up is removed.
     """
     clear_parts(run_folder)
-    present = {name: int(found[1]) for name in os.listdir(run_folder) if (found := _FOLDER.fullmatch(name))}
-    past.kept = [each for each in past.kept if each.folder in present]
+    past.kept = [each for each in past.kept if os.path.isdir(os.path.join(run_folder, each.folder))]
     known = {each.folder for each in past.kept}
     metrics = {each["report"]: each["metrics"] for each in past.reports}
-    for name, report in present.items():
+    for name in set(os.listdir(run_folder)) - known:
         if name in past.deleted:
             delete(run_folder, name)
-        elif name not in known:
-            past.kept.append(Kept(name, report, metrics.get(report, {})))
+        elif found := _FOLDER.fullmatch(name):
+            past.kept.append(Kept(name, int(found[1]), metrics.get(int(found[1]), {})))
     past.kept.sort(key=lambda each: each.report)
 
 

@@ -55,8 +55,8 @@ def unpack(files: Files, folder: str) -> None:
             raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def arrive(files: Files, run_folder: str, report: int) -> None:
-    """In the driver: put the files of a rank beside those of others. Raises ValueError and OSError as storage.bring."""
+def arrive(files: Files, run_folder: str, report: int, rank: int) -> None:
+    """In the driver: put the files of a rank beside those of others. Raises OSError as storage.bring."""
     with tempfile.TemporaryDirectory(prefix=storage.SAVED, dir=run_folder) as folder:
         unpack(files, folder)
-        storage.bring(folder, run_folder, report, move=True)
+        storage.bring(folder, run_folder, report, rank, move=True)

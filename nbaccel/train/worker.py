@@ -26,7 +26,7 @@ from nbaccel import device_memory
 from nbaccel.accelerators import counted_devices
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.host_address import host_address
-from nbaccel.train import full_disk, session, signalling, storage, travelling
+from nbaccel.train import full_disk, journal, session, signalling, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
@@ -89,8 +89,7 @@ class RankSession:
         self.run_name = assignment.run_name
         self.run_folder = assignment.run_folder
         self.device_kinds = assignment.device_kinds
-        self.restarts = assignment.restarts
-        self.max_restarts = assignment.max_restarts
+        self.restarts = assignment.restarts, assignment.max_restarts
         self.assignment = assignment
         self.next_report = assignment.first_report
         self.interrupted = False
@@ -102,29 +101,54 @@ class RankSession:
         self._meetings: dict[str, int] = {}
         self._brought: int | None = None  # the last report with a checkpoint
 
-    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool, name: str = "") -> None:
         number = self.next_report
         files = None
         if checkpoint is not None:
             self._wait_for_the_last_commit()
-            files = self._bring(checkpoint, number, move=move)
-            self._brought = number
         self._read_answer()  # to the report before: when to stop
-        self.next_report = number + 1
-        contents = (packed(metrics), checkpoint is not None, files)
-        self._unanswered = self._mailbox.put.remote(self.assignment.gang, self.seat.rank, "report", number, contents)
+        with self._without_interrupt():  # half of a checkpoint would be lost
+            if checkpoint is not None:
+                files = self._bring(checkpoint, number, move=move)
+                self._brought = number
+            self.next_report = number + 1
+            contents = (packed(metrics), checkpoint is not None, files, name)
+            gang, rank = self.assignment.gang, self.seat.rank
+            self._unanswered = self._mailbox.put.remote(gang, rank, "report", number, contents)
         if self._stop_after is not None and number >= self._stop_after:
             self._read_answer()
             raise StopTraining
+
+    @contextmanager
+    def _without_interrupt(self) -> Iterator[None]:
+        """An interrupt that comes meanwhile is raised afterwards."""
+        self.in_function = False
+        try:
+            yield
+        finally:
+            self.in_function = True
+            if self.interrupted:
+                signal.raise_signal(signal.SIGINT)  # in the main thread, whichever thread reports
 
     def _wait_for_the_last_commit(self) -> None:
         if self.assignment.waits_for_commits and self._brought is not None:
             nbaccel.get(self._mailbox.when_committed.remote(self.assignment.gang, self._brought))
 
+    def reported_checkpoints(self, timeout_s: float | None) -> list[journal.Kept]:
+        if self.assignment.travels:
+            raise NotImplementedError(
+                "get_all_reported_checkpoints() is not here where workers do not share the run's folder: give a folder "
+                "that all machines share, RunConfig(storage_path=...)."
+            )
+        if self._brought is not None:
+            nbaccel.get(self._mailbox.when_committed.remote(self.assignment.gang, self._brought), timeout=timeout_s)
+        past = journal.read(self.run_folder)
+        return past.kept if past is not None else []
+
     def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> Any:
         """Bring the files into the run's folder; an object with them where this process does not see that folder."""
         if not self.assignment.travels:
-            storage.bring(checkpoint.path, self.run_folder, number, move=move)
+            storage.bring(checkpoint.path, self.run_folder, number, self.seat.rank, move=move)
             return None
         return nbaccel.put(travelling.pack(checkpoint.path))
 

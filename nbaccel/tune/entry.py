@@ -80,7 +80,8 @@ def run(
     restore              a checkpoint from which each trial begins
     export_formats       what a class of trainables is to export at the end of a trial
     resume               True or "AUTO": go on with the experiment of this name ("AUTO+ERRORED": with its failed trials
-                         too); resume_config says more exactly what goes on
+                         too, "AUTO+ERRORED_ONLY": with no others, "AUTO+RESTART_ERRORED": from their beginning);
+                         resume_config says more exactly what goes on
 
     Raises TuneError if trials failed, unless raise_on_failed_trial is False; `.results` has what they reported.
 
@@ -146,15 +147,28 @@ def _checkpoint_folder(given: Any) -> str:
     return folder
 
 
+_GOES_ON = {
+    "": ResumeConfig(),
+    "ERRORED": ResumeConfig(errored="resume"),
+    "ERRORED_ONLY": ResumeConfig(unfinished="skip", errored="resume"),
+    "RESTART_ERRORED": ResumeConfig(errored="restart"),
+    "RESTART_ERRORED_ONLY": ResumeConfig(unfinished="skip", errored="restart"),
+}
+
+
 def _tuner(
     trainable: Any, config: Any, tune: TuneConfig, run_config: TuneRunConfig, resume: Any, how: ResumeConfig | None
 ) -> Tuner:
     if not resume:
         return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
     words = str(resume).upper()
-    kinds = ("TRUE", "LOCAL", "AUTO", "PROMPT", "ERRORED_ONLY")
-    if words.partition("+")[0] not in kinds or words.partition("+")[2] not in ("", "ERRORED", "ERRORED_ONLY"):
-        raise ValueError(f"tune.run(resume={resume!r}) must be True, 'AUTO', 'ERRORED_ONLY' or 'AUTO+ERRORED'.")
+    kind, _, more = words.partition("+")
+    only = "ERRORED_ONLY" if kind == "ERRORED_ONLY" else more
+    if kind not in ("TRUE", "LOCAL", "AUTO", "PROMPT", "ERRORED_ONLY") or only not in _GOES_ON:
+        raise ValueError(
+            f"tune.run(resume={resume!r}) must be True, 'AUTO', 'AUTO+ERRORED', 'AUTO+ERRORED_ONLY', "
+            "'AUTO+RESTART_ERRORED' or 'AUTO+RESTART_ERRORED_ONLY'."
+        )
     if run_config.name is None:
         raise ValueError("tune.run(resume=...) needs the experiment's name: name=...")
     folder = os.path.join(str(run_config.storage_path), run_config.name)
@@ -162,7 +176,7 @@ def _tuner(
         if words.startswith("AUTO"):
             return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
         raise ValueError(f"tune.run(resume={resume!r}): {folder} holds no experiment.")
-    how = how or ResumeConfig(errored="resume" if "ERRORED" in words else "skip")
+    how = how or _GOES_ON[only]
     return Tuner.restore(
         folder,
         trainable,

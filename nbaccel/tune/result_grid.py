@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from nbaccel.train.checkpoint import filesystem_of
 from nbaccel.train.result import Result
 from nbaccel.tune import comparing, result_tables
 from nbaccel.tune.trial import Trial
@@ -55,9 +56,9 @@ class ResultGrid:
         return self._folder
 
     @property
-    def filesystem(self) -> None:
-        """None: the path is a folder of this machine."""
-        return None
+    def filesystem(self) -> Any:
+        """That of the path, a folder of this machine, as pyarrow gives it; None without pyarrow."""
+        return filesystem_of(self.experiment_path)
 
     @property
     def errors(self) -> list[Exception]:

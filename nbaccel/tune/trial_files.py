@@ -21,7 +21,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -229,9 +228,7 @@ def bring(source: str, folder: str, attempt: int, report: int, *, move: bool) ->
 
 def commit(folder: str, attempt: int, report: int) -> str:
     """Give a finished checkpoint its name; returns the name. Raises OSError."""
-    name = storage.folder_name(report)
-    os.rename(Path(place_of(folder, attempt)) / storage.part_name(report), Path(folder) / name)
-    return name
+    return storage.commit(place_of(folder, attempt), report, into=folder)[0]
 
 
 def copy(source: str, folder: str, name: str) -> None:

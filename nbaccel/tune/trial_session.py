@@ -18,6 +18,7 @@ from nbaccel.train import session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import SessionMisuseError, StopTraining
 from nbaccel.train.forwarding import TrialHost
+from nbaccel.train.journal import Kept
 from nbaccel.train.metrics import Metrics
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.saying import say
@@ -95,8 +96,7 @@ class TrialSession(TrialHost):
         self.seat = Seat(0, facts, 0, 1, 0, 1, 0, 1)
         self.run_name = assignment.experiment
         self.device_kinds: dict[str, str] = {}
-        self.restarts = assignment.attempt - 1
-        self.max_restarts = 0
+        self.restarts = assignment.attempt - 1, 0
         self.assignment = assignment
         self.sent = 0
         self.whereabouts: Whereabouts = (0, "", "", {})
@@ -126,12 +126,23 @@ class TrialSession(TrialHost):
         self.whereabouts = (os.getpid(), self.seat.facts.host, self.seat.facts.address, devices)
         self._mailbox.put.remote(self.assignment.trial, self.assignment.attempt, "begun", 0, self.whereabouts)
 
-    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> None:
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool, name: str = "") -> None:
+        if name:
+            raise NotImplementedError(
+                "report(checkpoint_dir_name=...) is not here in a trial: its checkpoints are checkpoint_000007 and so "
+                "on, by the number of their report. Leave the argument out."
+            )
         if os.getpid() != self._pid:  # forked, maybe while another thread had its turn
             self._pid, self._turn = os.getpid(), threading.RLock()
         with self._turn:  # the threads of a trial report one after the other
             if self.send(metrics, checkpoint, move=move) & END:
                 raise StopTraining
+
+    def reported_checkpoints(self, timeout_s: float | None) -> list[Kept]:
+        raise NotImplementedError(
+            "get_all_reported_checkpoints() is not here in a trial: get_checkpoint() is its latest one, and "
+            "Result.best_checkpoints has all that are kept."
+        )
 
     def send(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool) -> int:
         """Report, and return the driver's answer: of this report if it waits, else of one before."""

@@ -219,6 +219,18 @@ def test_rays_variable_that_hides_devices_is_read(lab: Lab) -> None:
     assert nbaccel.get(look.remote("ROCR_VISIBLE_DEVICES"))["ROCR_VISIBLE_DEVICES"] == ""
 
 
+VARIABLE = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
+
+
+@pytest.mark.parametrize("where", ["this process", "the job", "the task"])
+def test_rays_variable_hides_gpus_where_there_are_none(lab: Lab, where: str) -> None:
+    lab.set(**(VARIABLE if where == "this process" else {}))
+    nbaccel.init(num_cpus=1, runtime_env={"env_vars": VARIABLE} if where == "the job" else None)
+    options: dict[str, Any] = {"runtime_env": {"env_vars": VARIABLE}} if where == "the task" else {}
+    seen = nbaccel.get(look.options(num_gpus=0, **options).remote("CUDA_VISIBLE_DEVICES"))
+    assert seen["CUDA_VISIBLE_DEVICES"] == ""
+
+
 def test_devices_are_hidden_from_tasks_without_any_where_the_user_wants_it(lab: Lab) -> None:
     add_amd(lab.machine)
     nbaccel.init(num_cpus=1, hide_unassigned=True)

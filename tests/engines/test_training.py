@@ -99,3 +99,29 @@ def test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped(traine
     run.stop()
     assert run.result(timeout=120).stopped
     assert (tmp_path / "ended-1").read_text() == "interrupted"  # its `finally` ran: it was not killed
+
+
+def test_ranks_may_bring_different_files_of_one_name(trainer: Any, capfd: Any) -> None:
+    result = trainer(loops.files_of_one_name, steps=2).fit()
+    assert result.checkpoint is not None
+    folder = Path(result.checkpoint.path)
+    assert [(folder / name).read_text() for name in ("model", "rank_1/model")] == ["0", "1"]
+    assert capfd.readouterr().err.count("ranks brought different files of one name") == 1
+
+
+def test_a_failure_waits_for_a_checkpoint_that_is_on_its_way(trainer: Any, tmp_path: Path) -> None:
+    result = trainer(loops.slower_than_the_failure, max_failures=1).fit()
+    assert result.return_value == 2 and [each["step"] for each in result.history] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_checkpoints_have_the_names_that_reports_give(trainer: Any, workers: int, engine: str) -> None:
+    if engine == "debug" and workers:
+        pytest.skip("one process runs no gang")
+    result = trainer(loops.names_its_checkpoints, ScalingConfig(num_workers=workers)).fit()
+    kept = [("first", 0, "COMMITTED"), ("again", 2, "COMMITTED")]
+    assert [tuple(each) for each in result.return_value] == kept
+    read = Result.from_path(result.path)
+    for each in (result, read):
+        assert [Path(found.path).name for found, _ in each.best_checkpoints] == ["first", "again"]
+        assert each.checkpoint is not None and each.checkpoint.load() == {"step": 2}

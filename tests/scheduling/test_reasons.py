@@ -55,6 +55,18 @@ def test_what_can_never_run_is_known_at_once_with_the_reason(asked: Choice, reas
 
 
 @pytest.mark.parametrize(
+    ("has", "asked", "reason"),
+    [
+        (2.0, 2.4, "this machine has 2 bytes of memory in all, not 3 bytes of memory"),
+        (4.0 * GIB, 4.0 * GIB + 1, "this machine has 4,294,967,296 bytes in all, not 4,294,967,297 bytes"),
+    ],
+)
+def test_two_sizes_that_differ_never_read_the_same(has: float, asked: float, reason: str) -> None:
+    w = World(node("head", 0, CPU=8, memory=has))
+    assert reason in w.scheduler.feasibility(choice(memory=asked)).reason
+
+
+@pytest.mark.parametrize(
     ("asked", "reason"),
     [
         (choice(CPU=1, shelf=1), "there is no shelf on any of the 3 nodes"),

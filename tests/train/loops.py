@@ -130,3 +130,45 @@ def hangs_in_c(config: dict[str, Any]) -> None:
             ctypes.PyDLL(None).pthread_mutex_lock(mutex)
     while True:
         time.sleep(3600)
+
+
+def files_of_one_name(config: dict[str, Any]) -> None:
+    """Each rank brings a file of its own, all by one name."""
+    rank = train.get_context().get_world_rank()
+    mine = Path(config["folder"], f"mine-{rank}")
+    mine.mkdir()
+    (mine / "model").write_text(str(rank))
+    for step in range(config["steps"]):
+        train.report({"step": step}, checkpoint=Checkpoint.from_directory(mine))
+
+
+def slower_than_the_failure(config: dict[str, Any]) -> int:
+    """Rank 1 fails after its second report, before rank 0 brings the checkpoint of its first; once."""
+    rank, checkpoint = train.get_context().get_world_rank(), train.get_checkpoint()
+    start = checkpoint.load()["step"] + 1 if checkpoint is not None else 0
+    for step in range(start, 3):
+        if rank == 0 and start == 0:
+            wait_until(lambda: has_ended(config))
+        train.report({"step": step}, checkpoint=Checkpoint.save({"step": step}) if rank == 0 else None)
+        if step == 1:
+            Path(config["folder"], f"pid-{rank}").write_text(str(os.getpid()))
+            raise ZeroDivisionError
+    return start
+
+
+def has_ended(config: dict[str, Any]) -> bool:
+    """Whether the process of rank 1 is gone."""
+    pid = Path(config["folder"], "pid-1")
+    return pid.exists() and not Path(f"/proc/{pid.read_text()}").exists()
+
+
+def names_its_checkpoints(config: dict[str, Any]) -> list[Any]:
+    """Checkpoints in folders of chosen names, one of which comes twice; what rank 0 knows of them."""
+    rank = train.get_context().get_world_rank()
+    for step, name in enumerate(("first", "again", "again")):
+        mine = Checkpoint.save({"step": step}) if rank == 0 else None
+        train.report({"step": step}, checkpoint=mine, checkpoint_dir_name=name)
+    return [
+        (Path(each.checkpoint.path).name, each.metrics["step"], each.status.value)
+        for each in train.get_all_reported_checkpoints()
+    ]

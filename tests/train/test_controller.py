@@ -88,15 +88,17 @@ def test_a_rank_that_is_interrupted_within_its_report_makes_no_checkpoint() -> N
     tell(controller, Reported(0, 0, True))
     assert tell(controller, Reported(1, 0, True)) == [Commit(0)]
     tell(controller, Reported(1, 1, True))
-    assert tell(controller, Died(1, 3.0)) == [InterruptRanks((0,))]
-    assert tell(controller, Stopped(0)) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
+    assert tell(controller, Died(1, 3.0), 3.0) == []  # rank 0 may be about to bring its part
+    assert tell(controller, RunTimePassed(), 3.0 + ct.BEHIND_S) == [InterruptRanks((0,))]
+    assert tell(controller, Stopped(0), 14.0) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
 
 
 def test_a_rank_that_is_interrupted_within_its_first_report_makes_no_checkpoint() -> None:
     controller = running(max_failures=1)
+    tell(controller, StopPressed())
     tell(controller, Reported(1, 0, True))
-    tell(controller, Died(1, 3.0))
-    assert Commit(0) not in tell(controller, Stopped(0))
+    assert tell(controller, Died(1, 3.0), 3.0) == [InterruptRanks((0,))]
+    assert Commit(0) not in tell(controller, Stopped(0), 3.0)
 
 
 def test_a_rank_that_the_second_press_interrupts_within_its_report_makes_no_checkpoint() -> None:
@@ -145,6 +147,36 @@ def test_a_rank_whose_part_is_missing_is_named_and_others_no_longer_wait_for_it(
 
 
 # ---- failures
+
+
+def test_a_failure_waits_for_the_checkpoints_of_ranks_that_are_behind() -> None:
+    controller = running(3, max_failures=1)
+    for rank in (1, 2):
+        tell(controller, Reported(rank, 0))
+        tell(controller, Reported(rank, 1))
+    assert tell(controller, Failed(1, 1.0), 1.0) == [Kill((1,))]
+    assert tell(controller, Reported(0, 0, True), 2.0) == [Commit(0)]
+    assert tell(controller, Failed(2, 2.5), 2.5) == [Kill((2,))]
+    assert tell(controller, Reported(0, 1, True), 3.0) == [Commit(1), InterruptRanks((0,))]
+    assert tell(controller, Stopped(0), 3.0) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
+
+
+def test_a_failure_waits_no_longer_for_a_rank_than_a_checkpoint_is_worth() -> None:
+    controller = running(3)
+    tell(controller, Reported(0, 0), 10.0)
+    tell(controller, Reported(1, 0), 10.0)
+    tell(controller, Reported(1, 1), 11.0)
+    assert WakeRunAt(10.0 + ct.SILENT_S) in controller.handle(Failed(1, 11.0), 11.0)  # for rank 2, which never reports
+    assert tell(controller, RunTimePassed(), 10.0 + ct.SILENT_S) == []
+    assert tell(controller, RunTimePassed(), 11.0 + ct.BEHIND_S) == [InterruptRanks((0, 2))]
+
+
+def test_a_press_of_stop_ends_the_wait_for_ranks_that_are_behind() -> None:
+    controller = running()
+    tell(controller, Reported(1, 0))
+    assert tell(controller, Failed(1, 1.0), 1.0) == [Kill((1,))]
+    assert tell(controller, StopPressed(), 1.0) == [InterruptRanks((0,))]
+    assert tell(controller, RunTimePassed(), 2.0) == []
 
 
 def test_the_rank_that_failed_first_is_to_blame_and_the_others_are_ended() -> None:

@@ -22,7 +22,6 @@ from nbaccel.train import (
     FailureConfig,
     RunConfig,
     ScalingConfig,
-    WorkerGroupError,
 )
 from nbaccel.train.backend import Backend
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
@@ -139,15 +138,6 @@ def unequal(config: dict[str, Any]) -> str:
 def test_ranks_may_report_unequally_often_and_return_early(kept: Kept) -> None:
     result = DataParallelTrainer(unequal, train_loop_config={}, scaling_config=TWO, run_config=kept()).fit()
     assert result.metrics == {"step": 3} and len(result.best_checkpoints) == 4
-
-
-def same_file(config: dict[str, Any]) -> None:
-    train.report({}, checkpoint=Checkpoint.save({"step": 0}))
-
-
-def test_two_ranks_that_bring_one_file_are_told(kept: Kept) -> None:
-    with pytest.raises(WorkerGroupError, match=r"a file of the same name.*state\.json"):
-        DataParallelTrainer(same_file, train_loop_config={}, scaling_config=TWO, run_config=kept()).fit()
 
 
 def in_the_way(config: dict[str, Any]) -> None:

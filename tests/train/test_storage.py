@@ -24,10 +24,10 @@ def files(folder: Path, *names: str) -> str:
 def test_parts_of_several_ranks_become_one_folder(tmp_path: Path) -> None:
     run = tmp_path / "run"
     for rank in range(2):
-        size = storage.bring(files(tmp_path / f"{rank}", f"model-{rank}.pt", f"deep/er-{rank}"), str(run), 7)
+        size = storage.bring(files(tmp_path / f"{rank}", f"model-{rank}.pt", f"deep/er-{rank}"), str(run), 7, rank)
         assert size == len(f"model-{rank}.pt") + len(f"deep/er-{rank}")
     assert os.listdir(run) == [".checkpoint_000007.part"]
-    assert storage.commit(str(run), 7) == "checkpoint_000007"
+    assert storage.commit(str(run), 7) == ("checkpoint_000007", [])
     assert sorted(os.listdir(run / "checkpoint_000007")) == ["deep", "model-0.pt", "model-1.pt"]
     assert (tmp_path / "0" / "model-0.pt").exists()
 
@@ -46,12 +46,41 @@ def test_they_are_moved_where_nobody_needs_them_any_more(tmp_path: Path) -> None
     assert os.listdir(source) == []
 
 
-def test_the_same_file_of_two_ranks_is_refused(tmp_path: Path) -> None:
-    for rank in range(2):
-        files(tmp_path / f"{rank}", "model.pt")
-    storage.bring(str(tmp_path / "0"), str(tmp_path / "run"), 0)
-    with pytest.raises(ValueError, match=r"a file of the same name.*model\.pt.*only rank 0"):
-        storage.bring(str(tmp_path / "1"), str(tmp_path / "run"), 0)
+def test_files_of_one_name_are_all_kept_where_they_differ(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for rank, own in ((2, "file/below"), (0, "rank_1"), (1, "file")):  # they come in any order
+        (tmp_path / f"{rank}" / "model").mkdir(parents=True)
+        (tmp_path / f"{rank}" / "model" / "a.pt").write_text(f"of {rank}")
+        storage.bring(files(tmp_path / f"{rank}", "same", own), str(run), 7, rank)
+    name, differing = storage.commit(str(run), 7)
+    assert differing == ["model/a.pt", "file/below", "model/a.pt"]
+    kept = {str(path.relative_to(run / name)): path.read_text() for path in storage.files_in(run / name)}
+    assert kept == {
+        "same": "same", "model/a.pt": "of 0", "rank_1": "rank_1", "file": "file", "rank_1_/model/a.pt": "of 1",
+        "rank_2/file/below": "file/below", "rank_2/model/a.pt": "of 2",
+    }  # fmt: skip
+    assert os.listdir(run) == [name]
+
+
+def test_a_part_that_is_not_whole_is_not_in_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = str(tmp_path / "run")
+    storage.bring(files(tmp_path / "0", "mine"), run, 0, 0)
+    with monkeypatch.context() as full, pytest.raises(OSError, match="full"):
+        full.setattr(storage.shutil, "copy2", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        storage.bring(files(tmp_path / "1", "other"), run, 0, 1)
+    storage.bring(files(tmp_path / "1 again", "mine too"), run, 1, 1)
+    assert os.listdir(Path(run, storage.commit(run, 0)[0])) == ["mine"]
+    storage.discard_part(run, 0)
+    assert sorted(os.listdir(run)) == [".checkpoint_000001.part", "checkpoint_000000"]
+
+
+def test_a_rank_that_had_no_room_may_report_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = str(tmp_path / "run")
+    with monkeypatch.context() as full, pytest.raises(OSError, match="full"):
+        full.setattr(storage.shutil, "copy2", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        storage.bring(files(tmp_path / "large", "a", "b"), run, 0)
+    storage.bring(files(tmp_path / "small", "a"), run, 0)
+    assert os.listdir(Path(run, storage.commit(run, 0)[0])) == ["a"]
 
 
 def test_a_folder_that_is_not_there_is_refused_and_an_empty_one_is_a_checkpoint(tmp_path: Path) -> None:

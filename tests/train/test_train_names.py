@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from nbaccel import train
 from nbaccel.train import Checkpoint
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.torch import TorchTrainer
+from tests.documented_names import documented, found, is_refused
 
 
 def test_every_name_that_is_promised_is_there() -> None:
@@ -187,3 +189,100 @@ def test_every_other_constant_of_ray_train_says_what_stands_instead() -> None:
 
 def test_a_name_of_the_room_is_looked_up_once() -> None:
     assert train.report is vars(train)["report"]  # training loops call it as train.report(...)
+
+
+NAMES = "training.md", "Ray Train's names"
+OF_LIBRARIES = {"lightning": "lightning", "huggingface": "transformers", "torch": "torch", "v2": "jax"}
+
+
+def test_the_page_about_training_knows_which_of_rays_names_are_here() -> None:
+    here = documented(*NAMES, "here")
+    assert len(here) > 60 and len(set(here)) == len(here)
+    for name in here:
+        library = OF_LIBRARIES.get(name.partition(".")[0])
+        if library is None or importlib.util.find_spec(library) is not None:
+            assert found(train, name) is not None and not is_refused(found(train, name)), name
+
+
+@pytest.mark.parametrize("name", documented(*NAMES, "not here"))
+def test_each_name_that_is_not_here_says_what_to_use(name: str) -> None:
+    with pytest.raises((NotImplementedError, ModuleNotFoundError), match=r"not here: |nbaccel has no "):
+        found(train, name)()
+
+
+PATHS = {
+    "context": "TrainContext get_context",
+    "torch.config": "TorchConfig",
+    "v2.api.config": "CheckpointConfig FailureConfig LoggingConfig RunConfig ScalingConfig",
+    "v2.api.context": "TrainContext",
+    "v2.api.callback": "UserCallback",
+    "v2.api.data_parallel_trainer": "DataParallelTrainer",
+    "v2.api.exceptions": "ControllerError TrainingFailedError WorkerGroupError",
+    "v2.api.report_config": "CheckpointConsistencyMode CheckpointUploadMode",
+    "v2.api.reported_checkpoint": "ReportedCheckpoint ReportedCheckpointStatus",
+    "v2.api.result": "Result",
+    "v2.api.train_fn_utils": "get_all_reported_checkpoints get_checkpoint get_context get_dataset_shard report",
+    "v2.api.validation_config": "ValidationConfig ValidationFn ValidationTaskConfig",
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_names_are_at_the_paths_at_which_programs_import_them(path: str) -> None:
+    if path.startswith("torch"):
+        pytest.importorskip("torch", reason="torch is not installed")
+    home = importlib.import_module(f"nbaccel.train.{path}")
+    for name in PATHS[path].split():
+        expected = {"DataParallelTrainer": DataParallelTrainer}.get(name) or getattr(
+            train.torch if name == "TorchConfig" else train, name
+        )
+        assert getattr(home, name) is expected
+
+
+def test_older_programs_find_their_names_in_air() -> None:
+    from nbaccel.air.integrations.wandb import WandbLoggerCallback
+
+    from nbaccel import air, tune
+    from nbaccel.air import session
+    from nbaccel.air.checkpoint import Checkpoint as TheirCheckpoint
+    from nbaccel.air.config import RunConfig, ScalingConfig
+    from nbaccel.air.result import Result
+
+    assert (air.RunConfig, air.ScalingConfig, air.Result) == (RunConfig, ScalingConfig, Result)
+    assert (RunConfig, ScalingConfig, Result) == (tune.RunConfig, train.ScalingConfig, tune.Result)
+    assert session is air.session and session.report is train.report and air.Checkpoint is TheirCheckpoint is Checkpoint
+    with pytest.raises(ModuleNotFoundError, match="call wandb in your training function"):
+        WandbLoggerCallback(project="p")
+
+
+def test_a_result_knows_its_filesystem(tmp_path: Path) -> None:
+    fs = pytest.importorskip("pyarrow.fs", reason="pyarrow is not installed")
+    result = train.Result(None, Checkpoint(tmp_path), None, str(tmp_path))
+    assert result.checkpoint is not None
+    for filesystem in (result.filesystem, result.checkpoint.filesystem):
+        assert isinstance(filesystem, fs.LocalFileSystem)
+
+
+def test_what_report_cannot_do_is_refused_in_words(tmp_path: Path) -> None:
+    def loop(config: dict[str, Any]) -> None:
+        train.report({}, checkpoint=Checkpoint(tmp_path / "own"), **config)
+
+    def fit(**given: Any) -> train.Result:
+        run = train.RunConfig(storage_path=str(tmp_path))
+        scaling = train.ScalingConfig(num_workers=0)
+        return DataParallelTrainer(loop, train_loop_config=given, scaling_config=scaling, run_config=run).fit()
+
+    for given, words in (
+        ({"checkpoint_upload_mode": train.CheckpointUploadMode.NO_UPLOAD}, "in its own folder"),
+        ({"checkpoint_upload_fn": print}, "copies the files itself"),
+        ({"validation": True}, "as a task"),
+    ):
+        with pytest.raises(NotImplementedError, match=words):
+            fit(**given)
+    for name in ("", "a/b", ".hidden", 3):
+        with pytest.raises(ValueError, match="must be the name of a folder"):
+            fit(checkpoint_dir_name=name)
+    (tmp_path / "own").mkdir()
+    fit(checkpoint_upload_mode=train.CheckpointUploadMode.SYNC)
+    assert (tmp_path / "own").exists()
+    fit(checkpoint_upload_mode=train.CheckpointUploadMode.ASYNC)  # as Ray, which deletes it after the upload
+    assert not (tmp_path / "own").exists()

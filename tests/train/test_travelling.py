@@ -16,8 +16,8 @@ def test_the_files_of_several_ranks_arrive_in_one_checkpoint(tmp_path: Path) -> 
     for rank in range(2):
         (tmp_path / f"{rank}/shards").mkdir(parents=True)
         (tmp_path / f"{rank}/shards/{rank}.bin").write_bytes(bytes([rank]))
-        travelling.arrive(travelling.pack(str(tmp_path / str(rank))), str(run), 7)
-    folder = run / storage.commit(str(run), 7)
+        travelling.arrive(travelling.pack(str(tmp_path / str(rank))), str(run), 7, rank)
+    folder = run / storage.commit(str(run), 7)[0]
     assert {path.name: path.read_bytes() for path in storage.files_in(folder)} == {"0.bin": b"\0", "1.bin": b"\1"}
     assert os.listdir(run) == ["checkpoint_000007"]
 

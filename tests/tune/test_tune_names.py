@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from nbaccel import train, tune
 from nbaccel.tune import opening, search
 from nbaccel.tune.trainables import name_of
 from tests.census import Place
+from tests.documented_names import documented, found, is_refused
 
 
 def test_importing_tune_loads_nothing_heavy() -> None:
@@ -182,6 +182,29 @@ def test_a_misspelt_argument_is_told_with_a_suggestion() -> None:
         tune.run(len, num_sample=3)
 
 
+@pytest.mark.parametrize(
+    ("resume", "unfinished", "errored", "restarted"),
+    [
+        (True, True, False, False),
+        ("AUTO+ERRORED", True, True, False),
+        ("AUTO+ERRORED_ONLY", False, True, False),
+        ("AUTO+RESTART_ERRORED", True, False, True),
+        ("AUTO+RESTART_ERRORED_ONLY", False, False, True),
+        ("ERRORED_ONLY", False, True, False),
+    ],
+)
+def test_resume_says_which_trials_go_on(
+    resume: Any, unfinished: bool, errored: bool, restarted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(tune.Tuner, "can_restore", lambda folder: True)
+    monkeypatch.setattr(tune.Tuner, "restore", lambda folder, trainable, **how: asked.update(how))
+    with pytest.raises(AttributeError):  # there is no tuner to go on
+        tune.run(len, name="e", storage_path=str(tmp_path), resume=resume)
+    kinds = ("resume_unfinished", "resume_errored", "restart_errored")
+    assert tuple(asked[kind] for kind in kinds) == (unfinished, errored, restarted)
+
+
 def test_results_before_fit_are_told() -> None:
     with pytest.raises(RuntimeError, match="There are no results yet: call fit"):
         tune.Tuner(len).get_results()
@@ -200,30 +223,18 @@ def test_only_a_name_that_somebody_gave_is_told_when_it_is_taken(tmp_path: Path)
         each.close()
 
 
-def documented(column: str) -> list[str]:
-    """The names in a table of docs/tuning.md whose second column has this heading."""
-    page = (Path(__file__).parent.parent.parent / "docs" / "tuning.md").read_text()
-    table = page.partition("## Ray Tune's names")[2].partition(f"| {column} |\n")[2].partition("\n\n")[0]
-    return [name for line in table.splitlines() for name in re.findall(r"`([^`]+)`", line.split("|")[2])]
-
-
-def found(name: str) -> Any:
-    """What a program gets of nbaccel.tune by a name with dots."""
-    value: Any = tune
-    for part in name.split("."):
-        value = getattr(value, part) if hasattr(value, part) else importlib.import_module(f"{value.__name__}.{part}")
-    return value
+NOT_HERE = documented("tuning.md", "Ray Tune's names", "not here")
 
 
 def test_the_page_about_tuning_knows_which_of_rays_names_are_here() -> None:
-    here = documented("here")
+    here = documented("tuning.md", "Ray Tune's names", "here")
     assert len(here) > 160 and len(set(here)) == len(here)
     for name in here:
         if not name.startswith("integration."):  # each needs its library
-            assert found(name) is not None and type(found(name)).__name__ != "_Unbuilt", name
+            assert found(tune, name) is not None and not is_refused(found(tune, name)), name
 
 
-@pytest.mark.parametrize("name", documented("not here"))
+@pytest.mark.parametrize("name", NOT_HERE)
 def test_each_name_that_is_not_here_says_what_to_use(name: str) -> None:
     with pytest.raises((NotImplementedError, ModuleNotFoundError), match=r"not here: |nbaccel has no "):
-        found(name)()
+        found(tune, name)()

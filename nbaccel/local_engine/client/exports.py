@@ -15,10 +15,12 @@ from typing import Any
 from nbaccel import freshness
 from nbaccel.digests import blake2b
 from nbaccel.handles import unpicklable
+from nbaccel.handles.refs import check_pickled_by_hand
 from nbaccel.handles.told_end import ToldEnd
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.wire import codec
+from nbaccel.local_engine.wire.ids import OBJECT_ID_BYTES
 
 LARGEST_CODE_BYTES = 95 << 20  # as Ray: beyond it something large was captured by mistake
 
@@ -100,6 +102,9 @@ class Exports:
                 dumped = codec.dump_code(code)
         except Exception as error:  # whatever a captured object's pickling raises
             unpicklable.refuse_code(name, code, error, codec.can_pickle)
+        for id in refs:
+            if len(id) == OBJECT_ID_BYTES:  # as in Ray, handles of actors may go anywhere
+                check_pickled_by_hand(id)
         size = len(dumped) if isinstance(dumped, bytes) else dumped.size
         if size > LARGEST_CODE_BYTES:
             raise ValueError(

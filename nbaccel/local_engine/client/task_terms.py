@@ -16,6 +16,7 @@ from nbaccel.handles.options import (
     demand_of_task,
 )
 from nbaccel.handles.remote import ActorClass, ActorMethod, MethodSpec, RemoteFunction
+from nbaccel.handles.runtime_env_checks import hides_in
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import environment_spec
 from nbaccel.local_engine.client.environment_spec import Environment
@@ -135,13 +136,14 @@ def asked(options: TaskOptions) -> Choice:
 
 def _shared(options: ResourceOptions) -> dict[str, Any]:
     environment = environment_spec.encoded(options.runtime_env or {})
+    hides = hides_in(options.runtime_env)
     return {
         "fallback_after_s": options.fallback_after_s,
         "fallback_on": codec.code_bytes(options.fallback_on) if options.fallback_on else b"",
         "runtime_env": environment,
         "environment": environment_spec.environment_key(environment),
         "how": environment_spec.how_started(options.runtime_env or {}),
-        "hide_unassigned": options.hide_unassigned,
+        "hide_unassigned": True if options.hide_unassigned is None and hides else options.hide_unassigned,
         "internal": options.internal,
     }
 

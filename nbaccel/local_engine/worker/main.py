@@ -288,7 +288,7 @@ class WorkerEngine(Client):
             return
         self.exports.surroundings = self._surroundings[setup.job] = setup.surroundings
         apply_setup(setup)
-        if "OMP_NUM_THREADS" in setup.followed:
+        if "OMP_NUM_THREADS" in setup.followed or "OMP_NUM_THREADS" in setup.env_vars:
             self.execution.may_set_threads = False
         self._state.accept(setup.directory)
 
@@ -552,6 +552,7 @@ def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     text_bars.use()
     sock = socket.socket(fileno=fd)
     os.environ[process.WORKER] = worker_id.hex()
+    process.be_nice()
     WorkerEngine(sock, arena_fd, worker_id).main()
 
 

@@ -67,15 +67,15 @@ def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str
     _set_variables(here, choice, host, port)
     _prepare_backend(chosen)
     own = reach_meeting_point(torch, seat, host, port, patience)
-    wait_for_all(own, seat, here.restarts, patience)
+    wait_for_all(own, seat, here.restarts[0], patience)
     torch.distributed.init_process_group(
         chosen,
-        store=torch.distributed.PrefixStore(f"nbaccel/{here.restarts}", own),
+        store=torch.distributed.PrefixStore(f"nbaccel/{here.restarts[0]}", own),
         rank=seat.rank,
         world_size=seat.world_size,
         timeout=timedelta(seconds=timeout_s),
     )
-    wait_until_joined(own, seat, here.restarts, patience)
+    wait_until_joined(own, seat, here.restarts[0], patience)
     _give_way_to_the_programs_own(torch.distributed)
     return store
 
@@ -111,8 +111,8 @@ def _set_variables(here: session.Session, choice: WorkerDevices, host: str, port
         "MASTER_ADDR": host,
         "MASTER_PORT": port,
         "TORCHELASTIC_RUN_ID": here.run_name,
-        "TORCHELASTIC_RESTART_COUNT": here.restarts,
-        "TORCHELASTIC_MAX_RESTARTS": max(0, here.max_restarts),
+        "TORCHELASTIC_RESTART_COUNT": here.restarts[0],
+        "TORCHELASTIC_MAX_RESTARTS": max(0, here.restarts[1]),
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "ACCELERATE_TORCH_DEVICE": choice.devices[0],
     }

@@ -1,1 +1,3 @@
-"""Where Ray Train 2.60 keeps JaxTrainer; everything else of its second version is in `nbaccel.train`."""
+"""Where Ray Train 2.60 keeps JaxTrainer, and `api`: the paths of its second version, whose names are those of
+`nbaccel.train`.
+"""

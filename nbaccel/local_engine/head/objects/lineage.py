@@ -64,6 +64,14 @@ def forget(context: ObjectContext, ids: list[bytes]) -> None:
             context.unpin(entry_of(maker.task), maker.task)
 
 
+def cancelled(context: ObjectContext, task_id: bytes) -> None:
+    """Somebody does not want this task: if it has ended, it does not run again, as in Ray."""
+    maker = context.objects.makers.get(task_id)
+    if maker is not None and not maker.why_not:
+        maker.why_not = f"the task that made it, {maker.task.terms.name}, was cancelled after its end"
+        context.unpin(entry_of(maker.task), maker.task)
+
+
 def terms(context: ObjectContext) -> list[Terms]:
     """Those of the tasks that may run again to make what is lost."""
     return [maker.task.terms for maker in context.objects.makers.values() if not maker.why_not]

@@ -82,6 +82,7 @@ class TaskFlow:
             self.conclusions,
             fill=fill,
             read=errors.read,
+            cancelled=partial(lineage.cancelled, context),
             actor_submitted=actors.submitted,
             zygote_for=zygote_for,
             is_shared=is_shared,

@@ -52,6 +52,7 @@ class SubmissionIntake:
         *,
         fill: Fill,
         read: Callable[[list[bytes]], None],
+        cancelled: Callable[[bytes], None],
         actor_submitted: Callable[[Peer, TaskEntry, Task], None],
         zygote_for: Callable[[str, str], str],
         is_shared: bool,
@@ -64,6 +65,7 @@ class SubmissionIntake:
         self._tell = tell
         self._failing = failing
         self._fill = fill
+        self._cancelled = cancelled  # called with a task that may have ended
         self._read = read  # called with objects whose errors a client has seen
         self._actor_submitted = actor_submitted
         self._zygote_for = zygote_for  # the fork server of drivers with this prefix and interpreter
@@ -79,7 +81,7 @@ class SubmissionIntake:
             wire.Surroundings: self._surroundings,
             wire.DefineTemplate: self._define_template,
             wire.Submit: self._submit,
-            wire.Cancel: lambda peer, m: self._tell(CancelAsked(m.task_id, m.force, m.recursive)),
+            wire.Cancel: lambda peer, m: self._cancel_task(CancelAsked(m.task_id, m.force, m.recursive)),
         }
 
     def answers(self) -> list[Row[Peer]]:
@@ -91,7 +93,11 @@ class SubmissionIntake:
         ]
 
     def _cancel(self, peer: Peer, asked: CancelTask) -> None:
-        self._tell(CancelAsked(id_of(asked.task_id, "a task"), asked.force))
+        self._cancel_task(CancelAsked(id_of(asked.task_id, "a task"), asked.force))
+
+    def _cancel_task(self, event: CancelAsked) -> None:
+        self._cancelled(event.task_id)
+        self._tell(event)
 
     def _retry(self, peer: Peer, asked: RetryTask) -> str:
         """Submit a failed task's call once more, for the driver of its job: nobody holds its results yet."""

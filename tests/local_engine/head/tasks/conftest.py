@@ -51,6 +51,7 @@ class Room:
         self.submissions = SubmissionIntake(
             self.objects, self.arguments, self.functions, self.environments, self.jobs, self.events.append, self,
             fill=lambda id, value, refs, owner: self.filled.append((id, value)), read=self.were_read.extend,
+            cancelled=lambda task_id: None,
             actor_submitted=lambda peer, entry, task: self.created.append(entry.submit.actor_id),
             zygote_for=lambda prefix, python: prefix, is_shared=True,
         )  # fmt: skip
