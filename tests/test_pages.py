@@ -47,5 +47,5 @@ def test_the_readme_is_short_and_its_program_runs(place: Place) -> None:
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [*DOCS.parent.glob("*.md"), *DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
-            if "://" not in target and not target.startswith("mailto:"):
+            if "://" not in target and not target.startswith(("mailto:", "api/", "tutorials/")):  # made by `make docs`
                 assert (page.parent / target).exists(), f"{page.name}: {target}"

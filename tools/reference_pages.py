@@ -264,9 +264,10 @@ def magics_page() -> str:
 def commands_page() -> str:
     """Each command with the text of `nbaccel COMMAND --help`."""
     from nbaccel.cli import main
+    from nbaccel.command import HELP
 
     parts = ["# Command line\n\n`nbaccel COMMAND --help` shows the same text."]
-    parts += _command_parts(main, click.Context(main, info_name="nbaccel", max_content_width=100))
+    parts += _command_parts(main, click.Context(main, info_name="nbaccel", max_content_width=100, **HELP))
     return "\n\n".join(parts) + "\n"
 
 

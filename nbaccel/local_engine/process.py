@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections.abc import Collection
-from pathlib import Path
 
 from nbaccel import proc
 
@@ -16,7 +15,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 OOM_SCORE_ADJ = 300  # a notebook kernel has 0: when memory runs out, Linux kills a worker first
 
 NICENESS = 5  # of workers: a kernel that computes beside a task has three quarters of their CPU (Ray: 15)
-AUTOGROUP = Path("/proc/self/autogroup")
+AUTOGROUP = "/proc/self/autogroup"
 _VARIABLE = "RAY_worker_niceness"
 _TRIES, _PAUSE_S = 100, 0.11
 
@@ -81,12 +80,17 @@ def _be_nice_later(niceness: int) -> None:
 def _is_nice_session(niceness: int) -> bool:
     """Set the niceness of this session; False if that is to be tried again."""
     try:
-        AUTOGROUP.write_text(str(niceness))
+        _set_group(niceness)
     except BlockingIOError:
         return False
     except OSError:
         pass  # a system without groups
     return True
+
+
+def _set_group(niceness: int) -> None:
+    with open(AUTOGROUP, "w") as group:
+        group.write(str(niceness))
 
 
 def ending(status: int) -> tuple[str, int | None, int | None]:

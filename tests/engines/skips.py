@@ -65,6 +65,8 @@ SKIPS: dict[tuple[str, str], str] = (
         ): "gangs and trials need processes of their own; the debug engine says so (tested here as well)"
         for test in (
             "test_a_failure_is_told_with_the_users_own_exception",
+            "test_a_failure_waits_for_a_checkpoint_that_is_on_its_way",
+            "test_ranks_may_bring_different_files_of_one_name",
             "test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints",
             "test_a_trainers_trial_is_its_gang",
             "test_a_trial_whose_bundles_can_never_fit_together_is_refused",

@@ -37,7 +37,7 @@ OF_ITS_OWN = {
     "NBACCEL_SETUP_ERROR",
     "NBACCEL_SETUP_FAILED",
     "NBACCEL_SETUP_HOOK",
-    "NBACCEL_STRAIGHT_CALLS",
+    "NBACCEL_DIRECT_CALLS",
     "NBACCEL_TAKEN_ON",
     "NBACCEL_THIN_WORKERS",
     "NBACCEL_WORKER",
@@ -98,7 +98,7 @@ def test_every_variable_that_a_user_may_set_is_on_the_page_of_variables() -> Non
 
 def test_every_exception_has_its_cause_and_its_remedy() -> None:
     errors = {name for name, value in vars(exceptions).items() if reference_pages.is_error_of(value, exceptions)}
-    for name in ("nbaccel.train.errors", "nbaccel.serve.exceptions", "nbaccel.tune.errors"):
+    for name in ("nbaccel.train.errors", "nbaccel.serve.exceptions", "nbaccel.tune.error"):
         errors |= {
             each
             for each, value in vars(importlib.import_module(name)).items()

@@ -59,7 +59,7 @@ def test_one_line_tells_an_experiment() -> None:
     )
     ended = experiment(state="stopped", ended_at=1_000_005.0, total=None, best=None, why="the time is over")
     assert experiment_snapshot.one_line(ended, NOW) == (
-        "⊘ first stopped 5 s · 4 trials ended · 2 running · 1 failed · the time is over"
+        "⊘ first stopped 5 s · 4 trials ended · 2 interrupted · 1 failed · the time is over"
     )
 
 

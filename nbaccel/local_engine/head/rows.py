@@ -112,7 +112,9 @@ class Rows:
         for record in chain(scheduler.first_of_lines(), seen):
             first.setdefault((id(record.count), id(record.shape)), record)
         shown = {id(record): record for record in islice(first.values(), MOST_EXPLAINED)}
-        for record in islice(seen, max(0, most - len(shown))):
+        for record in seen:
+            if len(shown) >= most:
+                break
             shown.setdefault(id(record), record)
         return list(shown.values())
 

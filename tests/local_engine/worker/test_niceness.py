@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ VARIABLE = "RAY_worker_niceness"
 
 @nbaccel.remote
 def niceness() -> tuple[int, str]:
-    group = process.AUTOGROUP.read_text() if process.AUTOGROUP.exists() else ""
+    group = Path(process.AUTOGROUP).read_text() if Path(process.AUTOGROUP).exists() else ""
     return os.getpriority(os.PRIO_PROCESS, 0), group
 
 
@@ -44,16 +43,14 @@ def group() -> str:
 def test_a_session_that_has_to_wait_for_its_niceness_gets_it_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries: list[str] = []
+    tries: list[int] = []
 
-    class Busy:
-        def write_text(self, text: str) -> None:
-            tries.append(text)
-            if len(tries) < 3:
-                raise BlockingIOError
+    def busy(niceness: int) -> None:
+        tries.append(niceness)
+        if len(tries) < 3:
+            raise BlockingIOError
 
-    busy: Any = Busy()
-    monkeypatch.setattr(process, "AUTOGROUP", busy)
+    monkeypatch.setattr(process, "_set_group", busy)
     monkeypatch.setattr(process, "_PAUSE_S", 0.0)
     monkeypatch.setenv("RAY_worker_niceness", str(os.getpriority(os.PRIO_PROCESS, 0)))
     process.be_nice()

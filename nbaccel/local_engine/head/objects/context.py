@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Send
@@ -37,8 +38,7 @@ class Errors(Protocol):
     def gone(self, ids: list[bytes]) -> None: ...
 
 
-@dataclass(slots=True, kw_only=True)
-class ObjectContext:
+class ObjectContext(Struct, kw_only=True, eq=False):
     """One head's objects, and what is done about them elsewhere."""
 
     objects: ObjectTables

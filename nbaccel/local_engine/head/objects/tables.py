@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import msgspec
+from msgspec import field
 
 from nbaccel.local_engine import wire
 from nbaccel.scheduling.terms import Task
@@ -59,8 +58,7 @@ class Maker(msgspec.Struct):
     why_not: str
 
 
-@dataclass(slots=True)
-class ObjectTables:
+class ObjectTables(msgspec.Struct, eq=False):
     """All objects of one head. Actors' handles are counted in the same way, under the actor's id."""
 
     # Every object that somebody holds, or that a task will give; one that nobody holds has no value.
