@@ -315,7 +315,8 @@ class HttpDoor:
         await self.controller.shutdown()
         for connection in list(self._counters.connections):
             connection.shutdown()
-        _remove(os.path.join(self._folder, "goal"))
+        for name in ("goal", HTTP_SOCKET):
+            _remove(os.path.join(self._folder, name))
 
 
 def _cancel(task: asyncio.Task[None]) -> None:
