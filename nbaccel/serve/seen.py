@@ -48,7 +48,10 @@ class ShownApplications:
     def __init__(
         self, folder: str, ask: Callable[[], dict[str, Any]], asked: Callable[[str], Callable[[str], object]]
     ) -> None:
-        """`ask` gives the door's status, without applications if there is no door; `asked` what takes the requests to an application, such as "stop"."""
+        """`ask` gives the door's status, without applications if there is no door.
+
+        `asked` gives what takes the requests to an application, such as "stop".
+        """
         self._folder = folder
         self._ask = ask
         self._asked = asked
