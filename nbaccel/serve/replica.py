@@ -289,7 +289,10 @@ class ReplicaLoop:
             await asgi.answer(self._app, exchange, call, body)
             return
         if call.websocket:
-            raise TypeError("A WebSocket needs an ASGI app: use @serve.ingress(app).")
+            error = TypeError("A WebSocket needs an ASGI app: use @serve.ingress(app).")
+            sys.stderr.write(f"request {call.request_id}: {error}\n")  # no fault of the code: no traceback
+            exchange.finish(FrameKind.ERROR, answering.failure(error, call.request_id))
+            return
         value = await self._users.call_with_request(lambda: asgi.request(exchange, call, body))
         if answering.is_response(value):
             await asgi.answer(value, exchange, call, b"")

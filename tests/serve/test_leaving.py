@@ -69,3 +69,21 @@ def test_a_response_that_is_cancelled_before_it_is_sent_ends(door: Any) -> None:
         response.cancel()
         with pytest.raises(RequestCancelledError):
             response.result(timeout_s=60)
+
+
+def test_a_websocket_to_a_plain_deployment_is_refused_in_one_line(door: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    serve.run(Lone.bind(None))
+    with connected() as client:
+        client.sendall(
+            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        assert client.recv(100).startswith(b"HTTP/1.1 403")
+    said: list[str] = []
+
+    def has_line() -> bool:
+        said.extend(capfd.readouterr())
+        return "needs an ASGI app" in "".join(said)
+
+    wait_until(has_line, "the line")
+    assert "Traceback" not in "".join(said)
