@@ -219,7 +219,7 @@ class HttpDoor:
     def _opened(self, exchange: Exchange, frame: Frame) -> None:
         try:
             asked = msgspec.msgpack.decode(frame.meta, type=dict[str, Any])
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError):  # msgspec raises the second for a damaged text
             exchange.link.close("a question is damaged")
             return
         if asked.get("op") == "watch":

@@ -176,7 +176,7 @@ class ReplicaLoop:
         self._links.add(exchange.link)
         try:
             call = decode_call(frame.meta)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:  # msgspec raises the second for a damaged text
             exchange.link.bad_frames += 1
             exchange.link.close(f"a call is damaged: {error}")
             return

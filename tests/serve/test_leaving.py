@@ -87,3 +87,19 @@ def test_a_websocket_to_a_plain_deployment_is_refused_in_one_line(door: Any, cap
 
     wait_until(has_line, "the line")
     assert "Traceback" not in "".join(said)
+
+
+@pytest.mark.parametrize("of_door", [True, False], ids=["door", "replica"])
+def test_a_call_with_a_damaged_text_closes_its_link_alone(
+    door: Any, of_door: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    serve.run(Lone.bind(None))
+    [name] = [name for name in os.listdir(callers.folder()) if name not in ("door", "http", "goal")]
+    meta = encode({"op": "nothing"} if of_door else HandleCall("nothing", "id")).replace(b"nothing", b"noth\xa1ng")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(30)
+        client.connect(os.path.join(callers.folder(), "door" if of_door else name))
+        client.sendall(pack(FrameKind.CALL, 1, meta))
+        assert client.recv(100) == b""
+    assert door("/").status == 200
+    assert "Traceback" not in "".join(capfd.readouterr())
