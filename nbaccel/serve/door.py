@@ -219,7 +219,7 @@ class HttpDoor:
     def _opened(self, exchange: Exchange, frame: Frame) -> None:
         try:
             asked = msgspec.msgpack.decode(frame.meta, type=dict[str, Any])
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError):  # msgspec raises the second for a damaged text
             exchange.link.close("a question is damaged")
             return
         if asked.get("op") == "watch":
@@ -315,7 +315,8 @@ class HttpDoor:
         await self.controller.shutdown()
         for connection in list(self._counters.connections):
             connection.shutdown()
-        _remove(os.path.join(self._folder, "goal"))
+        for name in ("goal", HTTP_SOCKET):
+            _remove(os.path.join(self._folder, name))
 
 
 def _cancel(task: asyncio.Task[None]) -> None:

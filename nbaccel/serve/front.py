@@ -24,7 +24,7 @@ from nbaccel.serve.counting import Counts
 from nbaccel.serve.deployment_state import DeploymentState
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
 from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
-from nbaccel.serve.http_protocol import LEAVE, DoorProtocol, send_whole, write_whole
+from nbaccel.serve.http_protocol import LEAVE, LEFT, DoorProtocol, send_whole, write_whole
 from nbaccel.serve.limits import OverLimit, TooSlow
 from nbaccel.serve.link import LinkLost
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
@@ -178,6 +178,7 @@ class Front:
                 begun.counts.end(head.status, time.perf_counter() - begun.at)
                 write_whole(cycle, head, begun.facts.request_id.encode("latin-1"), frame.body)
                 return
+        scope.pop(LEAVE, None)  # from here on the task sees whether the client has left
         begun.frame = frame
         scope[_BEGUN] = begun
         protocol.start_task(cycle)
@@ -245,6 +246,9 @@ class Front:
         state = app.deployments.get(spec.ingress)
         if state is None:
             return await _refuse(send, facts, 503, "DeploymentUnavailableError", app.message or "It is not there.")
+        if LEFT in scope:
+            self.left += 1
+            return 499
         task = asyncio.current_task()
         assert task is not None
         scope[LEAVE] = task.cancel

@@ -225,6 +225,7 @@ class DeploymentResponse(_Response, Generic[T]):
 
     def _begin(self) -> None:
         self._task = self._call.callers.loop.create_task(self._run())
+        self._task.add_done_callback(self._over)
         if self._cancelled:
             self._task.cancel()
 
@@ -241,6 +242,11 @@ class DeploymentResponse(_Response, Generic[T]):
             self._frame.set_exception(error)
             return
         self._frame.set_result(frame)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """Its task has ended; one that was cancelled before it began has set nothing."""
+        if not self._frame.done():
+            self._frame.set_result(Frame(FrameKind.CANCEL, 0, b"", b""))
 
     def _value(self) -> T:
         if not self._has_value:
@@ -271,7 +277,7 @@ class DeploymentResponse(_Response, Generic[T]):
         if not self._frame.done():
             try:
                 if self._call.callers.is_here() and self._task is not None:
-                    await asyncio.shield(self._task)
+                    await asyncio.wait([self._task])  # raises nothing of the task, and does not cancel it
                 else:
                     await asyncio.shield(asyncio.wrap_future(self._frame))
             except asyncio.CancelledError:

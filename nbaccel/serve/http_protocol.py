@@ -17,7 +17,8 @@ from nbaccel.serve import limits
 from nbaccel.serve.limits import Limits, OverLimit
 from nbaccel.serve.records import AnswerHead
 
-LEAVE = "nbaccel.leave"  # in the scope: called when the client has gone
+LEAVE = "nbaccel.leave"  # in the scope: called when the client goes
+LEFT = "nbaccel.left"  # in the scope: the client has gone, perhaps before the task of its request began
 
 
 class Counters(ServerState):
@@ -139,7 +140,9 @@ class DoorProtocol(HttpToolsProtocol):
         for cycle in (self._active, self.cycle, *waiting):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
-                leave = cast("dict[str, Any]", cycle.scope).pop(LEAVE, None)
+                scope = cast("dict[str, Any]", cycle.scope)
+                scope[LEFT] = True
+                leave = scope.pop(LEAVE, None)
                 if leave is not None:
                     leave()
 
@@ -171,7 +174,8 @@ class DoorProtocol(HttpToolsProtocol):
         self._is_parsing = False
         if self._begun is not None:
             begun, self._begun = self._begun, None
-            self._begin(*begun)
+            if not self.transport.is_closing():  # what follows the request was refused, and the request with it
+                self._begin(*begun)
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > limits.HEAD_BYTES:

@@ -18,9 +18,10 @@ import threading
 import time
 import traceback
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -32,6 +33,7 @@ from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
 from nbaccel.serve.records import ControlCall, DeploymentSpec, HandleCall, HttpCall, decode_call, encode
 from nbaccel.serve.users_callable import UsersCallable, yields
 
+_T = TypeVar("_T")
 _LOOK_S = 0.5  # a loop that does not turn within this time is blocked
 
 
@@ -97,7 +99,7 @@ class ReplicaLoop:
         self._idle.set()
         self._links: set[FrameLink] = set()
         self._refused: set[FrameLink] = set()  # links that want to know when there is room
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._users = UsersCallable(spec.code, spec.max_ongoing_requests)
         self._app: asgi.App | None = None
         self._server: asyncio.Server | None = None
@@ -174,7 +176,7 @@ class ReplicaLoop:
         self._links.add(exchange.link)
         try:
             call = decode_call(frame.meta)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:  # msgspec raises the second for a damaged text
             exchange.link.bad_frames += 1
             exchange.link.close(f"a call is damaged: {error}")
             return
@@ -188,13 +190,24 @@ class ReplicaLoop:
         else:
             self._ongoing += 1
             self._idle.clear()
-            self._begin_task(self._answer(exchange, call, frame.body), exchange)
+            task = self._begin_task(self._answer(exchange, call, frame.body), exchange)
+            task.add_done_callback(self._answered)
 
-    def _begin_task(self, work: Coroutine[Any, Any, None], exchange: Exchange) -> None:
+    def _begin_task(self, work: Coroutine[Any, Any, _T], exchange: Exchange) -> asyncio.Task[_T]:
         task = self._loop.create_task(work, context=self._inside.copy())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         exchange.on_cancel = partial(_cancel, task)
+        return task
+
+    def _answered(self, task: asyncio.Task[Future[Any] | None]) -> None:
+        """A request is over; also one that was cancelled before its task began."""
+        ended_well = not task.cancelled() and task.exception() is None
+        unfinished = task.result() if ended_well else None
+        if unfinished is None:
+            self._one_less()
+        else:  # its thread is still at work, and counts
+            unfinished.add_done_callback(lambda done: self._loop.call_soon_threadsafe(self._one_less))
 
     def _link_ended(self, link: FrameLink) -> None:
         self._links.discard(link)
@@ -210,7 +223,8 @@ class ReplicaLoop:
                 link.send(FrameKind.CREDIT, 0)
             self._refused.clear()
 
-    async def _answer(self, exchange: Exchange, call: HttpCall | HandleCall, body: bytes) -> None:
+    async def _answer(self, exchange: Exchange, call: HttpCall | HandleCall, body: bytes) -> Future[Any] | None:
+        """Returns what still runs of a request that was cancelled: its thread."""
         unfinished = None
         try:
             if isinstance(call, HttpCall):
@@ -227,10 +241,7 @@ class ReplicaLoop:
             self._failed(exchange, call, error)
         finally:
             exchange.end()
-            if unfinished is None:
-                self._one_less()
-            else:  # its thread is still at work, and counts
-                unfinished.add_done_callback(lambda done: self._loop.call_soon_threadsafe(self._one_less))
+        return unfinished
 
     def _failed(self, exchange: Exchange, call: HttpCall | HandleCall, error: BaseException) -> None:
         method = call.method if isinstance(call, HandleCall) else "__call__"
@@ -278,7 +289,10 @@ class ReplicaLoop:
             await asgi.answer(self._app, exchange, call, body)
             return
         if call.websocket:
-            raise TypeError("A WebSocket needs an ASGI app: use @serve.ingress(app).")
+            error = TypeError("A WebSocket needs an ASGI app: use @serve.ingress(app).")
+            sys.stderr.write(f"request {call.request_id}: {error}\n")  # no fault of the code: no traceback
+            exchange.finish(FrameKind.ERROR, answering.failure(error, call.request_id))
+            return
         value = await self._users.call_with_request(lambda: asgi.request(exchange, call, body))
         if answering.is_response(value):
             await asgi.answer(value, exchange, call, b"")
@@ -335,7 +349,7 @@ class ReplicaLoop:
                 await done
 
 
-def _cancel(task: asyncio.Task[None]) -> None:
+def _cancel(task: asyncio.Task[Any]) -> None:
     task.cancel()
 
 

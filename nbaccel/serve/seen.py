@@ -5,7 +5,8 @@
         └── snapshots_of ──┬── publish("application", …) ──► snapshots of the cluster
                            └── sinks.installed.application ──► the card
 ```
-The driver does it on all engines: its end withdraws the records, and with it everything that is served ends.
+Each process of the job that has served something does it. One of them publishes the record of an application; the
+others try at each look, so that another one does when it has ended.
 """
 
 from __future__ import annotations
@@ -42,16 +43,20 @@ _STATES = {
 
 
 class ShownApplications:
-    """The applications that one driver shows."""
+    """The applications of a job, as one process shows them."""
 
     def __init__(
         self, folder: str, ask: Callable[[], dict[str, Any]], asked: Callable[[str], Callable[[str], object]]
     ) -> None:
-        """`ask` gives the door's status; `asked` what takes the requests to an application, such as "stop"."""
+        """`ask` gives the door's status, without applications if there is no door.
+
+        `asked` gives what takes the requests to an application, such as "stop".
+        """
         self._folder = folder
         self._ask = ask
         self._asked = asked
         self._last: dict[str, ServedSnapshot] = {}  # by name
+        self._published: dict[str, ServedSnapshot] = {}  # of these, what this process publishes
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nbaccel-serve-seen", daemon=True)
@@ -76,15 +81,25 @@ class ShownApplications:
         for name, snapshot in now.items():
             if snapshot != self._last.get(name):
                 self._last[name] = snapshot
-                engines.current().publish(KIND, snapshot.id, msgspec.to_builtins(snapshot), self._asked(name))
                 sinks.installed.application(snapshot)
+            if snapshot != self._published.get(name):
+                self._publish(name, snapshot)
         for name in [name for name in self._last if name not in now]:
             self._end(name)
 
+    def _publish(self, name: str, snapshot: ServedSnapshot) -> None:
+        try:
+            engines.current().publish(KIND, snapshot.id, msgspec.to_builtins(snapshot), self._asked(name))
+        except ValueError:  # another process of the job publishes it
+            self._published.pop(name, None)
+        else:
+            self._published[name] = snapshot
+
     def _end(self, name: str) -> None:
-        last = self._last.pop(name)
-        sinks.installed.application(ended(last))
-        engines.current().publish(KIND, last.id, None)
+        sinks.installed.application(ended(self._last.pop(name)))
+        published = self._published.pop(name, None)
+        if published is not None:
+            engines.current().publish(KIND, published.id, None)
 
     def again(self, name: str) -> None:
         """A cell has served this application: it has the card now."""

@@ -233,8 +233,13 @@ def _seen_of_session() -> ShownApplications:
     global _seen
     with _lock:
         if _seen is None:
-            _seen = ShownApplications(callers.folder(), lambda: _ask("status"), _takes_requests)
+            _seen = ShownApplications(callers.folder(), _status, _takes_requests)
         return _seen
+
+
+def _status() -> dict[str, Any]:
+    """The door's; another process of the job may have ended it."""
+    return _ask("status") if _has_door() else {"apps": {}}
 
 
 def _close_seen() -> None:

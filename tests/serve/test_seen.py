@@ -84,6 +84,26 @@ def test_stop_in_a_view_ends_the_application_and_its_record(door: Any) -> None:
     assert "default" not in serve.status().applications
 
 
+def test_the_record_outlives_the_process_that_has_published_it(door: Any) -> None:
+    @nbaccel.remote
+    class Server:
+        def serve(self) -> None:
+            serve.run(Half.bind(), name="theirs", route_prefix=None)
+
+    serve.run(Half.bind())
+    server = Server.remote()
+    nbaccel.get(server.serve.remote())
+    wait_until(lambda: seen("theirs") is not None, "a record")
+    nbaccel.kill(server)
+    wait_until(
+        lambda: not nbaccel.util.state.list_actors(filters=[("class_name", "=", "Server"), ("state", "=", "ALIVE")]),
+        "its end",
+    )
+    wait_until(lambda: seen("theirs") is not None, "the record of another process")
+    serve.delete("theirs")
+    wait_until(lambda: seen("theirs") is None, "its end in the views")
+
+
 def test_a_deployment_that_waits_says_what_it_waits_for_and_who_holds_it(door: Any) -> None:
     @nbaccel.remote(num_gpus=2)
     class Trial:
