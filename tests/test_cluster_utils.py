@@ -358,10 +358,13 @@ def test_an_object_that_cannot_be_made_again_fails_in_words(shared, fragile, tmp
 
 
 def test_a_task_that_was_cancelled_after_its_end_is_not_run_again(joined, tmp_path):
+    if engines.started().name == "ray":
+        pytest.skip("Ray says in other words that it does not make the value again, and takes minutes for it")
     node = joined.add_node(**FRAGILE)
     cancelled = make.remote(tmp_path / "cancelled", 1)
     nbaccel.wait([cancelled], fetch_local=False)
     nbaccel.cancel(cancelled)
+    nbaccel.nodes()  # the head has been told of the cancel when it answers this
     joined.remove_node(node)
     with pytest.raises(exceptions.ObjectReconstructionFailedError, match="was cancelled after its end"):
         nbaccel.get(cancelled)
