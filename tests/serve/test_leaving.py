@@ -71,6 +71,7 @@ def test_a_response_that_is_cancelled_before_it_is_sent_ends(door: Any) -> None:
             response.result(timeout_s=60)
 
 
+@pytest.mark.extra("websockets")
 def test_a_websocket_to_a_plain_deployment_is_refused_in_one_line(door: Any, capfd: pytest.CaptureFixture[str]) -> None:
     serve.run(Lone.bind(None))
     with connected() as client:

@@ -22,6 +22,7 @@ SOURCES = {path: path.read_text("utf-8") for path in sorted((ROOT / "nbaccel").r
 NEEDS = {
     "nbaccel.train.lightning": "lightning",
     "nbaccel.train.huggingface.transformers": "transformers",
+    "nbaccel.train.torch": "torch",
     "nbaccel.util.dask": "dask",
 }
 # Variables by which processes of nbaccel's reach one another; nobody sets them.
