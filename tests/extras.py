@@ -24,7 +24,7 @@ EXTRAS = {
         "starlette",
         "tqdm",
     }
-    | {"uvicorn", "yaml"},
+    | {"uvicorn", "websockets", "yaml"},
     "ray": {"ray", "grpc"},
     "lab": {"jupyterlab", "jupyter_server"},
     "train": {"torch"},

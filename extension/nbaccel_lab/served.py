@@ -15,6 +15,7 @@ import os
 import socket as sockets
 import stat
 import time
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -23,7 +24,7 @@ from jupyter_server.base.handlers import JupyterHandler
 from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
-from tornado.iostream import IOStream, StreamClosedError
+from tornado.iostream import IOStream, StreamBufferFullError, StreamClosedError
 from tornado.netutil import Resolver
 from tornado.web import HTTPError, RequestHandler, authenticated, stream_request_body
 from tornado.websocket import WebSocketClientConnection, WebSocketHandler, websocket_connect
@@ -108,6 +109,20 @@ class _AtSocket(Resolver):
 
     async def resolve(self, host: str, port: int, family: Any = sockets.AF_UNSPEC) -> list[tuple[int, Any]]:
         return [(sockets.AF_UNIX, self._path)]
+
+
+class _DoorStream(IOStream):
+    """A connection to the door. What it has said before it closed is read, also where that has broken a write."""
+
+    _is_drained = False
+
+    def close(self, exc_info: Any = False) -> None:
+        if not self.closed() and not self._is_drained:
+            self._is_drained = True
+            with suppress(OSError, StreamBufferFullError):
+                while self._read_to_buffer():
+                    pass
+        super().close(exc_info)
 
 
 class _Answer(HTTPMessageDelegate):
@@ -197,7 +212,7 @@ class ServedHandler(JupyterHandler, WebSocketHandler):
     async def _begin_request(self) -> None:
         name = self._name()
         path, app = await self.settings["nbaccel_doors"].find(name)
-        self._stream = IOStream(sockets.socket(sockets.AF_UNIX))
+        self._stream = _DoorStream(sockets.socket(sockets.AF_UNIX))
         try:
             await self._stream.connect(path)  # type: ignore[arg-type, unused-ignore]
         except OSError as error:
