@@ -88,18 +88,7 @@ def run(
     >>> tune.run(trainable, num_samples=10, resources_per_trial={"cpu": 2, "gpu": 2})
     """
     _refuse(others)
-    if isinstance(run_or_experiment, (Experiment, list, tuple)):
-        raise ValueError("tune.run takes one trainable: give Experiments to tune.run_experiments([...]).")
-    trainable = (
-        checked(run_or_experiment) if not isinstance(run_or_experiment, DataParallelTrainer) else run_or_experiment
-    )
-    if resources_per_trial is not None:
-        if asked_by(trainable) is not None:
-            raise ValueError(
-                "resources_per_trial and tune.with_resources (or default_resource_request of a class) both say what a "
-                "trial holds: use one of them."
-            )
-        trainable = with_resources(trainable, resources_per_trial)  # type: ignore[arg-type]  # it checks
+    trainable = _trainable(run_or_experiment, resources_per_trial)
     tune = TuneConfig(
         mode,
         metric,
@@ -136,6 +125,21 @@ def run(
         default_mode=results._mode,
         trials=list(results._trials),
     )
+
+
+def _trainable(given: Any, resources: Any) -> Any:
+    """One trainable, with what each of its trials holds."""
+    if isinstance(given, (Experiment, list, tuple)):
+        raise ValueError("tune.run takes one trainable: give Experiments to tune.run_experiments([...]).")
+    trainable = given if isinstance(given, DataParallelTrainer) else checked(given)
+    if resources is None:
+        return trainable
+    if asked_by(trainable) is not None:
+        raise ValueError(
+            "resources_per_trial and tune.with_resources (or default_resource_request of a class) both say what a "
+            "trial holds: use one of them."
+        )
+    return with_resources(trainable, resources)  # type: ignore[arg-type]  # it checks
 
 
 def _checkpoint_folder(given: Any) -> str:

@@ -92,13 +92,7 @@ class Parts:
         self.peers, self.send = self.connections.peers, self.connections.send
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
         self.compaction = IdleCompaction(self.poll, self.scheduler, self._records_that_go)
-        self.decisions = Decisions(
-            self.poll,
-            self.scheduler,
-            self._life,
-            changed=self._changed,
-            note=self.note,
-        )
+        self.decisions = Decisions(self.poll, self.scheduler, self._life, changed=self._changed, note=self.note)
         self.tell = self.decisions.tell
         self.jobs = Jobs(self._job_began)
         self.environments = Environments()

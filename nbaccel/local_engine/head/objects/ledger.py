@@ -134,6 +134,11 @@ def release(objects: ObjectTables, id: bytes, client: int) -> None:
         held.discard(id)
     if record is None:
         return
+    _let_go(objects, id, record, client)
+
+
+def _let_go(objects: ObjectTables, id: bytes, record: ObjectRecord, client: int) -> None:
+    """A client neither owns nor holds this object any more."""
     if record.owner == client:
         record.owner = -1
     elif record.holders is not None:
@@ -195,13 +200,8 @@ def client_gone(objects: ObjectTables, client: int) -> None:
     """A process has ended: release its refs and mappings."""
     for id in objects.held_by.get(client, ()):
         record = own(objects, id)
-        if record is None:
-            continue
-        if record.owner == client:
-            record.owner = -1
-        elif record.holders is not None:
-            record.holders.discard(client)
-        _maybe_free(objects, id, record)
+        if record is not None:
+            _let_go(objects, id, record, client)
     objects.held_by.pop(client, None)
     objects.promises.pop(client, None)
     for record in _mapped_records(objects):

@@ -49,28 +49,17 @@ class TaskFlow:
         timers: LoopTimers | None = None,
     ) -> None:
         scheduler, objects, environments = records.scheduler, records.objects, records.environments
-        fill, placed = partial(delivery.fill, context), partial(lineage.placed, context)
-        filled = context.store.filled
+        fill, placed, filled = partial(delivery.fill, context), partial(lineage.placed, context), context.store.filled
         self.functions = Functions(objects, records.peers, send, timers)
-        terms_of_makers = partial(lineage.terms, context)
-        self.functions.named_by = [scheduler.unfinished_terms, terms_of_makers, arguments.terms, actors.terms]
+        makers = partial(lineage.terms, context)
+        self.functions.named_by = [scheduler.unfinished_terms, makers, arguments.terms, actors.terms]
         if arguments.failed_calls is not None:
             arguments.failed_calls.captured = self.functions.captured
         self.streams = StreamRelay(
             scheduler, objects, records.peers, records.workers, send, tell, fill=fill, filled=filled, placed=placed
         )
         self.conclusions = Conclusions(
-            scheduler,
-            context,
-            arguments,
-            self.streams,
-            actors,
-            errors,
-            endings,
-            tell,
-            ended,
-            records.peers,
-            send,
+            scheduler, context, arguments, self.streams, actors, errors, endings, tell, ended, records.peers, send
         )
         self.submissions = SubmissionIntake(
             objects,
