@@ -6,7 +6,7 @@
   its main thread        nothing: the worker's own
 ```
 The kernel may be stuck: nothing here waits for it. With the driver the door ends, and its replicas with it. A door that
-is killed has a successor on the same port, which starts what the file `goal` has.
+is killed has a successor with its options and on its port, which starts what the file `goal` has.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import asyncio
 import os
 import shutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -107,8 +108,11 @@ class HttpDoor:
         self._later: asyncio.Task[None] | None = None
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         _sweep(self._folder)
-        goal, port = self._kept()
-        await self._listen(http if port is None or http.port is not None else msgspec.structs.replace(http, port=port))
+        goal, kept, port = self._kept()
+        if kept is None:
+            await self._listen(http)
+        else:
+            await self._listen_again(kept, port)
         _remove(os.path.join(self._folder, "door"))
         self._control = await listen(
             os.path.join(self._folder, "door"), lambda: FrameLink(self._opened, self._link_ended)
@@ -117,6 +121,15 @@ class HttpDoor:
         for spec in goal:
             self._spawn(self._deploy_again(spec))
         self._keep(goal)
+
+    async def _listen_again(self, http: HTTPOptions, port: int) -> None:
+        """At the port of the door before; at another one if somebody has taken it meanwhile, and say so."""
+        try:
+            await self._listen(msgspec.structs.replace(http, port=port))
+        except OSError as error:
+            await self._listen(msgspec.structs.replace(http, port=None))
+            print(f"The door has started again, at {self.address()['url']}. {error}", file=sys.stderr, flush=True)
+        self._http = http
 
     async def _deploy_again(self, spec: AppSpec) -> None:
         try:
@@ -194,18 +207,18 @@ class HttpDoor:
 
     # ---- what a successor needs
 
-    def _kept(self) -> tuple[list[AppSpec], int | None]:
+    def _kept(self) -> tuple[list[AppSpec], HTTPOptions | None, int]:
+        """What the door before served, and where it listened: its options, and the port that it had."""
         try:
             with open(os.path.join(self._folder, "goal"), "rb") as file:
-                specs, port = msgspec.msgpack.decode(file.read(), type=tuple[list[AppSpec], int])
+                return msgspec.msgpack.decode(file.read(), type=tuple[list[AppSpec], HTTPOptions, int])
         except (FileNotFoundError, msgspec.MsgspecError):
-            return [], None
-        return specs, port
+            return [], None, 0
 
     def _keep(self, specs: list[AppSpec]) -> None:
         path = os.path.join(self._folder, "goal")
         with open(os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(encode((specs, self._port)))
+            file.write(encode((specs, self._http, self._port)))
         os.replace(f"{path}.new", path)
 
     # ---- the session's own processes

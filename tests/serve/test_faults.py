@@ -276,6 +276,34 @@ def test_a_killed_door_has_a_successor_on_the_same_port_with_the_same_applicatio
     assert handle.pid.remote().result()
 
 
+def test_a_killed_door_whose_port_somebody_takes_has_a_successor_on_another(door: Door) -> None:
+    from nbaccel.serve import serving
+
+    serve.start(http_options={"request_timeout_s": 50.0, "keep_alive_timeout_s": 50.0})
+    serve.run(Model.bind())
+    facts = serving._ask("status")
+    with socket.socket() as taker:
+        taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        os.kill(facts["pid"], signal.SIGKILL)
+        while True:
+            try:
+                taker.bind(("127.0.0.1", facts["port"]))
+                break
+            except OSError:  # the door has not gone yet
+                pass
+        taker.listen()
+
+        def answers() -> bool:
+            try:
+                return door().text == "ok"
+            except (OSError, serve.exceptions.RayServeException):
+                return False
+
+        wait_until(answers, "the successor's answer")
+        assert serving._ask("status")["port"] != facts["port"]
+    assert serving._ask("status")["wanted_port"] is None
+
+
 # ---- drivers
 
 PROGRAM = """

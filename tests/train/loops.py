@@ -47,7 +47,10 @@ def steps(config: dict[str, Any]) -> int:
 
 
 def ahead(config: dict[str, Any]) -> int:
-    """Rank 0 brings a checkpoint in each step, the others begin in its second; the most folders it sees."""
+    """Rank 0 brings a checkpoint in each step, the others begin in its second; the most checkpoints it sees.
+
+    One that is being committed has two names for a moment: its own and that of its part, which is empty by then.
+    """
     rank, folder = train.get_context().get_world_rank(), train.get_context().get_trial_dir()
     most = 0
     for step in range(config["steps"]):
@@ -55,7 +58,8 @@ def ahead(config: dict[str, Any]) -> int:
         if rank != 0:
             wait_until(Path(config["folder"], "0-in-1").exists)
         train.report({"step": step}, checkpoint=Checkpoint.save({"step": step}) if rank == 0 else None)
-        most = max(most, sum("checkpoint_" in name and "deleted" not in name for name in os.listdir(folder)))
+        names = {name.strip(".").removesuffix(".part") for name in os.listdir(folder) if "checkpoint_" in name}
+        most = max(most, sum("deleted" not in name for name in names))
     return most
 
 
