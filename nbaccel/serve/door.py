@@ -128,7 +128,7 @@ class HttpDoor:
             await self._listen(msgspec.structs.replace(http, port=port))
         except OSError as error:
             await self._listen(msgspec.structs.replace(http, port=None))
-            print(f"The door has started again, at {self.address()['url']}. {error}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"The door has started again, at {self.address()['url']}. {error}\n")
         self._http = http
 
     async def _deploy_again(self, spec: AppSpec) -> None:

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.serve.exceptions import RayServeException
 from nbaccel.views import sinks, wording
 from nbaccel.views.served_snapshot import (
     KIND,
@@ -73,7 +74,7 @@ class ShownApplications:
             with self._lock:
                 if not self._over.is_set():
                     self._show(status)
-        except (exceptions.RayError, OSError, RuntimeError, TimeoutError):
+        except (exceptions.RayError, RayServeException, OSError, RuntimeError):
             pass
 
     def _show(self, status: dict[str, Any]) -> None:

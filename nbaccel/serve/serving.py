@@ -261,7 +261,7 @@ def _takes_requests(name: str) -> Callable[[str], object]:
 
 
 def _stop(name: str) -> None:
-    with contextlib.suppress(exceptions.RayError, OSError):
+    with contextlib.suppress(exceptions.RayError, RayServeException, OSError):
         delete(name)
 
 

@@ -13,6 +13,7 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import serve
 from nbaccel.notebook import drawn_runs, served_card, view
+from nbaccel.serve.seen import ShownApplications
 from nbaccel.views import served_snapshot, tables, top
 from nbaccel.views.served_snapshot import ServedSnapshot
 from tests.rig import wait_until
@@ -157,3 +158,12 @@ def test_below_a_jupyterhub_the_views_name_the_address_that_has_its_login(
     found = seen("my app")
     assert found is not None and found.route == "/user/ana/nbaccel/serve/my%20app/"
     assert found.route in served_snapshot.one_line(found)
+
+
+def test_what_shows_applications_outlives_a_door_that_does_not_answer(tmp_path: Path) -> None:
+    def ask() -> dict[str, Any]:
+        raise serve.exceptions.RayServeException("The door of this session does not answer")
+
+    shown = ShownApplications(str(tmp_path), ask, lambda name: lambda what: None)
+    shown.look()
+    shown.close()
