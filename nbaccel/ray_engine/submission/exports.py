@@ -119,5 +119,13 @@ def _wrapped_class(
     actor_class: ActorClass, families: tuple[str, ...], choice: str, *, claimed: bool, internal: bool
 ) -> type:
     marks = {name: options_for_ray.method_marks(spec.options) for name, spec in actor_class._methods.items()}
-    made: type = _wrapping().wrap_class(actor_class._class, families, choice, marks, claimed=claimed, internal=internal)
+    made: type = _wrapping().wrap_class(
+        actor_class._class,
+        families,
+        choice,
+        marks,
+        claimed=claimed,
+        internal=internal,
+        internal_methods=frozenset(name for name, spec in actor_class._methods.items() if spec.internal),
+    )
     return made

@@ -287,12 +287,13 @@ def wrap_class(
     *,
     claimed: bool = False,
     internal: bool = False,
+    internal_methods: frozenset[str] = frozenset(),
 ) -> type:
     """A subclass of an actor's class that notes its constructor and methods.
 
     `marks` has the attributes by which Ray knows a method's options, by the method's name. `claimed`: the constructor
     takes a claim before its own arguments and runs only if the claim is won. `internal`: nbaccel makes the actor for
-    itself.
+    itself; of an actor that views show it calls `internal_methods` for itself.
     """
     members: dict[str, object] = {
         "__module__": cls.__module__,
@@ -304,7 +305,12 @@ def wrap_class(
     for name in dir(cls):
         member = inspect.getattr_static(cls, name)
         if inspect.isfunction(member) and (not name.startswith("__") or name == "__call__"):
-            method = replace(about, name=f"{cls.__name__}.{name}", kind="actor call")
+            method = replace(
+                about,
+                name=f"{cls.__name__}.{name}",
+                kind="actor call",
+                internal=internal or name in internal_methods,
+            )
             members[name] = _as_itself(wrap(member, method))
             for mark, value in marks.get(name, {}).items():
                 setattr(members[name], mark, value)
