@@ -127,7 +127,7 @@ def test_a_crowded_panel_holds_all_that_is_in_it(
 
     page.screenshot("panel-crowded-dark" if dark else "panel-crowded", page.page)
     item = page.page.locator(".nbaccel-status")
-    page.until(lambda: re.fullmatch(r"GPU 13/18 · \d+ %\s+⚠ \d+", item.inner_text().strip()))
+    page.until(lambda: re.fullmatch(r"GPU 12/16 · \d+ % · \d+ running\s+⚠ \d+", item.inner_text().strip()))
     assert not panel.evaluate(STICKS_OUT)
     assert_accessible(page, ".nbaccel-panel")
     ours.get_by_role("button", name="Details").click()

@@ -43,7 +43,7 @@ def test_a_notebook_on_ray_stands_beside_a_local_one_and_its_tasks_are_cancelled
     beside.get_by_text("local engine").wait_for()
     page.until(lambda: len(holders(on_ray)) == 2 and set(holders(on_ray)) < set(NAMES))
     page.until(lambda: holders(beside) == ["here"])
-    page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 3/4"))
+    page.until(lambda: page.page.locator(".nbaccel-status button").inner_text().startswith("GPU 2/2 · 3 running"))
     waiting = ({*NAMES} - {*holders(on_ray)}).pop()
     on_ray.get_by_text(f"{waiting} waits").wait_for()
 
