@@ -53,8 +53,9 @@ lock.
   be added, with defaults, without a new version. A change that an observer could trip over raises the version.
 - Ids are hex, times are Unix seconds, memory is in bytes. Quantities are in whole resources: 0.25 is a quarter of a
   GPU.
-- [observers.schema.json](observers.schema.json) has all of this as JSON Schema. The field `ask` tells its `questions`
-  apart, and `kind` its `answers`.
+- A field with `?` may be left out of a question, and has a default in an answer, or may be missing there.
+- [observers.schema.json](observers.schema.json) has all of this as JSON Schema, with the defaults. The field `ask` tells
+  its `questions` apart, and `kind` its `answers`.
 """
 
 
@@ -79,18 +80,17 @@ def page(made: dict[str, Any]) -> str:
     for name, kind in QUESTIONS.items():
         line: type[ObserverLine] = get_type_hints(kind.line, vars(observer_lines))["return"]
         answer = f"Answer: [{line.tag()}](#answer-{line.tag()})."
-        parts.append(f"\n### Question `{name}`\n\n{_said(records[kind.__name__])}\n\n{answer}\n")
-        parts.append(_fields(records[kind.__name__], leave_out="ask"))
+        fields = _fields(records[kind.__name__], leave_out="ask")
+        parts.append(f"\n### Question `{name}`\n\n{_said(records[kind.__name__])}\n\n{fields}{answer}\n")
     parts.append("\n## Answers\n")
     spoken = {kind.__name__: kind for kind in get_args(ANSWERS)}
     for name, kind in spoken.items():
-        parts.append(
-            f"\n### Answer `{kind.tag()}`\n\n{_said(records[name])}\n{_fields(records[name], leave_out='kind')}"
-        )
+        said = _said(records[name])
+        parts.append(f"\n### Answer `{kind.tag()}`\n\n{said}\n\n{_fields(records[name], leave_out='kind')}")
     parts.append("\n## Records\n")
     asked = {kind.__name__ for kind in QUESTIONS.values()}
     for name in sorted(set(records) - set(spoken) - asked):
-        parts.append(f"\n### {name}\n\n{_said(records[name])}\n{_fields(records[name])}")
+        parts.append(f"\n### {name}\n\n{_said(records[name])}\n\n{_fields(records[name])}")
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
@@ -99,19 +99,14 @@ def _said(record: dict[str, Any]) -> str:
 
 
 def _fields(record: dict[str, Any], leave_out: str = "") -> str:
-    fields = {name: field for name, field in record.get("properties", {}).items() if name != leave_out}
-    if not fields:
-        return ""
+    """The fields with their types; a question mark stands after those that have a default or may be missing."""
     required = set(record.get("required", ()))
-    rows = [
-        f"| `{name}` | {_type(field)} | {'required' if name in required else _default(field)} |"
-        for name, field in fields.items()
+    fields = [
+        f"`{name}{'' if name in required else '?'}` {_type(field)}"
+        for name, field in record.get("properties", {}).items()
+        if name != leave_out
     ]
-    return "\n".join(["", "| field | type | default |", "|---|---|---|", *rows, ""])
-
-
-def _default(field: dict[str, Any]) -> str:
-    return f"`{json.dumps(field['default'])}`" if "default" in field else "may be missing"
+    return f"Fields: {', '.join(fields)}.\n\n" if fields else ""
 
 
 def _type(field: dict[str, Any]) -> str:
