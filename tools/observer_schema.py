@@ -54,8 +54,8 @@ lock.
 - Ids are hex, times are Unix seconds, memory is in bytes. Quantities are in whole resources: 0.25 is a quarter of a
   GPU.
 - A field with `?` may be left out of a question, and has a default in an answer, or may be missing there.
-- [observers.schema.json](observers.schema.json) has all of this as JSON Schema, with the defaults. The field `ask` tells
-  its `questions` apart, and `kind` its `answers`.
+- [observers.schema.json](observers.schema.json) has all of this as JSON Schema, with the defaults. The field `ask`
+  tells its `questions` apart, and `kind` its `answers`.
 """
 
 
