@@ -35,6 +35,16 @@ def placement_group(
     `_soft_target_node_id` names the preferred node of a STRICT_PACK group.
     `lifetime="detached"` outlives the driver. Raises ValueError for invalid bundles and NotImplementedError for
     `topology_strategy`.
+
+    >>> from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+    >>> group = placement_group([{"CPU": 1, "GPU": 1}] * 2, strategy="PACK")
+    >>> group.wait(timeout_seconds=30)
+    True
+    >>> @nbaccel.remote(num_gpus=1, scheduling_strategy=PlacementGroupSchedulingStrategy(group, 0))
+    ... def inside(): return get_current_placement_group() is not None
+    >>> nbaccel.get(inside.remote())
+    True
+    >>> remove_placement_group(group)
     """
     if topology_strategy is not None:
         raise NotImplementedError(
@@ -113,7 +123,11 @@ def _labels(selectors: Any, count: int) -> list[dict[str, str]] | None:
 
 
 def remove_placement_group(placement_group: PlacementGroup) -> None:
-    """Release the bundles; tasks and actors in them end."""
+    """Release the bundles; tasks and actors in them end.
+
+    >>> group = nbaccel.util.placement_group([{"CPU": 1}])
+    >>> remove_placement_group(group)
+    """
     _check_is_group(placement_group)
     engines.current().remove_group(placement_group.id.binary())
 
@@ -124,7 +138,13 @@ def _check_is_group(thing: Any) -> None:
 
 
 def get_placement_group(placement_group_name: str) -> PlacementGroup:
-    """The placement group of this name in the program's namespace. Raises ValueError if there is none."""
+    """The placement group of this name in the program's namespace. Raises ValueError if there is none.
+
+    >>> group = nbaccel.util.placement_group([{"CPU": 1}], name="kept")
+    >>> get_placement_group("kept").id == group.id
+    True
+    >>> remove_placement_group(group)
+    """
     if not placement_group_name:
         raise ValueError("Please supply a non-empty value to get_placement_group")
     engine = engines.current()

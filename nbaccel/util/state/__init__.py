@@ -52,7 +52,10 @@ def list_tasks(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[TaskState]:
-    """Tasks, running ones first; waiting ones say why. `filters` are tuples such as ("state", "=", "RUNNING")."""
+    """Tasks, running ones first; waiting ones say why. `filters` are tuples such as ("state", "=", "RUNNING").
+
+    >>> failed = list_tasks(filters=[("state", "=", "FAILED")])
+    """
     return _list(TaskState, filters, limit)
 
 
@@ -65,7 +68,11 @@ def list_actors(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[ActorState]:
-    """Actors, including those that died recently."""
+    """Actors, including those that died recently.
+
+    >>> sorted({actor.state for actor in list_actors()} - {"ALIVE", "DEAD"})
+    []
+    """
     return _list(ActorState, filters, limit)
 
 
@@ -213,7 +220,11 @@ def get_job(id: str, address: str | None = None, timeout: float = 30, _explain: 
 def summarize_tasks(
     address: str | None = None, timeout: float = 30, raise_on_missing_output: bool = True, _explain: bool = False
 ) -> dict[str, Any]:
-    """How many tasks of each function are in each state: {"cluster": {"summary": {name: {"state_counts": …}}, …}}."""
+    """How many tasks of each function are in each state: {"cluster": {"summary": {name: {"state_counts": …}}, …}}.
+
+    >>> list(summarize_tasks())
+    ['cluster']
+    """
     return {"cluster": summaries.of_tasks()}
 
 
