@@ -84,7 +84,10 @@ class DictStopper(NoopStopper):
 
 
 class MaximumIterationStopper(NoopStopper):
-    """Ends a trial after so many reports."""
+    """Ends a trial after so many reports.
+
+    >>> config = tune.RunConfig(stop=MaximumIterationStopper(10))
+    """
 
     def __init__(self, max_iter: int) -> None:
         self._most = max_iter
@@ -124,6 +127,8 @@ class TrialPlateauStopper(NoopStopper):
     num_results       so many last values
     grace_period      not before so many reports
     metric_threshold  with `mode`: only if the value is below (min) or above (max) this
+
+    >>> config = tune.RunConfig(stop=TrialPlateauStopper("loss", std=0.001))
     """
 
     def __init__(

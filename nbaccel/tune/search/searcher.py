@@ -14,6 +14,10 @@ class Searcher:
     ...     def __init__(self): super().__init__(metric="loss", mode="min"); self.x = 1.0
     ...     def suggest(self, trial_id): self.x /= 2; return {"x": self.x}
     ...     def on_trial_complete(self, trial_id, result=None, error=False): ...
+    >>> searched = tune.TuneConfig(metric="loss", mode="min", num_samples=3, search_alg=Halving())
+    >>> results = tune.Tuner(lambda config: {"loss": config["x"]}, tune_config=searched).fit()
+    >>> results.get_best_result().config
+    {'x': 0.125}
     """
 
     FINISHED = "FINISHED"  # suggest() returns it when there are no more configs
