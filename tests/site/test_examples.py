@@ -24,13 +24,19 @@ from tools import reference_pages
 DO_NOT_RUN = {
     "nbaccel.autoscaler.expected_growth",
     "nbaccel.ref_of",
-    "nbaccel.serve.batch",
-    "nbaccel.serve.deployment",
     "nbaccel.serve.ingress",
-    "nbaccel.serve.multiplexed",
-    "nbaccel.serve.run",
 }
 NEEDS = {"nbaccel.serve": "uvicorn", "nbaccel.train.torch": "torch"}
+MOST_CALLED = {
+    "nbaccel": "init shutdown remote get put wait cancel kill get_actor nodes probe explain get_gpu_ids",
+    "nbaccel.util": "ActorPool placement_group remove_placement_group",
+    "nbaccel.util.queue": "Queue",
+    "nbaccel.train": "report get_checkpoint get_context get_dataset_shard ScalingConfig RunConfig Checkpoint",
+    "nbaccel.train.torch": "TorchTrainer",
+    "nbaccel.tune": "Tuner TuneConfig run report with_resources with_parameters choice uniform loguniform grid_search",
+    "nbaccel.serve": "run deployment batch multiplexed status shutdown",
+    "nbaccel.autoscaler": "held status",
+}
 OF_OTHERS = {"nbaccel.train.lightning", "nbaccel.train.huggingface.transformers", "nbaccel.util.dask"}
 
 
@@ -106,3 +112,10 @@ def test_the_examples_of_docstrings_run(cluster: None, tmp_path: Path, monkeypat
 
 def test_the_list_of_examples_that_do_not_run_has_no_name_too_many() -> None:
     assert DO_NOT_RUN - examples().keys() == set()
+
+
+def test_the_names_that_programs_call_most_have_examples() -> None:
+    shown = {text for text, _names in examples().values()}
+    for room, names in MOST_CALLED.items():
+        module = importlib.import_module(room)
+        assert [name for name in names.split() if _docstring(getattr(module, name)) not in shown] == [], room
