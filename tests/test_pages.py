@@ -53,6 +53,14 @@ def test_the_figures_of_the_readme_are_those_that_were_measured() -> None:
         assert re.search(rf"\| +{re.escape(nbaccel)} \| +{re.escape(ray)} \|", measured), (nbaccel, ray)
 
 
+def test_a_decision_is_one_short_page_that_is_listed() -> None:
+    listed = (DOCS / "decisions/README.md").read_text()
+    for page in (DOCS / "decisions").glob("0*.md"):
+        text = page.read_text()
+        assert len(text.split()) <= 500 and page.name in listed, page.name
+        assert all(f"**{word}" in text for word in ("Question.", "Decision.", "Cost")), page.name
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [*DOCS.parent.glob("*.md"), *DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):

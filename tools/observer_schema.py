@@ -54,8 +54,8 @@ lock.
 - Ids are hex, times are Unix seconds, memory is in bytes. Quantities are in whole resources: 0.25 is a quarter of a
   GPU.
 - Types are written as in TypeScript. A field with `?` may be left out of a question, and may be missing in an answer.
-- [observers.schema.json](observers.schema.json) has all of this as JSON Schema, with the defaults. The field `ask`
-  tells its `questions` apart, and `kind` its `answers`.
+- [observers.schema.json](observers.schema.json) has all of this as JSON Schema, with the fields of records. The field
+  `ask` tells its `questions` apart, and `kind` its `answers`.
 """
 
 
@@ -87,10 +87,11 @@ def page(made: dict[str, Any]) -> str:
         record = records[kind.__name__]
         said, listed = " ".join(_said(record).split()), _list(record, leave_out="kind").replace("|", "\\|")
         parts.append(f"| `{tag}` | {said} | {listed} |\n")
-    parts.append("\n## Records\n")
+    parts.append("\n## Records\n\nWhat has no words here is told by the names of its fields in the schema.\n")
     asked = {kind.__name__ for kind in [*QUESTIONS.values(), *spoken.values()]}
     for name in sorted(set(records) - asked):
-        parts.append(f"\n### {name}\n\n{_said(records[name])}\n\n{_fields(records[name])}")
+        if said := _said(records[name]):
+            parts.append(f"\n### {name}\n\n{said}\n")
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
