@@ -287,7 +287,15 @@ def get_preemption_info() -> None:
 
 
 class TrainContext:
-    """The rank of this worker, and the sizes of its gang."""
+    """The rank of this worker, and the sizes of its gang.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func():
+    ...     here = train.get_context()
+    ...     train.report({"local": here.get_local_rank(), "node": here.get_node_rank()})
+    >>> DataParallelTrainer(train_func).fit().metrics
+    {'local': 0, 'node': 0}
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

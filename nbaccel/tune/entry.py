@@ -230,6 +230,10 @@ def run_experiments(experiments: Given, **options: Any) -> list[Trial]:
     experiments  an Experiment, a dict {"name": {"run": f, "config": {…}}}, or a list of these
     options      of tune.run, for all: scheduler, verbose, callbacks, resume, …; concurrent is accepted, as they wait
                  for each other's resources in either case
+
+    >>> first = tune.Experiment("once", lambda config: {"loss": 1})
+    >>> [trial.status for trial in tune.run_experiments(first)]
+    ['TERMINATED']
     """
     options.pop("concurrent", None)
     found: list[Trial] = []

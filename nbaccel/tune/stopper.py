@@ -22,7 +22,13 @@ from nbaccel.tune.schedulers.trial_scheduler import nested
 
 
 class Stopper:
-    """Decides after each result whether its trial ends, and at any time whether all trials end."""
+    """Decides after each result whether its trial ends, and at any time whether all trials end.
+
+    >>> class Below(tune.Stopper):
+    ...     def __call__(self, trial_id, result): return result["loss"] < 0.1
+    ...     def stop_all(self): return False
+    >>> config = tune.RunConfig(stop=Below())
+    """
 
     def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         """Whether this trial ends after this result."""
@@ -99,7 +105,10 @@ class MaximumIterationStopper(NoopStopper):
 
 
 class TimeoutStopper(NoopStopper):
-    """Ends the experiment after so many seconds (or a timedelta), counted from its first result."""
+    """Ends the experiment after so many seconds (or a timedelta), counted from its first result.
+
+    >>> config = tune.RunConfig(stop=TimeoutStopper(600))
+    """
 
     def __init__(self, timeout: float | timedelta) -> None:
         self._budget_s = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)

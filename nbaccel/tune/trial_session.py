@@ -293,7 +293,15 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
 
 
 def get_checkpoint() -> Checkpoint | None:
-    """The checkpoint to continue from: the trial's latest, or one that PBT chose. None in a new trial."""
+    """The checkpoint to continue from: the trial's latest, or one that PBT chose. None in a new trial.
+
+    >>> def train_model(config):
+    ...     checkpoint = tune.get_checkpoint()
+    ...     start = checkpoint.load() + 1 if checkpoint else 0
+    ...     tune.report({"epoch": start}, checkpoint=tune.Checkpoint.save(start))
+    >>> tune.Tuner(train_model).fit()[0].checkpoint.load()
+    0
+    """
     return _current("tune.get_checkpoint").latest_checkpoint()
 
 

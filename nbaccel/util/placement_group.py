@@ -158,7 +158,13 @@ def get_placement_group(placement_group_name: str) -> PlacementGroup:
 
 
 def placement_group_table(placement_group: PlacementGroup | None = None) -> dict[str, Any]:
-    """Facts on one group (name, bundles, nodes, strategy, state), or on each by its id."""
+    """Facts on one group (name, bundles, nodes, strategy, state), or on each by its id.
+
+    >>> group = nbaccel.util.placement_group([{"CPU": 1}], name="listed")
+    >>> placement_group_table(group)["name"]
+    'listed'
+    >>> remove_placement_group(group)
+    """
     if placement_group is not None:
         _check_is_group(placement_group)
         return _row(placement_group)
@@ -170,7 +176,11 @@ def _row(group: PlacementGroup) -> dict[str, Any]:
 
 
 def get_current_placement_group() -> PlacementGroup | None:
-    """The group that this task or actor runs in; None outside of any."""
+    """The group that this task or actor runs in; None outside of any.
+
+    >>> get_current_placement_group() is None         # the driver is in none
+    True
+    """
     engine = engines.started()
     group_id = engine.context().placement_group_id if engine is not None else None
     return PlacementGroup(PlacementGroupID.from_hex(group_id)) if group_id else None

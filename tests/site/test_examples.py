@@ -26,7 +26,7 @@ DO_NOT_RUN = {
     "nbaccel.ref_of",
     "nbaccel.serve.ingress",
 }
-NEEDS = {"nbaccel.serve": "uvicorn", "nbaccel.train.torch": "torch"}
+NEEDS = {"nbaccel.serve": "uvicorn", "nbaccel.train.torch": "torch", "nbaccel.tune.search.ConcurrencyLimiter": "optuna"}
 MOST_CALLED = {
     "nbaccel": "init shutdown remote get put wait cancel kill get_actor nodes probe explain get_gpu_ids",
     "nbaccel.util": "ActorPool placement_group remove_placement_group",

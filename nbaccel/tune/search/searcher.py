@@ -122,6 +122,9 @@ class ConcurrencyLimiter(Wrapped):
     """A search, for at most so many trials at one time; TuneConfig(max_concurrent_trials=...) does the same.
 
     batch  wait until all of them have ended before the next ones are suggested
+
+    >>> from nbaccel.tune.search.optuna import OptunaSearch
+    >>> two_at_a_time = ConcurrencyLimiter(OptunaSearch(seed=1), max_concurrent=2)
     """
 
     def __init__(self, searcher: Any, max_concurrent: int, batch: bool = False) -> None:
