@@ -26,7 +26,7 @@ DO_NOT_RUN = {
     "nbaccel.ref_of",
     "nbaccel.serve.ingress",
 }
-NEEDS = {"nbaccel.serve": "uvicorn", "nbaccel.train.torch": "torch", "nbaccel.tune.search.ConcurrencyLimiter": "optuna"}
+NEEDS = {"nbaccel.serve": "uvicorn", "nbaccel.tune.search.ConcurrencyLimiter": "optuna"}
 MOST_CALLED = {
     "nbaccel": "init shutdown remote get put wait cancel kill get_actor nodes probe explain get_gpu_ids",
     "nbaccel.util": "ActorPool placement_group remove_placement_group",
@@ -94,20 +94,32 @@ def failures_of(name: str, text: str, names: dict[str, Any]) -> str:
     return "".join(written)
 
 
-def test_the_examples_of_docstrings_run(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    failed = {}
+def failed(room: str, but: str = "") -> dict[str, str]:
+    """What the examples below a room did not do, by their names."""
+    found = {}
     for name, (text, names) in examples().items():
-        missing = [library for room, library in NEEDS.items() if name.startswith(room) and not find_spec(library)]
-        if name in DO_NOT_RUN or missing:
+        missing = [library for part, library in NEEDS.items() if name.startswith(part) and not find_spec(library)]
+        if name in DO_NOT_RUN or missing or not name.startswith(room) or (but and name.startswith(but)):
             continue
         if name == "nbaccel.init":
             nbaccel.shutdown()
         elif not nbaccel.is_initialized():
             nbaccel.init(num_cpus=4, num_gpus=2)
         if words := failures_of(name, text, names):
-            failed[name] = words
-    assert failed == {}, "\n".join(failed.values())
+            found[name] = words
+    return found
+
+
+def test_the_examples_of_docstrings_run(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert failed("nbaccel", but="nbaccel.train.torch") == {}
+
+
+@pytest.mark.slow
+@pytest.mark.extra("torch")
+def test_the_examples_with_torch_run(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert failed("nbaccel.train.torch") == {}
 
 
 def test_the_list_of_examples_that_do_not_run_has_no_name_too_many() -> None:
