@@ -188,7 +188,14 @@ def dashboard() -> Any:
 
 
 def report_progress(done: float, total: float) -> None:
-    """Report how far the running task is; views show it beside the task. Outside of a task this does nothing."""
+    """Report how far the running task is; views show it beside the task. Outside of a task this does nothing.
+
+    >>> @nbaccel.remote
+    ... def work(steps):
+    ...     for step in range(steps):
+    ...         nbaccel.report_progress(step + 1, steps)
+    >>> nbaccel.get(work.remote(3))
+    """
     from nbaccel import engine
 
     engine.current().report_progress(done, total)

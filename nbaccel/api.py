@@ -146,6 +146,10 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     """Leave the cluster. A cluster that init() started ends with all its processes. Calling this twice is safe.
 
     It returns after the processes have ended, whatever Ray's `wait_for_processes` says.
+
+    >>> nbaccel.shutdown()
+    >>> nbaccel.is_initialized()
+    False
     """
     engine = engines.started()
     if engine is None or engine.context().is_worker:
@@ -158,7 +162,11 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
 
 def is_initialized() -> bool:
-    """Whether init() has been called, or this code runs inside a task."""
+    """Whether init() has been called, or this code runs inside a task.
+
+    >>> nbaccel.is_initialized()
+    True
+    """
     return engines.started() is not None
 
 
@@ -297,6 +305,9 @@ def get(
     `timeout` is in seconds; 0 does not wait. Raises the error of the task (an instance of both RayTaskError and the
     task's own exception class), GetTimeoutError, or the error that ended the worker. Large numpy arrays are read-only
     views of shared memory.
+
+    >>> nbaccel.get([nbaccel.put(1), nbaccel.put(2)], timeout=30)
+    [1, 2]
     """
     if isinstance(object_refs, ObjectRefGenerator):
         return object_refs
@@ -360,6 +371,10 @@ def _short(value: Any) -> str:
 def put(value: T, *, _owner: Any = None, _tensor_transport: Any = None) -> ObjectRef[T]:
     """Put a value into the cluster's store and return its ref. Raises TypeError for a ref and for a value that cannot
     be pickled.
+
+    >>> rows = nbaccel.put([1, 2, 3])             # stored once, however many tasks get it
+    >>> nbaccel.get(rows)
+    [1, 2, 3]
     """
     if isinstance(value, ObjectRef):
         raise TypeError(
@@ -377,7 +392,12 @@ def ensure_started() -> None:
 def wait(
     ray_waitables: list[Waitable], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
 ) -> tuple[list[Waitable], list[Waitable]]:
-    """Wait until `num_returns` refs are ready or `timeout` seconds have passed: (ready, not ready), in order."""
+    """Wait until `num_returns` refs are ready or `timeout` seconds have passed: (ready, not ready), in order.
+
+    >>> ready, rest = nbaccel.wait([nbaccel.put(x) for x in range(3)], num_returns=2)
+    >>> len(ready), len(rest)
+    (2, 1)
+    """
     refs = ray_waitables
     if isinstance(refs, ObjectRef):  # type: ignore[unreachable]
         raise TypeError("wait() expected a list of ObjectRefs, got a single ObjectRef")
@@ -420,6 +440,15 @@ def cancel(
 
     `get` then raises TaskCancelledError. Raises TypeError for anything but a ref or stream, ValueError for force on an
     actor's task.
+
+    >>> @nbaccel.remote
+    ... def endless():
+    ...     while True: pass
+    >>> ref = endless.remote()
+    >>> nbaccel.cancel(ref)
+    >>> nbaccel.get(ref)
+    Traceback (most recent call last):
+    nbaccel.exceptions.TaskCancelledError: ...
     """
     if not isinstance(ray_waitable, (ObjectRef, ObjectRefGenerator)):
         raise TypeError(f"cancel() only supported for object refs or streams, got: {type(ray_waitable)}.")
@@ -427,7 +456,17 @@ def cancel(
 
 
 def kill(actor: ActorHandle[Any] | object, *, no_restart: bool = True) -> None:  # or an ActorProxy: any class
-    """End an actor immediately; its unfinished calls fail with ActorDiedError."""
+    """End an actor immediately; its unfinished calls fail with ActorDiedError.
+
+    >>> @nbaccel.remote
+    ... class Counter:
+    ...     def value(self): return 3
+    >>> counter = Counter.remote()
+    >>> nbaccel.kill(counter)
+    >>> nbaccel.get(counter.value.remote())
+    Traceback (most recent call last):
+    nbaccel.exceptions.ActorDiedError: ...
+    """
     if not isinstance(actor, ActorHandle):
         raise ValueError(f"kill() only supported for actors. Got: {type(actor)}." + _kill_hint(actor))
     engines.current().kill(actor, no_restart=bool(no_restart))
@@ -442,6 +481,13 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
 
     As in Ray, this handle does not keep the actor alive. The handle that started the actor and its copies do; to keep
     an actor alive without them, start it with `lifetime="detached"`.
+
+    >>> @nbaccel.remote
+    ... class Counter:
+    ...     def value(self): return 3
+    >>> kept = Counter.options(name="counter").remote()
+    >>> nbaccel.get(nbaccel.get_actor("counter").value.remote())
+    3
     """
     if not name:
         raise ValueError("Please supply a non-empty value to get_actor")
@@ -455,7 +501,13 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle:
 
 
 def get_gpu_ids() -> list[Any]:
-    """Ids of the GPUs assigned to this task or actor: numbers, or strings if they are UUIDs. A driver gets []."""
+    """Ids of the GPUs assigned to this task or actor: numbers, or strings if they are UUIDs. A driver gets [].
+
+    >>> @nbaccel.remote(num_gpus=1)
+    ... def mine(): return nbaccel.get_gpu_ids()
+    >>> len(nbaccel.get(mine.remote()))
+    1
+    """
     ids = engines.current().context().accelerator_ids["GPU"]
     return [int(id) if id.isdigit() else id for id in ids]
 
@@ -471,22 +523,37 @@ def _started_engine() -> engines.Engine:
 
 
 def nodes() -> list[dict[str, Any]]:
-    """The cluster's nodes, as dicts with Ray's keys (NodeID, Alive, Resources, Labels, …)."""
+    """The cluster's nodes, as dicts with Ray's keys (NodeID, Alive, Resources, Labels, …).
+
+    >>> [node["Alive"] for node in nbaccel.nodes()]
+    [True]
+    """
     return _started_engine().nodes()
 
 
 def cluster_resources() -> dict[str, float]:
-    """The resources of all living nodes, free or not."""
+    """The resources of all living nodes, free or not.
+
+    >>> nbaccel.cluster_resources()["GPU"]
+    2.0
+    """
     return _started_engine().cluster_resources()
 
 
 def available_resources() -> dict[str, float]:
-    """Resources that are currently free."""
+    """Resources that are currently free.
+
+    >>> nbaccel.available_resources().get("CPU", 0) <= nbaccel.cluster_resources()["CPU"]
+    True
+    """
     return _started_engine().available_resources()
 
 
 def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
-    """Chrome trace events of the tasks, on lanes of workers and devices. With a filename, write them there as JSON."""
+    """Chrome trace events of the tasks, on lanes of workers and devices. With a filename, write them there as JSON.
+
+    >>> nbaccel.timeline("trace.json")            # open it in Perfetto
+    """
     import json
 
     events = list(_started_engine().timeline())
@@ -498,7 +565,11 @@ def timeline(filename: str | None = None) -> list[dict[str, Any]] | None:
 
 
 def snapshot() -> Snapshot:
-    """The state of the cluster that every view shows; of a large one it has some rows, and counts of all."""
+    """The state of the cluster that every view shows; of a large one it has some rows, and counts of all.
+
+    >>> [device.id for device in nbaccel.snapshot().devices]
+    ['0', '1']
+    """
     return _started_engine().snapshot()
 
 

@@ -381,6 +381,21 @@ def show_docs(control: Control, only_path: bool) -> None:
     click.echo(f"Opened {page}" if opened else page)
 
 
+@main.command("explain-error")
+@click.argument("words", nargs=-1, required=True)
+def explain_error(words: tuple[str, ...]) -> None:
+    """Say the cause of an error, a notice or an alert and what to do: by its name, or by words of its message."""
+    from nbaccel import error_entries
+
+    asked = " ".join(words)
+    found = error_entries.find(asked, error_entries.entries(error_entries.page()), error_entries.raised_with(asked))
+    if not found:
+        raise click.ClickException(
+            "Nothing is known by these words. Give the name of the error, or more of its message."
+        )
+    click.echo("\n\n".join(map(str, found)))
+
+
 @main.command("tasks")
 @click.option(
     "--state", "states", multiple=True, help="Only in this state: waiting, running, failed, …; may be repeated."

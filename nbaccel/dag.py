@@ -109,7 +109,15 @@ class ClassMethodNode(_CallNode):
 
 
 class InputNode(DAGNode):
-    """The input of execute(): the node itself if there is one value, `node[0]` or `node.name` if there are several."""
+    """The input of execute(): the node itself if there is one value, `node[0]` or `node.name` if there are several.
+
+    >>> @nbaccel.remote
+    ... def double(x): return 2 * x
+    >>> with InputNode() as given:
+    ...     graph = double.bind(double.bind(given))
+    >>> nbaccel.get(graph.execute(3))
+    12
+    """
 
     def __enter__(self) -> InputNode:
         return self

@@ -153,5 +153,11 @@ class RuntimeContext:
 
 
 def get_runtime_context() -> RuntimeContext:
-    """Facts about the running code: its ids, its node, its devices."""
+    """Facts about the running code: its ids, its node, its devices.
+
+    >>> @nbaccel.remote(num_gpus=1)
+    ... def mine(): return nbaccel.get_runtime_context().get_accelerator_ids()["GPU"]
+    >>> nbaccel.get(mine.remote())
+    ['...']
+    """
     return RuntimeContext(engines.current())

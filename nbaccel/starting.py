@@ -28,7 +28,7 @@ def init(address: str | None = None, **given: Unpack[InitKeywords]) -> ClusterCo
     Raises RuntimeError if it is called twice while the cluster lives, or gets an unknown keyword, ValueError if this
     machine cannot provide what is requested, and ConnectionError if nothing answers at `address`.
 
-    >>> nbaccel.init(num_gpus=2)
+    >>> nbaccel.init(num_gpus=2)                  # as many as there are, if none are named
     """
     if not _starts_a_head(address, given.get("engine")):
         return _initialise(address, given)

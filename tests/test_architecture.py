@@ -51,7 +51,17 @@ ARROWS: dict[str, set[str]] = {
     | {"__init__", "actor", "api", "autoscaler", "exception_state", "read_only_arrays", "roots", "views", "waits"},
     "command": {"cli", "exceptions", "machines"},
     "cli_values": {"handles"},
-    "cli": {"__init__", "accelerators", "api", "cli_values", "command", "exceptions", "machines", "views"},
+    "cli": {
+        "__init__",
+        "accelerators",
+        "api",
+        "cli_values",
+        "command",
+        "error_entries",
+        "exceptions",
+        "machines",
+        "views",
+    },
     "machines": {
         "accelerators",
         "handles",

@@ -74,6 +74,7 @@ def test_the_wheel_has_the_package_and_nothing_else(built: list[Path]) -> None:
     roots = {name.split("/")[0] for name in ZipFile(wheel).namelist()}
     assert len(roots) == 2 and "nbaccel" in roots and wheel.stat().st_size < 3_000_000
     assert not [name for name in ZipFile(wheel).namelist() if "/test" in name and "/site/" not in name]
+    assert "nbaccel/errors.md" in ZipFile(wheel).namelist()  # for `nbaccel explain-error`
 
 
 def test_the_sdist_has_what_its_makefile_needs(built: list[Path]) -> None:

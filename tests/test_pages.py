@@ -44,6 +44,23 @@ def test_the_readme_is_short_and_its_program_runs(place: Place) -> None:
     assert re.fullmatch(r"(\(\d, \['[01]'\], '[01]'\) ?){4}", done.stdout.strip())
 
 
+def test_the_figures_of_the_readme_are_those_that_were_measured() -> None:
+    readme, measured = ((DOCS.parent / name).read_text() for name in ("README.md", "docs/benchmarks.md"))
+    table = readme.partition("| Ray 2.60 |\n")[2].partition("\n\n")[0]
+    figures = [re.split(r" *\| *", row)[2:4] for row in table.splitlines()[1:]]
+    assert len(figures) == 6
+    for nbaccel, ray in figures:
+        assert re.search(rf"\| +{re.escape(nbaccel)} \| +{re.escape(ray)} \|", measured), (nbaccel, ray)
+
+
+def test_a_decision_is_one_short_page_that_is_listed() -> None:
+    listed = (DOCS / "decisions/README.md").read_text()
+    for page in (DOCS / "decisions").glob("0*.md"):
+        text = page.read_text()
+        assert len(text.split()) <= 500 and page.name in listed, page.name
+        assert all(f"**{word}" in text for word in ("Question.", "Decision.", "Cost")), page.name
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [*DOCS.parent.glob("*.md"), *DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):

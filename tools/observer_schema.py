@@ -53,8 +53,9 @@ lock.
   be added, with defaults, without a new version. A change that an observer could trip over raises the version.
 - Ids are hex, times are Unix seconds, memory is in bytes. Quantities are in whole resources: 0.25 is a quarter of a
   GPU.
-- [observers.schema.json](observers.schema.json) has all of this as JSON Schema. The field `ask` tells its `questions`
-  apart, and `kind` its `answers`.
+- Types are written as in TypeScript. A field with `?` may be left out of a question, and may be missing in an answer.
+- [observers.schema.json](observers.schema.json) has all of this as JSON Schema, with the fields of records. The field
+  `ask` tells its `questions` apart, and `kind` its `answers`.
 """
 
 
@@ -75,22 +76,22 @@ def schema() -> dict[str, Any]:
 def page(made: dict[str, Any]) -> str:
     """The Markdown page of a schema."""
     records = made["$defs"]
+    spoken = {kind.tag(): kind for kind in get_args(ANSWERS)}
     parts = [HEAD, "\n## Questions\n"]
     for name, kind in QUESTIONS.items():
         line: type[ObserverLine] = get_type_hints(kind.line, vars(observer_lines))["return"]
-        answer = f"Answer: [{line.tag()}](#answer-{line.tag()})."
-        parts.append(f"\n### Question `{name}`\n\n{_said(records[kind.__name__])}\n\n{answer}\n")
-        parts.append(_fields(records[kind.__name__], leave_out="ask"))
-    parts.append("\n## Answers\n")
-    spoken = {kind.__name__: kind for kind in get_args(ANSWERS)}
-    for name, kind in spoken.items():
-        parts.append(
-            f"\n### Answer `{kind.tag()}`\n\n{_said(records[name])}\n{_fields(records[name], leave_out='kind')}"
-        )
-    parts.append("\n## Records\n")
-    asked = {kind.__name__ for kind in QUESTIONS.values()}
-    for name in sorted(set(records) - set(spoken) - asked):
-        parts.append(f"\n### {name}\n\n{_said(records[name])}\n{_fields(records[name])}")
+        fields = _fields(records[kind.__name__], leave_out="ask")
+        parts.append(f"\n### Question `{name}`\n\n{_said(records[kind.__name__])}\n\n{fields}Answer: `{line.tag()}`.\n")
+    parts.append("\n## Answers\n\n| kind | what it is | fields |\n|---|---|---|\n")
+    for tag, kind in spoken.items():
+        record = records[kind.__name__]
+        said, listed = " ".join(_said(record).split()), _list(record, leave_out="kind").replace("|", "\\|")
+        parts.append(f"| `{tag}` | {said} | {listed} |\n")
+    parts.append("\n## Records\n\nWhat has no words here is told by the names of its fields in the schema.\n")
+    asked = {kind.__name__ for kind in [*QUESTIONS.values(), *spoken.values()]}
+    for name in sorted(set(records) - asked):
+        if said := _said(records[name]):
+            parts.append(f"\n### {name}\n\n{said}\n")
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
@@ -99,38 +100,36 @@ def _said(record: dict[str, Any]) -> str:
 
 
 def _fields(record: dict[str, Any], leave_out: str = "") -> str:
-    fields = {name: field for name, field in record.get("properties", {}).items() if name != leave_out}
-    if not fields:
-        return ""
+    listed = _list(record, leave_out)
+    return f"Fields: {listed}.\n\n" if listed else ""
+
+
+def _list(record: dict[str, Any], leave_out: str = "") -> str:
+    """The fields with their types; a question mark stands after those that have a default or may be missing."""
     required = set(record.get("required", ()))
-    rows = [
-        f"| `{name}` | {_type(field)} | {'required' if name in required else _default(field)} |"
-        for name, field in fields.items()
-    ]
-    return "\n".join(["", "| field | type | default |", "|---|---|---|", *rows, ""])
-
-
-def _default(field: dict[str, Any]) -> str:
-    return f"`{json.dumps(field['default'])}`" if "default" in field else "may be missing"
+    return ", ".join(
+        f"`{name}{'' if name in required else '?'}: {_type(field)}`"
+        for name, field in record.get("properties", {}).items()
+        if name != leave_out
+    )
 
 
 def _type(field: dict[str, Any]) -> str:
-    """The type of a field in words."""
+    """The type of a field, as TypeScript writes it."""
     if "$ref" in field:
-        name = field["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return str(field["$ref"].rpartition("/")[2])
     if "anyOf" in field:
-        return " or ".join(_type(one) for one in field["anyOf"])
+        return "|".join(_type(one) for one in field["anyOf"])
     if "enum" in field:
-        return " or ".join(f"`{json.dumps(one)}`" for one in field["enum"])
+        return "|".join(json.dumps(one) for one in field["enum"])
     if field.get("type") == "array":
         if "prefixItems" in field:
             return f"[{', '.join(_type(one) for one in field['prefixItems'])}]"
-        return f"list of {_type(field.get('items', {}))}"
+        return f"{_type(field.get('items', {}))}[]"
     if field.get("type") == "object":
         values = field.get("additionalProperties")
-        return f"object of {_type(values)}" if isinstance(values, dict) and values else "object"
-    return str(field.get("type", "anything"))
+        return f"{{[key]: {_type(values)}}}" if isinstance(values, dict) and values else "object"
+    return str(field.get("type", "any"))
 
 
 def written() -> dict[Path, str]:

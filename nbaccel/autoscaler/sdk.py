@@ -23,6 +23,9 @@ def request_resources(
 
     Raises RuntimeError before init(), TypeError for the wrong types, ValueError for selectors that are not one for
     each bundle and for quantities that nothing can have.
+
+    >>> request_resources(bundles=[{"GPU": 1}] * 2)
+    >>> request_resources(bundles=[])             # withdraws it
     """
     engine = started_for("request_resources()")
     if num_cpus is not None and (not isinstance(num_cpus, int) or isinstance(num_cpus, bool)):

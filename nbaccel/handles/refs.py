@@ -33,6 +33,9 @@ class ObjectRef(ToldEnd, Generic[T]):
 
     `await ref` waits for the value in asyncio code, and `ref.future()` returns a `concurrent.futures.Future`.
     Cancelling either never cancels the task.
+
+    >>> nbaccel.put(3).future().result()
+    3
     """
 
     __slots__ = ("__weakref__", "_cell", "_engine", "_id", "_inner")
@@ -195,7 +198,14 @@ def check_pickled_by_hand(id: bytes) -> None:
 
 
 class ObjectRefGenerator(Generic[T]):
-    """The refs of a streaming task, one for each yielded value. Iterate it with `for` or `async for`."""
+    """The refs of a streaming task, one for each yielded value. Iterate it with `for` or `async for`.
+
+    >>> @nbaccel.remote
+    ... def count():
+    ...     yield from range(3)
+    >>> [nbaccel.get(ref) for ref in count.remote()]
+    [0, 1, 2]
+    """
 
     def __init__(self, task_id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
         self._task_id = task_id

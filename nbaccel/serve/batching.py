@@ -211,9 +211,15 @@ def batch(
     `batch_wait_timeout_s=0` sends what has come at once. An async generator yields lists, one item for each stream. A
     plain `def` runs in a thread. `.set_max_batch_size(n)` and `.set_batch_wait_timeout_s(s)` change the limits.
 
-    >>> @serve.batch(max_batch_size=8)
-    ... async def embed(self, texts):
-    ...     return self.model.encode(texts)
+    >>> @serve.deployment
+    ... class Doubler:
+    ...     @serve.batch(max_batch_size=8)
+    ...     async def __call__(self, values):
+    ...         return [2 * value for value in values]
+    >>> handle = serve.run(Doubler.bind(), route_prefix=None)
+    >>> [answer.result() for answer in [handle.remote(x) for x in range(3)]]
+    [0, 2, 4]
+    >>> serve.delete("default")
     """
     _check(max_batch_size, batch_wait_timeout_s, max_concurrent_batches)
     options = BatchOptions(max_batch_size, batch_wait_timeout_s, max_concurrent_batches, batch_size_fn)

@@ -13,7 +13,10 @@ from nbaccel.serve.records import AutoscalingConfig
 
 
 class HTTPOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the door listens, and its limits. `port`: None takes the first free one from 8000 on."""
+    """Where the door listens, and its limits. `port`: None takes the first free one from 8000 on.
+
+    >>> options = HTTPOptions(host="0.0.0.0", port=8123)     # serve.start(http_options=options)
+    """
 
     host: str = "127.0.0.1"
     port: int | None = None

@@ -50,6 +50,13 @@ def leave(facts: Callable[[], ReplicaContext]) -> None:
 def get_replica_context() -> ReplicaContext:
     """The replica that this code runs in: `.app_name`, `.deployment`, `.replica_tag`, `.servable_object`, `.rank`,
     `.world_size`. Raises RayServeException elsewhere.
+
+    >>> @serve.deployment
+    ... def name(_): return serve.get_replica_context().app_name
+    >>> handle = serve.run(name.bind(), name="named", route_prefix=None)
+    >>> handle.remote(None).result()
+    'named'
+    >>> serve.delete("named")
     """
     facts = replica.get(None) or (_only[0] if len(_only) == 1 else None)
     if facts is None:

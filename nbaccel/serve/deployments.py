@@ -92,11 +92,11 @@ def deployment(target: Callable[..., Any] | None = None, **options: Any) -> Any:
     graceful_shutdown_timeout_s, health_check_period_s, health_check_timeout_s, max_constructor_retry_count; and, not in
     Ray, `retry_on_death`: a request whose replica dies is sent to another one.
 
-    >>> @serve.deployment
+    >>> @serve.deployment(num_replicas=2)
     ... class Greeter:
-    ...     def __call__(self, request):
+    ...     async def __call__(self, request):
     ...         return f"Hello {request.query_params['name']}"
-    >>> serve.run(Greeter.bind())
+    >>> application = Greeter.bind()              # serve.run(application) serves it
     """
     checked = deployment_options(options)
 

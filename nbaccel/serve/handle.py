@@ -29,6 +29,15 @@ class DeploymentHandle:
 
     `serve.run` returns the handle of an application's ingress; a bound application among the arguments of `bind` is one
     in the constructor. It can be sent to tasks, actors and other replicas of the same session.
+
+    >>> @serve.deployment
+    ... class Model:
+    ...     def __call__(self, x): return x + 1
+    ...     def double(self, x): return 2 * x
+    >>> handle = serve.run(Model.bind(), name="model", route_prefix=None)
+    >>> handle.remote(1).result(), handle.double.remote(4).result()
+    (2, 8)
+    >>> serve.delete("model")
     """
 
     def __init__(

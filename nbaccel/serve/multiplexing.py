@@ -51,9 +51,15 @@ def multiplexed(function: Callable[..., Any] | None = None, max_num_models_per_r
     id of a request comes by `handle.options(multiplexed_model_id=...)` or the header `serve_multiplexed_model_id`, and
     requests go first to replicas that had the same one lately.
 
-    >>> @serve.multiplexed(max_num_models_per_replica=2)
-    ... async def load(self, model_id):
-    ...     return Model(model_id)
+    >>> @serve.deployment
+    ... class Models:
+    ...     @serve.multiplexed(max_num_models_per_replica=2)
+    ...     async def load(self, model_id): return model_id.upper()
+    ...     async def __call__(self, _): return await self.load(serve.get_multiplexed_model_id())
+    >>> handle = serve.run(Models.bind(), route_prefix=None)
+    >>> handle.options(multiplexed_model_id="a").remote(None).result()
+    'A'
+    >>> serve.delete("default")
     """
     most = max_num_models_per_replica
     if not isinstance(most, int) or (most < 1 and most != -1):

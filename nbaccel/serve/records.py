@@ -9,7 +9,10 @@ from msgspec import Struct
 
 
 class AutoscalingConfig(Struct, frozen=True):
-    """How many replicas a deployment wants, from what is under way."""
+    """How many replicas a deployment wants, from what is under way.
+
+    >>> config = AutoscalingConfig(min_replicas=1, max_replicas=4, target_ongoing_requests=2)
+    """
 
     min_replicas: int = 1
     max_replicas: int = 1

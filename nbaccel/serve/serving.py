@@ -61,7 +61,13 @@ def run(
     - `token`: True makes one, a text or several are taken; requests then need `Authorization: Bearer TOKEN`.
     - `port`: of the door; without it the first free one from 8000 on.
 
-    >>> handle = serve.run(Greeter.bind())
+    >>> @serve.deployment
+    ... class Greeter:
+    ...     def __call__(self, name): return f"Hello {name}"
+    >>> handle = serve.run(Greeter.bind(), name="greeter")
+    >>> handle.remote("Ada").result()
+    'Hello Ada'
+    >>> serve.delete("greeter")
     """
     _check_run(target, name, route_prefix, logging_config, unknown)
     if port is not None:
@@ -369,7 +375,10 @@ def delete(name: str, _blocking: bool = True) -> None:
 
 
 def shutdown() -> None:
-    """End all applications of this job, and the door."""
+    """End all applications of this job, and the door.
+
+    >>> serve.shutdown()
+    """
     global _door
     with _lock:
         if not _has_door():
@@ -386,14 +395,26 @@ def shutdown() -> None:
 
 
 def status() -> ServeStatus:
-    """All applications of this job with their deployments: states, what they wait for, requests, the last error."""
+    """All applications of this job with their deployments: states, what they wait for, requests, the last error.
+
+    >>> serve.status().applications
+    {}
+    """
     if not _has_door():
         return ServeStatus()
     return status_of(_ask("status"), nbaccel.get_runtime_context().get_node_id())
 
 
 def get_app_handle(name: str) -> DeploymentHandle:
-    """The handle of an application's ingress. Raises RayServeException where there is no such application."""
+    """The handle of an application's ingress. Raises RayServeException where there is no such application.
+
+    >>> @serve.deployment
+    ... def double(x): return 2 * x
+    >>> started = serve.run(double.bind(), name="double", route_prefix=None)
+    >>> serve.get_app_handle("double").remote(3).result()
+    6
+    >>> serve.delete("double")
+    """
     apps = _ask("status")["apps"] if _has_door() else {}
     if name not in apps or apps[name]["status"] == "DELETING":
         raise RayServeException(f"There is no application {name!r}. {_there_are(apps)}")

@@ -47,9 +47,9 @@ class Checkpoint(metaclass=_OldNames):
     """A folder on disk, or a URL that fsspec can read. Two objects of one path are two checkpoints, as in Ray: compare
     their paths.
 
-    >>> checkpoint = Checkpoint.from_directory("/tmp/model")
+    >>> checkpoint = Checkpoint.from_directory(os.getcwd())
     >>> with checkpoint.as_directory() as folder:          # the folder itself, without a copy
-    ...     state = torch.load(f"{folder}/model.pt", weights_only=True)
+    ...     files = os.listdir(folder)
     """
 
     def __init__(self, path: str | os.PathLike[str], filesystem: Any = None) -> None:

@@ -44,6 +44,9 @@ class FailureConfig(_OnlyWhatWasGiven):
 
     The other fields are Ray's for its own controller and for nodes that a provider takes back; they are accepted and
     change nothing, since nbaccel's controller lives in your process and a lost node counts as a failure.
+
+    >>> RunConfig(failure_config=FailureConfig(max_failures=3)).failure_config.max_failures
+    3
     """
 
     max_failures: int = 0
@@ -73,6 +76,8 @@ class CheckpointConfig(_OnlyWhatWasGiven):
     checkpoint_score_attribute  a reported metric: the checkpoints with the best values stay. Else the latest stay.
                                 A checkpoint whose metric is missing or NaN counts as the worst
     checkpoint_score_order      "max" or "min"
+
+    >>> best = CheckpointConfig(num_to_keep=2, checkpoint_score_attribute="loss", checkpoint_score_order="min")
     """
 
     num_to_keep: int | None = None
@@ -122,6 +127,8 @@ class RunConfig(_OnlyWhatWasGiven):
     resume              not in Ray: True continues a finished run of this name, as Ray would
 
     Raises ValueError for invalid values and, as Ray, DeprecationWarning for options of former versions.
+
+    >>> config = RunConfig(name="first", storage_path="runs", checkpoint_config=CheckpointConfig(num_to_keep=2))
     """
 
     name: str | None = None

@@ -25,6 +25,8 @@ class DataConfig:
     datasets_to_split  "all", or a list of names
 
     Ray Data's options are accepted and change nothing. Raises TypeError for other values, as Ray.
+
+    >>> config = DataConfig(datasets_to_split=["train"])   # each rank gets all rows of the others
     """
 
     def __init__(

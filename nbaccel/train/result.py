@@ -30,6 +30,11 @@ class Result:
     return_value      the return value of the training function of rank 0
     history           not in Ray: every report of rank 0, as dicts of its metrics
     stopped           not in Ray: whether somebody stopped the run
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> result = DataParallelTrainer(lambda: train.report({"loss": 0.5})).fit()
+    >>> result.metrics, result.error, Result.from_path(result.path).metrics
+    ({'loss': 0.5}, None, {'loss': 0.5})
     """
 
     metrics: dict[str, Any] | None

@@ -146,6 +146,13 @@ def report(
     run, it raises `StopTraining` after the report.
 
     Raises ValueError for other metrics, and FileNotFoundError if the folder is missing.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func(config):
+    ...     for epoch in range(config["epochs"]):
+    ...         train.report({"loss": 1 / (epoch + 1)})
+    >>> DataParallelTrainer(train_func, train_loop_config={"epochs": 2}).fit().metrics
+    {'loss': 0.5}
     """
     current("report")
     if checkpoint_upload_fn is not None:
@@ -207,7 +214,16 @@ def _report(session: Session, metrics: Metrics, checkpoint: Checkpoint | None, d
 
 
 def get_checkpoint() -> Checkpoint | None:
-    """The checkpoint to continue from: the latest of this run or of an earlier run of this name. None in a new run."""
+    """The checkpoint to continue from: the latest of this run or of an earlier run of this name. None in a new run.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func():
+    ...     checkpoint = train.get_checkpoint()
+    ...     epoch = checkpoint.load()["epoch"] + 1 if checkpoint else 0
+    ...     train.report({"epoch": epoch}, checkpoint=train.Checkpoint.save({"epoch": epoch}))
+    >>> DataParallelTrainer(train_func).fit().checkpoint.load()
+    {'epoch': 0}
+    """
     return current("get_checkpoint").latest_checkpoint()
 
 
@@ -218,6 +234,14 @@ def get_all_reported_checkpoints(
 
     Waits until the last one that this rank has brought is committed: all ranks have sent its report. Raises
     TimeoutError after `timeout_s`.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func():
+    ...     for epoch in range(2):
+    ...         train.report({"epoch": epoch}, checkpoint=train.Checkpoint.save(epoch))
+    ...     train.report({"kept": len(train.get_all_reported_checkpoints())})
+    >>> DataParallelTrainer(train_func).fit().metrics
+    {'kept': 2}
     """
     session = current("get_all_reported_checkpoints")
     return [
@@ -230,13 +254,30 @@ def get_dataset_shard(dataset_name: str | None = None) -> Shard:
     """The part of a dataset that this rank reads; the trainer has it from `datasets={"train": ...}`.
 
     Without a name: the only dataset. Raises KeyError for an unknown name.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func():
+    ...     train.report({"rows": sum(map(len, train.get_dataset_shard("train").iter_batches(batch_size=2)))})
+    >>> two = train.ScalingConfig(num_workers=2)
+    >>> DataParallelTrainer(train_func, datasets={"train": list(range(10))}, scaling_config=two).fit().metrics
+    {'rows': 5}
     """
     seat = current("get_dataset_shard").seat
     return _datasets.shard(dataset_name, seat.rank, seat.world_size)
 
 
 def stop_requested() -> bool:
-    """Whether somebody stopped the run (not in Ray). `report` would end the function; this lets it end by itself."""
+    """Whether somebody stopped the run (not in Ray). `report` would end the function; this lets it end by itself.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func():
+    ...     step = 0
+    ...     while step < 3 and not train.stop_requested():
+    ...         step += 1
+    ...     train.report({"steps": step})
+    >>> DataParallelTrainer(train_func).fit().metrics
+    {'steps': 3}
+    """
     return current("stop_requested").stop_requested()
 
 
@@ -246,7 +287,15 @@ def get_preemption_info() -> None:
 
 
 class TrainContext:
-    """The rank of this worker, and the sizes of its gang."""
+    """The rank of this worker, and the sizes of its gang.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func():
+    ...     here = train.get_context()
+    ...     train.report({"local": here.get_local_rank(), "node": here.get_node_rank()})
+    >>> DataParallelTrainer(train_func).fit().metrics
+    {'local': 0, 'node': 0}
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -298,5 +347,13 @@ class TrainContext:
 
 
 def get_context() -> TrainContext:
-    """The rank of this worker, and the sizes of its gang. Raises SessionMisuseError outside of a training function."""
+    """The rank of this worker, and the sizes of its gang. Raises SessionMisuseError outside of a training function.
+
+    >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+    >>> def train_func():
+    ...     here = train.get_context()
+    ...     train.report({"rank": here.get_world_rank(), "of": here.get_world_size()})
+    >>> DataParallelTrainer(train_func, scaling_config=train.ScalingConfig(num_workers=2)).fit().metrics
+    {'rank': 0, 'of': 2}
+    """
     return TrainContext(current("get_context"))

@@ -19,9 +19,10 @@ from nbaccel.views.tables import Table
 class ExperimentAnalysis:
     """The trials of an experiment, and the best of them.
 
-    >>> analysis = tune.run(train_model, metric="loss", mode="min", num_samples=10)
+    >>> def train_model(config): return {"loss": config["x"] ** 2}
+    >>> analysis = tune.run(train_model, config={"x": tune.grid_search([1, 2])}, metric="loss", mode="min")
     >>> analysis.best_config
-    {'lr': 0.01}
+    {'x': 1}
 
     It can also be read from a folder: ExperimentAnalysis(path, default_metric="loss", default_mode="min").
     """

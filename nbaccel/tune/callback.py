@@ -10,6 +10,12 @@ class Callback:
 
     `iteration` counts the steps of the experiment's loop; `trials` are all trials, each with trial_id, config,
     last_result and status. An error that is raised here ends the experiment.
+
+    >>> class Ends(tune.Callback):
+    ...     def on_trial_complete(self, iteration, trials, trial, **info): print(trial.last_result["loss"])
+    >>> config = tune.RunConfig(callbacks=[Ends()])
+    >>> results = tune.Tuner(lambda config: {"loss": 1}, run_config=config).fit()
+    1
     """
 
     def setup(self, stop: Any = None, num_samples: int | None = None, total_num_samples: int | None = None) -> None:

@@ -85,7 +85,9 @@ def run(
 
     Raises TuneError if trials failed, unless raise_on_failed_trial is False; `.results` has what they reported.
 
-    >>> tune.run(trainable, num_samples=10, resources_per_trial={"cpu": 2, "gpu": 2})
+    >>> def train_model(config): return {"loss": config["x"] ** 2}
+    >>> tune.run(train_model, config={"x": tune.grid_search([-1, 0, 1])}, metric="loss", mode="min").best_config
+    {'x': 0}
     """
     _refuse(others)
     trainable = _trainable(run_or_experiment, resources_per_trial)
@@ -228,6 +230,10 @@ def run_experiments(experiments: Given, **options: Any) -> list[Trial]:
     experiments  an Experiment, a dict {"name": {"run": f, "config": {…}}}, or a list of these
     options      of tune.run, for all: scheduler, verbose, callbacks, resume, …; concurrent is accepted, as they wait
                  for each other's resources in either case
+
+    >>> first = tune.Experiment("once", lambda config: {"loss": 1})
+    >>> [trial.status for trial in tune.run_experiments(first)]
+    ['TERMINATED']
     """
     options.pop("concurrent", None)
     found: list[Trial] = []

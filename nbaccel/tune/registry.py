@@ -12,7 +12,12 @@ _trainables: dict[str, Any] = {}
 
 
 def register_trainable(name: str, trainable: Callable[..., Any] | type, warn: bool = True) -> None:
-    """Give a trainable a name, which tune.run and Tuner take in its place. A later one replaces the former."""
+    """Give a trainable a name, which tune.run and Tuner take in its place. A later one replaces the former.
+
+    >>> tune.register_trainable("doubled", lambda config: {"loss": 2 * config["x"]})
+    >>> tune.run("doubled", config={"x": 2}).trials[0].last_result["loss"]
+    4
+    """
     if not isinstance(name, str) or not callable(trainable):
         raise TypeError(f"register_trainable takes a name and a function or a class, not {name!r} and {trainable!r}.")
     _trainables[name] = trainable

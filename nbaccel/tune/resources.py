@@ -94,7 +94,10 @@ class TrialResources:
 
 
 class PlacementGroupFactory:
-    """The bundles of a trial. The trial runs in the first; the tasks and actors that it starts use all of them."""
+    """The bundles of a trial. The trial runs in the first; the tasks and actors that it starts use all of them.
+
+    >>> bundles = PlacementGroupFactory([{"CPU": 1}, {"GPU": 1}])      # the trial in the first, its tasks in both
+    """
 
     def __init__(self, bundles: Sequence[Mapping[str, float]], strategy: str = "PACK") -> None:
         if not bundles or not all(isinstance(bundle, Mapping) for bundle in bundles):
@@ -210,8 +213,9 @@ def with_resources(
 ) -> BoundTrainable:
     """The trainable, with what each of its trials holds: a dict, a PlacementGroupFactory, or a function of the config.
 
-    >>> tune.with_resources(train_model, {"cpu": 2, "gpu": 0.5})       # two trials share a GPU
-    >>> tune.with_resources(train_model, lambda config: {"gpu": config["gpus"]})
+    >>> def train_model(config): return {"loss": 1}
+    >>> half = tune.with_resources(train_model, {"cpu": 2, "gpu": 0.5})       # two trials share a GPU
+    >>> some = tune.with_resources(train_model, lambda config: {"gpu": config["gpus"]})
     """
     _check_function(trainable)
     if not callable(resources):
@@ -222,7 +226,9 @@ def with_resources(
 def with_parameters(trainable: Callable[..., Any], **parameters: Any) -> BoundTrainable:
     """The trainable, with large parameters that are put into the object store once and passed to every trial.
 
-    >>> tune.with_parameters(train_model, data=frame)                  # def train_model(config, data): ...
+    >>> def train_model(config, data): return {"loss": len(data)}
+    >>> tune.Tuner(tune.with_parameters(train_model, data=[1, 2, 3])).fit()[0].metrics["loss"]
+    3
     """
     _check_function(trainable)
     refs = {name: nbaccel.put(value) for name, value in parameters.items()}

@@ -17,10 +17,11 @@ from nbaccel.views.tables import Table
 class ResultGrid:
     """The results of all trials, in the order in which the trials were made.
 
-    >>> results = tuner.fit()
-    >>> results.get_best_result().config
-    {'lr': 0.01}
-    >>> results.get_dataframe().sort_values("loss")
+    >>> def train_model(config): return {"loss": config["x"] ** 2}
+    >>> grid = {"x": tune.grid_search([1, 2])}
+    >>> results = tune.Tuner(train_model, param_space=grid).fit()
+    >>> len(results), results.get_best_result("loss", "min").config
+    (2, {'x': 1})
     """
 
     def __init__(

@@ -22,7 +22,13 @@ from nbaccel.tune.schedulers.trial_scheduler import nested
 
 
 class Stopper:
-    """Decides after each result whether its trial ends, and at any time whether all trials end."""
+    """Decides after each result whether its trial ends, and at any time whether all trials end.
+
+    >>> class Below(tune.Stopper):
+    ...     def __call__(self, trial_id, result): return result["loss"] < 0.1
+    ...     def stop_all(self): return False
+    >>> config = tune.RunConfig(stop=Below())
+    """
 
     def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
         """Whether this trial ends after this result."""
@@ -84,7 +90,10 @@ class DictStopper(NoopStopper):
 
 
 class MaximumIterationStopper(NoopStopper):
-    """Ends a trial after so many reports."""
+    """Ends a trial after so many reports.
+
+    >>> config = tune.RunConfig(stop=MaximumIterationStopper(10))
+    """
 
     def __init__(self, max_iter: int) -> None:
         self._most = max_iter
@@ -96,7 +105,10 @@ class MaximumIterationStopper(NoopStopper):
 
 
 class TimeoutStopper(NoopStopper):
-    """Ends the experiment after so many seconds (or a timedelta), counted from its first result."""
+    """Ends the experiment after so many seconds (or a timedelta), counted from its first result.
+
+    >>> config = tune.RunConfig(stop=TimeoutStopper(600))
+    """
 
     def __init__(self, timeout: float | timedelta) -> None:
         self._budget_s = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
@@ -124,6 +136,8 @@ class TrialPlateauStopper(NoopStopper):
     num_results       so many last values
     grace_period      not before so many reports
     metric_threshold  with `mode`: only if the value is below (min) or above (max) this
+
+    >>> config = tune.RunConfig(stop=TrialPlateauStopper("loss", std=0.001))
     """
 
     def __init__(

@@ -279,6 +279,12 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
     If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` lets
     pass, and `finally` blocks run. Raises ValueError for other metrics, or if the metric that the experiment compares
     is missing.
+
+    >>> def train_model(config):
+    ...     for epoch in range(3):
+    ...         tune.report({"loss": 1 / (epoch + 1)})
+    >>> round(tune.Tuner(train_model).fit()[0].metrics["loss"], 2)
+    0.33
     """
     _current("tune.report")
     session.report_as(
@@ -287,7 +293,15 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
 
 
 def get_checkpoint() -> Checkpoint | None:
-    """The checkpoint to continue from: the trial's latest, or one that PBT chose. None in a new trial."""
+    """The checkpoint to continue from: the trial's latest, or one that PBT chose. None in a new trial.
+
+    >>> def train_model(config):
+    ...     checkpoint = tune.get_checkpoint()
+    ...     start = checkpoint.load() + 1 if checkpoint else 0
+    ...     tune.report({"epoch": start}, checkpoint=tune.Checkpoint.save(start))
+    >>> tune.Tuner(train_model).fit()[0].checkpoint.load()
+    0
+    """
     return _current("tune.get_checkpoint").latest_checkpoint()
 
 
@@ -342,7 +356,12 @@ class TuneContext:
 
 
 def get_context() -> TuneContext:
-    """The facts of this trial. Raises SessionMisuseError outside of a trial."""
+    """The facts of this trial. Raises SessionMisuseError outside of a trial.
+
+    >>> def train_model(config): return {"resources": tune.get_context().get_trial_resources().required_resources}
+    >>> tune.Tuner(train_model).fit()[0].metrics["resources"]
+    {'CPU': 1.0}
+    """
     return TuneContext(_current("tune.get_context"))
 
 

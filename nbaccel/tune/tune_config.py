@@ -42,6 +42,8 @@ class TuneConfig:
     trial_name_creator, trial_dirname_creator  functions of a trial: its name, and the name of its folder
     chdir_to_trial_dir     a trial works in its own folder; its variable TUNE_ORIG_WORKING_DIR is the one from which the
                            program began. RAY_CHDIR_TO_TRIAL_DIR=0 turns it off for all
+
+    >>> config = TuneConfig(metric="loss", mode="min", num_samples=50, scheduler="asha", time_budget_s=600)
     """
 
     mode: str | None = None

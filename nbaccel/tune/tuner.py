@@ -49,10 +49,10 @@ class Tuner:
     >>> def train_model(config):
     ...     for step in range(10):
     ...         tune.report({"loss": (config["lr"] - 0.1) ** 2 / (step + 1)})
-    >>> tuner = tune.Tuner(train_model, param_space={"lr": tune.loguniform(1e-4, 1)},
-    ...                    tune_config=tune.TuneConfig(metric="loss", mode="min", num_samples=20))
+    >>> tuner = tune.Tuner(train_model, param_space={"lr": tune.grid_search([0.01, 0.1, 1])},
+    ...                    tune_config=tune.TuneConfig(metric="loss", mode="min"))
     >>> tuner.fit().get_best_result().config
-    {'lr': 0.09}
+    {'lr': 0.1}
     """
 
     def __init__(

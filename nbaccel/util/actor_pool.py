@@ -27,7 +27,10 @@ class _Submission:
 class ActorPool:
     """Spreads calls over `actors`; results come back in the order of the calls, or as they are ready.
 
-    >>> pool = ActorPool([Worker.remote() for _ in range(4)])
+    >>> @nbaccel.remote
+    ... class Worker:
+    ...     def double(self, value): return 2 * value
+    >>> pool = ActorPool([Worker.remote() for _ in range(2)])
     >>> list(pool.map(lambda actor, value: actor.double.remote(value), [1, 2, 3]))
     [2, 4, 6]
     """

@@ -28,10 +28,11 @@ def inspect_serializability(
 
     Prints what it tries to `print_file` (default: stdout).
 
+    >>> import threading
     >>> lock = threading.Lock()
     >>> serializable, failures = inspect_serializability(lambda: lock)
-    >>> [failure.name for failure in failures]
-    ['lock']
+    >>> serializable, [failure.name for failure in failures]
+    (False, ['lock'])
     """
     search = _UnpicklableSearch(print_file or sys.stdout)
     name = name or getattr(base_obj, "__qualname__", None) or repr(base_obj)

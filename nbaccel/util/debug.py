@@ -12,8 +12,8 @@ _last_said = 0.0
 def log_once(key: str) -> bool:
     """Whether this is the first call with this key in this process.
 
-    >>> if log_once("slow_path"):
-    ...     logger.warning("falling back to the slow path")
+    >>> log_once("slow_path"), log_once("slow_path")
+    (True, False)
     """
     global _last_said
     if _silent:

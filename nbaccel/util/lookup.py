@@ -7,7 +7,10 @@ from nbaccel.host_address import address_towards, host_address
 
 
 def list_named_actors(all_namespaces: bool = False) -> list[Any]:
-    """The names of the living named actors of this namespace, or of all as dicts of "name" and "namespace"."""
+    """The names of the living named actors of this namespace, or of all as dicts of "name" and "namespace".
+
+    >>> list_named_actors()
+    """
     return engine.current().list_named_actors(all_namespaces)
 
 

@@ -35,6 +35,16 @@ def placement_group(
     `_soft_target_node_id` names the preferred node of a STRICT_PACK group.
     `lifetime="detached"` outlives the driver. Raises ValueError for invalid bundles and NotImplementedError for
     `topology_strategy`.
+
+    >>> from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+    >>> group = placement_group([{"CPU": 1, "GPU": 1}] * 2, strategy="PACK")
+    >>> group.wait(timeout_seconds=30)
+    True
+    >>> @nbaccel.remote(num_gpus=1, scheduling_strategy=PlacementGroupSchedulingStrategy(group, 0))
+    ... def inside(): return get_current_placement_group() is not None
+    >>> nbaccel.get(inside.remote())
+    True
+    >>> remove_placement_group(group)
     """
     if topology_strategy is not None:
         raise NotImplementedError(
@@ -113,7 +123,11 @@ def _labels(selectors: Any, count: int) -> list[dict[str, str]] | None:
 
 
 def remove_placement_group(placement_group: PlacementGroup) -> None:
-    """Release the bundles; tasks and actors in them end."""
+    """Release the bundles; tasks and actors in them end.
+
+    >>> group = nbaccel.util.placement_group([{"CPU": 1}])
+    >>> remove_placement_group(group)
+    """
     _check_is_group(placement_group)
     engines.current().remove_group(placement_group.id.binary())
 
@@ -124,7 +138,13 @@ def _check_is_group(thing: Any) -> None:
 
 
 def get_placement_group(placement_group_name: str) -> PlacementGroup:
-    """The placement group of this name in the program's namespace. Raises ValueError if there is none."""
+    """The placement group of this name in the program's namespace. Raises ValueError if there is none.
+
+    >>> group = nbaccel.util.placement_group([{"CPU": 1}], name="kept")
+    >>> get_placement_group("kept").id == group.id
+    True
+    >>> remove_placement_group(group)
+    """
     if not placement_group_name:
         raise ValueError("Please supply a non-empty value to get_placement_group")
     engine = engines.current()
@@ -138,7 +158,13 @@ def get_placement_group(placement_group_name: str) -> PlacementGroup:
 
 
 def placement_group_table(placement_group: PlacementGroup | None = None) -> dict[str, Any]:
-    """Facts on one group (name, bundles, nodes, strategy, state), or on each by its id."""
+    """Facts on one group (name, bundles, nodes, strategy, state), or on each by its id.
+
+    >>> group = nbaccel.util.placement_group([{"CPU": 1}], name="listed")
+    >>> placement_group_table(group)["name"]
+    'listed'
+    >>> remove_placement_group(group)
+    """
     if placement_group is not None:
         _check_is_group(placement_group)
         return _row(placement_group)
@@ -150,7 +176,11 @@ def _row(group: PlacementGroup) -> dict[str, Any]:
 
 
 def get_current_placement_group() -> PlacementGroup | None:
-    """The group that this task or actor runs in; None outside of any."""
+    """The group that this task or actor runs in; None outside of any.
+
+    >>> get_current_placement_group() is None         # the driver is in none
+    True
+    """
     engine = engines.started()
     group_id = engine.context().placement_group_id if engine is not None else None
     return PlacementGroup(PlacementGroupID.from_hex(group_id)) if group_id else None

@@ -11,7 +11,13 @@ from nbaccel.exceptions import RayActorError
 
 
 class Empty(queue.Empty):
-    """The queue had no item (in time)."""
+    """The queue had no item (in time).
+
+    >>> from nbaccel.util.queue import Queue
+    >>> Queue().get(timeout=0.01)
+    Traceback (most recent call last):
+    nbaccel.util.queue.Empty: ...
+    """
 
 
 class Full(queue.Full):

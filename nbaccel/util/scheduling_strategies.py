@@ -17,6 +17,8 @@ class PlacementGroupSchedulingStrategy:
 
     With `placement_group_capture_child_tasks=True`, tasks that the task or actor submits run in the group too,
     unless they say otherwise. A `placement_group` of None means: outside of any group.
+
+    >>> outside = PlacementGroupSchedulingStrategy(None)
     """
 
     def __init__(
@@ -35,6 +37,12 @@ class NodeAffinitySchedulingStrategy:
 
     With `soft=True` another node will do when that one is gone or can never run it; with False the task then fails
     with TaskUnschedulableError. Raises ValueError for an invalid node id.
+
+    >>> here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
+    >>> @nbaccel.remote(scheduling_strategy=here)
+    ... def stay(): return 1
+    >>> nbaccel.get(stay.remote())
+    1
     """
 
     def __init__(

@@ -16,8 +16,8 @@ def as_completed(
     `chunk_size` is the number of refs to wait for at a time; `wait_options` go to `wait`. The error of a task is raised
     at its turn.
 
-    >>> for value in as_completed([train.remote(rate) for rate in rates]):
-    ...     print(value)
+    >>> sorted(as_completed([nbaccel.put(rate) for rate in (0.1, 0.2)]))
+    [0.1, 0.2]
     """
     if chunk_size < 1:
         raise ValueError(f"as_completed waits for at least one result at a time, but chunk_size is {chunk_size}.")
@@ -52,6 +52,11 @@ def map_unordered(
 
     `backpressure_size` is how many calls may be in flight (None: all at once). `fn` is a remote function or an actor's
     method.
+
+    >>> @nbaccel.remote
+    ... def double(value): return 2 * value
+    >>> sorted(map_unordered(double, range(3)))
+    [0, 2, 4]
     """
     if backpressure_size is None:
         return as_completed([fn.remote(item) for item in items], chunk_size=chunk_size, yield_obj_refs=yield_obj_refs)

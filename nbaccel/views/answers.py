@@ -45,8 +45,13 @@ def explain(what: Any = None) -> Explanation | list[Explanation]:
 
     A hex id, as views show it, works as well. Raises TypeError for anything else.
 
-    >>> nbaccel.explain(ref)
-    train (cell [4] line 2) waits for 1 CPU and 1 GPU. Both GPUs are busy: train on …
+    >>> @nbaccel.remote(num_gpus=1)
+    ... class Holder: ...
+    >>> holders = [Holder.remote(), Holder.remote()]
+    >>> @nbaccel.remote(num_gpus=1)
+    ... def train(): ...
+    >>> nbaccel.explain(train.remote())
+    train waits for 1 CPU and 1 GPU. Both GPUs are busy: ...
     """
     rows = engines.current().explain(None if what is None else _id_of(what))
     if what is None:
@@ -106,7 +111,10 @@ def ref_of(id: str) -> ObjectRef[Any] | list[ObjectRef[Any]]:
 
 
 def recycle() -> int:
-    """End the idle worker processes that have run code, with everything they keep. Returns their number."""
+    """End the idle worker processes that have run code, with everything they keep. Returns their number.
+
+    >>> ended = nbaccel.recycle()
+    """
     return engines.current().recycle()
 
 

@@ -18,10 +18,9 @@ T = TypeVar("T")
 class as_completed(Generic[T]):
     """Iterate over refs as they become ready; a duplicate comes once.
 
-    >>> for ref in nbaccel.as_completed(refs):
-    ...     print(nbaccel.get(ref))
-    >>> async for ref in nbaccel.as_completed(refs):
-    ...     print(await ref)
+    >>> refs = [nbaccel.put(x) for x in range(3)]
+    >>> sorted(nbaccel.get(ref) for ref in nbaccel.as_completed(refs))
+    [0, 1, 2]
     """
 
     def __init__(self, refs: Iterable[ObjectRef[T]], *, timeout: float | None = None) -> None:

@@ -22,9 +22,8 @@ class TqdmBar(Protocol):
 def progress(refs: Iterable[T], description: str = "") -> list[T]:
     """Show how many of the refs are ready, until all are. Returns the refs.
 
-    Example::
-
-        results = nbaccel.get(progress([train.remote(x) for x in batches]))
+    >>> nbaccel.get(nbaccel.progress([nbaccel.put(x) for x in range(3)]))
+    [0, 1, 2]
 
     A notebook shows the bar as HTML, and a saved notebook keeps its last state. Elsewhere tqdm draws the bar; without
     tqdm this raises an ImportError that says what to install.

@@ -276,7 +276,7 @@ def _queue_faults(cluster: dict[str, Any], spec: dict[str, Any]) -> Iterator[Man
 # ---- judge a RayCluster as an API server does, and say each fault with its path
 #
 # The schema is a JSON Schema without the parts that RayCluster does not use. A library for all of JSON Schema takes
-# three seconds to import where JupyterLab is installed (decision 39), and its messages are about schemas.
+# three seconds to import where JupyterLab is installed, and its messages are about schemas.
 
 
 _WORDS = {

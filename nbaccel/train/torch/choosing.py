@@ -154,5 +154,11 @@ def get_devices() -> list[torch.device]:
 
 
 def get_device() -> torch.device:
-    """The first of `get_devices()`."""
+    """The first of `get_devices()`.
+
+    >>> def train_func():
+    ...     train.report({"device": str(train.torch.get_device())})
+    >>> TorchTrainer(train_func).fit().metrics
+    {'device': 'cpu'}
+    """
     return get_devices()[0]

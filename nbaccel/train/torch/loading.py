@@ -53,6 +53,13 @@ def prepare_data_loader(
 
     All other options of the loader are kept (Ray Train drops some). Raises ValueError for your own batch sampler,
     because its batches cannot be divided among ranks.
+
+    >>> def train_func():
+    ...     from torch.utils.data import DataLoader
+    ...     loader = train.torch.prepare_data_loader(DataLoader(list(range(8)), batch_size=2))
+    ...     train.report({"batches": len(list(loader))})
+    >>> TorchTrainer(train_func, scaling_config=train.ScalingConfig(num_workers=2)).fit().metrics
+    {'batches': 2}
     """
     session = current("prepare_data_loader")
     device = move_to_device if isinstance(move_to_device, torch.device) else get_device() if move_to_device else None

@@ -57,8 +57,11 @@ class TorchTrainer(DataParallelTrainer):
     The options are those of DataParallelTrainer, and `torch_config`: how the ranks are connected.
 
     >>> def train_func():
-    ...     model = nbaccel.train.torch.prepare_model(torch.nn.Linear(4, 1))
-    >>> TorchTrainer(train_func, scaling_config=ScalingConfig(num_workers=2, use_gpu=True)).fit()
+    ...     import torch
+    ...     model = train.torch.prepare_model(torch.nn.Linear(4, 1))
+    ...     train.report({"out": tuple(model(torch.ones(2, 4)).shape)[0]})
+    >>> TorchTrainer(train_func, scaling_config=train.ScalingConfig(num_workers=2)).fit().metrics
+    {'out': 2}
     """
 
     def __init__(

@@ -10,8 +10,10 @@ from typing import Any
 class Experiment:
     """A trainable with the arguments that tune.run has for it.
 
-    >>> first = tune.Experiment("first", train_model, config={"lr": tune.uniform(0, 1)}, num_samples=10)
-    >>> trials = tune.run_experiments(first)
+    >>> def train_model(config): return {"loss": config["lr"]}
+    >>> first = tune.Experiment("first", train_model, config={"lr": tune.uniform(0, 1)}, num_samples=2)
+    >>> len(tune.run_experiments(first))
+    2
     """
 
     def __init__(

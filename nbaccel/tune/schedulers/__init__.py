@@ -51,6 +51,9 @@ def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
     """The scheduler of this name ("asha", "pbt", …) with those of the options that it has, as in Ray.
 
     Raises ValueError for another name.
+
+    >>> type(tune.create_scheduler("asha", max_t=20)).__name__
+    'AsyncHyperBandScheduler'
     """
     found = _BY_NAME.get(scheduler.lower())
     if scheduler.lower() in _REFUSED:

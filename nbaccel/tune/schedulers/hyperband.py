@@ -31,6 +31,8 @@ class HyperBandScheduler(TrialScheduler):
 
     ASHAScheduler, which does not wait, is the better choice unless the waiting is wanted. A function must report
     checkpoints and begin from get_checkpoint(), else a trial that has paused begins anew.
+
+    >>> config = tune.TuneConfig(metric="loss", mode="min", scheduler=HyperBandScheduler(max_t=27))
     """
 
     needs_metric = True

@@ -20,6 +20,8 @@ class MedianStoppingRule(TrialScheduler):
     min_samples_required  so many other trials must have come as far
     hard_stop             False: such a trial pauses, if it has a checkpoint, and goes on when no other one waits
     min_time_slice        a trial that has gone on after a pause goes on for this long at least
+
+    >>> config = tune.TuneConfig(metric="loss", mode="min", scheduler=MedianStoppingRule(grace_period=5))
     """
 
     needs_metric = True

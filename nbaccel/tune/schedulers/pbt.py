@@ -56,6 +56,10 @@ class PopulationBasedTraining(TrialScheduler):
 
     A function must report checkpoints and begin from get_checkpoint(): a trial without a checkpoint is no donor. A
     class of trainables saves when it is one of the best.
+
+    >>> pbt = PopulationBasedTraining(
+    ...     "training_iteration", perturbation_interval=5, hyperparam_mutations={"lr": tune.loguniform(1e-4, 1e-1)})
+    >>> config = tune.TuneConfig(metric="loss", mode="min", num_samples=8, scheduler=pbt)
     """
 
     needs_metric = needs_search_space = True

@@ -18,6 +18,8 @@ class BasicVariantGenerator:
     max_concurrent        the most trials at one time; 0: as many as fit
     constant_grid_search  keep the random values of a sample for its whole grid
     random_state          a seed or a generator; the same seed gives the same configs
+
+    >>> config = tune.TuneConfig(num_samples=20, search_alg=BasicVariantGenerator(random_state=1))
     """
 
     def __init__(

@@ -273,17 +273,29 @@ _last = _states()
 
 
 def uniform(lower: float, upper: float) -> Float:
-    """A real number from `lower` up to `upper`."""
+    """A real number from `lower` up to `upper`.
+
+    >>> 0 <= tune.uniform(0, 1).sample() < 1
+    True
+    """
     return Float("uniform", lower, upper)
 
 
 def quniform(lower: float, upper: float, q: float) -> Float:
-    """A multiple of `q`; both bounds belong to it and must be multiples of `q`."""
+    """A multiple of `q`; both bounds belong to it and must be multiples of `q`.
+
+    >>> tune.quniform(0, 1, 0.25).sample() in (0, 0.25, 0.5, 0.75, 1)
+    True
+    """
     return Float("quniform", lower, upper, q)
 
 
 def loguniform(lower: float, upper: float, base: object = None) -> Float:
-    """A real number; 1e-4 to 1e-3 is as likely as 1e-3 to 1e-2. `base` changes nothing, in Ray as well."""
+    """A real number; 1e-4 to 1e-3 is as likely as 1e-3 to 1e-2. `base` changes nothing, in Ray as well.
+
+    >>> 1e-4 <= tune.loguniform(1e-4, 1e-1).sample() < 1e-1
+    True
+    """
     return Float("loguniform", lower, upper, log=True)
 
 
@@ -293,7 +305,10 @@ def qloguniform(lower: float, upper: float, q: float, base: object = None) -> Fl
 
 
 def randn(mean: float = 0.0, sd: float = 1.0) -> Normal:
-    """A normally distributed real number."""
+    """A normally distributed real number.
+
+    >>> drawn = tune.randn(mean=10, sd=2).sample()
+    """
     return Normal(mean, sd)
 
 
@@ -303,17 +318,29 @@ def qrandn(mean: float, sd: float, q: float) -> Normal:
 
 
 def randint(lower: int, upper: int) -> Integer:
-    """A whole number from `lower` to `upper - 1`."""
+    """A whole number from `lower` to `upper - 1`.
+
+    >>> tune.randint(0, 3).sample() in (0, 1, 2)
+    True
+    """
     return Integer("randint", lower, upper)
 
 
 def qrandint(lower: int, upper: int, q: int = 1) -> Integer:
-    """A multiple of `q` from `lower` to `upper`, which belongs to it unless `q` is 1 (Ray's rule)."""
+    """A multiple of `q` from `lower` to `upper`, which belongs to it unless `q` is 1 (Ray's rule).
+
+    >>> tune.qrandint(0, 6, 3).sample() in (0, 3, 6)
+    True
+    """
     return Integer("qrandint", lower, upper, q)
 
 
 def lograndint(lower: int, upper: int, base: object = None) -> Integer:
-    """A whole number from `lower` to `upper - 1` on a logarithmic scale."""
+    """A whole number from `lower` to `upper - 1` on a logarithmic scale.
+
+    >>> 1 <= tune.lograndint(1, 1000).sample() < 1000
+    True
+    """
     return Integer("lograndint", lower, upper, log=True)
 
 
@@ -323,17 +350,27 @@ def qlograndint(lower: int, upper: int, q: int, base: object = None) -> Integer:
 
 
 def choice(categories: Sequence[Any]) -> Categorical:
-    """One of these values."""
+    """One of these values.
+
+    >>> tune.choice(["relu", "gelu"]).sample() in ("relu", "gelu")
+    True
+    """
     return Categorical(categories)
 
 
 def sample_from(func: Callable[..., Any]) -> Function:
-    """What `func(config)` returns, where `config` has the values of the other parameters; also `func()`."""
+    """What `func(config)` returns, where `config` has the values of the other parameters; also `func()`.
+
+    >>> space = {"lr": tune.uniform(0, 1), "decay": tune.sample_from(lambda config: config["lr"] / 10)}
+    """
     return Function(func)
 
 
 def grid_search(values: Sequence[Any]) -> dict[str, Sequence[Any]]:
-    """Each of these values once, with every value of the other grids; `num_samples` repeats the whole grid."""
+    """Each of these values once, with every value of the other grids; `num_samples` repeats the whole grid.
+
+    >>> space = {"lr": tune.grid_search([0.01, 0.1]), "layers": tune.grid_search([1, 2])}     # four trials
+    """
     if isinstance(values, (str, bytes, Mapping)) or not _is_listed(values):
         raise ValueError(f"grid_search() takes a list of values, not {values!r}.")
     if not len(values):

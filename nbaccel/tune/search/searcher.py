@@ -14,6 +14,10 @@ class Searcher:
     ...     def __init__(self): super().__init__(metric="loss", mode="min"); self.x = 1.0
     ...     def suggest(self, trial_id): self.x /= 2; return {"x": self.x}
     ...     def on_trial_complete(self, trial_id, result=None, error=False): ...
+    >>> searched = tune.TuneConfig(metric="loss", mode="min", num_samples=3, search_alg=Halving())
+    >>> results = tune.Tuner(lambda config: {"loss": config["x"]}, tune_config=searched).fit()
+    >>> results.get_best_result().config
+    {'x': 0.125}
     """
 
     FINISHED = "FINISHED"  # suggest() returns it when there are no more configs
@@ -118,6 +122,9 @@ class ConcurrencyLimiter(Wrapped):
     """A search, for at most so many trials at one time; TuneConfig(max_concurrent_trials=...) does the same.
 
     batch  wait until all of them have ended before the next ones are suggested
+
+    >>> from nbaccel.tune.search.optuna import OptunaSearch
+    >>> two_at_a_time = ConcurrencyLimiter(OptunaSearch(seed=1), max_concurrent=2)
     """
 
     def __init__(self, searcher: Any, max_concurrent: int, batch: bool = False) -> None:

@@ -51,13 +51,15 @@ class Trainable:
     ...     def setup(self, config):
     ...         self.x = config["start"]
     ...     def step(self):
-    ...         self.x *= 0.9
+    ...         self.x *= 0.5
     ...         return {"loss": self.x}
     ...     def save_checkpoint(self, checkpoint_dir):
     ...         return {"x": self.x}                       # or write files into the folder
     ...     def load_checkpoint(self, checkpoint):         # that dict, or the folder
     ...         self.x = checkpoint["x"]
-    >>> tune.Tuner(Net, param_space={"start": tune.uniform(0, 1)}, run_config=tune.RunConfig(stop={"loss": 0.1})).fit()
+    >>> stop = tune.RunConfig(stop={"training_iteration": 3})
+    >>> tune.Tuner(Net, param_space={"start": 1.0}, run_config=stop).fit()[0].metrics["loss"]
+    0.125
 
     step() is called until a stop rule or a scheduler ends the trial, or a result has done=True. Each trial has an
     object of its own; with TuneConfig(reuse_actors=True), one whose reset_config() returns True serves further trials.

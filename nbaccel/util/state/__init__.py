@@ -52,7 +52,10 @@ def list_tasks(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[TaskState]:
-    """Tasks, running ones first; waiting ones say why. `filters` are tuples such as ("state", "=", "RUNNING")."""
+    """Tasks, running ones first; waiting ones say why. `filters` are tuples such as ("state", "=", "RUNNING").
+
+    >>> failed = list_tasks(filters=[("state", "=", "FAILED")])
+    """
     return _list(TaskState, filters, limit)
 
 
@@ -65,7 +68,11 @@ def list_actors(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[ActorState]:
-    """Actors, including those that died recently."""
+    """Actors, including those that died recently.
+
+    >>> sorted({actor.state for actor in list_actors()} - {"ALIVE", "DEAD"})
+    []
+    """
     return _list(ActorState, filters, limit)
 
 
@@ -78,7 +85,11 @@ def list_nodes(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[NodeState]:
-    """Nodes, including removed ones."""
+    """Nodes, including removed ones.
+
+    >>> [node.state for node in list_nodes()]
+    ['ALIVE']
+    """
     return _list(NodeState, filters, limit)
 
 
@@ -104,7 +115,12 @@ def list_objects(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[ObjectState]:
-    """Objects that somebody refers to, with their sizes and locations."""
+    """Objects that somebody refers to, with their sizes and locations.
+
+    >>> ref = nbaccel.put([1, 2, 3])
+    >>> len(list_objects()) >= 1
+    True
+    """
     return _list(ObjectState, filters, limit)
 
 
@@ -117,7 +133,10 @@ def list_placement_groups(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[PlacementGroupState]:
-    """Placement groups, including removed ones."""
+    """Placement groups, including removed ones.
+
+    >>> pending = list_placement_groups(filters=[("state", "=", "PENDING")])
+    """
     return _list(PlacementGroupState, filters, limit)
 
 
@@ -171,7 +190,14 @@ def _one(kind: type[R], column: str, id: str) -> R | None:
 def get_task(
     id: str | ObjectRef[Any], address: str | None = None, timeout: float = 30, _explain: bool = False
 ) -> TaskState | None:
-    """A task by its id or by one of its refs; None if it is unknown or ended long ago."""
+    """A task by its id or by one of its refs; None if it is unknown or ended long ago.
+
+    >>> @nbaccel.remote
+    ... def train(): return 1
+    >>> ref = train.remote()
+    >>> get_task(ref).name
+    'train'
+    """
     return _one(TaskState, "task_id", id.task_id().hex() if isinstance(id, ObjectRef) else id)
 
 
@@ -213,7 +239,11 @@ def get_job(id: str, address: str | None = None, timeout: float = 30, _explain: 
 def summarize_tasks(
     address: str | None = None, timeout: float = 30, raise_on_missing_output: bool = True, _explain: bool = False
 ) -> dict[str, Any]:
-    """How many tasks of each function are in each state: {"cluster": {"summary": {name: {"state_counts": …}}, …}}."""
+    """How many tasks of each function are in each state: {"cluster": {"summary": {name: {"state_counts": …}}, …}}.
+
+    >>> list(summarize_tasks())
+    ['cluster']
+    """
     return {"cluster": summaries.of_tasks()}
 
 
