@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import re
 import socket
 import sys
@@ -29,26 +30,25 @@ def main() -> int:
     for path in sorted(path for path in HERE.glob("[0-9]*.ipynb") if path.name.startswith(wanted)):
         notebook = nbformat.read(path, as_version=4)
         started = time.monotonic()
-        execute(notebook, path.parent)
+        execute(notebook, path)
         path.write_text(saved(notebook), "utf-8")
         print(f"{path.name}: {time.monotonic() - started:.0f} s")
     return 0
 
 
-def execute(notebook: Any, folder: Path, *, timeout_s: int = 300) -> None:
+def execute(notebook: Any, path: Path, *, timeout_s: int = 300) -> None:
     """Run every cell in a kernel of its own, through Unix sockets: no port is opened."""
     with tempfile.TemporaryDirectory() as sockets:
         unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
-        where = {"metadata": {"path": str(folder)}}
+        where = {"metadata": {"path": str(path.parent)}}
         NotebookClient(
             notebook,
             config=unix,
             timeout=timeout_s,
             startup_timeout=180,
-            coalesce_streams=True,
             record_timing=False,
             resources=where,
-        ).execute()
+        ).execute(env={**os.environ, "JPY_SESSION_NAME": path.name})
 
 
 def saved(notebook: Any) -> str:
@@ -60,26 +60,29 @@ def saved(notebook: Any) -> str:
             if "text/html" in output.get("data", {}):
                 output.data.pop(WIDGET, None)
         if cell.get("outputs"):
-            cell.outputs = json.loads(anonymous(json.dumps(cell.outputs, ensure_ascii=False)))
+            cell.outputs = anonymous(cell.outputs)
     return f"{json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)}\n"
 
 
-def anonymous(text: str) -> str:
-    """`text` without folders, process ids, the host's name and address, and the user's name."""
-    host = socket.gethostname()
-    names = [
+def anonymous(shown: Any) -> Any:
+    """`shown` without folders, process ids, the host's name, and the user's name."""
+    if isinstance(shown, dict):
+        return {key: anonymous(value) for key, value in shown.items()}
+    if isinstance(shown, list):
+        return [anonymous(value) for value in shown]
+    if not isinstance(shown, str):
+        return shown
+    for pattern, word in (
         (re.escape(str(HERE.parent)), "~/nbaccel"),
         (re.escape(sys.prefix), "~/.venv"),
         (re.escape(str(Path.home())) + r"(?=/)", "~"),
         (re.escape(tempfile.gettempdir()) + r"/[\w.-]+", "/tmp/folder"),
-        (rf"\b{re.escape(host)}\b", "laptop"),
-        (rf"\b{re.escape(socket.gethostbyname(host))}\b", "127.0.0.1"),
+        (rf"\b{re.escape(socket.gethostname())}\b", "laptop"),
         (rf"\b{re.escape(getpass.getuser())}@", "you@"),
         (r"\bpid([ =])\d+", r"pid\g<1>4711"),
-    ]
-    for pattern, word in names:
-        text = re.sub(pattern, word, text)
-    return text
+    ):
+        shown = re.sub(pattern, word, shown)
+    return shown
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def main() -> int:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     started = time.monotonic()
     try:
-        execute(notebook, NOTEBOOK.parent)
+        execute(notebook, NOTEBOOK)
     except CellExecutionError as error:
         print(error, file=sys.stderr)
         return 1
