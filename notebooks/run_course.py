@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import re
 import socket
@@ -60,8 +59,8 @@ def saved(notebook: Any) -> str:
             if "text/html" in output.get("data", {}):
                 output.data.pop(WIDGET, None)
         if cell.get("outputs"):
-            cell.outputs = anonymous(cell.outputs)
-    return f"{json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True)}\n"
+            cell.outputs = nbformat.from_dict(anonymous(cell.outputs))
+    return str(nbformat.writes(notebook)) + "\n"
 
 
 def anonymous(shown: Any) -> Any:
