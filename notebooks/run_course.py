@@ -58,8 +58,9 @@ def saved(notebook: Any) -> str:
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 output.data.pop(WIDGET, None)
-        if cell.get("outputs"):
-            cell.outputs = nbformat.from_dict(anonymous(cell.outputs))
+        if cell.get("outputs"):  # a line that said why work waits is empty when the work has come
+            left = [output for output in cell.outputs if any(output.get("data", {"": "other"}).values())]
+            cell.outputs = nbformat.from_dict(anonymous(left))
     return str(nbformat.writes(notebook)) + "\n"
 
 

@@ -120,12 +120,12 @@ def shown_texts(notebook: Any) -> list[str]:
 
 
 def kinds(cells: list[Any]) -> dict[str, set[str]]:
-    """What each cell shows: streams, forms of data, errors. How often depends on when work comes and goes."""
+    """What each cell shows: streams, forms of data, errors. A line that has gone shows nothing."""
     shown = {}
     for cell in cells:
         outputs = cell.get("outputs", [])
         streams = {output.name for output in outputs if output.output_type == "stream"}
-        data = {kind for output in outputs for kind in output.get("data", {}) if kind != WIDGET}
+        data = {kind for output in outputs for kind, text in output.get("data", {}).items() if text and kind != WIDGET}
         shown[cell.id] = streams | data | {output.ename for output in outputs if output.output_type == "error"}
     return shown
 
