@@ -20,7 +20,7 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo dist docs extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
+.PHONY: demo dist docs notebooks extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -71,6 +71,10 @@ soak: $(VENV)/.stamp-test
 # nbaccel beside what users would pick instead, on this machine.
 bench: $(VENV)/.stamp-bench
 	$(PY) benchmarks/core.py $(BENCH_ARGS)
+
+# Run the notebooks of the course and save them with what they show.
+notebooks: $(VENV)/.stamp-test
+	$(PY) notebooks/run_course.py
 
 # The site: tutorials, how-to, explanation, reference. `nbaccel docs` opens it, and a wheel that is built afterwards has it.
 docs: $(VENV)/.stamp-docs

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from traitlets.config import Config
+from run_course import execute
 
 NOTEBOOK = Path(__file__).parent / "01_quickstart.ipynb"
 SHOWN = {"card": "The cluster card", "output": "What the actor and the task printed", "devices": "The device table"}
@@ -22,16 +20,11 @@ def main() -> int:
     """Executes every cell; 1 if one fails, with its traceback."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     started = time.monotonic()
-    # Unix sockets: no port is opened, and ipykernel has nothing to warn of.
-    with tempfile.TemporaryDirectory() as sockets:
-        unix = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
-        where = {"metadata": {"path": str(NOTEBOOK.parent)}}
-        client = NotebookClient(notebook, config=unix, timeout=100, resources=where)
-        try:
-            client.execute()
-        except CellExecutionError as error:
-            print(error, file=sys.stderr)
-            return 1
+    try:
+        execute(notebook, NOTEBOOK)
+    except CellExecutionError as error:
+        print(error, file=sys.stderr)
+        return 1
     for title, text in _shown(notebook):
         print(f"── {title} ".ljust(78, "─"), text, "", sep="\n")
     print(f"{NOTEBOOK.name}: every cell ran, {time.monotonic() - started:.1f} s with the kernel's start.")
