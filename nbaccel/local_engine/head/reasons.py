@@ -17,8 +17,7 @@ from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.head.refusal import id_of
 from nbaccel.local_engine.head.rows import PidOf
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.explain import TaskExplanation
-from nbaccel.scheduling.holder_words import HolderFact
+from nbaccel.scheduling.explain import HolderFact, TaskExplanation
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, wording
 

@@ -21,7 +21,7 @@ from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.wire.driver_questions import MoveObjects
 from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.scheduling.events import NodeRemoved, NodeSpec
-from nbaccel.scheduling.labels import TYPE_LABEL
+from nbaccel.scheduling.ledger import TYPE_LABEL
 from nbaccel.views.observer_lines import AddNode, RemoveNode
 from nbaccel.views.question import Row
 
