@@ -16,10 +16,9 @@ from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.published import PublishedRecords
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
+from nbaccel.local_engine.client.object_client import PublishedRecords
 from nbaccel.local_engine.client.task_terms import asked
-from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id

@@ -1,4 +1,4 @@
-"""A process's connection to the head: an outbox, a writer, a reader, and questions.
+"""A process's connection to the head: an outbox, a writer, a reader, questions, and the states of these.
 
 ```
   any thread ── say(message) ──► outbox ── writer thread ──► socket ──► head
@@ -9,6 +9,19 @@ Only these threads read, or write data that the socket may take in parts. A Keyb
 in the main thread, can therefore never split a frame. Messages that gather while a write is under way leave together in
 the next one. A small message for whose answer its sender will wait is written by the sender, in one call that takes it
 whole or not.
+
+The states of a link: its life, the request to its writer, and whether the writer checks without being woken.
+```
+  life      OPEN ── close ──► CLOSING ── end ──► CLOSED
+              └───── end ───► LOST ──── close ─────▲          only an end that we did not ask for is told (`on_lost`)
+  request   NOTHING ── nudge ──► SOON ── say ──► NOW           NOTHING ── say ──► NOW
+              ▲── flush ──────────┴── flush ──────┘            a flush takes everything that waits, whoever flushes
+  writer    LOOKS ── nothing for IDLE_S ──► SLEEPS ── kick ──► LOOKS
+```
+Threads share these states without a lock. A request is set before its kick is put into the queue, and taken back before
+the outbox is emptied: so a request that stands has a kick on its way, and what was queued before is written. A flush
+that finds the kick itself, among what has ended, takes the request back once more.
+`MOVES` is the whole table; a test drives a link and compares each of its moves with it.
 """
 
 from __future__ import annotations
@@ -23,15 +36,66 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from enum import Enum
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.link_states import LEFT, MOVES, LinkLife, Request, Writer
 from nbaccel.local_engine.wire import framing
 from nbaccel.views.question import Question
+
+
+class LinkLife(Enum):
+    """The life of a link."""
+
+    OPEN = "open"
+    CLOSING = "closing"  # by ourselves: its end is no news
+    CLOSED = "closed"
+    LOST = "lost"  # it ended before we closed it
+
+
+class Request(Enum):
+    """The writer's task that it has not begun yet."""
+
+    NOTHING = "nothing"
+    SOON = "soon"  # to write within LAZY_S
+    NOW = "now"
+
+
+class Writer(Enum):
+    """The writer's behaviour without a request."""
+
+    LOOKS = "looks"  # within IDLE_S
+    SLEEPS = "sleeps"
+
+
+State = LinkLife | Request | Writer
+MOVES: dict[tuple[State, str], State] = {
+    (LinkLife.OPEN, "close"): LinkLife.CLOSING,
+    (LinkLife.OPEN, "end"): LinkLife.LOST,
+    (LinkLife.CLOSING, "close"): LinkLife.CLOSING,
+    (LinkLife.CLOSING, "end"): LinkLife.CLOSED,
+    (LinkLife.CLOSED, "close"): LinkLife.CLOSED,
+    (LinkLife.CLOSED, "end"): LinkLife.CLOSED,
+    (LinkLife.LOST, "close"): LinkLife.CLOSED,
+    (LinkLife.LOST, "end"): LinkLife.LOST,
+    (Request.NOTHING, "nudge"): Request.SOON,
+    (Request.NOTHING, "say"): Request.NOW,
+    (Request.NOTHING, "flush"): Request.NOTHING,
+    (Request.SOON, "nudge"): Request.SOON,
+    (Request.SOON, "say"): Request.NOW,
+    (Request.SOON, "flush"): Request.NOTHING,
+    (Request.NOW, "nudge"): Request.NOW,
+    (Request.NOW, "say"): Request.NOW,
+    (Request.NOW, "flush"): Request.NOTHING,
+    (Writer.LOOKS, "quiet"): Writer.SLEEPS,
+    (Writer.LOOKS, "kick"): Writer.LOOKS,
+    (Writer.SLEEPS, "kick"): Writer.LOOKS,
+}
+LEFT = (LinkLife.CLOSING, LinkLife.CLOSED)
+
 
 A = TypeVar("A")
 READ_BYTES = 1 << 16  # from 128 KiB on the C library maps fresh pages for each read: 45 µs instead of 3
@@ -49,7 +113,7 @@ _NONE = type(None)
 
 
 class Link:
-    """A framed, batched, thread-safe connection. `link_states` describes its states."""
+    """A framed, batched, thread-safe connection. `MOVES` has its states."""
 
     def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None]) -> None:
         self._sock = sock

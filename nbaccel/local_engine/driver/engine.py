@@ -25,7 +25,7 @@ from nbaccel import exceptions, surroundings
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine import process, wire
-from nbaccel.local_engine.client import environment_spec
+from nbaccel.local_engine.client import submitter
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.link import Link
@@ -51,7 +51,7 @@ class Driver(Client):
         self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions
     ) -> None:
         link = Link(sock, on_lost=self._head_lost)
-        code = DriverCode(environment_spec.spelled_out(options.runtime_env))
+        code = DriverCode(submitter.spelled_out(options.runtime_env))
         super().__init__(self, link, code, welcome.job, arena_fd, welcome.namespace)
         self.welcome = welcome
         self.options = options

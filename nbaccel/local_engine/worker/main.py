@@ -9,17 +9,19 @@ User code runs in the main thread, so that signals, and libraries that want it, 
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from importlib.machinery import ModuleSpec
 from queue import Empty, SimpleQueue
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 import msgspec
@@ -32,7 +34,7 @@ from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.wire import codec, main_module
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.local_engine.worker import slow_task_guard, text_bars
+from nbaccel.local_engine.worker import execution
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.direct_calls import NOTHING
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, let_go, set_variables
@@ -43,6 +45,37 @@ from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_se
 from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, TASK, Terms
 from nbaccel.views.snapshot import OnSnapshot
+
+_NAME = "tqdm.notebook"
+
+
+def use_text_bars() -> None:
+    """Have this process import its own `tqdm.notebook` from now on."""
+    sys.meta_path.insert(0, _TextBars())
+    if _NAME in sys.modules:  # what was preloaded may have it
+        _TextBars().exec_module(sys.modules[_NAME])
+
+
+class _TextBars:
+    """A finder and loader without a base: importing importlib.abc takes longer than all that this does."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name == _NAME else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Have Python make an empty module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        std = importlib.import_module("tqdm.std")
+
+        def construct(made: Any, *args: Any, display: bool = True, **kwargs: Any) -> None:
+            std.tqdm.__init__(made, *args, **kwargs)  # only the widget knows `display`
+
+        def trange(*args: Any, **kwargs: Any) -> Any:
+            return bar(range(*args), **kwargs)
+
+        bar = type("tqdm_notebook", (std.tqdm,), {"__module__": _NAME, "__init__": construct})
+        vars(module).update(tqdm=bar, tqdm_notebook=bar, trange=trange, tnrange=trange)
 
 
 def report_memory(done: wire.Done, terms: Terms, setup: wire.Setup | None) -> None:
@@ -402,12 +435,12 @@ class WorkerEngine(Client):
         """Make the Done of a task that raised. The error's text and pickling are user code, which may exit or hang."""
         may_end = running.terms.kind is not ACTOR_CALL  # calls have no time limit: actors may use the alarm
         try:
-            with slow_task_guard.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
+            with execution.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
                 return self.execution.failure(running, error)
         except BaseException as problem:  # the user's __str__ or __reduce__ may raise anything
             return self.execution.plain_failure(running, error, problem)
 
-    def _give_up(self, running: Running, error: BaseException, problem: slow_task_guard.TooLate) -> NoReturn:
+    def _give_up(self, running: Running, error: BaseException, problem: execution.TooLate) -> NoReturn:
         """The main thread hangs in the text of an error: fail the task, and end the process."""
         try:
             done = self.execution.plain_failure(running, error, problem)
@@ -549,7 +582,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     """The life of a worker process, forked or executed."""
     main_module.stand_in_for_main()
-    text_bars.use()
+    use_text_bars()
     sock = socket.socket(fileno=fd)
     os.environ[process.WORKER] = worker_id.hex()
     process.be_nice()

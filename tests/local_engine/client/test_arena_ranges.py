@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.arena_ranges import ArenaRanges
+from nbaccel.local_engine.client.arena_writer import ArenaRanges
 from nbaccel.local_engine.client.link import Link
 
 

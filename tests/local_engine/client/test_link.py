@@ -9,9 +9,8 @@ import pytest
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.link_states import Request
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
+from nbaccel.local_engine.client.link import Link, Request
+from nbaccel.local_engine.client.values import ReferenceCounts
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.driver_questions import Synchronise
 from tests.rig import DEADLINE_S

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.link_states import MOVES, LinkLife, Request, Writer
+from nbaccel.local_engine.client.link import MOVES, Link, LinkLife, Request, Writer
 from nbaccel.local_engine.wire.framing import FrameReader
 
 

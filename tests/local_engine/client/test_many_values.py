@@ -9,8 +9,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
-from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.client.values import ReferenceCounts, Values
 
 IDS = [bytes([number]) * 28 for number in range(4)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.range_ends import RangeEnds
+from nbaccel.local_engine.client.values import RangeEnds
 from nbaccel.local_engine.memory import Range
 
 
