@@ -9,7 +9,7 @@ from typing import Any
 
 from nbaccel.accelerators import Device, DeviceKind, NodeDevices
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.devices.node_devices import Nodes
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.head.rows import Rows

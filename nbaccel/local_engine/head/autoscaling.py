@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.devices.node_devices import Nodes
 from nbaccel.local_engine.head.node_source import NodeSource
-from nbaccel.local_engine.head.objects.context import ObjectContext
+from nbaccel.local_engine.head.objects.tables import ObjectContext
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.resource_requests import ResourceRequests

@@ -30,7 +30,7 @@ from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
-from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.tasks.submissions import Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import CallAnswered, CallReturned, CallsEnded, CallsOpened, TasksSubmitted

@@ -11,7 +11,7 @@ from nbaccel import __version__
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.connections import Handler
-from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.devices.node_devices import Nodes
 from nbaccel.local_engine.head.jobs import Jobs
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.devices.node_devices import Nodes
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.groups import Groups
 from nbaccel.local_engine.head.objects.tables import ObjectTables

@@ -15,7 +15,7 @@ from typing import Any
 from nbaccel.handles.node_types import DEFAULT_IDLE_S, DEFAULT_MOST
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.objects import lineage
-from nbaccel.local_engine.head.objects.context import ObjectContext
+from nbaccel.local_engine.head.objects.tables import ObjectContext
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.virtual_nodes import HeadVirtualNodes, spec_of
 from nbaccel.quantities import UNIT

@@ -18,7 +18,7 @@ from nbaccel.views import totals
 from nbaccel.views.snapshot import DeviceCount
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.devices.nodes import Nodes
+    from nbaccel.local_engine.head.devices.node_devices import Nodes
     from nbaccel.scheduling.ledger import Place
     from nbaccel.scheduling.scheduler import Scheduler
 

@@ -12,10 +12,9 @@ from nbaccel import accelerators
 from nbaccel.accelerators import NodeDevices
 from nbaccel.handles.ids import id_of
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.node_devices import device_specs
-from nbaccel.local_engine.head.devices.nodes import Nodes
+from nbaccel.local_engine.head.devices.node_devices import Nodes, device_specs
 from nbaccel.local_engine.head.objects import lineage
-from nbaccel.local_engine.head.objects.context import ObjectContext
+from nbaccel.local_engine.head.objects.tables import ObjectContext
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.wire.driver_questions import MoveObjects

@@ -11,11 +11,9 @@ from nbaccel.leases.leases import Leases
 from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
-from nbaccel.local_engine.head.devices.device_looks import PATIENCE_S, DeviceLooks
-from nbaccel.local_engine.head.devices.device_watch import DeviceWatch, Recorded
-from nbaccel.local_engine.head.devices.node_devices import NodeSetup
-from nbaccel.local_engine.head.devices.nodes import Key, Nodes
+from nbaccel.local_engine.head.devices.device_watch import PATIENCE_S, DeviceLooks, DeviceWatch, Recorded
+from nbaccel.local_engine.head.devices.node_devices import Key, Nodes, NodeSetup
+from nbaccel.local_engine.head.devices.task_devices import DeviceLeases
 from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.side_process import Helpers

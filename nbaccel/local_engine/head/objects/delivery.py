@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.tables import ObjectRecord
+from nbaccel.local_engine.head.objects.tables import ObjectContext, ObjectRecord
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.wire import failures
 

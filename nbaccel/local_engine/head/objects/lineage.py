@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import delivery, ledger
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.tables import Maker
+from nbaccel.local_engine.head.objects.tables import Maker, ObjectContext
 from nbaccel.local_engine.head.records import TaskEntry, entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import PUT_INDEX, index_of, return_id, task_of

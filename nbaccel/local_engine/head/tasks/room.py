@@ -1,9 +1,28 @@
-"""The tasks' room put together: submissions, sending, returns, streams, outcomes, and direct calls."""
+"""The tasks' room put together; and what follows when an order about a task cannot be carried out.
+
+Answers orders that could not be carried out, so that nobody waits and no resource stays taken.
+```
+  the act raised ── SendTasks ─────────► its task has returned with an error; sent ahead of time: it is given back
+                 ├─ StartWorker ───────► the worker has died
+                 ├─ StopWorker ────────► its process is killed, at once and again until it is gone
+                 ├─ FinishTasks, FailTask ► once more; what cannot be written becomes an error
+                 ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
+                 ├─ AskNode, ReleaseNode ► the node does not come, or stays
+                 └─ RecallTasks ───────► the worker gives nothing back
+```
+An act that is repeated skips the steps that its first try has finished. Interrupts and warnings need no answer: they
+are noted, and the scheduler kills a worker that ignores an interrupt.
+
+The scheduler has booked each order, and learns from events alone. An order without an answer would therefore keep a
+task running, and its resources taken, for as long as the head lives.
+"""
 
 from __future__ import annotations
 
+import time
+import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -14,25 +33,128 @@ from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Connections, Together
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.leftovers import Leftovers
 from nbaccel.local_engine.head.devices.room import DeviceRoom
-from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
+from nbaccel.local_engine.head.devices.task_devices import Leftovers, TaskEnvironments
 from nbaccel.local_engine.head.direct_calls import DirectCalls
 from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
-from nbaccel.local_engine.head.objects.store import Store
+from nbaccel.local_engine.head.objects.store import DelayedSends, Store
+from nbaccel.local_engine.head.objects.tables import ObjectContext
 from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
-from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.failed_commands import FailedCommands
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
+from nbaccel.local_engine.head.tasks.submissions import Arguments
 from nbaccel.local_engine.head.unread_errors import UnreadErrors
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
+from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.commands import Command
+from nbaccel.scheduling.events import NodeFailed, NodeKept, TaskReturn, TasksGivenBack, TasksReturned
+from nbaccel.scheduling.terms import Task, TaskKind
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.records import TaskEntry
+    from nbaccel.local_engine.head.tasks.flow import Conclusions
+
+
+class FailedCommands:
+    """Turns a failed order into the event that the scheduler expects."""
+
+    def __init__(
+        self,
+        workers: WorkerProcesses,
+        actors: Actors,
+        conclusions: Conclusions,
+        tell: Tell,
+        retry_until_success: RetryUntilSuccess,
+        note: Note,
+        *,
+        act: Callable[[do.Command], None],
+        forget: Callable[[do.SendTasks], None],
+    ) -> None:
+        self._actors = actors
+        self._conclusions = conclusions
+        self._tell = tell
+        self._retry = retry_until_success
+        self._note = note
+        self._act = act  # carries out a command; may raise an error
+        self._forget = forget  # drops a task that waits for its arguments before it is sent
+        self._answers: dict[type, Callable[[Any, str], None]] = {
+            do.SendTasks: self._not_sent,
+            do.StartWorker: lambda c, why: workers.cannot_start(c.worker_id, f"could not be started: {why}"),
+            do.StopWorker: lambda c, why: workers.kill(c.worker_id, c.why),
+            do.FinishTasks: self._not_concluded,
+            do.FailTask: self._not_concluded,
+            do.RecallTasks: lambda c, why: tell(TasksGivenBack(c.worker_id, [])),
+            do.ReleaseDevices: self._once_more,
+            do.ActorChanged: self._once_more,
+            do.GroupChanged: self._once_more,
+            do.WakeAt: self._once_more,
+            do.AskNode: lambda c, why: tell(NodeFailed(c.launch, f"the head could not get it: {why}")),
+            do.ReleaseNode: lambda c, why: tell(NodeKept(c.node_id, f"the head could not remove it: {why}")),
+        }
+
+    def answer(self, command: do.Command, error: Exception) -> None:
+        """Answer a failed order; called where the exception is caught."""
+        answer = self._answers.get(type(command))
+        if answer is not None:
+            self._retry(lambda: answer(command, _in_words(error)))
+        self._note(f"an order failed: {type(command).__name__}:\n{traceback.format_exc()}")
+
+    def _once_more(self, command: do.Command, why: str) -> None:
+        self._act(command)
+
+    def _not_sent(self, command: do.SendTasks, why: str) -> None:
+        """Answer an order that failed: the worker has not got the tasks, because sending them is the last step."""
+        for one in command.each():
+            self._one_not_sent(one, why)
+
+    def _one_not_sent(self, command: do.SendTasks, why: str) -> None:
+        task = command.task
+        self._forget(command)
+        if task.kind is TaskKind.TASK and not command.first:
+            self._tell(TasksGivenBack(command.worker_id, [task.task_id]))
+            return
+        entry = entry_of(task)
+        value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
+        entry.results = [wire.ReturnValue(value)] * max(entry.terms.returns, 1)
+        self._has_failed(entry, f"the head failed to send it: {why}")
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self._actors.creation_failed(entry, value)
+        retire = f"the head failed to send it {task.name}"
+        self._tell(TasksReturned(command.worker_id, [TaskReturn(task.task_id, failed=True, retire=retire)]))
+
+    def _not_concluded(self, command: do.FinishTasks | do.FailTask, why: str) -> None:
+        """Write the results again from where writing stopped; a result that cannot be written becomes an error."""
+        for one in command.each() if type(command) is do.FinishTasks else [command]:
+            self._one_not_concluded(one, why)
+
+    def _one_not_concluded(self, command: do.FinishTasks | do.FailTask, why: str) -> None:
+        try:
+            self._act(command)
+        except Exception:
+            task = command.tasks[0] if isinstance(command, do.FinishTasks) else command.task
+            entry = entry_of(task)
+            said = f"{command.message} " if type(command) is do.FailTask else ""
+            value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")
+            self._has_failed(entry, f"the head failed to write its result: {why}")
+            self._conclusions.conclude(task, entry, [wire.ReturnValue(value)] * max(entry.terms.returns, 1))
+
+    def _has_failed(self, entry: TaskEntry, note: str) -> None:
+        entry.failed, entry.note = True, note
+        entry.error_type = entry.error_type or "WORKER_DIED"
+        entry.finished_at = time.time()
+
+
+def _failed(task: Task, message: str) -> wire.Value:
+    advice = "`nbaccel doctor` shows the head's notes. Please report it."
+    return failures.failed("RaySystemError", f"{message}. {advice}", task_id=task.task_id.hex())
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 class Around(Struct, frozen=True, kw_only=True):

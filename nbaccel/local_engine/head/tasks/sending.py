@@ -16,16 +16,14 @@ from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.connections import Send
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
-from nbaccel.local_engine.head.devices.leftovers import Leftovers
-from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
+from nbaccel.local_engine.head.devices.task_devices import DeviceLeases, Leftovers, TaskEnvironments
 from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.objects import delivery, lineage
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
+from nbaccel.local_engine.head.objects.store import DelayedSends
+from nbaccel.local_engine.head.objects.tables import ObjectContext
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess, entry_of, make_entry
-from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.local_engine.head.tasks.submissions import Functions
 from nbaccel.scheduling.commands import SendTasks
 from nbaccel.scheduling.events import ArgumentsLost
 from nbaccel.scheduling.scheduler import Scheduler

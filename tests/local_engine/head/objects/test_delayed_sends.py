@@ -8,7 +8,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
+from nbaccel.local_engine.head.objects.store import DelayedSends
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
 from nbaccel.scheduling.commands import SendTasks
 from tests.local_engine.head.objects.conftest import CAPACITY, Room

@@ -8,7 +8,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.objects.garbage_rounds import PATIENCE_S
+from nbaccel.local_engine.head.objects.requests import PATIENCE_S
 from nbaccel.local_engine.head.objects.store import FULL_PATIENCE_S
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.side_processes import mover

@@ -14,10 +14,8 @@ from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
-from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.functions import Functions
-from nbaccel.local_engine.head.tasks.streams import StreamRelay
-from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
+from nbaccel.local_engine.head.tasks.flow import StreamRelay
+from nbaccel.local_engine.head.tasks.submissions import Arguments, Functions, SubmissionIntake
 from nbaccel.local_engine.wire.ids import IdMaker
 from nbaccel.scheduling.terms import Task
 from tests.local_engine.head.seams import Outbox, outbox

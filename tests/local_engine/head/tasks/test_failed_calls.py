@@ -11,8 +11,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
 from nbaccel.local_engine.head.refusal import Refusal
-from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.failed_calls import KEPT_S, MOST_CALLS
+from nbaccel.local_engine.head.tasks.submissions import KEPT_S, MOST_CALLS, Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.terms import Task

@@ -6,8 +6,8 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.tasks import functions
-from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.local_engine.head.tasks import submissions
+from nbaccel.local_engine.head.tasks.submissions import Functions
 from nbaccel.scheduling.terms import Terms
 from tests.local_engine.head.seams import Clock
 from tests.local_engine.head.tasks.conftest import DRIVER, WORKER, Room
@@ -86,4 +86,4 @@ def test_who_names_a_released_function_is_looked_for_more_and_more_rarely(room: 
     clock.jump(1.0)
     assert [round(at - began, 2) for at in looks] == [0.0, 0.05, 0.15, 0.35, 0.75]
     clock.jump(1000.0)
-    assert looks[-1] - looks[-2] == pytest.approx(functions.LONGEST_PAUSE_S)
+    assert looks[-1] - looks[-2] == pytest.approx(submissions.LONGEST_PAUSE_S)

@@ -10,7 +10,7 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED
-from nbaccel.local_engine.head.tasks.returns import Returns
+from nbaccel.local_engine.head.tasks.flow import Returns
 from nbaccel.scheduling.events import (
     ActorKillAsked,
     TaskReturn,
