@@ -253,7 +253,7 @@ def test_no_component_of_the_head_receives_the_head() -> None:
         for node in _nodes(path):
             if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.loop":
                 assert path == maker, f"{_name(path)} imports {[alias.name for alias in node.names]}"
-            if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.parts":
+            if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.wiring":
                 assert path.name == "loop.py", f"{_name(path)} imports the parts: take the one that it needs"
 
 

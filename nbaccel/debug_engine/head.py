@@ -20,22 +20,15 @@ from nbaccel.local_engine.driver.engine import hello
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
-from nbaccel.local_engine.head.connections import Handler
+from nbaccel.local_engine.head.connections import Handler, Peer, QuestionTable
 from nbaccel.local_engine.head.devices.node_devices import Nodes, head_spec, offered_of
 from nbaccel.local_engine.head.devices.task_devices import TaskEnvironments
-from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.group_answers import GroupAnswers
-from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.jobs import Jobs
+from nbaccel.local_engine.head.groups import GroupAnswers, Groups
 from nbaccel.local_engine.head.objects import delivery, ledger, requests
 from nbaccel.local_engine.head.objects.tables import Grant, ObjectContext, ObjectTables
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.question_table import QuestionTable
-from nbaccel.local_engine.head.reasons import NobodyElse
-from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.head.state_views import StateViews
-from nbaccel.local_engine.head.task_logs import TaskLogs
+from nbaccel.local_engine.head.outputs import TaskLogs
+from nbaccel.local_engine.head.records import Environments, HeadRecords, Jobs, TaskEntry
+from nbaccel.local_engine.head.state_views import NobodyElse, StateViews
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.submissions import Arguments
 from nbaccel.local_engine.head.worker_processes import OrphanedWork

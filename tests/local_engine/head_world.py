@@ -39,7 +39,7 @@ from nbaccel.views.snapshot import Snapshot
 FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
 _ABOUT_PROCESSES = ("kill_sessions", "kill_group", "kill_orphans", "descends_from")
-_GUARDS = ("retry_until_success.py", "room.py")  # what catches, and what answers
+_GUARDS = ("poll.py", "room.py")  # what catches, and what answers
 _HERE = str(Path(__file__).parent)
 
 

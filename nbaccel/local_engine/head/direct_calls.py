@@ -24,12 +24,10 @@ from itertools import groupby
 from typing import Protocol
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Handler, Send
+from nbaccel.local_engine.head.connections import Handler, Peer, Send
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.head_records import HeadRecords
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
+from nbaccel.local_engine.head.records import ActorEntry, HeadRecords, TaskEntry, entry_of
 from nbaccel.local_engine.head.tasks.submissions import Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id

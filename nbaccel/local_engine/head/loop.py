@@ -4,8 +4,8 @@
   peers ── messages ──► connections ──► objects/, tasks/, actors, … ── events ──► Scheduler
   peers ◄── messages ── connections ◄── tasks/, workers, devices/, … ◄── orders ◄── commands ──┘
 ```
-`parts` puts the components together. The head runs no user code and unpickles nothing. Other processes do the slow work
-(devices, disks, output).
+`wiring` puts the components together. The head runs no user code and unpickles nothing. Other processes do the slow
+work (devices, disks, output).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from nbaccel import __version__, proc
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.authentication import Authentication
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.parts import Parts
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
+from nbaccel.local_engine.head.wiring import Parts
 from nbaccel.local_engine.stall_timer import StallTimer
 from nbaccel.local_engine.wire.framing import LineReader
 from nbaccel.views import sessions

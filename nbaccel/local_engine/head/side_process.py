@@ -24,8 +24,7 @@ from typing import Any, Protocol
 import msgspec
 
 from nbaccel import roots
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import Loop
+from nbaccel.local_engine.head.poll import Loop, Note
 from nbaccel.local_engine.side_processes.zygote import Order, Report
 
 RESTART_PAUSE_S = 0.5  # for one that died as soon as it lived

@@ -19,16 +19,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nbaccel.local_engine import process, wire
-from nbaccel.local_engine.head.connections import Connections
+from nbaccel.local_engine.head.connections import Connections, Peer
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import Assigned
-from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.outcomes import WorkerEnding
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.records import WorkerProcess
-from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
+from nbaccel.local_engine.head.poll import LoopTimers, RetryUntilSuccess
+from nbaccel.local_engine.head.records import Environments, WorkerProcess
 from nbaccel.local_engine.head.side_process import Zygotes
 from nbaccel.local_engine.side_processes.zygote import Order
 from nbaccel.local_engine.wire.driver_questions import ProcessChanged
@@ -38,9 +35,9 @@ from nbaccel.scheduling.events import ActorKillAsked, CancelAsked, WorkerDied, W
 from nbaccel.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.audience import Audience
-    from nbaccel.local_engine.head.notes import Note
     from nbaccel.local_engine.head.objects.tables import ObjectTables
+    from nbaccel.local_engine.head.poll import Note
+    from nbaccel.local_engine.head.watchers import Audience
     from nbaccel.scheduling.tasks import TaskRecord
     from nbaccel.views.question import Row
 

@@ -5,7 +5,7 @@
   message = array [tag, field, field, …]      many messages travel in one frame and one write
 ```
 User data (functions, arguments, values) are opaque bytes; only the two ends unpickle them.
-Bytes become messages in `framing.py`; observers send lines of JSON instead (`observers.py`), and `authentication.py`
+Bytes become messages in `framing.py`; observers send lines of JSON instead (`watchers.py`), and `authentication.py`
 tells the two apart.
 """
 

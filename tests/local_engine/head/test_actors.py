@@ -10,10 +10,10 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import actors as actors_module
 from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.connections import Later, Refusal
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.head.refusal import Later, Refusal
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling.commands import ActorChanged
 from nbaccel.scheduling.events import ActorKillAsked

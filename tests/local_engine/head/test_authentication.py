@@ -18,7 +18,7 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import authentication
 from nbaccel.local_engine.head.authentication import Authentication
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from tests.rig import DEADLINE_S
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Connections, Hearing
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Connections, Hearing, Peer
 from nbaccel.local_engine.wire.framing import FrameReader
 from tests.local_engine.head.seams import Clock
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.local_engine.head.command_handlers import CommandHandlers
-from nbaccel.local_engine.head.decisions import Decisions
+from nbaccel.local_engine.head.decisions import CommandHandlers, Decisions
 from nbaccel.scheduling.commands import WakeAt, Warn
 from nbaccel.scheduling.events import ObjectsReady, TimePassed
 from nbaccel.scheduling.moves import IllegalEvent

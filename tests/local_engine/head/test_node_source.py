@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nbaccel.local_engine.head import node_source
-from nbaccel.local_engine.head.node_source import NodeSource
+from nbaccel.local_engine.head import autoscaling
+from nbaccel.local_engine.head.autoscaling import NodeSource
 from nbaccel.scheduling.commands import AskNode
 from nbaccel.scheduling.growth import Launch
 from nbaccel.views.snapshot import ArrivalRow
@@ -49,7 +49,7 @@ def test_a_node_comes_after_its_time_whatever_the_machines_clock_says(
     house = House()
     house.ask()
     house.clock.jump(10.0)
-    monkeypatch.setattr(node_source, "time", SimpleNamespace(time=lambda: clock_says))
+    monkeypatch.setattr(autoscaling, "time", SimpleNamespace(time=lambda: clock_says))
     assert house.row().since == clock_says - 10.0, "its age is what it was"
     house.clock.jump(19.0)
     assert house.launches

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nbaccel.accelerators import Device, DeviceKind, NodeDevices
 from nbaccel.local_engine.head.devices.node_devices import Nodes
-from nbaccel.local_engine.head.node_tallies import NodeTallies
+from nbaccel.local_engine.head.snapshot_builder import NodeTallies
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.scheduler import Scheduler

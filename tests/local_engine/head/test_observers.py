@@ -23,8 +23,8 @@ from nbaccel import exceptions
 from nbaccel.handles.options import init_options
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.driver import engine as driver
-from nbaccel.local_engine.head.observers import MOST_UNREAD_BYTES, Observers
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
+from nbaccel.local_engine.head.watchers import MOST_UNREAD_BYTES, Observers
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from nbaccel.scheduling.terms import TaskKind, Terms
 from nbaccel.views import observing, sessions

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.local_engine.head.idle_compaction import LOOK_S, WORTH_IT
-from nbaccel.local_engine.head.packing import pack
+from nbaccel.local_engine.head.idle_compaction import LOOK_S, WORTH_IT, pack
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.scheduling.tasks import TaskRecord
 from tests.local_engine.head_world import HeadWorld

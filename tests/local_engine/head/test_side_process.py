@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.local_engine.head.notes import Notes
+from nbaccel.local_engine.head.poll import Notes
 from nbaccel.local_engine.head.side_process import SideProcesses
 
 

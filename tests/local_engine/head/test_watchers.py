@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.watchers import MANY_ROWS, SNAPSHOTS_PER_S, Watchers
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views.snapshot import Runtime, Snapshot

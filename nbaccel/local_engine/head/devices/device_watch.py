@@ -27,11 +27,10 @@ from typing import Any
 from nbaccel import proc
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceReading, nothing_known
-from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.devices.node_devices import Assigned, Key, Nodes
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helper
+from nbaccel.local_engine.head.watchers import Audience
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.scheduling.scheduler import Scheduler

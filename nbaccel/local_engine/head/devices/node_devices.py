@@ -18,8 +18,7 @@ from nbaccel import accelerators
 from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices, report
 from nbaccel.host_address import host_address
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer

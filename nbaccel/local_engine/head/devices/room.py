@@ -8,15 +8,14 @@ from typing import Any
 from nbaccel import accelerators
 from nbaccel.accelerators.detection import DEADLINE_S
 from nbaccel.leases.leases import Leases
-from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.device_watch import PATIENCE_S, DeviceLooks, DeviceWatch, Recorded
 from nbaccel.local_engine.head.devices.node_devices import Key, Nodes, NodeSetup
 from nbaccel.local_engine.head.devices.task_devices import DeviceLeases
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helpers
+from nbaccel.local_engine.head.watchers import Audience
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.scheduling.events import DeviceChanged
 

@@ -28,15 +28,13 @@ from nbaccel.scheduling.terms import Task, TaskKind, Terms
 from nbaccel.views import wording
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.audience import Audience
     from nbaccel.local_engine.head.decisions import Tell
     from nbaccel.local_engine.head.devices.device_watch import Look
     from nbaccel.local_engine.head.devices.node_devices import Assigned, Key, Nodes
-    from nbaccel.local_engine.head.environments import Environments
     from nbaccel.local_engine.head.groups import Groups
-    from nbaccel.local_engine.head.notes import Note
-    from nbaccel.local_engine.head.poll import LoopTimers
-    from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
+    from nbaccel.local_engine.head.poll import LoopTimers, Note
+    from nbaccel.local_engine.head.records import Environments, Job, TaskEntry, WorkerProcess
+    from nbaccel.local_engine.head.watchers import Audience
     from nbaccel.scheduling.commands import SendTasks
     from nbaccel.scheduling.scheduler import Scheduler
 

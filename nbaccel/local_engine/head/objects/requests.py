@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Handler, Send
+from nbaccel.local_engine.head.connections import Handler, Peer, Send
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
 from nbaccel.local_engine.head.objects.tables import ObjectContext
-from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.local_engine.wire import driver_questions as asks

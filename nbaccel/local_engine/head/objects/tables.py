@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Struct, field
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Send
+from nbaccel.local_engine.head.connections import Peer, Send
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task

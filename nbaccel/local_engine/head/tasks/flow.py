@@ -12,19 +12,15 @@ from typing import Any, Protocol
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.actors import Actors
-from nbaccel.local_engine.head.connections import Handler, Send, Together
+from nbaccel.local_engine.head.connections import Handler, Peer, Send, Together
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.node_devices import Assigned
-from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
 from nbaccel.local_engine.head.objects.delivery import PUSH_BYTES, Fill
 from nbaccel.local_engine.head.objects.tables import ObjectContext, ObjectTables
 from nbaccel.local_engine.head.outcomes import WorkerEnding
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.records import CANCELLED, TaskEntry, WorkerProcess, entry_of
+from nbaccel.local_engine.head.poll import LoopTimers, Note
+from nbaccel.local_engine.head.records import CANCELLED, Environments, HeadRecords, TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.head.tasks.submissions import Arguments, Functions, SubmissionIntake
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id, task_of

@@ -28,7 +28,6 @@ from msgspec import Struct
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
-from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Connections, Together
@@ -36,17 +35,15 @@ from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.devices.task_devices import Leftovers, TaskEnvironments
 from nbaccel.local_engine.head.direct_calls import DirectCalls
-from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.notes import Note
 from nbaccel.local_engine.head.objects.store import DelayedSends, Store
 from nbaccel.local_engine.head.objects.tables import ObjectContext
-from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.records import entry_of
-from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
+from nbaccel.local_engine.head.outcomes import UnreadErrors
+from nbaccel.local_engine.head.poll import LoopTimers, Note, RetryUntilSuccess
+from nbaccel.local_engine.head.records import HeadRecords, entry_of
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
 from nbaccel.local_engine.head.tasks.submissions import Arguments
-from nbaccel.local_engine.head.unread_errors import UnreadErrors
+from nbaccel.local_engine.head.watchers import Audience
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do

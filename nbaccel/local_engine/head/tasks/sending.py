@@ -14,15 +14,13 @@ from collections.abc import Callable, Mapping
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.connections import Send
+from nbaccel.local_engine.head.connections import Peer, Send
 from nbaccel.local_engine.head.decisions import Tell
 from nbaccel.local_engine.head.devices.task_devices import DeviceLeases, Leftovers, TaskEnvironments
-from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.objects import delivery, lineage
 from nbaccel.local_engine.head.objects.store import DelayedSends
 from nbaccel.local_engine.head.objects.tables import ObjectContext
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess, entry_of, make_entry
+from nbaccel.local_engine.head.records import Environments, Job, TaskEntry, WorkerProcess, entry_of, make_entry
 from nbaccel.local_engine.head.tasks.submissions import Functions
 from nbaccel.scheduling.commands import SendTasks
 from nbaccel.scheduling.events import ArgumentsLost

@@ -25,16 +25,13 @@ import msgspec
 
 from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Handler, Send
+from nbaccel.local_engine.head.connections import Handler, Peer, Refusal, Send, id_of
 from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.environments import Environments
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.delivery import Fill
 from nbaccel.local_engine.head.objects.tables import ObjectTables
-from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.records import CANCELLED, Job, TaskEntry, entry_of
-from nbaccel.local_engine.head.refusal import Refusal, id_of
+from nbaccel.local_engine.head.records import CANCELLED, Environments, Job, TaskEntry, entry_of
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import IdMaker, return_id

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects import requests
 from nbaccel.local_engine.head.objects.requests import GarbageRounds
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.objects.tables import Freed, ObjectContext, ObjectTables
-from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.side_processes import mover
 from tests.local_engine.head.seams import Clock, MadeHelpers, Outbox, outbox
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects.page_keeper import LARGE_BYTES, LOOK_S, READY_BYTES, UNUSED_S
-from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.side_processes import mover
 from tests.local_engine.head.objects.conftest import Room
 from tests.local_engine.head.seams import outbox

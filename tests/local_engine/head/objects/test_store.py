@@ -7,10 +7,10 @@ import os
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.requests import PATIENCE_S
 from nbaccel.local_engine.head.objects.store import FULL_PATIENCE_S
-from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.side_processes import mover
 from tests.local_engine.head.objects.conftest import CAPACITY, Room
 

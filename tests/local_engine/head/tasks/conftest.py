@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.records import Environments, Job, TaskEntry, WorkerProcess
 from nbaccel.local_engine.head.tasks.flow import StreamRelay
 from nbaccel.local_engine.head.tasks.submissions import Arguments, Functions, SubmissionIntake
 from nbaccel.local_engine.wire.ids import IdMaker

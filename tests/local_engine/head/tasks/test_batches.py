@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling import commands as do

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Refusal
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
-from nbaccel.local_engine.head.refusal import Refusal
 from nbaccel.local_engine.head.tasks.submissions import KEPT_S, MOST_CALLS, Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id

@@ -13,44 +13,31 @@ from typing import Any, Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.authentication import Handshake
 from nbaccel.local_engine.head.autoscaling import Autoscaling
-from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
-from nbaccel.local_engine.head.command_handlers import CommandHandlers
-from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
-from nbaccel.local_engine.head.decisions import Decisions
+from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing, Peer, QuestionTable
+from nbaccel.local_engine.head.decisions import CommandHandlers, Decisions
 from nbaccel.local_engine.head.devices.device_watch import ForeignMemory, IdleHolds
 from nbaccel.local_engine.head.devices.room import DeviceRoom
-from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.group_answers import GroupAnswers
-from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.handshake import Handshake
-from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.groups import GroupAnswers, Groups
 from nbaccel.local_engine.head.idle_compaction import IdleCompaction
-from nbaccel.local_engine.head.jobs import Jobs
-from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
 from nbaccel.local_engine.head.objects import requests as object_requests
 from nbaccel.local_engine.head.objects.page_keeper import MachineMemory
 from nbaccel.local_engine.head.objects.requests import GarbageRounds
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.objects.tables import NOTHING_FREED, Freed, ObjectContext, ObjectTables
-from nbaccel.local_engine.head.observers import Observers
-from nbaccel.local_engine.head.outputs import Outputs
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import Poll
-from nbaccel.local_engine.head.question_table import QuestionTable
-from nbaccel.local_engine.head.records import Job, WorkerProcess, entry_of
-from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
+from nbaccel.local_engine.head.outcomes import UnreadErrors
+from nbaccel.local_engine.head.outputs import BlockedPrints, Outputs, TaskLogs, WorkerLogs
+from nbaccel.local_engine.head.poll import Notes, Poll, RetryUntilSuccess
+from nbaccel.local_engine.head.records import Environments, HeadRecords, Job, Jobs, WorkerProcess, entry_of
 from nbaccel.local_engine.head.side_process import SideProcesses, Zygotes
 from nbaccel.local_engine.head.state_views import StateViews
-from nbaccel.local_engine.head.task_logs import TaskLogs
 from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.tasks.submissions import Arguments
-from nbaccel.local_engine.head.unread_errors import UnreadErrors
-from nbaccel.local_engine.head.watchers import Watchers
-from nbaccel.local_engine.head.worker_logs import WorkerLogs
+from nbaccel.local_engine.head.watchers import Observers, Watchers
 from nbaccel.local_engine.head.worker_processes import OrphanedWork, SpoiledWorkers, WorkerProcesses
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
