@@ -31,13 +31,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from nbaccel import exceptions
-from nbaccel.handles.told_end import ToldEnd
+from nbaccel.handles.safe_finalizer import SafeFinalizer
 from nbaccel.local_engine import memory, wire
 from nbaccel.local_engine.arena import pages
 from nbaccel.local_engine.client.link import Link, block_signals
 
 
-class ArenaRange(ToldEnd):
+class ArenaRange(SafeFinalizer):
     """A range that starts at `offset`. It belongs to this process until it is used."""
 
     __slots__ = ("message", "offset", "request", "times_given_back")
