@@ -94,12 +94,12 @@ class Dispatcher:
     # --- which choice ---------------------------------------------------------------------------------------------
 
     def _way(self, shape: Shape, record: TaskRecord, now: float) -> Way | None:
-        hold = self._cluster.take(shape.asks[0], record, now)
+        hold = self._cluster.take(shape.requests[0], record, now)
         if hold is None and shape.lasting is not None:
-            hold = self._cluster.take_lasting(shape.asks[0], shape.lasting, record, now)
+            hold = self._cluster.take_lasting(shape.requests[0], shape.lasting, record, now)
         if hold is not None:
             return hold, 0, ""
-        if len(shape.asks) == 1:
+        if len(shape.requests) == 1:
             return None
         return self._fallback(shape, record, now)
 
@@ -107,12 +107,12 @@ class Dispatcher:
         """A later choice: at once when those before can never be met here, else when it has waited long enough."""
         after = shape.fallback_after_s
         patient = after is None or now < record.waiting_since + after
-        for index, ask in enumerate(shape.asks):
+        for index, request in enumerate(shape.requests):
             if index:
-                hold = self._cluster.take(ask, record, now)
+                hold = self._cluster.take(request, record, now)
                 if hold is not None:
                     return hold, index, self._explainer.why_fallback(shape, index, now - record.waiting_since)
-            if patient and (ask.has_places or self._cluster.could_come(ask)):
+            if patient and (request.has_places or self._cluster.could_come(request)):
                 if after is not None:
                     self._fall_later(shape, record.waiting_since + after)
                 return None
@@ -131,8 +131,8 @@ class Dispatcher:
 
     def _must_wait(self, shape: Shape, record: TaskRecord, now: float) -> None:
         self._cluster.stirred = True
-        if not any(ask.has_places for ask in shape.asks):
-            if any(map(self._cluster.could_come, shape.asks)):
+        if not any(request.has_places for request in shape.requests):
+            if any(map(self._cluster.could_come, shape.requests)):
                 self._tell_arriving(shape, now)
             elif (failure := self._lost(shape, record)) is not None:
                 self._give_up(shape, failure, now)
@@ -210,7 +210,7 @@ class Dispatcher:
         return [record for cell, record in found.items() if cell not in told or told[cell].kind != kind]
 
     def _could_ever(self, shape: Shape) -> bool:
-        return any(ask.has_places or self._cluster.could_come(ask) for ask in shape.asks)
+        return any(request.has_places or self._cluster.could_come(request) for request in shape.requests)
 
     def _notice(self, shape: Shape, now: float) -> None:
         """A line under each cell whose task waits for long; said again from time to time, since the reason changes."""

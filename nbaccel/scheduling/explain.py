@@ -340,7 +340,11 @@ class Explainer:
 
     def waits_for_lost(self, shape: Shape) -> bool:
         """Whether only a lost device could have met the demand."""
-        return any(place.lost_devices(ask.asked) for ask in shape.asks for place in self._cluster.eligible(ask.choice))
+        return any(
+            place.lost_devices(request.asked)
+            for request in shape.requests
+            for place in self._cluster.eligible(request.choice)
+        )
 
     def group_is_gone(self, shape: Shape) -> bool:
         return all(c.placement.strategy == "GROUP" and c.placement.group_id not in self._groups for c in shape.choices)

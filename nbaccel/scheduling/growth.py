@@ -485,9 +485,9 @@ class Growth:
         for shape in self._tasks.shapes.values():
             if not shape.size:
                 continue
-            ask = next((each for each in shape.asks if each.has_places or cluster.could_come(each)), None)
-            if ask is not None and cluster.could_come(ask):
-                yield EqualDemands(ask.asked, ask.choice.placement.labels, shape.size, ask.has_places)
+            request = next((each for each in shape.requests if each.has_places or cluster.could_come(each)), None)
+            if request is not None and cluster.could_come(request):
+                yield EqualDemands(request.asked, request.choice.placement.labels, shape.size, request.has_places)
 
     # --- letting go -----------------------------------------------------------------------------------------------
 

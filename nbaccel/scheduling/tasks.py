@@ -279,7 +279,7 @@ class Shape(msgspec.Struct, eq=False):
     """A line of waiting tasks that ask the same: if its first cannot start, none of them can."""
 
     choices: tuple[Choice, ...]
-    asks: tuple[PlaceableChoice, ...]
+    requests: tuple[PlaceableChoice, ...]
     fallback_after_s: float | None
     job: int
     depth: int  # deeper ones go first, so that blocked parents do not pile up
@@ -504,10 +504,12 @@ class TaskTable:
         if len(self.shapes) >= self._most_shapes:
             self._forget_empty_shapes()
             self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
-        asks = self._cluster.asks_for(choices, terms.actor.lasting)
-        shape = self.shapes[key] = Shape(choices, asks, terms.fallback_after_s, terms.job, depth, terms.actor.lasting)
-        for ask in asks:
-            ask.shapes[shape] = None
+        requests = self._cluster.asks_for(choices, terms.actor.lasting)
+        shape = self.shapes[key] = Shape(
+            choices, requests, terms.fallback_after_s, terms.job, depth, terms.actor.lasting
+        )
+        for request in requests:
+            request.shapes[shape] = None
         return shape
 
     def _forget_empty_shapes(self) -> None:
@@ -516,8 +518,8 @@ class TaskTable:
             if not shape.size and not shape.workers:
                 del self.shapes[key]
                 self._cluster.woken.pop(shape, None)
-                for ask in shape.asks:
-                    ask.shapes.pop(shape, None)
+                for request in shape.requests:
+                    request.shapes.pop(shape, None)
 
     def line_up(self, record: TaskRecord, now: float) -> Shape:
         """To the end of its line."""
@@ -542,7 +544,9 @@ class TaskTable:
 
     def _has_to_be_told(self, shape: Shape, record: TaskRecord) -> bool:
         """Others wait already for what can never be met here, but the cell of this one has not been told."""
-        return record.task.terms.cell_in_words not in shape.told and not any(ask.has_places for ask in shape.asks)
+        return record.task.terms.cell_in_words not in shape.told and not any(
+            request.has_places for request in shape.requests
+        )
 
     def fall_back(self, record: TaskRecord, why: str, now: float) -> None:
         """What it tried raised an error that its next choice is to answer: to its place in that choice's line."""

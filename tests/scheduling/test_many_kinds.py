@@ -41,7 +41,7 @@ def plain_next(world: World) -> Task | None:
         places = scheduler._cluster.nodes.values()
         return any(
             place.alive and place.meets(ask.choice.placement.labels) and place.lacks_now(ask.asked) is None
-            for ask in shape.asks
+            for ask in shape.requests
             for place in places
         )
 
