@@ -45,7 +45,7 @@ class DebugEngine(Client):
     running: Running | None = None  # `current_run` alone tells
 
     def __init__(self, options: InitOptions) -> None:
-        link = DirectLink(lambda message: self._head.hear(self._speaker(), message))
+        link = DirectLink(lambda message: self._head.receive(self._speaker(), message))
         self._head = DebugHead(options, lambda peer, message: link.take(message))
         inside = self._inside = WorkerView(self, DriverCode(submitter.spelled_out(options.runtime_env)))
         super().__init__(self, link, inside, JOB, -1, self._head.job.namespace)
@@ -165,7 +165,7 @@ class DebugEngine(Client):
         self.ended = True
         main_module.stays_here(False)
         self.link.leave()
-        self._head.tell(ev.JobEnded(JOB))
+        self._head.notify(ev.JobEnded(JOB))
         engines.adopt(None)
 
 

@@ -145,7 +145,7 @@ class ActorTable:
             return
         last = event.failed or not actor.terms.max_restarts
         actor.settled |= last
-        self._tasks.finish(record, now, event.failed, event.cancelled, tell=last)
+        self._tasks.finish(record, now, event.failed, event.cancelled, notify=last)
         if event.failed:
             self.kill(actor, f"the constructor of {actor.name} raised an error", now, force=False)
             return
@@ -473,15 +473,15 @@ class ActorTable:
         self._bury(actor)
 
     def _end_creation(self, actor: ActorRecord, failure: Failure, message: str, now: float) -> None:
-        record, told = actor.creation, actor.settled
+        record, notified = actor.creation, actor.settled
         actor.settled = True
         if not record.over:
             if actor.created:  # its result was written the first time
                 self._tasks.drop(record, now)
             else:
-                told = True
+                notified = True
                 self._tasks.fail(record, failure, message, now)
-        if not told:
+        if not notified:
             self._out.append(FinishTasks([actor.task]))
 
     def _bury(self, actor: ActorRecord) -> None:

@@ -133,12 +133,12 @@ class Dispatcher:
         self._cluster.stirred = True
         if not any(request.has_places for request in shape.requests):
             if any(map(self._cluster.could_come, shape.requests)):
-                self._tell_arriving(shape, now)
+                self._notify_arriving(shape, now)
             elif (failure := self._lost(shape, record)) is not None:
                 self._give_up(shape, failure, now)
                 return
             else:
-                self._tell_infeasible(shape)
+                self._notify_infeasible(shape)
         if not shape.notice_armed:
             shape.notice_armed = True
             self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
@@ -186,19 +186,19 @@ class Dispatcher:
             else:
                 self.end_actor(record.actor, message, now, failure)
 
-    def _tell_infeasible(self, shape: Shape) -> None:
+    def _notify_infeasible(self, shape: Shape) -> None:
         """At once, once under each cell; in the place of what was said while a node could still come."""
         if self._explainer.waits_for_group(shape):
             return
-        for each in self._untold(shape, "infeasible"):
-            self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
+        for each in self._not_notified(shape, "infeasible"):
+            self._tasks.send(shape, each, "infeasible", self._explainer.infeasible(shape, each))
 
-    def _tell_arriving(self, shape: Shape, now: float) -> None:
+    def _notify_arriving(self, shape: Shape, now: float) -> None:
         """At once, once under each cell: which type of node the cluster is to get."""
-        for each in self._untold(shape, "waiting"):
-            self._tasks.say(shape, each, "waiting", self._explainer.explain(each, now).sentence)
+        for each in self._not_notified(shape, "waiting"):
+            self._tasks.send(shape, each, "waiting", self._explainer.explain(each, now).sentence)
 
-    def _untold(self, shape: Shape, kind: str) -> list[TaskRecord]:
+    def _not_notified(self, shape: Shape, kind: str) -> list[TaskRecord]:
         """Of each cell that has not been told this kind of reason, its first task in the line: among the first of it,
         where those are that have come back, and the one that has just joined its end.
         """
@@ -206,8 +206,8 @@ class Dispatcher:
         last = shape.line[-1]
         if last.state == WAITING:
             found.setdefault(last.task.terms.cell_in_words, last)
-        told = shape.told
-        return [record for cell, record in found.items() if cell not in told or told[cell].kind != kind]
+        notified = shape.notified
+        return [record for cell, record in found.items() if cell not in notified or notified[cell].kind != kind]
 
     def _could_ever(self, shape: Shape) -> bool:
         return any(request.has_places or self._cluster.could_come(request) for request in shape.requests)
@@ -225,15 +225,15 @@ class Dispatcher:
             return  # reported at once
         for first in self._tasks.longest_waiting(shape).values():
             if first.waiting_since + self._notice_s <= now:
-                self._tell_waiting(shape, first, now)
+                self._notify_waiting(shape, first, now)
 
-    def _tell_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
+    def _notify_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
         kind, message = self._explainer.stuck(shape, record, now)
         if message:
-            self._tasks.say(shape, record, kind, message)
+            self._tasks.send(shape, record, kind, message)
             return
         more = f" {shape.size - 1} more that ask the same wait too." if shape.size > 1 else ""
-        self._tasks.say(shape, record, "waiting", f"{self._explainer.explain(record, now).sentence}{more}")
+        self._tasks.send(shape, record, "waiting", f"{self._explainer.explain(record, now).sentence}{more}")
 
     # --- which worker ---------------------------------------------------------------------------------------------
 

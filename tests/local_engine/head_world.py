@@ -122,7 +122,7 @@ class HeadWorld:
         self.head.authentication.let_in(theirs, is_our_driver=True)
         self._reader = framing.FrameReader(wire.decode_to_client)
         python = "{}.{}".format(*sys.version_info)
-        self.say(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
+        self.send(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
         self.parts.poll.once()
         body, fds, _flags, _address = socket.recv_fds(self._driver, 65536, 4)
         for fd in fds:
@@ -130,19 +130,19 @@ class HeadWorld:
         (welcome,) = self._reader.feed(body)
         self._ids = IdMaker(welcome.job)
         self._driver.setblocking(False)
-        self.say(wire.DefineFunction(b"f", b"", "f"))
+        self.send(wire.DefineFunction(b"f", b"", "f"))
         for number, template in enumerate(TEMPLATES.values()):
-            self.say(wire.DefineTemplate(number, template))
+            self.send(wire.DefineTemplate(number, template))
 
     # ---- the driver
 
-    def say(self, *messages: Any) -> None:
+    def send(self, *messages: Any) -> None:
         self._driver.send(wire.frame(list(messages)))
 
     def submit(self, name: str, after: bytes | None = None, actor_id: bytes = b"") -> bytes:
         task_id = self._ids.task_id()
         slots: list[Any] = [(0, return_id(after, 0))] if after is not None else []
-        self.say(wire.Submit(task_id, list(TEMPLATES).index(name), b"", slots, actor_id=actor_id))
+        self.send(wire.Submit(task_id, list(TEMPLATES).index(name), b"", slots, actor_id=actor_id))
         if TEMPLATES[name].kind is CREATION:
             return task_id
         self.submitted.append(task_id)
@@ -155,7 +155,7 @@ class HeadWorld:
     def submit_together(self, name: str, number: int) -> list[bytes]:
         """Submit so many in one frame, without arguments."""
         ids = [self._ids.task_id() for _ in range(number)]
-        self.say(*(wire.Submit(id, list(TEMPLATES).index(name)) for id in ids))
+        self.send(*(wire.Submit(id, list(TEMPLATES).index(name)) for id in ids))
         self.submitted += ids
         self.expected += [return_id(id, 0) for id in ids]
         self.settle()
@@ -169,7 +169,7 @@ class HeadWorld:
         return actor_id
 
     def ask(self, request: int, question: Question[Any]) -> None:
-        self.say(wire.Ask(request, question.tag(), question.body()))
+        self.send(wire.Ask(request, question.tag(), question.body()))
 
     def ask_for_group(self) -> None:
         group_id = os.urandom(16)
@@ -186,7 +186,7 @@ class HeadWorld:
         elif type(message) is wire.ObjectValues:
             self.values |= dict.fromkeys(message.object_ids, wire.OK)
         elif type(message) is wire.ObjectReady:
-            self.say(wire.Want(message.object_ids))
+            self.send(wire.Want(message.object_ids))
         elif type(message) is wire.StreamEnd:
             self.streams[message.task_id] = True
         elif type(message) is wire.SnapshotMessage:
@@ -342,12 +342,12 @@ class HeadWorld:
         """Everything ends as it would: workers work, actors and groups give back what they keep, results are read."""
         self._work_on()
         for actor_id in self.actors:
-            self.say(wire.KillActor(actor_id))
+            self.send(wire.KillActor(actor_id))
         for group_id in self.groups:
             self.ask(3, asks.RemoveGroup(group_id))
         self.settle()
         self._work_on()
-        self.say(wire.Want([id for id in self.expected if id not in self.values]))
+        self.send(wire.Want([id for id in self.expected if id not in self.values]))
         for _ in range(4):
             self.jump(20.0)
 
@@ -363,7 +363,7 @@ class HeadWorld:
     def let_go(self) -> None:
         """The driver holds nothing any more."""
         streamed = [return_id(task_id, index) for task_id in self.streams for index in range(1, 4)]
-        self.say(wire.DropRef([*self.expected, *streamed, *self.actors]))
+        self.send(wire.DropRef([*self.expected, *streamed, *self.actors]))
         self.settle()
 
     def end(self) -> None:

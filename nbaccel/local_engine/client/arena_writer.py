@@ -70,7 +70,7 @@ class ArenaRanges:
     def take(self, size: int) -> ArenaRange:
         """A range of `size` bytes. Raises ObjectStoreFullError."""
         request, reply = self._link._question()
-        self._link.say_at_once(wire.Allocate(request, size))
+        self._link.send_at_once(wire.Allocate(request, size))
         allocated: ArenaRange = self._link._wait_for(request, reply, None)
         if allocated.offset < 0:
             raise exceptions.ObjectStoreFullError(allocated.message)

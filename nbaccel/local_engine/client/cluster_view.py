@@ -93,12 +93,12 @@ class ClusterView:
         return self._link.ask(Recycle())
 
     def expect_imports(self, modules: Sequence[str]) -> None:
-        self._link.say_later(asks.told(asks.ExpectImports(list(modules))))
+        self._link.send_later(asks.notified(asks.ExpectImports(list(modules))))
 
     def only_in_history(self, ids: list[bytes]) -> None:
         """Tell the head that only a notebook's output history still refers to these objects."""
         if ids:
-            self._link.say_later(asks.told(asks.MoveFirst(ids)))
+            self._link.send_later(asks.notified(asks.MoveFirst(ids)))
 
     def logs(self, task_id: str | None, *, tail: int) -> str:
         return self._link.ask(ReadLogs(task_id, tail))
@@ -116,7 +116,7 @@ class ClusterView:
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
         if self._asker.direct is not None:
             self._asker.direct.report()
-        self._link.say(wire.Cancel(id_of(task_id, "a task"), force))
+        self._link.send(wire.Cancel(id_of(task_id, "a task"), force))
 
     def retry(self, task_id: str) -> str:
         return self._link.ask(RetryTask(task_id))
@@ -132,7 +132,7 @@ class ClusterView:
         id = id_of(actor_id, "an actor")
         if self._asker.direct is not None:
             self._asker.direct.stop(id)
-        self._link.say(wire.KillActor(id))
+        self._link.send(wire.KillActor(id))
 
     def publish(
         self,

@@ -371,7 +371,7 @@ class ActorClient:
         self._link = link
         self._holdings = references
         self._values = values
-        self.calls = OpenCalls(link.say_later)
+        self.calls = OpenCalls(link.send_later)
         self.connections: dict[bytes, ActorConnection] = {}  # of each actor that may be called directly
         self.listened: dict[int, ActorConnection] = {}  # descriptor -> an open one; only our thread takes out of it
         self._to_write: set[ActorConnection] = set()
@@ -401,7 +401,7 @@ class ActorClient:
         connection = self.connections.get(actor_id)
         if connection is not None and not connection.is_requested:
             connection.is_requested = True
-            self._link.say(asks.told(asks.ConnectActor(actor_id)))
+            self._link.send(asks.notified(asks.ConnectActor(actor_id)))
         return connection
 
     def call(self, connection: ActorConnection, task_id: bytes, template: int, terms: Terms, args: bytes) -> None:
@@ -502,7 +502,7 @@ class ActorClient:
                 self.calls.report()
                 value = self._values.known_here(id)
                 if value is not None and self._holdings.is_private(id):  # else the head has taken it meanwhile
-                    self._link.say_later(wire.Put(id, value, []))
+                    self._link.send_later(wire.Put(id, value, []))
             self._holdings.publish(id)
 
     def _before_release(self, ids: list[bytes]) -> None:

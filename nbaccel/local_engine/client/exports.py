@@ -78,7 +78,7 @@ class Exports:
         key, blob, refs = self._pickled(code, name)
         with self._lock:
             if key not in self._counts:
-                self._link.say(wire.DefineFunction(key, blob, name, refs))
+                self._link.send(wire.DefineFunction(key, blob, name, refs))
             self._counts[key] = self._counts.get(key, 0) + 1
         return Exported(key, refs, self._link)
 

@@ -151,7 +151,7 @@ class Link:
 
     # ---- writing
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         """Queue a message; it is sent immediately, together with other waiting messages."""
         self._outbox.append(message)
         if self._request is not _NOW:
@@ -160,7 +160,7 @@ class Link:
         elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
             self._hold_back()
 
-    def say_at_once(self, message: Any) -> None:
+    def send_at_once(self, message: Any) -> None:
         """Write a message for whose answer this thread will wait, unless others wait to be written.
 
         It saves waking the writer. An interrupt comes before the one system call that takes all of it, or after.
@@ -169,7 +169,7 @@ class Link:
             frame = wire.frame([message])
             if len(frame) <= WHOLE_BYTES and self._wrote_whole(frame):
                 return
-        self.say(message)
+        self.send(message)
 
     def _wrote_whole(self, frame: bytearray) -> bool:
         with self._write_lock:
@@ -180,7 +180,7 @@ class Link:
             except OSError:
                 return False  # it is full, or broken: the writer will see
 
-    def say_now(self, message: Any) -> None:
+    def send_now(self, message: Any) -> None:
         """Write a message and all waiting ones in this thread: waking the writer would cost more than the write.
 
         Not for a thread in which a signal handler may raise.
@@ -188,7 +188,7 @@ class Link:
         self._outbox.append(message)
         self.flush()
 
-    def say_later(self, message: Any) -> None:
+    def send_later(self, message: Any) -> None:
         """Queue a message that may wait for the next urgent one."""
         self._outbox.append(message)
         self.nudge()
@@ -253,7 +253,7 @@ class Link:
         self.ended.put(woken_by)
         return False
 
-    def hear_what_ended(self) -> None:
+    def take_ended(self) -> None:
         """Let those who know about it append what the far end must hear; a flush follows.
 
         Not where a signal handler may raise.
@@ -277,20 +277,20 @@ class Link:
         if is_closing:
             ended.put(None)  # that is for the writer
 
-    def have_ends_heard(self) -> None:
+    def flush_ended(self) -> None:
         """Return when no later message can overtake the news of what has ended by now."""
-        heard: SimpleQueue[None] = SimpleQueue()
-        self.ended.put(heard)
+        received: SimpleQueue[None] = SimpleQueue()
+        self.ended.put(received)
         self._request = _NOW
         self._wake(True)
         with suppress(Empty):
-            heard.get(timeout=1.0)  # a link that has been closed has no writer any more
+            received.get(timeout=1.0)  # a link that has been closed has no writer any more
 
     def flush(self) -> None:
         """Write everything that waits. Not for a thread in which a signal handler may raise."""
         with self._write_lock:
             self._request = _NOTHING
-            self.hear_what_ended()
+            self.take_ended()
             for gather in self.before_write:
                 gather()
             outbox = self._outbox
@@ -381,7 +381,7 @@ class Link:
         if self.before_question is not None:
             self.before_question()
         request, reply = self._question()
-        self.say_at_once(wire.Ask(request, question.tag(), question.body()))
+        self.send_at_once(wire.Ask(request, question.tag(), question.body()))
         answer = self._wait_for(request, reply, timeout_s)
         if answer.error:
             error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)
@@ -461,7 +461,7 @@ class Link:
         """In a forked child: close our copy without a word, and refuse all that is to be sent."""
         self.life = LinkLife.LOST
         self._error = exceptions.RaySystemError
-        self.say = lambda message: self.raise_if_lost()  # type: ignore[method-assign]
+        self.send = lambda message: self.raise_if_lost()  # type: ignore[method-assign]
         self.lost = engines.why_forked(os.getppid())
         self._sock.close()
         self._close_sockets()

@@ -32,7 +32,7 @@ from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.local_engine.wire.driver_questions import GarbageCollected, Publish, told
+from nbaccel.local_engine.wire.driver_questions import GarbageCollected, Publish, notified
 from nbaccel.local_engine.wire.ids import IdMaker
 from nbaccel.views import record_rows
 from nbaccel.views.explanations import EXPLAINED_AFTER_S
@@ -128,7 +128,7 @@ class GarbageCollector:
                 gc.collect()
             finally:
                 self._link.flush()  # the released refs are sent before the answer
-                self._link.say(told(GarbageCollected(number)))
+                self._link.send(notified(GarbageCollected(number)))
 
     def _next(self) -> int | None:
         """The request to be answered next; None: there is none, and the next one starts another thread."""
@@ -239,7 +239,7 @@ class ObjectClient:
         ref: ObjectRef[Any] = ObjectRef(id, self.engine)
         self.references.created(id)
         self.values.know(id, value)
-        self.link.say(wire.Put(id, value, refs))
+        self.link.send(wire.Put(id, value, refs))
         if arena_range is not None:
             arena_range.use()
             self.link.nudge_at_end_of(ref)
@@ -462,12 +462,12 @@ class ObjectClient:
         self.hand_over([ref])
         if not codec.note_ref(ref._id) and self.link.lost is None:
             check_pickled_by_hand(ref._id)
-            self.link.say(asks.told(asks.Pin(ref._id)))  # pickled by hand: it may come back at any time
+            self.link.send(asks.notified(asks.Pin(ref._id)))  # pickled by hand: it may come back at any time
         return received_ref, (ref._id,)
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
         if actor._counted and not codec.note_ref(actor._actor_id_bytes) and self.link.lost is None:
-            self.link.say(asks.told(asks.Pin(actor._actor_id_bytes)))
+            self.link.send(asks.notified(asks.Pin(actor._actor_id_bytes)))
         return _reduced_actor(actor)
 
     # ---- streams

@@ -46,7 +46,7 @@ class RangeEnds:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._marks: set[_Mark] = set()
-        link.when_ended[_Mark] = self._say
+        link.when_ended[_Mark] = self._send
 
     def watch(self, range: Range) -> None:
         """Tell the head when this range ends."""
@@ -55,7 +55,7 @@ class RangeEnds:
         self._marks.add(mark)
         self._link.nudge_at_end_of(range)
 
-    def _say(self, ended: list[_Mark]) -> None:
+    def _send(self, ended: list[_Mark]) -> None:
         self._marks.difference_update(ended)
         self._link._outbox.append(wire.Unmapped([mark.id for mark in ended]))
 
@@ -101,7 +101,7 @@ class ReferenceCounts:
         with self._lock:
             self._private.discard(id)
             if id not in self._counts:
-                self._link.say_later(wire.DropRef([id]))
+                self._link.send_later(wire.DropRef([id]))
 
     def received(self, id: bytes) -> None:
         """Count a ref from another process, and tell the head if it is the first ref to its object here."""
@@ -109,7 +109,7 @@ class ReferenceCounts:
             count = self._counts.get(id, 0)
             self._counts[id] = count + 1
             if count == 0:
-                self._link.say(wire.AddRef([id]))
+                self._link.send(wire.AddRef([id]))
 
     def keep(self, ids: list[bytes]) -> list[bytes]:
         """Count one more ref, until `gone`, to each of these objects that has a ref here. Returns those objects."""
@@ -276,7 +276,7 @@ class Values:
                 if id not in self._coming and id not in self._asked:
                     ask.append(id)
         if ask:
-            self._link.say_at_once(wire.Want(ask))
+            self._link.send_at_once(wire.Want(ask))
             self._note_asked(ask, self._for_value, self._asked)
         return missing
 
@@ -314,7 +314,7 @@ class Values:
                 if id not in self._coming and id not in self._asked and id not in self._asked_ready:
                     ask.append(id)
         if ask:
-            self._link.say(wire.WantReady(ask))
+            self._link.send(wire.WantReady(ask))
             self._note_asked(ask, self._for_ready, self._asked_ready)
         return there
 
@@ -343,7 +343,7 @@ class Values:
             if callbacks or self._holdings.holds(id):
                 self._keep(id, message.value)
             elif message.value.data is None:
-                self._link.say_later(wire.Unmapped([id]))
+                self._link.send_later(wire.Unmapped([id]))
         for callback in callbacks:
             callback(id)
         for callback in waiting or ():
@@ -381,7 +381,7 @@ class Values:
         if value.data is not None:
             self._known[id] = value
         elif id in self._ranges:
-            self._link.say_later(wire.Unmapped([id]))  # asked for twice, counted twice
+            self._link.send_later(wire.Unmapped([id]))  # asked for twice, counted twice
         else:
             self._arrived[id] = self._range(id, value)
 
@@ -399,7 +399,7 @@ class Values:
                     ask.append(id)
                 called += [(callback, id) for callback in self._for_ready.pop(id, ())]
         if ask:
-            self._link.say(wire.Want(ask))
+            self._link.send(wire.Want(ask))
         for callback, id in called:
             callback(id)
 
@@ -420,7 +420,7 @@ class Values:
 
     def were_asked_for(self, ids: list[bytes]) -> None:
         """Note that code asked for these objects: their errors, even later ones, count as read."""
-        self._link.say_later(wire.AskedFor(ids))
+        self._link.send_later(wire.AskedFor(ids))
 
     def is_error(self, id: bytes) -> bool:
         """Whether a value is here and is an error."""
@@ -450,7 +450,7 @@ class Values:
             range = self._ranges.get(id)
             if range is None:
                 return value.status, self._range(id, value)
-        self._link.say_later(wire.Unmapped([id]))  # the head counted us twice
+        self._link.send_later(wire.Unmapped([id]))  # the head counted us twice
         return value.status, range
 
     def _range(self, id: bytes, value: wire.Value) -> Range:

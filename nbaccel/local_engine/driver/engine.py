@@ -140,10 +140,10 @@ class Driver(Client):
         if self.news is not None:
             self.news.stop_watching()
             self.news.greeted(END_TIMEOUT_S)
-        self.link.hear_what_ended()  # the head learns of refs that have ended, and so of unread errors
+        self.link.take_ended()  # the head learns of refs that have ended, and so of unread errors
         if self.direct is not None:
             self.direct.report()
-        self.link.say(wire.Bye(stop_head=self.embedded))
+        self.link.send(wire.Bye(stop_head=self.embedded))
         self.link.flush()
         if self.news is not None and not self._is_shut_out:  # such a head has heard no goodbye to answer
             self.news.drain(END_TIMEOUT_S)

@@ -61,7 +61,7 @@ class News:
         receivers[wire.LogsDrained] = lambda message: self._drained.set()
         receivers[wire.Refused] = lambda message: self._drained.set()
         self.link.start("news")
-        self.link.say(hello("news", token, None, driver.job))
+        self.link.send(hello("news", token, None, driver.job))
 
     def _lines(self, message: wire.Lines) -> None:
         if self._show:
@@ -97,7 +97,7 @@ class News:
             if not self._ended:
                 any_metrics = any(each.metrics for each in wanted)
                 rows = max((each.rows for each in wanted), default=0)
-                self.link.say(wire.Watch(bool(wanted), any_metrics, rows))
+                self.link.send(wire.Watch(bool(wanted), any_metrics, rows))
         if self._ended:
             self.stop_watching()
 

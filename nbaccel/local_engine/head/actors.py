@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.connections import Handler, Later, Peer, Refusal, id_of
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
@@ -126,7 +126,7 @@ class Actors:
         self,
         scheduler: Scheduler,
         objects: ObjectTables,
-        tell: Tell,
+        notify: Notify,
         *,
         unpin: Callable[[TaskEntry, Task], None],
         free_unheld: Callable[[], None],
@@ -136,7 +136,7 @@ class Actors:
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
-        self._tell = tell
+        self._notify = notify
         self._unpin = unpin  # lets go of a constructor's arguments
         self._lives = lives  # called with an actor whose constructor has returned
         self._lived = lived  # called with an actor that has left its worker
@@ -145,7 +145,7 @@ class Actors:
 
     def handlers(self) -> dict[type, Handler]:
         """The messages of drivers and workers, with their handlers."""
-        return {wire.KillActor: lambda peer, m: self._tell(ActorKillAsked(m.actor_id, m.no_restart, why=m.why))}
+        return {wire.KillActor: lambda peer, m: self._notify(ActorKillAsked(m.actor_id, m.no_restart, why=m.why))}
 
     def answers(self) -> list[Row[Peer]]:
         """The questions about actors and their answers."""
@@ -153,7 +153,7 @@ class Actors:
             *self.names.answers(),
             asks.IsActorTask.answered_by(self._is_actor_task),
             asks.ActorLeaves.answered_by(self._leaves),
-            EndActor.answered_by(lambda peer, asked: self._tell(ActorKillAsked(id_of(asked.actor_id, "an actor")))),
+            EndActor.answered_by(lambda peer, asked: self._notify(ActorKillAsked(id_of(asked.actor_id, "an actor")))),
         ]
 
     def _is_actor_task(self, peer: Peer, asked: asks.IsActorTask) -> bool:
@@ -164,7 +164,7 @@ class Actors:
         """Code of an actor outside of any call has ended the actor: the unfinished calls are its last."""
         actor_id = peer.worker.running_actor if peer.worker is not None else None
         if actor_id is not None:
-            self._tell(ActorKillAsked(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
+            self._notify(ActorKillAsked(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
 
     # ---- a life
 
@@ -211,7 +211,7 @@ class Actors:
         elif not entry.scope_ended and not entry.terms.actor.detached:
             entry.scope_ended = True
             self.names.free(entry)
-            self._tell(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
+            self._notify(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
 
     def changed(self, command: ActorChanged) -> None:
         """The scheduler reports a new state of the actor."""

@@ -110,7 +110,7 @@ class Authentication:
             f"This head belongs to user {os.getuid()}, and you are user {uid}. Call nbaccel.init() without an "
             "address for a head of your own."
         )
-        _say_last(sock, wire.frame([wire.Refused(why)]))
+        _send_last(sock, wire.frame([wire.Refused(why)]))
 
     def _rest(self, error: OSError) -> None:
         """Stop accepting for a while. New connections wait in the kernel; otherwise the loop would call without end."""
@@ -161,22 +161,22 @@ class Authentication:
             newcomer.peer.close()
             return
         try:
-            self._hear(newcomer, data)
+            self._receive(newcomer, data)
         except Exception as error:  # whatever bytes without a token bring about, it is only their sender's end
             self._refuse(newcomer, str(error) if isinstance(error, Unreadable) else repr(error))
 
-    def _hear(self, newcomer: _Newcomer, data: bytes) -> None:
+    def _receive(self, newcomer: _Newcomer, data: bytes) -> None:
         newcomer.frames += data
         if not newcomer.dialect:
             newcomer.dialect = _dialect(newcomer.frames)
         if newcomer.dialect == _LINE:
             newcomer.lines.feed(newcomer.frames)
             newcomer.frames.clear()
-            self._hear_lines(newcomer)
+            self._receive_lines(newcomer)
         elif newcomer.dialect == _FRAME:
-            self._hear_frame(newcomer)
+            self._receive_frame(newcomer)
 
-    def _hear_frame(self, newcomer: _Newcomer) -> None:
+    def _receive_frame(self, newcomer: _Newcomer) -> None:
         """Read the first frame: its first message must be an acceptable Hello."""
         came = newcomer.frames
         if len(came) < framing.LENGTH_BYTES:
@@ -197,7 +197,7 @@ class Authentication:
         self._leave(newcomer)
         self._host.admit(newcomer.peer, messages, bytes(came[end:]))
 
-    def _hear_lines(self, newcomer: _Newcomer) -> None:
+    def _receive_lines(self, newcomer: _Newcomer) -> None:
         line = newcomer.lines.next_line()
         if line is None:
             return
@@ -222,7 +222,7 @@ class Authentication:
             last = bytes(wire.frame([wire.Refused(why)]))
         elif newcomer.dialect == _LINE:
             last = ErrorLine(why).encoded()
-        _say_last(newcomer.peer.sock, last)
+        _send_last(newcomer.peer.sock, last)
         if newcomer.dialect or newcomer.frames:  # one that only looked whether we are there is no news
             self._host.note(f"a connection without a token was closed: {why}")
 
@@ -249,7 +249,7 @@ def _dialect(start: bytes | bytearray) -> str:
     return ""
 
 
-def _say_last(sock: socket.socket, words: bytes | bytearray) -> None:
+def _send_last(sock: socket.socket, words: bytes | bytearray) -> None:
     """Send one short answer, if the socket takes it, and close."""
     try:
         if words:

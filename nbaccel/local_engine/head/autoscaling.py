@@ -28,7 +28,7 @@ from nbaccel.accelerators import NodeDevices
 from nbaccel.handles.ids import id_of
 from nbaccel.handles.node_types import DEFAULT_IDLE_S, DEFAULT_MOST
 from nbaccel.local_engine.head.connections import Peer, Refusal
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.devices.node_devices import Nodes, device_specs
 from nbaccel.local_engine.head.objects import lineage
 from nbaccel.local_engine.head.objects.tables import ObjectContext
@@ -66,10 +66,10 @@ DEFAULT_MEMORY_BYTES = 4 << 30
 class HeadVirtualNodes:
     """Adds nodes to a head, and takes them away."""
 
-    def __init__(self, nodes: Nodes, context: ObjectContext, tell: Tell) -> None:
+    def __init__(self, nodes: Nodes, context: ObjectContext, notify: Notify) -> None:
         self._nodes = nodes
         self._context = context
-        self._tell = tell
+        self._notify = notify
         self.environ: dict[bytes, dict[str, str]] = {}  # node id -> variables that were set after the head had started
         self.on_removed: Callable[[bytes, str], None] = lambda node_id, node_type: None  # with the node's type
 
@@ -109,7 +109,7 @@ class HeadVirtualNodes:
         self._nodes.remove(id, why)
         self.on_removed(id, self._nodes.specs[id].node_type)
         lost = lineage.lose(self._context, id)
-        self._tell(NodeRemoved(id, why) if self._nodes.specs[id].node_type else NodeRemoved(id))
+        self._notify(NodeRemoved(id, why) if self._nodes.specs[id].node_type else NodeRemoved(id))
         lineage.make_again(self._context, lost, f"node {self._nodes.specs[id].name}")
 
     def move_objects(self, name: str) -> tuple[int, int]:
@@ -168,14 +168,14 @@ class NodeSource:
         scheduler: Scheduler,
         nodes: HeadVirtualNodes,
         context: ObjectContext,
-        tell: Tell,
+        notify: Notify,
         types: Mapping[str, dict[str, Any]],
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
         self._nodes = nodes
         self._context = context
-        self._tell = tell
+        self._notify = notify
         self._types = types
         self._came_at: dict[bytes, float] = {}  # of the nodes that are here
         self._used_s = dict.fromkeys(types, 0.0)  # how long nodes of each type were here that have left
@@ -188,7 +188,7 @@ class NodeSource:
     def begin(self) -> None:
         """Tell the scheduler of the types; the head's own node has joined."""
         if self._types:
-            self._tell(NodeTypesGiven([_type_spec(name, options) for name, options in self._types.items()]))
+            self._notify(NodeTypesGiven([_type_spec(name, options) for name, options in self._types.items()]))
 
     # ---- orders
 
@@ -200,13 +200,13 @@ class NodeSource:
         options = self._types[command.node_type]
         why = options.get("fails")
         if why:
-            self._tell(NodeFailed(command.launch, why))
+            self._notify(NodeFailed(command.launch, why))
             return
         try:
             node_id = self._nodes.add(options, node_type=command.node_type, launch=command.launch)
             self._came_at[bytes.fromhex(node_id)] = self._timers.now()
         except Exception as error:  # the scheduler waits for an answer
-            self._tell(NodeFailed(command.launch, f"{type(error).__name__}: {error}"))
+            self._notify(NodeFailed(command.launch, f"{type(error).__name__}: {error}"))
             raise
 
     def release(self, command: ReleaseNode) -> None:
@@ -215,7 +215,7 @@ class NodeSource:
         if kept:
             number, size_bytes = len(kept), sum(size_bytes for _id, size_bytes in kept)
             objects = "1 object is" if number == 1 else f"{number} objects are"
-            self._tell(NodeKept(command.node_id, f"{objects} only there ({bytes_text(size_bytes)})"))
+            self._notify(NodeKept(command.node_id, f"{objects} only there ({bytes_text(size_bytes)})"))
         else:
             self._nodes.remove(command.node_id.hex(), command.why)
 
@@ -299,12 +299,12 @@ class ResourceRequests:
 
     def __init__(
         self,
-        tell: Tell,
+        notify: Notify,
         name_of: Callable[[int], str],
         may_grow: Callable[[], bool],
         forecast: Callable[[RequestedBundles], GrowthForecast],
     ) -> None:
-        self._tell = tell
+        self._notify = notify
         self._name_of = name_of  # a job's name, by its number
         self._may_grow = may_grow
         self._forecast = forecast
@@ -332,7 +332,7 @@ class ResourceRequests:
         if not self._may_grow():
             return False
         self._request = self._asked(peer, asked.bundles, asked.labels) if asked.bundles else None
-        self._say()
+        self._send()
         return True
 
     def _hold(self, peer: Peer, asked: asks.HoldResources) -> bool:
@@ -341,7 +341,7 @@ class ResourceRequests:
         self._held.pop((peer.client_id, asked.id), None)
         if asked.bundles:
             self._held[peer.client_id, asked.id] = self._asked(peer, asked.bundles, [])
-        self._say()
+        self._send()
         return True
 
     def client_gone(self, client_id: int) -> None:
@@ -350,14 +350,14 @@ class ResourceRequests:
         for key in mine:
             del self._held[key]
         if mine:
-            self._say()
+            self._send()
 
     def _asked(self, peer: Peer, bundles: list[dict[str, float]], labels: list[dict[str, str]]) -> Asked:
         return Asked(bundles, labels, self._name_of(peer.job), peer.job, time.time())
 
-    def _say(self) -> None:
+    def _send(self) -> None:
         """Tell the scheduler the sum."""
-        self._tell(ResourcesRequested(_counted([*([self._request] if self._request else []), *self._held.values()])))
+        self._notify(ResourcesRequested(_counted([*([self._request] if self._request else []), *self._held.values()])))
 
     def rows(self) -> list[RequestRow]:
         """What is asked for now: the request first, then what is held."""
@@ -397,15 +397,15 @@ class Autoscaling:
         scheduler: Scheduler,
         nodes: Nodes,
         context: ObjectContext,
-        tell: Tell,
+        notify: Notify,
         types: Mapping[str, dict[str, Any]],
         *,
         name_of_job: Callable[[int], str],
     ) -> None:
-        self.virtual_nodes = HeadVirtualNodes(nodes, context, tell)
-        self.source = NodeSource(timers, scheduler, self.virtual_nodes, context, tell, types)
+        self.virtual_nodes = HeadVirtualNodes(nodes, context, notify)
+        self.source = NodeSource(timers, scheduler, self.virtual_nodes, context, notify, types)
         self.requests = ResourceRequests(
-            tell,
+            notify,
             name_of_job,
             may_grow=lambda: bool(types),
             forecast=lambda bundles: scheduler.growth_forecast(bundles, timers.now()),

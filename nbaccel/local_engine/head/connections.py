@@ -172,7 +172,7 @@ class Connections:
         self._count = 0
         self.peers: dict[int, Peer] = {}
         self.touched: set[Peer] = set()  # those to which something waits to be written
-        self.hear: Callable[[Peer, list[Any]], None] = lambda peer, messages: None  # the bytes that were read
+        self.receive: Callable[[Peer, list[Any]], None] = lambda peer, messages: None  # the bytes that were read
         self.on_end: Callable[[Peer], None] = lambda peer: None
         self.on_written: dict[str, Callable[[Peer], None]] = {}  # role -> called when nothing waits any more
 
@@ -195,7 +195,7 @@ class Connections:
         if messages is None:
             self.end(peer)
         else:
-            self.hear(peer, messages)
+            self.receive(peer, messages)
 
     # ---- writing
 
@@ -203,7 +203,7 @@ class Connections:
         peer.out.append(message)
         self.touched.add(peer)
 
-    def tell_driver(self, client_id: int, message: Any) -> None:
+    def notify_driver(self, client_id: int, message: Any) -> None:
         """Send a message to this client if it is a driver that is still there."""
         peer = self.peers.get(client_id)
         if peer is not None and peer.role == "driver":
@@ -264,7 +264,7 @@ class Connections:
         self.touched.discard(peer)
 
 
-class Hearing:
+class MessageReceiver:
     """Passes each message to its handler. An exception is answered or ends the peer; other peers are not affected."""
 
     def __init__(
@@ -282,7 +282,7 @@ class Hearing:
         self._expel = expel
         self._note = note
 
-    def hear(self, peer: Peer, messages: list[Any]) -> None:
+    def receive(self, peer: Peer, messages: list[Any]) -> None:
         """Handle each message, or several that are alike at once."""
         at = 0
         while at < len(messages) and not peer.closed and not peer.left:
@@ -291,22 +291,22 @@ class Hearing:
             if handler is None:
                 self._expel(peer, f"said {kind.__name__}, which is not for it to say")
                 return
-            heard = messages[at : at + 1]
+            received = messages[at : at + 1]
             try:
                 together = self._together[peer.role].get(kind) if peer.role in self._together else None
                 number = together[0](peer, messages, at) if together is not None else 0
                 if together is not None and number:
-                    heard = messages[at : at + number]
-                    together[1](peer, heard)
+                    received = messages[at : at + number]
+                    together[1](peer, received)
                 else:
-                    handler(peer, heard[0])
+                    handler(peer, received[0])
             except Exception as error:
-                self._failed_at(peer, heard, error)
-            at += len(heard)
+                self._failed_at(peer, received, error)
+            at += len(received)
 
-    def _failed_at(self, peer: Peer, heard: list[Any], error: Exception) -> None:
-        self._note(f"a {type(heard[0]).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
-        for message in heard:
+    def _failed_at(self, peer: Peer, received: list[Any], error: Exception) -> None:
+        self._note(f"a {type(received[0]).__name__} of a {peer.role} failed:\n{traceback.format_exc()}")
+        for message in received:
             if not self._answered(peer, message, error):
                 self._expel(peer, f"said something that the head fails at: {type(error).__name__}: {error}")
                 break

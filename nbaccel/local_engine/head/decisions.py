@@ -12,7 +12,7 @@ from nbaccel.scheduling.events import Event, ObjectsReady, TasksReturned, TasksS
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 
-Tell = Callable[[Event], None]  # tells the scheduler what has happened
+Notify = Callable[[Event], None]  # tells the scheduler what has happened
 CarryOut = Callable[[Sequence[Command]], None]
 
 
@@ -44,7 +44,7 @@ class Decisions:
         self._deciding = False
         self._next_wake: float | None = None
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Tell the scheduler of an event, and carry out its orders.
 
         Many an event changes what is to be seen and orders nothing: one more task waits, a direct call has begun.
@@ -82,7 +82,7 @@ class Decisions:
         def wake() -> None:
             if self._next_wake == command.at:
                 self._next_wake = None
-            self.tell(TimePassed())
+            self.notify(TimePassed())
 
         self._timers.at(command.at, wake)
         self._next_wake = command.at  # only now: a later wish is left out where an earlier one stands
@@ -97,14 +97,14 @@ class CommandHandlers:
     def __init__(
         self,
         acts: Mapping[type, Act],
-        tell: Tell,
+        notify: Notify,
         retry_until_success: RetryUntilSuccess,
         *,
         answer: Callable[[Command, Exception], None],
         ready: list[bytes],
     ) -> None:
         self._acts = dict(acts)
-        self._tell = tell
+        self._notify = notify
         self._retry = retry_until_success
         self._answer = answer
         self._ready = ready  # objects that came into being since we looked, and that tasks may wait for
@@ -123,7 +123,7 @@ class CommandHandlers:
         if self._ready:
             ready = self._ready.copy()
             self._ready.clear()
-            self._retry(lambda: self._tell(ObjectsReady(ready)))
+            self._retry(lambda: self._notify(ObjectsReady(ready)))
 
     def act(self, command: Command) -> None:
         """Carry out one command. The caller answers its error."""

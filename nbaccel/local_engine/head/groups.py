@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Peer, Refusal
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.records import Job
@@ -47,9 +47,9 @@ class Group(Struct, Generic[Owner]):
 class Groups(Generic[Owner]):
     """All placement groups of one scheduler."""
 
-    def __init__(self, scheduler: Scheduler, tell: Tell, give: Callable[[bytes, Owner, wire.Value], None]) -> None:
+    def __init__(self, scheduler: Scheduler, notify: Notify, give: Callable[[bytes, Owner, wire.Value], None]) -> None:
         self._scheduler = scheduler
-        self._tell = tell
+        self._notify = notify
         self._give = give  # gives a ref of ready() its value
         self._by_id: dict[bytes, Group[Owner]] = {}
         self._removed = 0
@@ -66,7 +66,7 @@ class Groups(Generic[Owner]):
         soft = bytes.fromhex(asked.soft_node)
         spec = GroupAsked(asked.group_id, name, pairs, asked.strategy, job, asked.detached, label_pairs, refuses, soft)
         self._by_id[asked.group_id] = Group(spec, asked.namespace)
-        self._tell(spec)
+        self._notify(spec)
 
     def ready(self, group_id: bytes, object_id: bytes, owner: Owner, value: wire.Value) -> None:
         """Give an object this value once the group is placed."""
@@ -102,7 +102,7 @@ class Groups(Generic[Owner]):
     def remove(self, group_id: bytes) -> None:
         group = self._by_id.get(group_id)
         if group is not None and group.state != "REMOVED":
-            self._tell(GroupRemoveAsked(group_id))
+            self._notify(GroupRemoveAsked(group_id))
 
     def table(self, group_id: bytes | None) -> list[ListedGroup]:
         """The row of one group, if it is known, or all rows."""

@@ -146,7 +146,7 @@ class Head:
                 f"{sessions.advice(error, 'JUPYTER_RUNTIME_DIR')}."
             )
             return
-        self._say_ready("")
+        self._report_ready("")
         self.parts.handshake.welcome_waiting()
         self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
@@ -161,7 +161,7 @@ class Head:
                 self.note(f"the session file is gone and cannot be written again: {error}")
         self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
-    def _say_ready(self, problem: str) -> None:
+    def _report_ready(self, problem: str) -> None:
         if self.config.ready_fd >= 0:
             try:
                 os.write(self.config.ready_fd, (problem or "ready").encode())
@@ -172,7 +172,7 @@ class Head:
 
     def refuse_start(self, why: str) -> None:
         """The user's options cannot be met: tell all waiting connections, and end the head."""
-        self._say_ready(why)
+        self._report_ready(why)
         for peer in list(self.parts.peers.values()):
             if peer.role != "worker":
                 self.parts.send(peer, wire.Refused(why))
@@ -248,7 +248,7 @@ class Head:
         """Take over an admitted connection, with its first message and further bytes."""
         connections = self.parts.connections
         connections.add(peer)
-        connections.hear(peer, messages)
+        connections.receive(peer, messages)
         if rest and not peer.closed:
             connections.take_in(peer, lambda: peer.reader.feed(rest))
 

@@ -29,7 +29,7 @@ from nbaccel.scheduling.terms import Task, TaskKind
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.objects.tables import ObjectTables
     from nbaccel.local_engine.head.poll import LoopTimers
-    from nbaccel.local_engine.head.watchers import Audience
+    from nbaccel.local_engine.head.watchers import Notifier
     from nbaccel.scheduling.scheduler import Scheduler
 
 NOTHING = wire.Value(wire.OK, b"\x00" + pickle.dumps(None, 5))  # the value None, as codec writes it
@@ -181,14 +181,14 @@ class UnreadErrors:
         objects: ObjectTables,
         workers: Mapping[bytes, WorkerProcess],
         endings: Mapping[bytes, WorkerEnding],
-        audience: Audience,
+        notifier: Notifier,
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
         self._objects = objects
         self._workers = workers
         self._endings = endings
-        self._audience = audience
+        self._notifier = notifier
         self._more: dict[_Kind, tuple[int, TaskEntry]] = {}  # errors since the last notice: number, newest
 
     def read(self, ids: Iterable[bytes]) -> None:
@@ -203,7 +203,7 @@ class UnreadErrors:
         for task_id in dict.fromkeys(task_of(id) for id in ids):
             entry = self._entry(task_id)
             if entry is not None and not self._is_held(task_id, entry):
-                self.tell(entry)
+                self.notify(entry)
 
     def _is_held(self, task_id: bytes, entry: TaskEntry) -> bool:
         return any(return_id(task_id, index) in self._objects.records for index in range(entry.terms.returns))
@@ -216,9 +216,9 @@ class UnreadErrors:
         """Say it at once where no call waits that will raise it."""
         actor = self._scheduler.actor_record(entry.submit.actor_id)
         if actor is not None and not actor.waiting:
-            self.tell(entry)
+            self.notify(entry)
 
-    def tell(self, entry: TaskEntry) -> None:
+    def notify(self, entry: TaskEntry) -> None:
         """Say it once, if it is an error that nobody has read."""
         if entry.error_was_read or not entry.failed or _is_no_news(entry):
             return
@@ -229,27 +229,27 @@ class UnreadErrors:
             return
         worker = self._workers.get(entry.worker_id)
         pid = worker.pid if worker is not None else self._endings.get(entry.worker_id, UNKNOWN_ENDING).pid
-        self._say(kind, entry, f" (pid {pid}) failed" if pid else " failed", "its result")
+        self._send(kind, entry, f" (pid {pid}) failed" if pid else " failed", "its result")
 
-    def _say(self, kind: _Kind, entry: TaskEntry, failed: str, result: str) -> None:
+    def _send(self, kind: _Kind, entry: TaskEntry, failed: str, result: str) -> None:
         terms = entry.terms
         unasked = "" if terms.kind is TaskKind.ACTOR_CREATION else f" and nobody asked for {result}"
         words = f"{terms.name}{failed}{unasked}: {entry.note}"
-        self._audience.notice(kind[0], wire.NoticeMessage(wire.UNREAD, words, terms.cell, terms.parent))
+        self._notifier.notice(kind[0], wire.NoticeMessage(wire.UNREAD, words, terms.cell, terms.parent))
         self._more[kind] = 0, entry
-        self._timers.after(MORE_EVERY_S, lambda: self._say_more(kind))
+        self._timers.after(MORE_EVERY_S, lambda: self._send_more(kind))
 
-    def _say_more(self, kind: _Kind) -> None:
+    def _send_more(self, kind: _Kind) -> None:
         count, last = self._more.pop(kind, (0, None))
         if last is not None and count == 1:
-            self._say(kind, last, " failed once more", "its result")
+            self._send(kind, last, " failed once more", "its result")
         elif last is not None and count:
-            self._say(kind, last, f" failed {count} times more", "the results; the last")
+            self._send(kind, last, f" failed {count} times more", "the results; the last")
 
     def job_ends(self, job: int) -> None:
         """Say what was counted and not said yet."""
         for kind in [kind for kind in self._more if kind[0] == job]:
-            self._say_more(kind)
+            self._send_more(kind)
 
 
 def _is_no_news(entry: TaskEntry) -> bool:

@@ -34,7 +34,7 @@ from nbaccel.views.observer_lines import ReadTaskLog
 from nbaccel.views.question import Row
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.decisions import Tell
+    from nbaccel.local_engine.head.decisions import Notify
     from nbaccel.scheduling.scheduler import Scheduler
 
 PATIENCE_S = 1.0
@@ -52,10 +52,10 @@ class _BlockedPipe(Struct):
 class BlockedPrints:
     """All pipes whose reader does not read."""
 
-    def __init__(self, timers: LoopTimers, scheduler: Scheduler, tell: Tell) -> None:
+    def __init__(self, timers: LoopTimers, scheduler: Scheduler, notify: Notify) -> None:
         self._timers = timers
         self._scheduler = scheduler
-        self._tell = tell
+        self._notify = notify
         self._held: dict[int, _BlockedPipe] = {}
 
     def wait(self, pipe: int, worker: WorkerProcess, fd: int) -> None:
@@ -67,7 +67,7 @@ class BlockedPrints:
         """Read the pipe again: a task that waited in print goes on."""
         held = self._held.pop(pipe, None)
         if held is not None and held.task is not None and self._running(held) is held.task:
-            self._tell(WorkerUnblocked(held.worker.worker_id))
+            self._notify(WorkerUnblocked(held.worker.worker_id))
 
     def go_all(self) -> None:
         for pipe in list(self._held):
@@ -83,7 +83,7 @@ class BlockedPrints:
         if task is not held.task:  # it could end, or another has begun: lend once for each
             held.task = task if task is not None and _bytes_in(held.fd) >= FULL_BYTES else None
             if held.task is not None:
-                self._tell(WorkerBlocked(held.worker.worker_id))
+                self._notify(WorkerBlocked(held.worker.worker_id))
         self._look_later(pipe, held)
 
     def _running(self, held: _BlockedPipe) -> Any:
@@ -134,7 +134,7 @@ class Outputs:
         self._held = held
         self.taken_bytes = 0  # of all pipes, so far
         self.process = helpers.make("log", self._directory, decode=log.decode_report, on_report=self._reported)
-        self.process.on_restart = self._tell_successor
+        self.process.on_restart = self._notify_successor
 
     def open(self, worker: WorkerProcess) -> tuple[int, int]:
         """The write ends of a new worker's stdout and stderr."""
@@ -152,7 +152,7 @@ class Outputs:
     def _add(self, pipe: int) -> None:
         stream = self._streams[pipe]
         order = log.Add(pipe, stream.path, stream.rest, stream.owner, stream.written)
-        self.process.say(log.encode(order), (stream.fd,))
+        self.process.send(log.encode(order), (stream.fd,))
 
     def _reported(self, report: Any) -> None:
         if type(report) is log.Chunk:
@@ -206,9 +206,9 @@ class Outputs:
 
     def _go(self, pipe: int) -> None:
         self._held.go(pipe)
-        self.process.say(log.encode(log.Go(pipe)))
+        self.process.send(log.encode(log.Go(pipe)))
 
-    def _tell_successor(self) -> None:
+    def _notify_successor(self) -> None:
         """The log process died: tell the next one where the head stopped reading."""
         self._readers.forget_gates()
         self._held.go_all()
@@ -216,7 +216,7 @@ class Outputs:
         for pipe in self._streams:
             self._add(pipe)
         for number in self._after_drain:
-            self.process.say(log.encode(log.Drain(number)))
+            self.process.send(log.encode(log.Drain(number)))
 
     def drain(self, then: Callable[[], None]) -> None:
         """Call a function once everything printed so far has been sent to the drivers."""
@@ -225,7 +225,7 @@ class Outputs:
             return
         number, self._next_drain = self._next_drain, self._next_drain + 1
         self._after_drain[number] = then
-        self.process.say(log.encode(log.Drain(number)))
+        self.process.send(log.encode(log.Drain(number)))
 
 
 MOST_TRACEBACK_BYTES = 2_000_000  # of all tasks together

@@ -37,7 +37,7 @@ class Helper(Protocol):
 
     @property
     def is_alive(self) -> bool: ...
-    def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None: ...
+    def send(self, body: bytes, fds: tuple[int, ...] = ()) -> None: ...
     def close(self) -> None: ...
 
 
@@ -112,7 +112,7 @@ class Role:
         theirs.close()
         self._loop.register(ours, self._readable)
 
-    def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
+    def send(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
         """Send a message, starting the process if need be."""
         self.start()
         self._waiting.append((body, fds))

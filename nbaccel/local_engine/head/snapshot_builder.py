@@ -248,7 +248,7 @@ class Rows:
         scheduler = self._scheduler
         rows = [self.task(record) for record in islice(scheduler.running(), most_running)]
         waiting = [(record, self.task(record)) for record in self._waiting(most_waiting)]
-        self._say_why(waiting)
+        self._report_why(waiting)
         rows += [row for _record, row in waiting]
         rows += [self.task(record) for record in scheduler.ended_and_failed(most_ended, MOST_FAILED)]
         return rows
@@ -274,7 +274,7 @@ class Rows:
             shown.setdefault(id(record), record)
         return list(shown.values())
 
-    def _say_why(self, waiting: list[tuple[TaskRecord, TaskRow]]) -> None:
+    def _report_why(self, waiting: list[tuple[TaskRecord, TaskRow]]) -> None:
         for record, row in waiting[:MOST_EXPLAINED]:
             row.why = self._why(record.task.task_id, row.name, row.demand)
 
@@ -356,7 +356,7 @@ class Rows:
         passing = list(self._passing(wanted))
         chosen = wanted.chosen(passing, lambda record: (record.state.name, record.task.submitted_at))
         rows = [(record, self.task(record)) for record in chosen]
-        self._say_why([(record, row) for record, row in rows if row.state.startswith("PENDING")])
+        self._report_why([(record, row) for record, row in rows if row.state.startswith("PENDING")])
         numbers = Counter((record.count, record.state) for record in passing)
         by_function = ((_subject(count), state.name, number) for (count, state), number in numbers.items())
         shown = [row for _record, row in rows]

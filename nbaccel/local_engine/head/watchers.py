@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.scheduler import Scheduler
 
 
-class Audience(Protocol):
+class Notifier(Protocol):
     """Shows notices, alerts and changes to drivers and to watchers of snapshots."""
 
     def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
@@ -88,7 +88,7 @@ class Watchers:
         *,
         snapshot: Callable[[int, int], Snapshot],
         measure: Callable[[bool], None],
-        say: Callable[[Peer, ObserverLine], None],
+        send_line: Callable[[Peer, ObserverLine], None],
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
@@ -96,7 +96,7 @@ class Watchers:
         self._send = send
         self._snapshot = snapshot  # builds one with this number and at most so many rows of tasks
         self._measure = measure  # begins or ends the measuring of devices
-        self._say = say  # sends a line to an observer
+        self._send_line = send_line
         self.watching: dict[Peer, int] = {}  # watcher -> the number of task rows that it asked for
         self._measuring: set[Peer] = set()  # those who want measurements of devices
         self._behind: set[Peer] = set()  # watchers that read too slowly to be sent the last snapshot
@@ -242,7 +242,7 @@ class Watchers:
         snapshot.seq, snapshot.time = self.seq, time.time()
         observers = {peer for peer in peers if peer.role == "observer"}
         for peer in observers:
-            self._say(peer, SnapshotLine(snapshot))
+            self._send_line(peer, SnapshotLine(snapshot))
         if drivers := peers - observers:
             message = wire.SnapshotMessage(msgspec.msgpack.encode(snapshot))
             for peer in drivers:
@@ -305,7 +305,7 @@ class Observers:
         peer.role = "observer"
         observer = self._known[peer] = _Observer(peer, lines)
         self._loop.register(peer.sock, lambda: self._readable(observer))
-        self.say(peer, WelcomeLine(PROTOCOL, self._session))
+        self.send_line(peer, WelcomeLine(PROTOCOL, self._session))
         self._go_on(observer)
 
     def gone(self, peer: Peer) -> None:
@@ -321,7 +321,7 @@ class Observers:
         else:
             self._go_on(observer)
 
-    def say(self, peer: Peer, line: ObserverLine) -> None:
+    def send_line(self, peer: Peer, line: ObserverLine) -> None:
         peer.pending += line.encoded()
         self._connections.touch(peer)
 
@@ -385,7 +385,7 @@ class Observers:
         return observer.waits or len(observer.peer.pending) > MOST_UNREAD_BYTES
 
     def _expel(self, observer: _Observer, why: str) -> None:
-        self.say(observer.peer, ErrorLine(why))
+        self.send_line(observer.peer, ErrorLine(why))
         observer.peer.write()
         self._end(observer)
 
@@ -397,7 +397,7 @@ class Observers:
             request = framing.decode_line(line)
             question = question_of(request) if "ask" in request else None
         except (Unreadable, ValueError) as error:
-            self.say(peer, ErrorLine(str(error)))
+            self.send_line(peer, ErrorLine(str(error)))
             return
         if isinstance(question, TakeSnapshot):
             observer.waits = True
@@ -405,7 +405,7 @@ class Observers:
         elif isinstance(question, WatchSnapshots):
             self._watch(peer, wire.Watch(question.on, rows=question.rows))
         elif question is not None:
-            self.say(peer, self._answer(peer, question))
+            self.send_line(peer, self._answer(peer, question))
 
     def _show(self, observer: _Observer) -> None:
         observer.waits, observer.wants_snapshot = False, True

@@ -17,7 +17,15 @@ from nbaccel.local_engine.head.authentication import Handshake
 from nbaccel.local_engine.head.autoscaling import Autoscaling
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
-from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing, Peer, QuestionTable
+from nbaccel.local_engine.head.connections import (
+    Connections,
+    Failed,
+    Handler,
+    Handlers,
+    MessageReceiver,
+    Peer,
+    QuestionTable,
+)
 from nbaccel.local_engine.head.decisions import CommandHandlers, Decisions
 from nbaccel.local_engine.head.devices.device_watch import ForeignMemory, IdleHolds
 from nbaccel.local_engine.head.devices.room import DeviceRoom
@@ -75,7 +83,7 @@ class Parts:
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
         self.compaction = IdleCompaction(self.poll, self.scheduler, self._records_that_go)
         self.decisions = Decisions(self.poll, self.scheduler, self._life, changed=self._changed, note=self.note)
-        self.tell = self.decisions.tell
+        self.notify = self.decisions.notify
         self.jobs = Jobs(self._job_began)
         self.environments = Environments()
         self.objects = ObjectTables()
@@ -86,7 +94,7 @@ class Parts:
         self.actors = Actors(
             self.scheduler,
             self.objects,
-            self.tell,
+            self.notify,
             unpin=self.arguments.unpin,
             free_unheld=lambda: self.store.give_back(),
             settled=self.questions.ask_again,
@@ -100,7 +108,7 @@ class Parts:
             self.send,
             snapshot=lambda number, rows: self.snapshot_builder.snapshot(number, rows),
             measure=lambda on: self.devices.watch.measure(on),
-            say=lambda peer, line: self.observers.say(peer, line),
+            send_line=lambda peer, line: self.observers.send_line(peer, line),
         )
         self.history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), life.started_at)
         self._make_workers(arena_fd, zygote)
@@ -132,10 +140,10 @@ class Parts:
             preload=self._config.preload,
             warn=self.warn_all,
             is_stopping=self._is_stopping,
-            replaced=lambda: self.retry_until_success(lambda: self.tell(SparesOutdated())),
+            replaced=lambda: self.retry_until_success(lambda: self.notify(SparesOutdated())),
         )
         self.side_processes = SideProcesses(self.poll, self.zygotes.order, self.note, self._is_stopping)
-        held = BlockedPrints(self.poll, self.scheduler, self.tell)
+        held = BlockedPrints(self.poll, self.scheduler, self.notify)
         self.outputs = Outputs(self.poll, self.side_processes, self._config.directory, held, self.watchers)
         self.workers = WorkerProcesses(
             self.poll,
@@ -144,13 +152,13 @@ class Parts:
             self.outputs,
             self.environments,
             self.scheduler,
-            self.tell,
+            self.notify,
             self.retry_until_success,
             let_go=self._worker_gone,
             end_work=lambda worker, intended: self.orphaned_work.end(worker, intended),
             after_failure=lambda node_id, held, then: self.devices.watch.after_failure(node_id, held, then),
         )
-        self.spoiled_workers = SpoiledWorkers(self.tell, self.note, self.watchers)
+        self.spoiled_workers = SpoiledWorkers(self.notify, self.note, self.watchers)
 
     def _make_objects(self) -> None:
         self.unread_errors = UnreadErrors(
@@ -166,7 +174,7 @@ class Parts:
             directory=self._config.directory,
             let_go=self._let_go,
             memory=MachineMemory(),
-            tell_driver=self.connections.tell_driver,
+            notify_driver=self.connections.notify_driver,
         )
         self.garbage.on_over = self.store.make_room
         self.object_context = ObjectContext(
@@ -176,7 +184,7 @@ class Parts:
             store=self.store,
             errors=self.unread_errors,
             send=self.send,
-            tell=self.tell,
+            notify=self.notify,
             clock=self._clock,
             arrived=lambda id, value: self.tasks.flow.conclusions.arrived(id, value),
             unpin=self.arguments.unpin,
@@ -188,7 +196,7 @@ class Parts:
             self.poll,
             self.side_processes,
             self._config,
-            self.tell,
+            self.notify,
             self.watchers,
             self.note,
             known=self._node_is_known,
@@ -203,17 +211,19 @@ class Parts:
             self.scheduler,
             self.nodes,
             self.object_context,
-            self.tell,
+            self.notify,
             self._config.node_types,
             name_of_job=self._name_of_job,
         )
 
     def _make_views(self) -> None:
         self.groups: Groups[int] = Groups(
-            self.scheduler, self.tell, lambda id, owner, value: delivery.fill(self.object_context, id, value, [], owner)
+            self.scheduler,
+            self.notify,
+            lambda id, owner, value: delivery.fill(self.object_context, id, value, [], owner),
         )
         self.orphaned_work = OrphanedWork(
-            self.scheduler, self.objects, self.tell, owner_died=lambda peer: self.groups.owner_died(peer.client_id)
+            self.scheduler, self.objects, self.notify, owner_died=lambda peer: self.groups.owner_died(peer.client_id)
         )
         self.foreign = ForeignMemory(
             self.nodes,
@@ -274,10 +284,10 @@ class Parts:
             config=self._config,
             connections=self.connections,
             records=self.records,
-            tell=self.tell,
+            notify=self.notify,
             retry_until_success=self.retry_until_success,
             note=self.note,
-            audience=self.watchers,
+            notifier=self.watchers,
             objects=self.object_context,
             store=self.store,
             arguments=self.arguments,
@@ -293,7 +303,7 @@ class Parts:
         self.tasks = TaskRoom(around)
         self.orders = CommandHandlers(
             self._acts(),
-            self.tell,
+            self.notify,
             self.retry_until_success,
             answer=self.tasks.failed_commands.answer,
             ready=self.tasks.flow.conclusions.ready,
@@ -308,7 +318,7 @@ class Parts:
             **self.tasks.acts(),
             do.StartWorker: workers.start,
             do.StopWorker: lambda c: workers.stop(c.worker_id, c.why, force=c.force),
-            do.TrimWorker: lambda c: workers.tell(c.worker_id, wire.Trim()),
+            do.TrimWorker: lambda c: workers.notify(c.worker_id, wire.Trim()),
             do.ReleaseDevices: lambda c: self.devices.device_leases.release(c.worker_id),
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
@@ -364,8 +374,10 @@ class Parts:
         connections = self.connections
         failed: dict[type, Failed] = {wire.Submit: self.tasks.flow.submissions.failed, wire.Ask: self.questions.failed}
         together = self.tasks.together()
-        hearing = Hearing(self._handlers(), together=together, failed=failed, expel=connections.expel, note=self.note)
-        connections.hear = hearing.hear
+        receiver = MessageReceiver(
+            self._handlers(), together=together, failed=failed, expel=connections.expel, note=self.note
+        )
+        connections.receive = receiver.receive
         connections.on_end = self._peer_ended
         connections.on_written = {"news": self.watchers.news_written, "observer": self._observer_written}
 
@@ -453,7 +465,7 @@ class Parts:
         if job is None or job.ended:
             return
         job.ended = True
-        self.tell(JobEnded(job.number, why))
+        self.notify(JobEnded(job.number, why))
         self._client_gone(peer.client_id)
         object_requests.job_ended(self.object_context, job.number)
         self.actors.names.job_ended(job.number)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.connections import Connections, Peer
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.devices.node_devices import Assigned
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.outcomes import WorkerEnding
@@ -37,7 +37,7 @@ from nbaccel.scheduling.scheduler import Scheduler
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.objects.tables import ObjectTables
     from nbaccel.local_engine.head.poll import Note
-    from nbaccel.local_engine.head.watchers import Audience
+    from nbaccel.local_engine.head.watchers import Notifier
     from nbaccel.scheduling.tasks import TaskRecord
     from nbaccel.views.question import Row
 
@@ -47,11 +47,11 @@ MOST_TOLD = 1_000
 class SpoiledWorkers:
     """Ends them; says so once for each function and deed."""
 
-    def __init__(self, tell: Tell, note: Note, audience: Audience) -> None:
-        self._tell = tell
+    def __init__(self, notify: Notify, note: Note, notifier: Notifier) -> None:
+        self._notify = notify
         self._note = note
-        self._audience = audience
-        self._told: set[tuple[int, str, str]] = set()
+        self._notifier = notifier
+        self._notified: set[tuple[int, str, str]] = set()
 
     def answers(self) -> list[Row[Peer]]:
         """What workers say of themselves."""
@@ -63,19 +63,19 @@ class SpoiledWorkers:
         worker = peer.worker
         if worker is None:
             return  # a driver, which the head must not end
-        self._tell(WorkerSpoiled(worker.worker_id, f"{name} has {why}"))
-        told = (worker.setup_job, name, why)
-        if told in self._told:
+        self._notify(WorkerSpoiled(worker.worker_id, f"{name} has {why}"))
+        notified = (worker.setup_job, name, why)
+        if notified in self._notified:
             return
-        if len(self._told) >= MOST_TOLD:
-            self._told.clear()
-        self._told.add(told)
+        if len(self._notified) >= MOST_TOLD:
+            self._notified.clear()
+        self._notified.add(notified)
         words = (
             f"{name} has {why}. Its process (pid {worker.pid}) is replaced, so that later tasks do not fail. "
             f"{said.advice}"
         )
         self._note(words)
-        self._audience.notice(worker.setup_job, wire.NoticeMessage("process", words, said.cell, said.parent))
+        self._notifier.notice(worker.setup_job, wire.NoticeMessage("process", words, said.cell, said.parent))
 
 
 OWNER_DIED = "its owner has died: the process that created it ended"
@@ -85,11 +85,11 @@ class OrphanedWork:
     """Ends the work of dead workers."""
 
     def __init__(
-        self, scheduler: Scheduler, objects: ObjectTables, tell: Tell, *, owner_died: Callable[[Peer], None]
+        self, scheduler: Scheduler, objects: ObjectTables, notify: Notify, *, owner_died: Callable[[Peer], None]
     ) -> None:
         self._scheduler = scheduler
         self._objects = objects
-        self._tell = tell
+        self._notify = notify
         self._owner_died = owner_died  # called with the peer that waits for placement groups no more
 
     def end(self, worker: WorkerProcess, intended: bool) -> None:
@@ -102,10 +102,10 @@ class OrphanedWork:
         unfinished = list(self._scheduler.unfinished_tasks_of(worker_id))
         for record in reversed(unfinished):  # the last first: it holds arguments
             if not record.over and not self._is_wanted(record):
-                self._tell(CancelAsked(record.task.task_id))
+                self._notify(CancelAsked(record.task.task_id))
         for actor in list(self._scheduler.living_actors_of(worker_id)):
             if not actor.terms.detached:
-                self._tell(ActorKillAsked(actor.actor_id, why=OWNER_DIED))
+                self._notify(ActorKillAsked(actor.actor_id, why=OWNER_DIED))
 
     def _is_wanted(self, record: TaskRecord) -> bool:
         """Whether another process, or other work, has a ref to one of its results."""
@@ -147,7 +147,7 @@ class WorkerProcesses:
         pipes: Pipes,
         environments: Environments,
         scheduler: Scheduler,
-        tell: Tell,
+        notify: Notify,
         retry_until_success: RetryUntilSuccess,
         *,
         let_go: Callable[[WorkerProcess], None],
@@ -160,7 +160,7 @@ class WorkerProcesses:
         self._pipes = pipes
         self._environments = environments
         self._scheduler = scheduler
-        self._tell = tell
+        self._notify = notify
         self._retry = retry_until_success
         self._let_go = let_go
         self._end_work = end_work
@@ -205,7 +205,7 @@ class WorkerProcesses:
         if worker is not None:
             self._dead(worker, why)
         else:
-            self._tell(WorkerDied(worker_id, why))
+            self._notify(WorkerDied(worker_id, why))
 
     def _order(self, worker: WorkerProcess) -> None:
         """Have its process forked; again, with new connections, when the zygote died before it came to that."""
@@ -252,7 +252,7 @@ class WorkerProcesses:
         status = self._unclaimed.pop(pid, None)
         if status is not None:
             worker.status = status[0]
-        self._tell(WorkerReady(worker.worker_id, pid))
+        self._notify(WorkerReady(worker.worker_id, pid))
 
     def stop(self, worker_id: bytes, why: str, *, force: bool) -> None:
         worker = self.by_id.get(worker_id)
@@ -271,7 +271,7 @@ class WorkerProcesses:
         """End it whatever state it is in; WorkerDied follows."""
         worker = self.by_id.get(worker_id)
         if worker is None:
-            self._tell(WorkerDied(worker_id, why, intended=True))  # has no effect if its death was reported before
+            self._notify(WorkerDied(worker_id, why, intended=True))  # has no effect if its death was reported before
             return
         worker.stopping = worker.stopping or why
         self._watch(worker)
@@ -383,9 +383,9 @@ class WorkerProcesses:
         record = self._scheduler.worker_record(died.worker_id)
         hold = record.hold if record is not None and not died.intended else None
         if hold is None:
-            self._tell(died)
+            self._notify(died)
         else:
-            self._after_failure(hold.place.node_id, hold.devices, lambda: self._tell(died))
+            self._after_failure(hold.place.node_id, hold.devices, lambda: self._notify(died))
 
     def recycle(self) -> int:
         """Stop idle workers that have run user code; how many there were."""
@@ -395,7 +395,7 @@ class WorkerProcesses:
             self.stop(worker.worker_id, "it was recycled", force=False)
         return len(idle)
 
-    def tell(self, worker_id: bytes, message: Any) -> None:
+    def notify(self, worker_id: bytes, message: Any) -> None:
         """Send a message to a worker that lives."""
         worker = self.by_id.get(worker_id)
         if worker is not None and not worker.ended:

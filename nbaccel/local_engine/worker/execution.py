@@ -383,7 +383,7 @@ class Execution:
         if refs:
             running.kept += self._client.references.keep(refs)
 
-    def told(self, running: Running) -> None:
+    def notified(self, running: Running) -> None:
         """The head knows the results: their ranges count as used, and the results keep their refs alive."""
         for arena_range in running.ranges:
             arena_range.use()
@@ -510,7 +510,7 @@ class Execution:
             except StopIteration:
                 break
             send(self.item(running, index, value))
-            self.told(running)
+            self.notified(running)
             running.streamed = True
             index += 1
             if limit is not None and index - running.consumed >= limit:

@@ -241,12 +241,12 @@ class WorkerEngine(Client):
             pass
         for item in kept:
             self._queue.put(item)
-        self.link.say(wire.GivenBack(given))
+        self.link.send(wire.GivenBack(given))
 
     def _drop_arguments(self, run: wire.RunTask) -> None:
         stored = [id for _place, id, value in run.slots if value.data is None]
         if stored:
-            self.link.say_later(wire.Unmapped(stored))
+            self.link.send_later(wire.Unmapped(stored))
 
     def _consumed_came(self, message: wire.Consumed) -> None:
         running = self.find_running(message.task_id)
@@ -287,7 +287,7 @@ class WorkerEngine(Client):
         engines.adopt(self)
         link = self.link
         link.start("worker")
-        self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
+        self.link.send(wire.WorkerHello(self.worker_id, os.getpid()))
         self._state.accept("/")
         self._modules = LoadedModules()
         while True:
@@ -337,7 +337,7 @@ class WorkerEngine(Client):
         began = time.monotonic()
         if self._blocked_count and terms.kind is TASK:  # an interrupt cut the last task's wait short
             self._blocked_count = 0
-            self.link.say(wire.Unblocked())
+            self.link.send(wire.Unblocked())
         if running.task_id in self._skip:
             self._skip.discard(running.task_id)
             running.cancelled = True
@@ -353,7 +353,7 @@ class WorkerEngine(Client):
         self.output.end()
         done.loaded = self._modules.are_users()
         self.finish(done)
-        self.execution.told(running)
+        self.execution.notified(running)
         if terms.kind is TASK:
             self._last = terms
             self._has_run = self._in_doubt = True
@@ -388,14 +388,14 @@ class WorkerEngine(Client):
         assert terms is not None
         self.output.flush()
         advice = "Do this in a subprocess or in an actor, or ask for max_calls=1."
-        self._say_spoiled(terms, " and ".join(left), f"The task's result is not affected. {advice}")
+        self._report_spoiled(terms, " and ".join(left), f"The task's result is not affected. {advice}")
         self.link.flush()
         os._exit(0)
 
-    def _say_spoiled(self, terms: Terms, why: str, advice: str) -> None:
+    def _report_spoiled(self, terms: Terms, why: str, advice: str) -> None:
         """Tell the head that tasks which were sent ahead to this process must run elsewhere."""
         changed = asks.ProcessChanged(terms.name, why, advice, terms.cell, terms.parent)
-        self.link.say(asks.told(changed))
+        self.link.send(asks.notified(changed))
 
     def guarded(self, running: Running, work: Any) -> wire.Done:
         """Do the work, and turn any outcome of the user's code into a Done."""
@@ -445,10 +445,10 @@ class WorkerEngine(Client):
         try:
             done = self.execution.plain_failure(running, error, problem)
             self.leave_fork(running, done)
-            self.link.say(done)
+            self.link.send(done)
             if running.terms.kind is TASK:
                 why = f"raised {type(error).__name__}, whose words or pickling (__str__, __reduce__) do not end"
-                self._say_spoiled(running.terms, why, "Look at these methods of the class, and at what they call.")
+                self._report_spoiled(running.terms, why, "Look at these methods of the class, and at what they call.")
             self.output.flush()
             self.link.flush()
         finally:
@@ -477,7 +477,7 @@ class WorkerEngine(Client):
             return self._construct(running, code, args, kwargs)
         value = code(*args, **kwargs)
         if terms.num_returns == wire.STREAMING:
-            self.execution.stream(running, value, self.link.say, self.blocked)
+            self.execution.stream(running, value, self.link.send, self.blocked)
             return wire.Done(run.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
         return self.execution.results(running, value)
 
@@ -497,7 +497,7 @@ class WorkerEngine(Client):
 
     def _end_of_actor(self) -> NoReturn:
         assert self.actor is not None
-        self.actor.say_goodbye()
+        self.actor.send_goodbye()
         self.output.flush()
         self.link.flush_replies()
         os._exit(0)
@@ -508,7 +508,7 @@ class WorkerEngine(Client):
         if isinstance(exit.code, str):
             sys.stderr.write(exit.code + "\n")
         if self.actor is not None:
-            self.actor.say_goodbye()
+            self.actor.send_goodbye()
         self.output.flush()
         self.link.flush_replies()
         os._exit(code)
@@ -521,9 +521,9 @@ class WorkerEngine(Client):
         if self.link.reply(done):
             return
         if threading.get_ident() != self._main_thread:
-            self.link.say(done)
+            self.link.send(done)
         else:
-            self.link.say_now(done)  # sent with signals blocked
+            self.link.send_now(done)  # sent with signals blocked
 
     # ---- waiting for others
 
@@ -547,14 +547,14 @@ class WorkerEngine(Client):
         with self._blocked_lock:
             self._blocked_count += 1
             if self._blocked_count == 1:
-                self.link.say(wire.Blocked())
+                self.link.send(wire.Blocked())
         try:
             yield
         finally:
             with self._blocked_lock:
                 self._blocked_count -= 1
                 if self._blocked_count == 0:
-                    self.link.say(wire.Unblocked())
+                    self.link.send(wire.Unblocked())
 
 
 _PROMISE: type[engines.Engine] = WorkerEngine  # mypy compares the class with the promise

@@ -266,22 +266,22 @@ class WorkerLink(Link):
         else:
             self.direct.flush()
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         if self.direct is not None and self.direct.unreported:
             self.direct.report()
-        super().say(message)
+        super().send(message)
         self._call_reader()
 
-    def say_at_once(self, message: Any) -> None:
+    def send_at_once(self, message: Any) -> None:
         if self.direct is not None and self.direct.unreported:
             self.direct.report()
-        super().say_at_once(message)
+        super().send_at_once(message)
         self._call_reader()
 
-    def say_later(self, message: Any) -> None:
+    def send_later(self, message: Any) -> None:
         if type(message) is wire.Progress and self.direct is not None:
             self.direct.report()
-        super().say_later(message)
+        super().send_later(message)
 
     def forget(self) -> None:
         super().forget()

@@ -181,14 +181,14 @@ class WorkerView:
         if running is not None and self._worker.actor.is_under_way(running):
             running.leaves = True  # noted, because an asyncio task that nobody awaits may swallow ActorExit
         else:
-            self._worker.link.say(asks.told(asks.ActorLeaves()))  # no call waits for this code
+            self._worker.link.send(asks.notified(asks.ActorLeaves()))  # no call waits for this code
         silence_actor_exits()
         raise ActorExit
 
     def report_progress(self, done: float, total: float) -> None:
         running = self._now()
         if running is not None:
-            self._worker.link.say_later(wire.Progress(running.task_id, float(done), float(total)))
+            self._worker.link.send_later(wire.Progress(running.task_id, float(done), float(total)))
 
 
 def _assigned(running: Running | None) -> dict[str, float]:

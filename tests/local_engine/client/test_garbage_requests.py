@@ -23,7 +23,7 @@ class MadeLink:
     def flush(self) -> None:
         self.said.append("releases")
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         self.said.append(message)
 
 
@@ -52,7 +52,7 @@ def test_a_request_that_comes_during_a_look_has_a_look_of_its_own(monkeypatch: p
     monkeypatch.setattr(made, "flush", flush)
     ask(1)
     wait_until(lambda: len(made.said) == 4, "both answers")
-    answers = [object_client.told(object_client.GarbageCollected(number)) for number in (1, 2)]
+    answers = [object_client.notified(object_client.GarbageCollected(number)) for number in (1, 2)]
     assert made.said == ["releases", answers[0], "releases", answers[1]]
     assert looks == ["look", "look"]
     ask(3)

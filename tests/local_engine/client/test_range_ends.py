@@ -19,7 +19,7 @@ class Interrupted(Link):
     def nudge(self) -> None:
         raise KeyboardInterrupt
 
-    def say_later(self, message: object) -> None:
+    def send_later(self, message: object) -> None:
         raise KeyboardInterrupt
 
 

@@ -52,7 +52,7 @@ class MadeHelper:
         self.on_restart: Callable[[], None] | None = None
         self.is_alive = False
 
-    def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
+    def send(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
         self.is_alive = True
         self.said.append(body)
 

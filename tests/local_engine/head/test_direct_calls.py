@@ -33,7 +33,7 @@ class DirectWorld(HeadWorld):
         super().__init__()
         plain = TEMPLATES["actor"]
         actor = msgspec.structs.replace(plain.actor, max_restarts=max_restarts)
-        self.say(wire.DefineTemplate(CREATION, msgspec.structs.replace(plain, actor=actor)))
+        self.send(wire.DefineTemplate(CREATION, msgspec.structs.replace(plain, actor=actor)))
         self.actor, self.worker = self.new_actor()
         self.returns(self.worker)
         self.wish(self.actor)
@@ -42,13 +42,13 @@ class DirectWorld(HeadWorld):
         """An actor whose constructor runs, and its worker."""
         actor_id = self._ids.actor_id()
         self.actors.append(actor_id)
-        self.say(wire.Submit(self._ids.task_id(), CREATION, actor_id=actor_id))
+        self.send(wire.Submit(self._ids.task_id(), CREATION, actor_id=actor_id))
         self.settle()
         (worker,) = self.running()
         return actor_id, worker
 
     def wish(self, actor_id: bytes) -> None:
-        self.say(asks.told(asks.ConnectActor(actor_id)))
+        self.send(asks.notified(asks.ConnectActor(actor_id)))
         self.settle()
 
     def actor_dies(self) -> None:
@@ -71,7 +71,7 @@ class DirectWorld(HeadWorld):
         return wire.DirectCall(self._ids.task_id(), CALL, self.actor, 1.0)
 
     def reports(self, **news: Any) -> None:
-        self.say(wire.CallReports(**news))
+        self.send(wire.CallReports(**news))
         self.settle()
 
     def actor_reports(self, call: wire.DirectCall) -> None:
@@ -89,7 +89,7 @@ class DirectWorld(HeadWorld):
         return self.values.get(return_id(call.task_id, 0))
 
     def releases(self, *calls: wire.DirectCall) -> None:
-        self.say(wire.DropRef([return_id(call.task_id, 0) for call in calls]))
+        self.send(wire.DropRef([return_id(call.task_id, 0) for call in calls]))
         self.settle()
 
     @property
@@ -230,7 +230,7 @@ def test_an_error_that_the_actor_reports_is_the_heads(world: DirectWorld) -> Non
 def test_the_last_handle_ends_the_actor_only_after_its_open_calls(world: DirectWorld) -> None:
     call = world.new_call()
     world.reports(opened=[call])
-    world.say(wire.DropRef([world.actor]))
+    world.send(wire.DropRef([world.actor]))
     world.settle()
     assert world.worker.status is None
     world.reports(ended=[ended(call)])
@@ -248,13 +248,13 @@ def test_reports_of_an_actor_without_a_connection_end_the_driver() -> None:
 
 
 def test_the_death_of_the_actor_fails_what_was_told_and_what_is_told_later(world: DirectWorld) -> None:
-    told, late = world.new_call(), world.new_call()
-    world.reports(opened=[told])
+    notified, late = world.new_call(), world.new_call()
+    world.reports(opened=[notified])
     world.actor_dies()
     world.reports(opened=[late])
-    for call in (told, late):
+    for call in (notified, late):
         assert (world.state(call), world.status(call)) == (FAILED, wire.FAILED)
-    world.releases(told, late)
+    world.releases(notified, late)
     assert world.objects == set()
 
 

@@ -135,14 +135,14 @@ class AnyFault(RuleBasedStateMachine):
     @rule(data=st.data(), force=st.booleans(), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
     def cancel(self, data: st.DataObject, force: bool, order: type, call: int) -> None:
         with self.world.fault(order, call):
-            self.world.say(wire.Cancel(data.draw(st.sampled_from(self.world.submitted)), force))
+            self.world.send(wire.Cancel(data.draw(st.sampled_from(self.world.submitted)), force))
             self.world.settle()
 
     @precondition(lambda self: self.world.actors)
     @rule(data=st.data(), again=st.booleans(), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
     def kill_actor(self, data: st.DataObject, again: bool, order: type, call: int) -> None:
         with self.world.fault(order, call):
-            self.world.say(wire.KillActor(data.draw(st.sampled_from(self.world.actors)), not again))
+            self.world.send(wire.KillActor(data.draw(st.sampled_from(self.world.actors)), not again))
             self.world.settle()
 
     @rule(seconds=st.sampled_from([0.006, 0.5, 6.0]), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
@@ -202,7 +202,7 @@ def test_a_worker_that_cannot_be_started_is_started_anew(world: HeadWorld) -> No
 def test_a_worker_that_the_head_fails_to_stop_is_killed(world: HeadWorld) -> None:
     task_id = world.submit("task")
     with world.fault(do.StopWorker, 0):
-        world.say(wire.Cancel(task_id, True))
+        world.send(wire.Cancel(task_id, True))
         world.settle()
     assert [worker.status for worker in world.workers.values() if worker.runs] == [KILLED]
     world.finish()
@@ -229,8 +229,8 @@ def test_an_event_that_is_refused_does_not_hold_up_those_behind_it(world: HeadWo
 
     def telling(command: do.SendTasks) -> None:
         head.orders._acts[do.SendTasks] = act
-        head.tell(ev.WorkerDied(b"?", "nobody knows it"))
-        head.tell(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
+        head.notify(ev.WorkerDied(b"?", "nobody knows it"))
+        head.notify(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
         act(command)
 
     head.orders._acts[do.SendTasks] = telling

@@ -24,9 +24,9 @@ class House:
         kinds = [SimpleNamespace(spec=SimpleNamespace(name="gpu"), usual_s=None)]
         scheduler: Any = SimpleNamespace(launches=lambda: self.launches, node_types=lambda: kinds)
         nodes: Any = SimpleNamespace(add=self._add)
-        told: Any = lambda event: None  # noqa: E731 - nothing is told here
+        notified: Any = lambda event: None  # noqa: E731 - nothing is told here
         self.source = NodeSource(
-            self.clock, scheduler, nodes, nodes, told, {"gpu": {"num_gpus": 1, "arrives_after_s": 30.0}}
+            self.clock, scheduler, nodes, nodes, notified, {"gpu": {"num_gpus": 1, "arrives_after_s": 30.0}}
         )
 
     def _add(self, options: dict[str, Any], node_type: str, launch: int) -> str:

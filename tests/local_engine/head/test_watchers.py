@@ -29,7 +29,7 @@ class House:
         scheduler: Any = None  # only warnings ask it
         self.watchers = Watchers(
             self.clock, scheduler, {}, sent.send,
-            snapshot=self.snapshot, measure=self.measure, say=lambda peer, line: self.lines.append(line),
+            snapshot=self.snapshot, measure=self.measure, send_line=lambda peer, line: self.lines.append(line),
         )  # fmt: skip
 
     def snapshot(self, seq: int, rows: int) -> Snapshot:
@@ -85,8 +85,8 @@ def test_the_first_snapshot_comes_at_once_and_so_does_the_next_change(house: Hou
 def test_an_observer_and_a_driver_are_sent_the_same_snapshots(house: House) -> None:
     house.watch(1)
     house.watch(2, role="observer")
-    [told] = house.lines
-    assert (told.snapshot.seq, told.snapshot.counts) == (2, {"RUNNING": 0})
+    [notified] = house.lines
+    assert (notified.snapshot.seq, notified.snapshot.counts) == (2, {"RUNNING": 0})
     house.seen(1)
     house.changes()
     house.clock.jump()

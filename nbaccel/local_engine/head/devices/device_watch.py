@@ -30,7 +30,7 @@ from nbaccel.accelerators.metrics import DeviceReading, nothing_known
 from nbaccel.local_engine.head.devices.node_devices import Assigned, Key, Nodes
 from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helper
-from nbaccel.local_engine.head.watchers import Audience
+from nbaccel.local_engine.head.watchers import Notifier
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.scheduling.scheduler import Scheduler
@@ -71,7 +71,7 @@ class DeviceLooks:
         self._asked[number], self._waiting[number] = devices, then
         if len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
-        self._prober.say(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
+        self._prober.send(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
         self._timers.after(self._patience_s, lambda: self._answer(number, None))
 
     def came(self, report: prober.Looked) -> None:
@@ -102,7 +102,7 @@ class DeviceWatch:
         timers: LoopTimers,
         nodes: Nodes,
         prober: Helper,
-        audience: Audience,
+        notifier: Notifier,
         note: Note,
         *,
         look: Look,
@@ -113,7 +113,7 @@ class DeviceWatch:
         self._timers = timers
         self._nodes = nodes
         self._prober = prober
-        self._audience = audience
+        self._notifier = notifier
         self._note = note
         self._look = look
         self._look_at_leases = look_at_leases  # checks what other heads hold of this machine's devices
@@ -123,7 +123,7 @@ class DeviceWatch:
         self.lost: dict[str, str] = {}  # why
         self.wanted = False
         self._deaths = 0
-        self._heard_at = 0.0
+        self._answered_at = 0.0
         self._silence: StallTimer | None = None  # while somebody watches
 
     # ---- measuring
@@ -145,17 +145,17 @@ class DeviceWatch:
 
     def _order(self) -> None:
         devices = self._nodes.real() if self.wanted else []
-        self._prober.say(prober.encode(prober.Sample([device.to_dict() for device in devices])))
+        self._prober.send(prober.encode(prober.Sample([device.to_dict() for device in devices])))
 
     def _expect(self) -> None:
         """Look from now on whether the prober is silent for SILENCE_S, without what the machine stands still."""
-        self._heard_at = self._timers.now()
+        self._answered_at = self._timers.now()
         if self._silence is None and self.wanted:
             self._begin_to_listen()
             self._listen_later()
 
     def _begin_to_listen(self) -> None:
-        self._silence = StallTimer(SILENCE_S, self._timers.now(), lambda: self._heard_at)
+        self._silence = StallTimer(SILENCE_S, self._timers.now(), lambda: self._answered_at)
 
     def _listen_later(self) -> None:
         self._timers.after(LONGEST_LOOK_S, self._listen)
@@ -174,7 +174,7 @@ class DeviceWatch:
     def _know_nothing(self, why: str) -> None:
         for device in self._nodes.real():
             self.metrics[device.lease_key] = nothing_known(why)
-        self._audience.changed()
+        self._notifier.changed()
 
     def prober_died(self) -> None:
         """Let the new prober go on measuring, unless measuring has killed MOST_DEATHS of them."""
@@ -186,14 +186,14 @@ class DeviceWatch:
             return
         why = f"the process that asks the devices has died {self._deaths} times while it did, and is left alone."
         self._know_nothing(why)
-        self._audience.alert("prober", why)
+        self._notifier.alert("prober", why)
 
     def freshen(self, then: Callable[[], None]) -> None:
         """Call `then` once leases and metrics are up to date, for a viewer that looks once."""
         devices = self._nodes.real()
         if devices:
             self._look_at_leases()
-        if not devices or self.wanted or self._timers.now() < self._heard_at + FRESH_S:
+        if not devices or self.wanted or self._timers.now() < self._answered_at + FRESH_S:
             then()
         else:
             self._look(devices, lambda seen: then())
@@ -208,7 +208,7 @@ class DeviceWatch:
     def seen(self, devices: Sequence[Device], metrics: Sequence[DeviceReading]) -> None:
         """Record measurements, whoever asked for them."""
         if len(devices) == len(self._nodes.real()):
-            self._heard_at = self._timers.now()
+            self._answered_at = self._timers.now()
         for device, facts in zip(devices, metrics, strict=False):
             self.metrics[device.lease_key] = facts
             if facts.lost:
@@ -216,7 +216,7 @@ class DeviceWatch:
             elif device.lease_key in self.lost and facts.memory_used_bytes is not None:
                 self._is_back(device)
         self._recorded(self._nodes.node_id.hex(), devices, metrics)
-        self._audience.changed()
+        self._notifier.changed()
 
     # ---- losses
 
@@ -228,14 +228,14 @@ class DeviceWatch:
         self.lost[device.lease_key] = why
         message = f"{device.family} {device.id} ({device.name}) is lost: {why} Tasks that only it could run fail."
         self._note(message)
-        self._audience.alert("device", message, device=device.id, node_id=self._nodes.node_id.hex())
+        self._notifier.alert("device", message, device=device.id, node_id=self._nodes.node_id.hex())
         self._offer((self._nodes.node_id, device.resource, device.index))
 
     def _is_back(self, device: Device) -> None:
         del self.lost[device.lease_key]
         message = f"{device.family} {device.id} ({device.name}) answers again and is offered as before."
         self._note(message)
-        self._audience.alert("device", message, device=device.id, node_id=self._nodes.node_id.hex())
+        self._notifier.alert("device", message, device=device.id, node_id=self._nodes.node_id.hex())
         self._offer((self._nodes.node_id, device.resource, device.index))
 
     def _look_for_lost_later(self) -> None:

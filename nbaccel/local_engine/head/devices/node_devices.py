@@ -17,7 +17,7 @@ from typing import Any
 from nbaccel import accelerators
 from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices, report
 from nbaccel.host_address import host_address
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
@@ -33,8 +33,8 @@ Key = tuple[bytes, str, int]  # node, resource, index
 class Nodes:
     """The head's own node, and the virtual ones."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, notify: Notify) -> None:
+        self._notify = notify
         self.node_id = random_id()  # the head's own
         self.address = host_address()
         self.detection: Detection | None = None  # None until the devices of this machine are known
@@ -46,9 +46,9 @@ class Nodes:
         """Add a node."""
         self.devices[spec.node_id] = offered
         self.specs[spec.node_id] = spec
-        self._tell(NodeAdded(spec))
+        self._notify(NodeAdded(spec))
         if spec.is_head:
-            self._tell(PrestartAsked())
+            self._notify(PrestartAsked())
 
     def remove(self, node_id: bytes, why: str) -> None:
         self.gone[node_id] = why
@@ -137,7 +137,7 @@ class NodeSetup:
         self._wait_for_prober(StallTimer(patience_s, self._timers.now(), lambda: self._prober_deaths))
 
     def _ask_prober(self) -> None:
-        self._prober.say(prober.encode(prober.Detect(self._text("gpu_vendor"), self._deadline_s)))
+        self._prober.send(prober.encode(prober.Detect(self._text("gpu_vendor"), self._deadline_s)))
 
     def _text(self, name: str) -> str | None:
         value = self._options.get(name)

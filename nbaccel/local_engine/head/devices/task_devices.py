@@ -28,13 +28,13 @@ from nbaccel.scheduling.terms import Task, TaskKind, Terms
 from nbaccel.views import wording
 
 if TYPE_CHECKING:
-    from nbaccel.local_engine.head.decisions import Tell
+    from nbaccel.local_engine.head.decisions import Notify
     from nbaccel.local_engine.head.devices.device_watch import Look
     from nbaccel.local_engine.head.devices.node_devices import Assigned, Key, Nodes
     from nbaccel.local_engine.head.groups import Groups
     from nbaccel.local_engine.head.poll import LoopTimers, Note
     from nbaccel.local_engine.head.records import Environments, Job, TaskEntry, WorkerProcess
-    from nbaccel.local_engine.head.watchers import Audience
+    from nbaccel.local_engine.head.watchers import Notifier
     from nbaccel.scheduling.commands import SendTasks
     from nbaccel.scheduling.scheduler import Scheduler
 
@@ -49,8 +49,8 @@ class DeviceLeases:
         timers: LoopTimers,
         nodes: Nodes,
         held: leases.Leases,
-        tell: Tell,
-        audience: Audience,
+        notify: Notify,
+        notifier: Notifier,
         note: Note,
         *,
         offer: Callable[[Key], None],
@@ -58,13 +58,13 @@ class DeviceLeases:
         self._timers = timers
         self._nodes = nodes
         self._leases = held
-        self._tell = tell
-        self._audience = audience
+        self._notify = notify
+        self._notifier = notifier
         self._note = note
         self._offer = offer  # tells the scheduler how much of a device is available
         self._of_worker: dict[bytes, list[tuple[str, int]]] = {}  # lease keys and amounts
         self._watched: set[Key] = set()
-        self._told = ""
+        self._notified = ""
 
     def take(self, command: SendTasks) -> bool:
         """Lease the real devices of an assignment. False if another head was faster; the scheduler is told."""
@@ -79,14 +79,14 @@ class DeviceLeases:
                     self._refused(command, device, str(holder))
                     return False
                 self._of_worker.setdefault(command.worker_id, []).append((device.lease_key, amount))
-        self._tell_problem()
+        self._notify_problem()
         return True
 
     def _refused(self, command: SendTasks, device: Device, holder: str) -> None:
         free, _reason = self.left(device)
         self.watch((command.node_id, device.resource, device.index))
-        self._tell(AssignmentRefused(command.task.task_id, device.resource, device.index, free, holder))
-        self._tell_problem()
+        self._notify(AssignmentRefused(command.task.task_id, device.resource, device.index, free, holder))
+        self._notify_problem()
 
     def release(self, worker_id: bytes) -> None:
         """Give back all leases of this worker. A second call does nothing."""
@@ -105,13 +105,13 @@ class DeviceLeases:
     def release_all(self) -> None:
         self._leases.release_all()
 
-    def _tell_problem(self) -> None:
+    def _notify_problem(self) -> None:
         """Tell the user when leases cannot be written, because such leases protect nobody."""
         problem = self._leases.problem or ""
-        if problem != self._told:
-            self._told = problem
+        if problem != self._notified:
+            self._notified = problem
             self._note(problem)
-            self._audience.alert("leases", problem)
+            self._notifier.alert("leases", problem)
 
     # ---- other heads
 
@@ -129,7 +129,7 @@ class DeviceLeases:
                     key = (node_id, resource, device.index)
                     self.watch(key)
                     self._offer(key)
-        self._tell_problem()
+        self._notify_problem()
 
     def watch(self, key: Key) -> None:
         """Check a device every LOOK_AGAIN_S until other heads hold nothing of it."""
@@ -163,7 +163,7 @@ class TaskEnvironments:
         environments: Environments,
         jobs: Mapping[int, Job],
         groups: Groups[int],
-        audience: Audience,
+        notifier: Notifier,
         *,
         hide: bool,
     ) -> None:
@@ -171,9 +171,9 @@ class TaskEnvironments:
         self._environments = environments
         self._jobs = jobs
         self._groups = groups
-        self._audience = audience
+        self._notifier = notifier
         self._hide = hide  # devices from tasks that have none, where they do not say otherwise
-        self._told: set[tuple[int, str, str]] = set()
+        self._notified: set[tuple[int, str, str]] = set()
 
     def of(self, command: SendTasks, entry: TaskEntry) -> tuple[Ids | None, Ids | None, Environment | None]:
         """(the ids of the devices that it holds, the ids that it is told, variables); None for a task whose environment
@@ -184,7 +184,7 @@ class TaskEnvironments:
         hide = self.hides(entry.terms)
         if not command.devices and (not hide or command.task.kind is TaskKind.ACTOR_CALL):
             if not command.devices and entry.terms.choices:
-                self._say_all_seen(command, entry)
+                self._report_all_seen(command, entry)
             return None, None, None
         own = self._users_own(command.task.job, entry)
         ids = self._nodes.ids(command.node_id, command.devices)
@@ -192,15 +192,15 @@ class TaskEnvironments:
         kept = {name: own[name] for name in environ if name in own}
         for name, value in kept.items():
             if value != environ[name]:
-                self._say_kept(command, entry, ids, name, value)
-        told = dict(ids)
+                self._report_kept(command, entry, ids, name, value)
+        notified = dict(ids)
         offered = self._nodes.devices[command.node_id].devices
         for resource, slots in command.devices.items():
             devices = [offered[resource][index] for index, _amount in slots]
             variable = accelerators.variable_of(devices[0])
             if variable in kept:
-                told[resource], kept[variable] = accelerators.named_by_user(devices, kept[variable])
-        return ids, told, {**environ, **kept}
+                notified[resource], kept[variable] = accelerators.named_by_user(devices, kept[variable])
+        return ids, notified, {**environ, **kept}
 
     def hides(self, terms: Terms) -> bool:
         """Whether a task is told of the devices that it does not have."""
@@ -223,9 +223,11 @@ class TaskEnvironments:
             variables |= accelerators.environment_for(devices, environ, node_device_count=count)
         return variables
 
-    def _say_kept(self, command: SendTasks, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str) -> None:
+    def _report_kept(
+        self, command: SendTasks, entry: TaskEntry, ids: dict[str, list[str]], name: str, value: str
+    ) -> None:
         """Tell the user, once for each function and variable, that their value stays and may name another device."""
-        if self._was_told((entry.terms.number, name, value)):
+        if self._was_notified((entry.terms.number, name, value)):
             return
         given = wording.device_ids(ids) or "no device"
         message = (
@@ -234,13 +236,13 @@ class TaskEnvironments:
         )
         self._notice(command, entry, message)
 
-    def _say_all_seen(self, command: SendTasks, entry: TaskEntry) -> None:
+    def _report_all_seen(self, command: SendTasks, entry: TaskEntry) -> None:
         """Tell the user, once for each function, that it has no device of its bundle and sees those of others too."""
         place = entry.terms.choices[command.choice].placement
         if place.group_id is None or entry.terms.internal:
             return
         families = self._groups.families_of(place)
-        if not families or self._was_told((entry.terms.number, "", "")):
+        if not families or self._was_notified((entry.terms.number, "", "")):
             return
         family = families[0]
         ask = "num_gpus=1" if family == "GPU" else f'resources={{"{family}": 1}}'
@@ -251,18 +253,18 @@ class TaskEnvironments:
         )
         self._notice(command, entry, message)
 
-    def _was_told(self, key: tuple[int, str, str]) -> bool:
+    def _was_notified(self, key: tuple[int, str, str]) -> bool:
         """Whether this was shown before; from now on it was."""
-        if key in self._told:
+        if key in self._notified:
             return True
-        if len(self._told) >= MOST_TOLD:
-            self._told.clear()
-        self._told.add(key)
+        if len(self._notified) >= MOST_TOLD:
+            self._notified.clear()
+        self._notified.add(key)
         return False
 
     def _notice(self, command: SendTasks, entry: TaskEntry, message: str) -> None:
         terms = entry.terms
-        self._audience.notice(command.task.job, wire.NoticeMessage("devices", message, terms.cell, terms.parent))
+        self._notifier.notice(command.task.job, wire.NoticeMessage("devices", message, terms.cell, terms.parent))
 
 
 THRESHOLD_SHARE = 0.02  # of a device's memory, seen from outside: drivers and libraries keep more on larger devices
@@ -283,12 +285,12 @@ class Leftovers:
     """Judges each task's end by the device memory that its process keeps."""
 
     def __init__(
-        self, nodes: Nodes, look: Look, scheduler: Scheduler, audience: Audience, threshold_bytes: int | None
+        self, nodes: Nodes, look: Look, scheduler: Scheduler, notifier: Notifier, threshold_bytes: int | None
     ) -> None:
         self._nodes = nodes
         self._look = look
         self._scheduler = scheduler
-        self._audience = audience
+        self._notifier = notifier
         self._threshold_bytes = threshold_bytes  # None: the default for such devices
         self._before: dict[bytes, dict[str, Before]] = {}  # worker -> device -> its state before
         self._hinted: set[bytes] = set()
@@ -386,8 +388,8 @@ class Leftovers:
             "the next task gets the device. Leave out max_calls=0, or keep data that is to stay in an actor."
         )
         where = {"device": devices[0].id, "node_id": self._nodes.node_id.hex()}  # which has all real devices
-        self._audience.alert("leak", message, task_id=task.task_id.hex(), **where)
-        self._audience.notice(task.job, wire.NoticeMessage("leak", message, terms.cell, terms.parent))
+        self._notifier.alert("leak", message, task_id=task.task_id.hex(), **where)
+        self._notifier.notice(task.job, wire.NoticeMessage("leak", message, terms.cell, terms.parent))
 
     # --- hints ----------------------------------------------------------------------------------------------------
 
@@ -408,7 +410,7 @@ class Leftovers:
             f"gpu_memory={_rounded(peak)!r} instead of whole devices would let others run beside it."
         )
         notice = wire.NoticeMessage("hint", entry.hint, terms.cell, terms.parent)
-        self._audience.notice(entry.terms.job, notice)
+        self._notifier.notice(entry.terms.job, notice)
 
     # --- devices --------------------------------------------------------------------------------------------------
 

@@ -151,7 +151,7 @@ def _run_again(context: ObjectContext, maker: Maker) -> None:
     task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
     entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
     entry.is_made_again, entry.consumed, entry.written = True, entry.items, 0
-    context.tell(TasksSubmitted([task]))
+    context.notify(TasksSubmitted([task]))
 
 
 def _fail(context: ObjectContext, id: bytes, node: str, maker: Maker | None) -> None:

@@ -291,14 +291,14 @@ class PageKeeper:
         *,
         order: Callable[[PagesOrder], None],
         rest: Callable[[], None],
-        tell_driver: Callable[[int, wire.PagesReady], None],
+        notify_driver: Callable[[int, wire.PagesReady], None],
     ) -> None:
         self._timers = timers
         self._arena = arena
         self._memory = memory
         self._order = order
         self._rest = rest
-        self._tell_driver = tell_driver
+        self._notify_driver = notify_driver
         self.pages = FreePages(arena)
         self.times_given_back = 0  # mappings of the arena that are older have lost pages
         self._under_way: PagesOrder | None = None
@@ -337,7 +337,7 @@ class PageKeeper:
         if due is not None:
             self._arena.set_aside(*due)
             self.pages.given_back(*due)
-            self._say(mover.GiveBack(*due))
+            self._send(mover.GiveBack(*due))
         elif self._wanted_by is not None:
             self._make_ready(self._wanted_by)
         if self._under_way is None and not self.pages.new_bytes:
@@ -355,18 +355,18 @@ class PageKeeper:
         most = min(READY_BYTES - self.pages.bytes, self._memory.room_bytes(), _POPULATED_AT_ONCE) // PAGE * PAGE
         gap = self.pages.next_gap(most) if most >= LARGE_BYTES and self._memory.take_turn() else None
         if gap is not None:
-            self._say(mover.Populate(*gap))
+            self._send(mover.Populate(*gap))
             return
         self._wanted_by = None
         ready = self.pages.stretches(LARGE_BYTES, READY_BYTES)
         if ready:
-            self._tell_driver(client, wire.PagesReady(ready, self.times_given_back))
+            self._notify_driver(client, wire.PagesReady(ready, self.times_given_back))
 
-    def _say(self, order: PagesOrder) -> None:
+    def _send(self, order: PagesOrder) -> None:
         self._under_way = order
         self._order(order)
 
-    def say_again(self) -> None:
+    def send_again(self) -> None:
         """The mover died: its successor does again what has not been reported."""
         if self._under_way is not None:
             self._order(self._under_way)

@@ -59,7 +59,7 @@ class Store:
         directory: str,
         let_go: Callable[[Freed], None],
         memory: Memory,
-        tell_driver: Callable[[int, wire.PagesReady], None],
+        notify_driver: Callable[[int, wire.PagesReady], None],
     ) -> None:
         self._timers = timers
         self._objects = objects
@@ -76,9 +76,9 @@ class Store:
             timers,
             self.arena,
             memory,
-            order=lambda order: self._mover.say(mover.encode(order)),
+            order=lambda order: self._mover.send(mover.encode(order)),
             rest=self._rest,
-            tell_driver=tell_driver,
+            notify_driver=notify_driver,
         )
         self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
         self.spilled_bytes = 0
@@ -186,13 +186,13 @@ class Store:
 
     def _move(self, order: mover.Spill | mover.Restore) -> None:
         self._moving[order.object_id] = order
-        self._mover.say(mover.encode(order))
+        self._mover.send(mover.encode(order))
 
     def _move_again(self) -> None:
         """The mover died: its successor begins anew what has not been reported."""
         for order in self._moving.values():
-            self._mover.say(mover.encode(order))
-        self.pages.say_again()
+            self._mover.send(mover.encode(order))
+        self.pages.send_again()
 
     def _spill(self, id: bytes) -> None:
         record = self._objects.records[id]

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Peer, Send
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task
@@ -125,7 +125,7 @@ class ObjectContext(Struct, kw_only=True, eq=False):
     store: Keeping
     errors: Errors
     send: Send
-    tell: Tell
+    notify: Notify
     clock: Callable[[], float]
     arrived: Callable[[bytes, wire.Value], None]  # called for each new value that a live task has as an argument
     unpin: Callable[[TaskEntry, Task], None]  # lets go of a task's arguments

@@ -13,7 +13,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.connections import Handler, Peer, Send, Together
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.devices.node_devices import Assigned
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
 from nbaccel.local_engine.head.objects.delivery import PUSH_BYTES, Fill
@@ -50,7 +50,7 @@ class StreamRelay:
         peers: Mapping[int, Peer],
         workers: Mapping[bytes, WorkerProcess],
         send: Send,
-        tell: Tell,
+        notify: Notify,
         *,
         fill: Fill,
         filled: Callable[[wire.Value, int], None],
@@ -61,7 +61,7 @@ class StreamRelay:
         self._peers = peers
         self._workers = workers
         self._send = send
-        self._tell = tell
+        self._notify = notify
         self._fill = fill
         self._filled = filled  # checks a process's statement about the arena
         self._placed = placed  # called with an object and the node where it was made
@@ -156,7 +156,7 @@ class StreamRelay:
             if entry.terms.backpressure is not None or message.count < 0:
                 self._send(worker.peer, message)
         elif message.count < 0:
-            self._tell(CancelAsked(message.task_id))
+            self._notify(CancelAsked(message.task_id))
 
     def end(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         """End a stream: an error becomes the reader's last item. A second call does nothing."""
@@ -179,7 +179,7 @@ class ErrorNews(Protocol):
     """The component that reports errors that nobody reads."""
 
     def read(self, ids: Iterable[bytes]) -> None: ...
-    def tell(self, entry: TaskEntry) -> None: ...
+    def notify(self, entry: TaskEntry) -> None: ...
     def constructor_failed(self, entry: TaskEntry) -> None: ...
 
 
@@ -195,7 +195,7 @@ class Conclusions:
         actors: Actors,
         unread_errors: ErrorNews,
         endings: Mapping[bytes, WorkerEnding],
-        tell: Tell,
+        notify: Notify,
         ended: Callable[[Task], None],
         peers: Mapping[int, Peer],
         send: Send,
@@ -208,7 +208,7 @@ class Conclusions:
         self._actors = actors
         self._unread_errors = unread_errors
         self._endings = endings  # of dead workers
-        self._tell = tell
+        self._notify = notify
         self._ended = ended  # called with each task that is over
         self._peers = peers
         self._send = send
@@ -292,7 +292,7 @@ class Conclusions:
     def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         terms = entry.terms
         if terms.returns == 0 and terms.kind is not ACTOR_CREATION:
-            self._unread_errors.tell(entry)
+            self._unread_errors.notify(entry)
         for index, (id, result) in enumerate(outcomes.objects_of(task, results)):
             self._write_result(id, index, entry, result)
         if terms.num_returns == wire.STREAMING and terms.returns:
@@ -320,7 +320,7 @@ class Conclusions:
         self._unread_errors.read([id])
         for task in self._scheduler.waiting_for(id):
             self.fail_for_argument(task, id, value)
-            self._tell(ArgumentFailed(task.task_id, entry_of(task).error_type == CANCELLED))
+            self._notify(ArgumentFailed(task.task_id, entry_of(task).error_type == CANCELLED))
 
     def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
         """Write an argument's error as the results of a task that never ran."""
@@ -368,7 +368,7 @@ class Returns:
         scheduler: Scheduler,
         objects: ObjectTables,
         environments: Environments,
-        tell: Tell,
+        notify: Notify,
         note: Note,
         leftovers: Judge,
         *,
@@ -380,7 +380,7 @@ class Returns:
         self._scheduler = scheduler
         self._objects = objects
         self._environments = environments
-        self._tell = tell
+        self._notify = notify
         self._note = note
         self._leftovers = leftovers
         self._filled = filled  # checks a process's statement about the arena
@@ -390,12 +390,12 @@ class Returns:
 
     def handlers(self) -> dict[type, Handler]:
         """The messages that workers may send, with their handlers."""
-        tell = self._tell
+        notify = self._notify
         return {
             wire.Done: self._done,
-            wire.Blocked: lambda peer, m: tell(WorkerBlocked(peer.worker.worker_id)),
-            wire.Unblocked: lambda peer, m: tell(WorkerUnblocked(peer.worker.worker_id)),
-            wire.GivenBack: lambda peer, m: tell(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
+            wire.Blocked: lambda peer, m: notify(WorkerBlocked(peer.worker.worker_id)),
+            wire.Unblocked: lambda peer, m: notify(WorkerUnblocked(peer.worker.worker_id)),
+            wire.GivenBack: lambda peer, m: notify(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
             wire.Progress: self._progress,
         }
 
@@ -424,7 +424,7 @@ class Returns:
             returns.append(TaskReturn(m.task_id, took_s=max(m.times[-1] - m.times[0], 0.0)))
             loaded = loaded or m.loaded
         peer.worker.last_done_at = messages[-1].times[-1]
-        self._tell(TasksReturned(peer.worker.worker_id, returns, loaded))
+        self._notify(TasksReturned(peer.worker.worker_id, returns, loaded))
 
     def _done(self, peer: Peer, message: wire.Done) -> None:
         worker = peer.worker
@@ -437,7 +437,7 @@ class Returns:
             for result in message.results:
                 ledger.drop(self._objects, result.value)  # nobody waits for the result any more
         if message.exiting:
-            self._tell(ActorKillAsked(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
+            self._notify(ActorKillAsked(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
         if record is not None and record.hold is not None and record.hold.parts:
             # Before the scheduler learns of the return and gives the devices to the next task.
             self._look_at_devices(worker, record, message)
@@ -482,7 +482,7 @@ class Returns:
         # By its worker's clock: ours would also count how long its answer has waited to be read here.
         took_s = max(times[-1] - times[0], 0.0) if times else None
         returned = TaskReturn(message.task_id, message.failed, again, fall_back, retire, cancelled, took_s)
-        self._tell(TasksReturned(worker.worker_id, [returned], message.loaded))
+        self._notify(TasksReturned(worker.worker_id, [returned], message.loaded))
 
     def _progress(self, peer: Peer, message: wire.Progress) -> None:
         record = self._scheduler.task_record(message.task_id)
@@ -503,7 +503,7 @@ class TaskFlow:
         errors: ErrorNews,
         leftovers: Judge,
         send: Send,
-        tell: Tell,
+        notify: Notify,
         note: Note,
         *,
         endings: Mapping[bytes, WorkerEnding],
@@ -522,10 +522,10 @@ class TaskFlow:
         if arguments.failed_calls is not None:
             arguments.failed_calls.captured = self.functions.captured
         self.streams = StreamRelay(
-            scheduler, objects, records.peers, records.workers, send, tell, fill=fill, filled=filled, placed=placed
+            scheduler, objects, records.peers, records.workers, send, notify, fill=fill, filled=filled, placed=placed
         )
         self.conclusions = Conclusions(
-            scheduler, context, arguments, self.streams, actors, errors, endings, tell, ended, records.peers, send
+            scheduler, context, arguments, self.streams, actors, errors, endings, notify, ended, records.peers, send
         )
         self.submissions = SubmissionIntake(
             objects,
@@ -533,7 +533,7 @@ class TaskFlow:
             self.functions,
             environments,
             records.jobs,
-            tell,
+            notify,
             self.conclusions,
             fill=fill,
             read=errors.read,
@@ -546,7 +546,7 @@ class TaskFlow:
             scheduler,
             objects,
             environments,
-            tell,
+            notify,
             note,
             leftovers,
             filled=filled,

@@ -31,7 +31,7 @@ from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Connections, Together
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.head.devices.task_devices import Leftovers, TaskEnvironments
 from nbaccel.local_engine.head.direct_calls import DirectCalls
@@ -43,7 +43,7 @@ from nbaccel.local_engine.head.records import HeadRecords, entry_of
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
 from nbaccel.local_engine.head.tasks.sending import Sending, WorkerSetup
 from nbaccel.local_engine.head.tasks.submissions import Arguments
-from nbaccel.local_engine.head.watchers import Audience
+from nbaccel.local_engine.head.watchers import Notifier
 from nbaccel.local_engine.head.worker_processes import WorkerProcesses
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
@@ -64,7 +64,7 @@ class FailedCommands:
         workers: WorkerProcesses,
         actors: Actors,
         conclusions: Conclusions,
-        tell: Tell,
+        notify: Notify,
         retry_until_success: RetryUntilSuccess,
         note: Note,
         *,
@@ -73,7 +73,7 @@ class FailedCommands:
     ) -> None:
         self._actors = actors
         self._conclusions = conclusions
-        self._tell = tell
+        self._notify = notify
         self._retry = retry_until_success
         self._note = note
         self._act = act  # carries out a command; may raise an error
@@ -84,13 +84,13 @@ class FailedCommands:
             do.StopWorker: lambda c, why: workers.kill(c.worker_id, c.why),
             do.FinishTasks: self._not_concluded,
             do.FailTask: self._not_concluded,
-            do.RecallTasks: lambda c, why: tell(TasksGivenBack(c.worker_id, [])),
+            do.RecallTasks: lambda c, why: notify(TasksGivenBack(c.worker_id, [])),
             do.ReleaseDevices: self._once_more,
             do.ActorChanged: self._once_more,
             do.GroupChanged: self._once_more,
             do.WakeAt: self._once_more,
-            do.AskNode: lambda c, why: tell(NodeFailed(c.launch, f"the head could not get it: {why}")),
-            do.ReleaseNode: lambda c, why: tell(NodeKept(c.node_id, f"the head could not remove it: {why}")),
+            do.AskNode: lambda c, why: notify(NodeFailed(c.launch, f"the head could not get it: {why}")),
+            do.ReleaseNode: lambda c, why: notify(NodeKept(c.node_id, f"the head could not remove it: {why}")),
         }
 
     def answer(self, command: do.Command, error: Exception) -> None:
@@ -112,7 +112,7 @@ class FailedCommands:
         task = command.task
         self._forget(command)
         if task.kind is TaskKind.TASK and not command.first:
-            self._tell(TasksGivenBack(command.worker_id, [task.task_id]))
+            self._notify(TasksGivenBack(command.worker_id, [task.task_id]))
             return
         entry = entry_of(task)
         value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
@@ -121,7 +121,7 @@ class FailedCommands:
         if task.kind is TaskKind.ACTOR_CREATION:
             self._actors.creation_failed(entry, value)
         retire = f"the head failed to send it {task.name}"
-        self._tell(TasksReturned(command.worker_id, [TaskReturn(task.task_id, failed=True, retire=retire)]))
+        self._notify(TasksReturned(command.worker_id, [TaskReturn(task.task_id, failed=True, retire=retire)]))
 
     def _not_concluded(self, command: do.FinishTasks | do.FailTask, why: str) -> None:
         """Write the results again from where writing stopped; a result that cannot be written becomes an error."""
@@ -161,10 +161,10 @@ class Around(Struct, frozen=True, kw_only=True):
     config: Config
     connections: Connections
     records: HeadRecords
-    tell: Tell
+    notify: Notify
     retry_until_success: RetryUntilSuccess
     note: Note
-    audience: Audience
+    notifier: Notifier
     objects: ObjectContext
     store: Store
     arguments: Arguments
@@ -182,9 +182,9 @@ class TaskRoom:
     """Everything that one head has for tasks. Each part is given those that are made before it."""
 
     def __init__(self, around: Around) -> None:
-        devices, config, audience = around.devices, around.config, around.audience
+        devices, config, notifier = around.devices, around.config, around.notifier
         self.leftovers = Leftovers(
-            devices.nodes, devices.looks.look, around.records.scheduler, audience, config.leak_threshold
+            devices.nodes, devices.looks.look, around.records.scheduler, notifier, config.leak_threshold
         )
         self.flow = TaskFlow(
             around.records,
@@ -194,12 +194,12 @@ class TaskRoom:
             around.unread_errors,
             self.leftovers,
             around.connections.send,
-            around.tell,
+            around.notify,
             around.note,
             endings=around.workers.endings,
             zygote_for=around.zygote_for,
             after_failure=devices.watch.after_failure,
-            changed=audience.changed,
+            changed=notifier.changed,
             ended=around.history.ended,
             is_shared=config.shared,
             timers=around.timers,
@@ -208,7 +208,7 @@ class TaskRoom:
             around.workers,
             around.actors,
             self.flow.conclusions,
-            around.tell,
+            around.notify,
             around.retry_until_success,
             around.note,
             act=around.act,
@@ -216,7 +216,7 @@ class TaskRoom:
         )
         self.sending = self._sending(around)
         self.flow.conclusions.answer = self.failed_commands.answer
-        self._tell_worker = around.workers.tell
+        self._notify_worker = around.workers.notify
         self.direct_calls = self._direct_calls(around)
 
     def together(self) -> dict[str, dict[type, Together]]:
@@ -229,8 +229,8 @@ class TaskRoom:
             do.SendTasks: self.sending.send,
             do.FinishTasks: self.flow.conclusions.finish,
             do.FailTask: self.flow.conclusions.fail,
-            do.RecallTasks: lambda c: self._tell_worker(c.worker_id, wire.Recall()),
-            do.InterruptTask: lambda c: self._tell_worker(c.worker_id, wire.Interrupt(c.task_id)),
+            do.RecallTasks: lambda c: self._notify_worker(c.worker_id, wire.Recall()),
+            do.InterruptTask: lambda c: self._notify_worker(c.worker_id, wire.Interrupt(c.task_id)),
         }
 
     def _direct_calls(self, around: Around) -> DirectCalls:
@@ -239,7 +239,7 @@ class TaskRoom:
             around.arguments,
             around.unread_errors,
             around.connections.send,
-            around.tell,
+            around.notify,
             around.history,
         )
 
@@ -261,9 +261,9 @@ class TaskRoom:
             around.actors,
             device_leases=devices.device_leases,
             leftovers=self.leftovers,
-            devices=TaskEnvironments(devices.nodes, environments, jobs, records.groups, around.audience, hide=hide),
+            devices=TaskEnvironments(devices.nodes, environments, jobs, records.groups, around.notifier, hide=hide),
             send=send,
-            tell=around.tell,
+            notify=around.notify,
             answer=answer,
             hold=lambda transmit: DelayedSends(
                 around.timers, records.objects, store.when_here, processes, transmit=transmit, answer=answer

@@ -15,7 +15,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.connections import Peer, Send
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.devices.task_devices import DeviceLeases, Leftovers, TaskEnvironments
 from nbaccel.local_engine.head.objects import delivery, lineage
 from nbaccel.local_engine.head.objects.store import DelayedSends
@@ -92,7 +92,7 @@ class Sending:
         leftovers: Leftovers,
         devices: TaskEnvironments,
         send: Send,
-        tell: Tell,
+        notify: Notify,
         answer: Answer,
         hold: Callable[[Callable[[SendTasks, WorkerProcess, TaskEntry], None]], DelayedSends],
     ) -> None:
@@ -107,7 +107,7 @@ class Sending:
         self._devices_of = devices.of
         self._hides = devices.hides
         self._send = send
-        self._tell = tell
+        self._notify = notify
         self._answer = answer
         self.held = hold(self._transmit)
 
@@ -148,7 +148,7 @@ class Sending:
         if self._context.objects.can_be_lost and task.kind is not ACTOR_CALL:
             missing = lineage.missing(self._context, entry_of(task).submit)
             if missing:
-                self._tell(ArgumentsLost(task.task_id, missing))
+                self._notify(ArgumentsLost(task.task_id, missing))
                 return
         if command.devices and not self._device_leases.take(command):
             return
@@ -209,7 +209,7 @@ class Sending:
             (place, id, delivery.give(self._context, id, peer.client_id, worker.refused)) for place, id in submit.slots
         ]
         worker.refused.clear()
-        ids, told, environ = self._devices_of(command, entry)
+        ids, notified, environ = self._devices_of(command, entry)
         state = self._scheduler.task_record(task.task_id)
         attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
         if terms.kind is ACTOR_CREATION:
@@ -226,7 +226,7 @@ class Sending:
                 terms.number,
                 submit.args,
                 slots,
-                told,
+                notified,
                 environ,
                 attempt,
                 command.choice,

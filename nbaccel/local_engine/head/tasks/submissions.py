@@ -26,7 +26,7 @@ import msgspec
 from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.connections import Handler, Peer, Refusal, Send, id_of
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.delivery import Fill
 from nbaccel.local_engine.head.objects.tables import ObjectTables
@@ -361,7 +361,7 @@ class SubmissionIntake:
         functions: Functions,
         environments: Environments,
         jobs: Mapping[int, Job],
-        tell: Tell,
+        notify: Notify,
         failing: Failing,
         *,
         fill: Fill,
@@ -376,7 +376,7 @@ class SubmissionIntake:
         self._functions = functions
         self._environments = environments
         self._jobs = jobs
-        self._tell = tell
+        self._notify = notify
         self._failing = failing
         self._fill = fill
         self._cancelled = cancelled  # called with a task that may have ended
@@ -411,7 +411,7 @@ class SubmissionIntake:
 
     def _cancel_task(self, event: CancelAsked) -> None:
         self._cancelled(event.task_id)
-        self._tell(event)
+        self._notify(event)
 
     def _retry(self, peer: Peer, asked: RetryTask) -> str:
         """Submit a failed task's call once more, for the driver of its job: nobody holds its results yet."""
@@ -431,7 +431,7 @@ class SubmissionIntake:
         old.submit.args = b""
         task = self._task(submit, old.terms, self._jobs[job].client_id, None, None)
         entry_of(task).retry_of = failed.task_id
-        self._tell(TasksSubmitted([task]))
+        self._notify(TasksSubmitted([task]))
         return task_id.hex()
 
     def _results(self, peer: Peer, asked: asks.FindResults) -> list[bytes]:
@@ -494,7 +494,7 @@ class SubmissionIntake:
             ids.append(return_id(m.task_id, 0))
             tasks.append(Task(terms, m.task_id, m.args, None, None, None, caller, None, now, retries))
         ledger.promise_all(self._objects, ids, client_id)
-        self._tell(TasksSubmitted(tasks))
+        self._notify(TasksSubmitted(tasks))
 
     def _submit(self, peer: Peer, message: wire.Submit) -> None:
         terms = peer.templates[message.template]
@@ -505,10 +505,10 @@ class SubmissionIntake:
         entry = entry_of(task)
         if terms.kind is ACTOR_CREATION:
             self._actor_submitted(peer, entry, task)
-        self._tell(TasksSubmitted([task]))
+        self._notify(TasksSubmitted([task]))
         if broken is not None and not entry.failed:
             self._failing.fail_for_argument(task, *broken)
-            self._tell(ArgumentFailed(message.task_id, entry.error_type == CANCELLED))
+            self._notify(ArgumentFailed(message.task_id, entry.error_type == CANCELLED))
 
     def _task(
         self, submit: wire.Submit, terms: Terms, client_id: int, worker_id: bytes | None, missing: set[bytes] | None

@@ -62,11 +62,11 @@ def sending(room: Room) -> Sending:
     room.put_large(maker, b"x", HALF)
     room.put_large(maker, b"other", HALF)
     room.objects.records[b"other"].last_used = 1.0
-    room.hear(maker, wire.Allocate(9, HALF))
+    room.receive(maker, wire.Allocate(9, HALF))
     (order,) = room.orders_to_mover()
     room.mover_reports(order)
     (answer,) = room.out.taken(1)
-    room.hear(maker, wire.GiveUp(answer.offset, 9))
+    room.receive(maker, wire.GiveUp(answer.offset, 9))
     room.store.collect()
     return Sending(room)
 

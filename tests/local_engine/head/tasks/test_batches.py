@@ -24,13 +24,13 @@ class Burst(HeadWorld):
     """A head world that counts what its scheduler is told of tasks, and what it orders."""
 
     def __init__(self) -> None:
-        self.told: Counter[type] = Counter()
+        self.notified: Counter[type] = Counter()
         super().__init__()
         handle = self.parts.scheduler.handle
 
         def counting(event: ev.Event, now: float) -> Any:
             commands = handle(event, now)
-            self.told.update([type(event), *map(type, commands)])
+            self.notified.update([type(event), *map(type, commands)])
             return commands
 
         self.parts.scheduler.handle = counting  # type: ignore[method-assign]
@@ -42,7 +42,7 @@ class Burst(HeadWorld):
             self.return_together(self.running()[0], 1)
         worker = max(self.running(), key=lambda each: len(each.runs))
         assert len(worker.runs) > 8
-        self.told.clear()
+        self.notified.clear()
         return worker
 
 
@@ -55,14 +55,14 @@ def burst() -> Iterator[Burst]:
 
 def test_tasks_that_come_in_one_frame_are_one_event(burst: Burst) -> None:
     ids = burst.submit_together("task", 10)
-    assert burst.told[ev.TasksSubmitted] == 1
+    assert burst.notified[ev.TasksSubmitted] == 1
     waiting = [record.task.task_id for record in burst.parts.scheduler.waiting()]
     assert len(waiting) == 8 and waiting == ids[2:]
 
 
 def test_only_the_arguments_of_a_task_that_waits_are_kept_until_somebody_looks_at_it(burst: Burst) -> None:
     ids = [IdMaker(1).task_id() for _ in range(10)]
-    burst.say(*(wire.Submit(id, TASK, b"%d" % number) for number, id in enumerate(ids)))
+    burst.send(*(wire.Submit(id, TASK, b"%d" % number) for number, id in enumerate(ids)))
     burst.settle()
     last = burst.parts.scheduler.task_record(ids[-1])
     assert last is not None and last.task.payload == b"9"
@@ -75,7 +75,7 @@ def test_only_the_arguments_of_a_task_that_waits_are_kept_until_somebody_looks_a
 
 def test_each_task_of_a_long_line_runs_with_its_own_arguments(burst: Burst) -> None:
     ids = [IdMaker(1).task_id() for _ in range(40)]
-    burst.say(*(wire.Submit(id, TASK, b"%d" % number) for number, id in enumerate(ids)))
+    burst.send(*(wire.Submit(id, TASK, b"%d" % number) for number, id in enumerate(ids)))
     burst.settle()
     ran: dict[bytes, bytes] = {}
     while workers := burst.running():
@@ -90,10 +90,10 @@ def test_what_is_not_plain_is_told_alone_in_its_place(burst: Burst) -> None:
     ids = [IdMaker(1).task_id() for _ in range(5)]
     messages = [wire.Submit(id, TASK) for id in ids]
     messages[2].slots = [(0, argument)]
-    burst.told.clear()
-    burst.say(*messages)
+    burst.notified.clear()
+    burst.send(*messages)
     burst.settle()
-    assert burst.told[ev.TasksSubmitted] == 3
+    assert burst.notified[ev.TasksSubmitted] == 3
     records = [burst.parts.scheduler.task_record(id) for id in ids]
     assert [record.seq for record in records if record] == sorted(record.seq for record in records if record)
     assert len({record.seq for record in records if record}) == 5
@@ -103,8 +103,8 @@ def test_answers_that_come_in_one_frame_are_one_event_and_their_results_reach_th
     worker = burst.running_several()
     runs = worker.runs[:8]
     burst.return_together(worker, 8)
-    assert burst.told[ev.TasksReturned] == 1
-    assert burst.told[do.FinishTasks] == 1 and burst.told[do.SendTasks] == 1
+    assert burst.notified[ev.TasksReturned] == 1
+    assert burst.notified[do.FinishTasks] == 1 and burst.notified[do.SendTasks] == 1
     assert all(burst.values[return_id(run.task_id, 0)] == wire.OK for run in runs)
     for run in runs:
         entry = burst.parts.scheduler.task_record(run.task_id).task.payload  # type: ignore[union-attr]
@@ -121,7 +121,7 @@ def test_an_error_among_answers_is_told_alone(burst: Burst) -> None:
     answers[3].results[0].value.status = wire.RAISED
     worker.sock.send(wire.frame(answers))
     burst.settle()
-    assert burst.told[ev.TasksReturned] == 3
+    assert burst.notified[ev.TasksReturned] == 3
     said = [burst.values[return_id(run.task_id, 0)] for run in runs]
     assert said == [wire.RAISED if index == 3 else wire.OK for index in range(7)]
 
@@ -159,7 +159,7 @@ def test_a_result_that_another_task_waits_for_is_announced_to_it(burst: Burst) -
 def test_a_result_that_its_submitter_has_let_go_of_is_dropped(burst: Burst) -> None:
     worker = burst.running_several()
     ids = [return_id(run.task_id, 0) for run in worker.runs[:6]]
-    burst.say(wire.DropRef(ids[1:3]))
+    burst.send(wire.DropRef(ids[1:3]))
     burst.settle()
     burst.return_together(worker, 6)
     assert [id in burst.values for id in ids] == [True, False, False, True, True, True]
@@ -206,7 +206,7 @@ def test_a_message_that_could_not_be_begun_is_begun_for_the_next_task(burst: Bur
 def test_a_message_that_the_scheduler_refuses_does_not_take_others_with_it(burst: Burst) -> None:
     (used,) = burst.submit_together("task", 1)
     ids = [IdMaker(1).task_id() for _ in range(3)]
-    burst.say(*(wire.Submit(id, TASK) for id in (ids[0], used, *ids[1:])))
+    burst.send(*(wire.Submit(id, TASK) for id in (ids[0], used, *ids[1:])))
     burst.settle()
     assert all(burst.parts.scheduler.task_record(id) is not None for id in ids)
     assert sum("An id is in use" in line for line in burst.parts.note.lines) == 1
