@@ -343,6 +343,30 @@ def test_no_two_public_classes_share_a_name() -> None:
     assert shared == SHARED_CLASS_NAMES, "give one of them a name that says what only it is"
 
 
+WORDS_OF = ("local_engine", "scheduling", "handles", "waits", "debug_engine")
+
+
+def _retired_words() -> set[str]:
+    """The left column of the table of words that names have no more."""
+    table = (ROOT / "docs/architecture.md").read_text().split("| not | but |\n|---|---|\n")[1].split("\n\n")[0]
+    return {word for row in table.splitlines() for word in row.split("|")[1].strip().split(", ")}
+
+
+def test_no_class_and_no_module_has_a_word_that_means_several_things() -> None:
+    retired = _retired_words()
+    assert {"tell", "room", "loan"} <= retired
+    found = set()
+    for path in MODULES:
+        if path.relative_to(PACKAGE).parts[0] in WORDS_OF:
+            names = [path.stem] + [node.name for node in _nodes(path) if isinstance(node, ast.ClassDef)]
+            found |= {f"{_name(path)}: {name}" for name in names if _words_in(name) & retired}
+    assert found == set(), "docs/architecture.md says which word to take"
+
+
+def _words_in(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
 def test_nothing_is_left_for_later() -> None:
     assert [_name(path) for path in MODULES if re.search(r"\b(TODO|FIXME|XXX)\b", path.read_text())] == []
 

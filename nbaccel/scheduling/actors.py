@@ -150,7 +150,7 @@ class ActorTable:
             self.kill(actor, f"the constructor of {actor.name} raised an error", now, force=False)
             return
         actor.created = True
-        self._dispatcher.close_loan(worker)
+        self._dispatcher.close_queue(worker)
         if actor.terms.lasting is not None and actor.hold is not None and not record.choice:
             self._cluster.shrink(actor.hold, actor.terms.lasting)
         self._move(actor, ALIVE, now)
@@ -382,9 +382,9 @@ class ActorTable:
     def _give_back(self, worker: WorkerRecord, keep: Hold | None) -> None:
         worker.blocked = 0
         if keep is None or not keep.place.alive:
-            self._dispatcher.end_loan(worker)
+            self._dispatcher.end_queue(worker)
             return
-        self._dispatcher.close_loan(worker)
+        self._dispatcher.close_queue(worker)
         worker.hold = None
         if keep.lent:
             self._cluster.reclaim_cpu(keep)
@@ -508,7 +508,7 @@ class ActorTable:
             actor.worker, actor.hold = None, None
         worker.queue.clear()
         worker.actor = None
-        self._dispatcher.end_loan(worker)
+        self._dispatcher.end_queue(worker)
 
     def kill_asked(self, actor: ActorRecord, why: str, no_restart: bool, graceful: bool, now: float) -> None:
         if actor.state is DEAD:

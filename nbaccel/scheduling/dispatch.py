@@ -274,7 +274,7 @@ class Dispatcher:
 
     # --- the end of a queue ---------------------------------------------------------------------------------------
 
-    def end_loan(self, worker: WorkerRecord) -> None:
+    def end_queue(self, worker: WorkerRecord) -> None:
         """The queue has ended: the worker holds nothing more."""
         shape, hold = worker.shape, worker.hold
         if shape is not None:
@@ -287,7 +287,7 @@ class Dispatcher:
             self._cluster.give_all(hold)
         worker.leased = False
 
-    def close_loan(self, worker: WorkerRecord) -> None:
+    def close_queue(self, worker: WorkerRecord) -> None:
         """The worker no longer counts among those that run its shape."""
         shape = worker.shape
         if shape is not None:
@@ -296,7 +296,7 @@ class Dispatcher:
 
     def retire(self, worker: WorkerRecord, why: str, now: float) -> None:
         """End the worker. Its devices stay held until the process is gone, because only then their memory is free."""
-        self.close_loan(worker)
+        self.close_queue(worker)
         if worker.hold is not None:
             self._cluster.give_pooled(worker.hold)
         self._workers.stop(worker, why, now)

@@ -364,7 +364,7 @@ class Scheduler(Queries):
         worker.queue.clear()
         if actor is not None:
             worker.actor = actor.worker = actor.hold = None
-        self._dispatcher.end_loan(worker)
+        self._dispatcher.end_queue(worker)
         if record.cancelled:
             self._all_tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
         else:

@@ -39,7 +39,7 @@ from nbaccel.views.snapshot import Snapshot
 FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
 _ABOUT_PROCESSES = ("kill_sessions", "kill_group", "kill_orphans", "descends_from")
-_GUARDS = ("poll.py", "room.py")  # what catches, and what answers
+_GUARDS = {"RetryUntilSuccess", "FailedCommands", "_failed", "_in_words"}  # what catches, and what answers
 _HERE = str(Path(__file__).parent)
 
 
@@ -88,8 +88,8 @@ class HeadWorld:
         options: dict[str, object] = {"num_cpus": 2}
         config = Config("world", self.folder, 1 << 20, options, token="t")
         self.head = Head(config, self._arena, zygote, clock=lambda: self._now)
-        self.parts = self.head.parts
-        self.parts.outputs = self.parts.workers._pipes = _NoOutputs()  # type: ignore[assignment]
+        self.wiring = self.head.wiring
+        self.wiring.outputs = self.wiring.workers._pipes = _NoOutputs()  # type: ignore[assignment]
         self._zygote.setblocking(False)
         self.workers: dict[int, FakeWorker] = {}
         self._helpers: list[int] = []  # connections of processes that never answer
@@ -108,7 +108,7 @@ class HeadWorld:
     # ---- making
 
     def _add_node(self) -> None:
-        nodes, setup = self.parts.nodes, self.parts.devices.setup
+        nodes, setup = self.wiring.nodes, self.wiring.devices.setup
         nodes.detection = accelerators.detect(setup._machine, simulate="nvidia:2xH100")
         offered = offered_of(nodes.detection, {}, setup._machine.environ)
         offered.devices = {
@@ -123,7 +123,7 @@ class HeadWorld:
         self._reader = framing.FrameReader(wire.decode_to_client)
         python = "{}.{}".format(*sys.version_info)
         self.send(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
-        self.parts.poll.once()
+        self.wiring.poll.once()
         body, fds, _flags, _address = socket.recv_fds(self._driver, 65536, 4)
         for fd in fds:
             os.close(fd)
@@ -194,8 +194,8 @@ class HeadWorld:
 
     def watch(self) -> None:
         """The driver looks on from now on."""
-        (peer,) = (peer for peer in self.parts.peers.values() if peer.role == "driver")
-        self.parts.watchers.watch(peer, wire.Watch(on=True, metrics=False))
+        (peer,) = (peer for peer in self.wiring.peers.values() if peer.role == "driver")
+        self.wiring.watchers.watch(peer, wire.Watch(on=True, metrics=False))
         self.shown()
 
     def shown(self) -> dict[str, int]:
@@ -211,7 +211,7 @@ class HeadWorld:
 
     def returns(self, worker: FakeWorker, *, failed: bool = False) -> None:
         run = worker.runs.pop(0)
-        record = self.parts.scheduler.task_record(run.task_id)
+        record = self.wiring.scheduler.task_record(run.task_id)
         returns = record.task.terms.returns if record is not None else 1
         value = wire.Value(wire.RAISED if failed else wire.OK, b"x")
         results = [wire.ReturnValue(value) for _ in range(max(1, returns))]
@@ -274,13 +274,13 @@ class HeadWorld:
         """Go on until nobody has anything to say."""
         quiet = 0
         while quiet < 3:
-            self.parts.poll.at(self._now, lambda: None)
+            self.wiring.poll.at(self._now, lambda: None)
             try:
-                self.parts.poll.once()
-                self.parts.flush()
+                self.wiring.poll.once()
+                self.wiring.flush()
             except Fault:
                 pass  # as in the head's own loop
-            self.parts.scheduler.check()
+            self.wiring.scheduler.check()
             quiet = 0 if self._everybody_reads() else quiet + 1
 
     def _everybody_reads(self) -> bool:
@@ -302,9 +302,9 @@ class HeadWorld:
             for message in messages or ():
                 self._worker_heard(worker, message)
             return bool(messages)
-        known = self.parts.workers.by_pid.get(worker.pid)
+        known = self.wiring.workers.by_pid.get(worker.pid)
         if known is not None and known.status is None:
-            self.parts.retry_until_success(lambda: self.parts.workers._reaped(known, worker.status or 0))
+            self.wiring.retry_until_success(lambda: self.wiring.workers._reaped(known, worker.status or 0))
             return True
         return False
 
@@ -317,7 +317,7 @@ class HeadWorld:
     @contextmanager
     def fault(self, kind: type, call: int) -> Iterator[None]:
         """The next order of this kind raises at its call-th call, or when it is done if it makes fewer."""
-        acts = self.parts.orders._acts
+        acts = self.wiring.orders._acts
         act = acts[kind]
 
         def raising(command: Any) -> None:
@@ -369,16 +369,16 @@ class HeadWorld:
     def end(self) -> None:
         for worker in self.workers.values():
             worker.sock.close()
-        for peer in list(self.parts.peers.values()):
-            self.parts.connections.drop(peer)
-        self.parts.zygotes.close()
-        for role in (self.parts.devices.prober, self.parts.store._mover):
+        for peer in list(self.wiring.peers.values()):
+            self.wiring.connections.drop(peer)
+        self.wiring.zygotes.close()
+        for role in (self.wiring.devices.prober, self.wiring.store._mover):
             role.close()
         for fd in [*self._helpers, self._arena]:
             os.close(fd)
         self._driver.close()
         self._zygote.close()
-        self.parts.poll.close()
+        self.wiring.poll.close()
         for name, function in self._processes.items():
             setattr(process, name, function)
         os.environ.clear()
@@ -402,7 +402,7 @@ class _Counter:
             return
         if frame.f_code.co_flags & inspect.CO_GENERATOR:
             return  # it may be the end of one that was left early: what that raises reaches nobody
-        if frame.f_code.co_filename.endswith(_GUARDS) or frame.f_code.co_filename.startswith(_HERE):
+        if frame.f_code.co_qualname.split(".")[0] in _GUARDS or frame.f_code.co_filename.startswith(_HERE):
             return
         self._left -= 1
         if self._left < 0:

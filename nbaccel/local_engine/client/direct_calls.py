@@ -232,7 +232,7 @@ class InlineReads:
         os.close(self._news)
 
 
-QUIET_LOOKS = 20  # the thread sleeps after finding nothing so often
+EMPTY_LOOKS = 20  # the thread sleeps after finding nothing so often
 LATE_S = 0.02  # the head learns of a call so late at most
 REPORT_S = LATE_S / 2  # how often calls are reported, and how old an open one is then: a younger one may return first
 Results = list[tuple[bytes, wire.Value]]  # ids with their values
@@ -330,7 +330,7 @@ class OpenCalls:
         with self._lock:
             return self._report(older_than_s, [])
 
-    def is_quiet(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether there is nothing to report, now or later, until a call begins or returns."""
         with self._lock:
             while self._unreported and self._unreported[0].over:
@@ -369,7 +369,7 @@ class ActorClient:
 
     def __init__(self, link: Link, references: ReferenceCounts, values: Values) -> None:
         self._link = link
-        self._holdings = references
+        self._references = references
         self._values = values
         self.calls = OpenCalls(link.send_later)
         self.connections: dict[bytes, ActorConnection] = {}  # of each actor that may be called directly
@@ -377,7 +377,7 @@ class ActorClient:
         self._to_write: set[ActorConnection] = set()
         self._thread: threading.Thread | None = None
         self._reads: InlineReads | None = None  # there with the first connection
-        self._quiet_looks = 0  # how often the thread found nothing
+        self._empty_looks = 0  # how often the thread found nothing
         self._reported_at = 0.0
         self._closing = False
         self._value_came: Callable[[Any], None] = link.receivers[wire.ObjectValue]
@@ -394,7 +394,7 @@ class ActorClient:
         """This process is about to make an actor with these terms."""
         if terms.takes_direct_calls:
             self.connections[actor_id] = ActorConnection(actor_id)
-            self._holdings.before_release = self._before_release
+            self._references.before_release = self._before_release
 
     def connection_to(self, actor_id: bytes) -> ActorConnection | None:
         """The connection to an actor that may be called directly; the first call requests it from the head."""
@@ -494,16 +494,16 @@ class ActorClient:
 
     def hand_over(self, ids: list[bytes]) -> None:
         """Refs to these objects leave this process: from now on the head can answer for them."""
-        private = [id for id in ids if self._holdings.is_private(id)]
+        private = [id for id in ids if self._references.is_private(id)]
         if private:
             self._settle()
         for id in private:
             if not self.calls.promise(task_of(id)):
                 self.calls.report()
                 value = self._values.known_here(id)
-                if value is not None and self._holdings.is_private(id):  # else the head has taken it meanwhile
+                if value is not None and self._references.is_private(id):  # else the head has taken it meanwhile
                     self._link.send_later(wire.Put(id, value, []))
-            self._holdings.publish(id)
+            self._references.publish(id)
 
     def _before_release(self, ids: list[bytes]) -> None:
         """The head learns of open calls before it learns that the last handle of their actor has gone."""
@@ -555,7 +555,7 @@ class ActorClient:
     def _take(self, task_id: bytes) -> None:
         id = return_id(task_id, 0)
         call = self.calls.taken(task_id)
-        self._holdings.publish(id)
+        self._references.publish(id)
         if call is not None and call.failure is not None:
             self._value_came(call.failure)
         if self._reads is not None:
@@ -565,7 +565,8 @@ class ActorClient:
         id = message.object_id
         call = self.calls.find(task_of(id))
         if call is None:
-            if not self._holdings.is_private(id):  # else the head thinks that it failed, but its result had come before
+            # else the head thinks that it failed, but its result had come before
+            if not self._references.is_private(id):
                 self._value_came(message)
             return
         call.failure = message
@@ -599,16 +600,16 @@ class ActorClient:
         for connection in reads.take_received():
             self._take_all(connection)
         self._write(reads)
-        self._quiet_looks = 0 if events or reads.are_any_left() else self._quiet_looks + 1
+        self._empty_looks = 0 if events or reads.are_any_left() else self._empty_looks + 1
         now = time.monotonic()
         if now - self._reported_at >= REPORT_S:
             self._reported_at = now
             if self.calls.report(REPORT_S):
                 self._link.flush()
-                self._quiet_looks = 0
-        if self._quiet_looks >= QUIET_LOOKS:
+                self._empty_looks = 0
+        if self._empty_looks >= EMPTY_LOOKS:
             reads.sleeps = True  # before the check: a call that begins after it rings
-            if self._to_write or not self.calls.is_quiet() or reads.are_any_left():
+            if self._to_write or not self.calls.is_idle() or reads.are_any_left():
                 reads.sleeps = False
 
     def _write(self, reads: InlineReads) -> None:

@@ -173,7 +173,7 @@ class Values:
 
     def __init__(self, link: Link, references: ReferenceCounts, arena_fd: int) -> None:
         self._link = link
-        self._holdings = references
+        self._references = references
         self._arena_fd = arena_fd
         self._lock = threading.Lock()
         self._known: dict[bytes, wire.Value] = {}  # inline ones
@@ -340,7 +340,7 @@ class Values:
             self._ready.discard(id)
             callbacks = self._for_value.pop(id, [])
             waiting = self._for_ready.pop(id, None)
-            if callbacks or self._holdings.holds(id):
+            if callbacks or self._references.holds(id):
                 self._keep(id, message.value)
             elif message.value.data is None:
                 self._link.send_later(wire.Unmapped([id]))
@@ -355,7 +355,7 @@ class Values:
         with self._lock:
             for there in (self._coming, self._asked, self._asked_ready, self._ready):
                 there.difference_update(ids)
-            held = self._holdings.held(ids)
+            held = self._references.held(ids)
             for id, data in zip(ids, message.data, strict=True):
                 callbacks = self._for_value.pop(id, ())
                 if callbacks or id in held:
@@ -374,7 +374,7 @@ class Values:
                     called += [(callback, id) for id in ids for callback in waiting.pop(id, ())]
         for callback, id in called:
             callback(id)
-        for id in self._holdings.not_held(ids):
+        for id in self._references.not_held(ids):
             self._known.pop(id, None)
 
     def _keep(self, id: bytes, value: wire.Value) -> None:
@@ -392,7 +392,7 @@ class Values:
             for id in message.object_ids:
                 self._coming.discard(id)
                 self._asked_ready.discard(id)
-                if self._holdings.holds(id):
+                if self._references.holds(id):
                     self._ready.add(id)
                 if id in self._for_value and id not in self._asked:
                     self._asked.add(id)

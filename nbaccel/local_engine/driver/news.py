@@ -112,7 +112,7 @@ class News:
         self._drained.set()
         self.stop_watching()
 
-    def greeted(self, timeout_s: float) -> None:
+    def welcomed(self, timeout_s: float) -> None:
         """Wait until the head knows this connection: what it has to say to us is not lost when it is told to end."""
         with suppress(exceptions.RayError):
             self.link.ask(asks.Synchronise(), timeout_s=timeout_s)
@@ -128,8 +128,8 @@ class News:
 
     def drain(self, patience_s: float) -> None:
         """Wait until everything that was printed has been shown, or nothing more has been shown for `patience_s`."""
-        quiet = StallTimer(patience_s, time.monotonic(), lambda: self._shown)
-        while not self._drained.wait(_LOOK_S) and not quiet.is_over(time.monotonic()):
+        stall = StallTimer(patience_s, time.monotonic(), lambda: self._shown)
+        while not self._drained.wait(_LOOK_S) and not stall.is_over(time.monotonic()):
             pass
 
     def close(self) -> None:

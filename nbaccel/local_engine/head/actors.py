@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import outcomes
-from nbaccel.local_engine.head.connections import Handler, Later, Peer, Refusal, id_of
+from nbaccel.local_engine.head.connections import Handler, Later, Peer, QuestionError, id_of
 from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
@@ -76,13 +76,15 @@ class ActorNames:
         terms = actor.terms
         return asks.NamedActor(actor.actor_id, terms.class_name, terms.actor.methods)
 
-    def _unknown(self, name: str, namespace: str) -> Refusal:
+    def _unknown(self, name: str, namespace: str) -> QuestionError:
         others = sorted(n for s, n in self._taken if s == namespace)
         known = f" Named actors there: {', '.join(others)}." if others else " There are no named actors in it."
         elsewhere = sorted(s for s, n in self._taken if n == name)
         if elsewhere:
             known += f" An actor of that name lives in namespace {elsewhere[0]!r}: pass namespace=."
-        return Refusal("ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}")
+        return QuestionError(
+            "ValueError", f"Failed to look up actor with name {name!r} in namespace {namespace!r}.{known}"
+        )
 
     def _list(self, peer: Peer, asked: asks.ListNamedActors) -> list[tuple[str, str]]:
         alive = [(n, s, self._actors[id]) for (s, n), id in self._taken.items() if id in self._actors]

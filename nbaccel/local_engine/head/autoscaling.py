@@ -27,7 +27,7 @@ from nbaccel import accelerators
 from nbaccel.accelerators import NodeDevices
 from nbaccel.handles.ids import id_of
 from nbaccel.handles.node_types import DEFAULT_IDLE_S, DEFAULT_MOST
-from nbaccel.local_engine.head.connections import Peer, Refusal
+from nbaccel.local_engine.head.connections import Peer, QuestionError
 from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.devices.node_devices import Nodes, device_specs
 from nbaccel.local_engine.head.objects import lineage
@@ -153,7 +153,7 @@ def _or_refused(act: Callable[[A], B], argument: A) -> B:
     try:
         return act(argument)
     except ValueError as error:
-        raise Refusal("ValueError", str(error)) from None
+        raise QuestionError("ValueError", str(error)) from None
 
 
 MOST_KEPT_SHOWN = 5  # objects of a node that cannot leave

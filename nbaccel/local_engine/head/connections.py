@@ -130,7 +130,7 @@ class Peer:
             self.sock.close()
 
 
-class Refusal(Exception):
+class QuestionError(Exception):
     """A question is answered with an error: the class to raise at the client, and the message."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -143,7 +143,7 @@ def id_of(text: str, what: str) -> bytes:
     try:
         return ids.id_of(text, what)
     except ValueError as error:
-        raise Refusal("ValueError", str(error)) from None
+        raise QuestionError("ValueError", str(error)) from None
 
 
 class Later(Exception):
@@ -366,12 +366,12 @@ class QuestionTable:
         try:
             row = self.table.get(message.what)
             if row is None:
-                raise Refusal("RaySystemError", f"This head does not know the question {message.what!r}.")
+                raise QuestionError("RaySystemError", f"This head does not know the question {message.what!r}.")
             answer.body = row.encoded_answer(peer, message.body)
         except Later as later:
             self._later.setdefault(later.actor_id, []).append((peer, message))
             return
-        except Refusal as refusal:
+        except QuestionError as refusal:
             answer.error, answer.kind = str(refusal), refusal.kind
         if message.request != asks.NO_ANSWER:
             self._send(peer, answer)
@@ -390,5 +390,5 @@ class QuestionTable:
         """Answer an observer, including its mistakes."""
         try:
             return question.line(self.table[question.tag()].answer(peer, question))
-        except (ValueError, TypeError, Refusal) as error:
+        except (ValueError, TypeError, QuestionError) as error:
             return ErrorLine(str(error))

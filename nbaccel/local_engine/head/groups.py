@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct, field
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Peer, Refusal
+from nbaccel.local_engine.head.connections import Peer, QuestionError
 from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
@@ -237,7 +237,7 @@ class GroupAnswers:
         try:
             self._groups.create(asked, peer.job, refuses=job is not None and job.hello.infeasible == "raise")
         except GroupNameTaken as error:
-            raise Refusal("RaySystemError", str(error)) from None
+            raise QuestionError("RaySystemError", str(error)) from None
 
     def _when_ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
         ledger.promise(self._objects, asked.object_id, peer.client_id)

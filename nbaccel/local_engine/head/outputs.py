@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from nbaccel.local_engine.head.connections import Refusal, id_of
+from nbaccel.local_engine.head.connections import QuestionError, id_of
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import Unread, WorkerProcess, entry_of
 from nbaccel.local_engine.head.side_process import Helpers
@@ -158,7 +158,7 @@ class Outputs:
         if type(report) is log.Chunk:
             self._take(report)
             return
-        if type(report) is log.NoRoom:
+        if type(report) is log.NoSpace:
             self._unwatched.append(report.pipe)
             return
         then = self._after_drain.pop(report.number, None)
@@ -280,7 +280,7 @@ class TaskLogs:
         """What a task has printed since the asked offsets. Raises Refusal."""
         record = self._record_of(id_of(asked.task_id, "a task")[:24])
         if record is None:
-            raise Refusal(
+            raise QuestionError(
                 "ValueError", f"The head does not know task {asked.task_id}: it ended long ago or never existed."
             )
         entry = entry_of(record.task)
@@ -333,7 +333,7 @@ class WorkerLogs:
         if task_id:
             worker = self._worker_of(id_of(task_id, "a task"))
             if worker is None:
-                raise Refusal(
+                raise QuestionError(
                     "ValueError", f"The head does not know task {task_id}: it ended long ago or never existed."
                 )
             worker_id = worker.hex()

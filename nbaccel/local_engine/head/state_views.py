@@ -27,7 +27,7 @@ from msgspec.msgpack import encode
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.connections import Peer, Refusal, Send, id_of
+from nbaccel.local_engine.head.connections import Peer, QuestionError, Send, id_of
 from nbaccel.local_engine.head.records import HeadRecords, entry_of
 from nbaccel.local_engine.head.snapshot_builder import NO_GROWTH, Growing, PidOf, Rows, SnapshotBuilder
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -309,14 +309,14 @@ class Published:
             try:
                 self._book.publish(peer.client_id, asked.kind, asked.id, asked.record, peer.job, asked.rows)
             except ValueError as error:
-                raise Refusal("ValueError", str(error)) from None
+                raise QuestionError("ValueError", str(error)) from None
         self._changed()
 
     def _ask(self, peer: Peer, asked: AskPublisher) -> None:
         try:
             publisher = self._peers.get(self._book.publisher_of(asked.id))
         except ValueError as error:
-            raise Refusal("ValueError", str(error)) from None
+            raise QuestionError("ValueError", str(error)) from None
         if publisher is not None and not publisher.closed:
             self._send(publisher, wire.PublisherAsked(asked.id, asked.what))
 
@@ -324,7 +324,7 @@ class Published:
         try:
             return self._book.read_rows(asked.id, asked.since)
         except ValueError as error:
-            raise Refusal("ValueError", str(error)) from None
+            raise QuestionError("ValueError", str(error)) from None
 
     def client_gone(self, client_id: int) -> None:
         """A client has gone: withdraw its records."""

@@ -28,7 +28,7 @@ from nbaccel.local_engine.head.connections import (
 )
 from nbaccel.local_engine.head.decisions import CommandHandlers, Decisions
 from nbaccel.local_engine.head.devices.device_watch import ForeignMemory, IdleHolds
-from nbaccel.local_engine.head.devices.room import DeviceRoom
+from nbaccel.local_engine.head.devices.device_wiring import DeviceWiring
 from nbaccel.local_engine.head.groups import GroupAnswers, Groups
 from nbaccel.local_engine.head.idle_compaction import IdleCompaction
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
@@ -43,8 +43,8 @@ from nbaccel.local_engine.head.poll import Notes, Poll, RetryUntilSuccess
 from nbaccel.local_engine.head.records import Environments, HeadRecords, Job, Jobs, WorkerProcess, entry_of
 from nbaccel.local_engine.head.side_process import SideProcesses, Zygotes
 from nbaccel.local_engine.head.state_views import StateViews
-from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
 from nbaccel.local_engine.head.tasks.submissions import Arguments
+from nbaccel.local_engine.head.tasks.task_wiring import Around, TaskWiring
 from nbaccel.local_engine.head.watchers import Observers, Watchers
 from nbaccel.local_engine.head.worker_processes import OrphanedWork, SpoiledWorkers, WorkerProcesses
 from nbaccel.local_engine.wire import driver_questions as asks
@@ -66,7 +66,7 @@ class HeadLife(Protocol):
     def worker_gone(self) -> None: ...
 
 
-class Parts:
+class Wiring:
     """All components of one head."""
 
     def __init__(
@@ -192,7 +192,7 @@ class Parts:
         )
 
     def _make_devices(self) -> None:
-        self.devices = DeviceRoom(
+        self.devices = DeviceWiring(
             self.poll,
             self.side_processes,
             self._config,
@@ -300,7 +300,7 @@ class Parts:
             act=lambda command: self.orders.act(command),
             history=self.history,
         )
-        self.tasks = TaskRoom(around)
+        self.tasks = TaskWiring(around)
         self.orders = CommandHandlers(
             self._acts(),
             self.notify,

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.local_engine.wire.message_parts import Message, ReturnValue, Value
+from nbaccel.local_engine.wire.message_fields import Message, ReturnValue, Value
 from nbaccel.local_engine.wire.news_messages import Lines, LogsDrained, NoticeMessage, SnapshotMessage, Watch
 from nbaccel.local_engine.wire.plain_values import plain
 from nbaccel.scheduling.terms import Terms

@@ -36,7 +36,7 @@ ORDERS = [
 
 def assert_all_ended(world: HeadWorld) -> None:
     """Everything has an outcome that the driver knows of, and nothing is held."""
-    scheduler, head = world.parts.scheduler, world.parts
+    scheduler, head = world.wiring.scheduler, world.wiring
     unheard = [id for id in world.expected if id not in world.values]
     assert not unheard, f"the driver has not heard of {len(unheard)} results: {[name_of(world, id) for id in unheard]}"
     assert all(world.streams.values()), "a stream's end was not told"
@@ -58,7 +58,7 @@ def assert_all_ended(world: HeadWorld) -> None:
 
 
 def name_of(world: HeadWorld, id: bytes) -> str:
-    record = world.parts.scheduler.task_record(id[:24])
+    record = world.wiring.scheduler.task_record(id[:24])
     return str(record) if record is not None else id.hex()
 
 
@@ -180,7 +180,7 @@ def run_into(world: HeadWorld, order: type, name: str) -> str:
     with world.fault(order, 0):
         task_id = world.submit(name)
     world.finish()
-    entry = world.parts.scheduler.task_record(task_id).task.payload
+    entry = world.wiring.scheduler.task_record(task_id).task.payload
     assert_all_ended(world)
     return entry.note
 
@@ -224,7 +224,7 @@ def test_an_actor_lives_on_when_one_of_its_calls_cannot_be_sent(world: HeadWorld
 
 def test_an_event_that_is_refused_does_not_hold_up_those_behind_it(world: HeadWorld) -> None:
     """They were told while an order was carried out."""
-    head = world.parts
+    head = world.wiring
     act = head.orders._acts[do.SendTasks]
 
     def telling(command: do.SendTasks) -> None:

@@ -33,7 +33,7 @@ def test_the_head_answers_every_question_that_there_is() -> None:
     world = HeadWorld()
     try:
         flowing = {WatchSnapshots.tag()}  # snapshots that come and come: watchers.py sends them
-        assert set(world.parts.questions.table) == set(names) - flowing
+        assert set(world.wiring.questions.table) == set(names) - flowing
     finally:
         world.end()
 

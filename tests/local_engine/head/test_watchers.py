@@ -146,14 +146,14 @@ def test_questions_to_a_quiet_head_send_no_snapshot() -> None:
         world.watch()
         for _ in range(60):  # idle workers have ended, and nobody waits for the devices of this world to answer
             world.jump(1.0)
-        before = world.parts.watchers.seq
+        before = world.wiring.watchers.seq
         for number in range(20):
             world.ask(number, asks.FreeResources())
             world.jump(1.0)
-        assert world.parts.watchers.seq == before
+        assert world.wiring.watchers.seq == before
         world.submit("task")
         world.jump(1.0)
-        assert world.parts.watchers.seq > before
+        assert world.wiring.watchers.seq > before
     finally:
         world.end()
 

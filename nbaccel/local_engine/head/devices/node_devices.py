@@ -153,17 +153,17 @@ class NodeSetup:
         else:
             self._nodes.detection = Detection.from_json(report.detection)
 
-    def _wait_for_prober(self, quiet: StallTimer) -> None:
+    def _wait_for_prober(self, stall: StallTimer) -> None:
         """Go on with the quantities that the user asked for when the prober itself hangs.
 
         The prober counts its time in looks, so that a machine that stands still uses up none of it; so does this wait.
         """
         if self._nodes.detection is not None:
             return
-        if quiet.is_over(self._timers.now()):
+        if stall.is_over(self._timers.now()):
             self._give_up(f"the process that asks the devices has not answered for {self._deadline_s + GRACE_S:g} s")
         else:
-            self._timers.after(LONGEST_LOOK_S, lambda: self._wait_for_prober(quiet))
+            self._timers.after(LONGEST_LOOK_S, lambda: self._wait_for_prober(stall))
 
     def prober_died(self) -> None:
         """Ask the new prober again; after MOST_DEATHS deaths, go on without an answer."""

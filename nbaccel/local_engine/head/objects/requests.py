@@ -68,14 +68,14 @@ class GarbageRounds:
             self._send(peer, wire.CollectGarbage(number))
         self._wait(number, StallTimer(PATIENCE_S, self._begun_at, lambda: None))
 
-    def _wait(self, number: int, quiet: StallTimer) -> None:
+    def _wait(self, number: int, stall: StallTimer) -> None:
         """Give up who has not answered in time: a machine that stands still uses up none of it."""
         if number != self._round or not self._waiting:
             return
-        if quiet.is_over(self._timers.now()):
+        if stall.is_over(self._timers.now()):
             self._over(number)
         else:
-            self._timers.after(LONGEST_LOOK_S, lambda: self._wait(number, quiet))
+            self._timers.after(LONGEST_LOOK_S, lambda: self._wait(number, stall))
 
     def answered(self, client_id: int, number: int) -> None:
         """A process has collected for this round, and has reported its released refs before.

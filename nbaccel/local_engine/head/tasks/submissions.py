@@ -25,7 +25,7 @@ import msgspec
 
 from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Handler, Peer, Refusal, Send, id_of
+from nbaccel.local_engine.head.connections import Handler, Peer, QuestionError, Send, id_of
 from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.delivery import Fill
@@ -418,7 +418,7 @@ class SubmissionIntake:
         calls = self._arguments.failed_calls
         failed = calls.take(id_of(asked.task_id, "a task")) if calls is not None else None
         if failed is None:
-            raise Refusal(
+            raise QuestionError(
                 "ValueError",
                 f"Task {asked.task_id} cannot be run again: the head keeps the call of a failed task for ten minutes, "
                 "for at most 100 MB of arguments, and not if it was an actor's, a stream's or cancelled. Call the "
@@ -439,7 +439,7 @@ class SubmissionIntake:
         while (id := return_id(task_id, len(ids))) in self._objects.records:
             ids.append(id)
         if not ids:
-            raise Refusal("ValueError", f"Task {asked.task_id} has no result here, or nobody holds it any more.")
+            raise QuestionError("ValueError", f"Task {asked.task_id} has no result here, or nobody holds it any more.")
         return ids
 
     def _surroundings(self, peer: Peer, message: wire.Surroundings) -> None:

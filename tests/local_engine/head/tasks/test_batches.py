@@ -26,14 +26,14 @@ class Burst(HeadWorld):
     def __init__(self) -> None:
         self.notified: Counter[type] = Counter()
         super().__init__()
-        handle = self.parts.scheduler.handle
+        handle = self.wiring.scheduler.handle
 
         def counting(event: ev.Event, now: float) -> Any:
             commands = handle(event, now)
             self.notified.update([type(event), *map(type, commands)])
             return commands
 
-        self.parts.scheduler.handle = counting  # type: ignore[method-assign]
+        self.wiring.scheduler.handle = counting  # type: ignore[method-assign]
 
     def running_several(self, number: int = 120) -> FakeWorker:
         """A worker that has been sent tasks ahead of time."""
@@ -56,7 +56,7 @@ def burst() -> Iterator[Burst]:
 def test_tasks_that_come_in_one_frame_are_one_event(burst: Burst) -> None:
     ids = burst.submit_together("task", 10)
     assert burst.notified[ev.TasksSubmitted] == 1
-    waiting = [record.task.task_id for record in burst.parts.scheduler.waiting()]
+    waiting = [record.task.task_id for record in burst.wiring.scheduler.waiting()]
     assert len(waiting) == 8 and waiting == ids[2:]
 
 
@@ -64,11 +64,11 @@ def test_only_the_arguments_of_a_task_that_waits_are_kept_until_somebody_looks_a
     ids = [IdMaker(1).task_id() for _ in range(10)]
     burst.send(*(wire.Submit(id, TASK, b"%d" % number) for number, id in enumerate(ids)))
     burst.settle()
-    last = burst.parts.scheduler.task_record(ids[-1])
+    last = burst.wiring.scheduler.task_record(ids[-1])
     assert last is not None and last.task.payload == b"9"
     entry = entry_of(last.task)
     assert (entry.submit, entry.terms) == (wire.Submit(ids[-1], 0, b"9"), last.task.terms)
-    assert entry.submitted_at == last.task.submitted_at and burst.parts.peers[entry.client_id].role == "driver"
+    assert entry.submitted_at == last.task.submitted_at and burst.wiring.peers[entry.client_id].role == "driver"
     entry.note = "seen"
     assert entry_of(last.task) is entry and entry_of(last.task).note == "seen"
 
@@ -94,7 +94,7 @@ def test_what_is_not_plain_is_told_alone_in_its_place(burst: Burst) -> None:
     burst.send(*messages)
     burst.settle()
     assert burst.notified[ev.TasksSubmitted] == 3
-    records = [burst.parts.scheduler.task_record(id) for id in ids]
+    records = [burst.wiring.scheduler.task_record(id) for id in ids]
     assert [record.seq for record in records if record] == sorted(record.seq for record in records if record)
     assert len({record.seq for record in records if record}) == 5
 
@@ -107,7 +107,7 @@ def test_answers_that_come_in_one_frame_are_one_event_and_their_results_reach_th
     assert burst.notified[do.FinishTasks] == 1 and burst.notified[do.SendTasks] == 1
     assert all(burst.values[return_id(run.task_id, 0)] == wire.OK for run in runs)
     for run in runs:
-        entry = burst.parts.scheduler.task_record(run.task_id).task.payload  # type: ignore[union-attr]
+        entry = burst.wiring.scheduler.task_record(run.task_id).task.payload  # type: ignore[union-attr]
         assert (entry.started_at, entry.finished_at, entry.results, entry.pinned) == (5.0, 5.0, None, False)
     burst.finish()
     assert_all_ended(burst)
@@ -135,7 +135,7 @@ def test_nothing_of_a_first_try_that_failed_is_left_when_the_second_ends_well_am
     )
     worker.sock.send(wire.frame([answer]))
     burst.settle()
-    record = burst.parts.scheduler.task_record(run.task_id)
+    record = burst.wiring.scheduler.task_record(run.task_id)
     assert record is not None and record.attempt == 1 and record.task.payload.failed
     while not record.over:
         for each in burst.running():
@@ -150,7 +150,7 @@ def test_a_result_that_another_task_waits_for_is_announced_to_it(burst: Burst) -
     awaited = worker.runs[2].task_id
     follower = burst.submit("task", awaited)
     burst.return_together(worker, 6)
-    record = burst.parts.scheduler.task_record(follower)
+    record = burst.wiring.scheduler.task_record(follower)
     assert record is not None and not record.missing
     burst.finish()
     assert_all_ended(burst)
@@ -163,7 +163,7 @@ def test_a_result_that_its_submitter_has_let_go_of_is_dropped(burst: Burst) -> N
     burst.settle()
     burst.return_together(worker, 6)
     assert [id in burst.values for id in ids] == [True, False, False, True, True, True]
-    assert not burst.parts.objects.records.keys() & set(ids[1:3])
+    assert not burst.wiring.objects.records.keys() & set(ids[1:3])
 
 
 @pytest.mark.parametrize("order", [do.SendTasks, do.FinishTasks])
@@ -184,7 +184,8 @@ def test_whatever_an_order_about_several_tasks_raises_each_of_them_ends(burst: B
 def test_a_message_that_could_not_be_begun_is_begun_for_the_next_task(burst: Burst, kind: type) -> None:
     worker = burst.running_several()
     runs = worker.runs[:8]
-    part: Any = {wire.ObjectValues: burst.parts.tasks.flow.conclusions, wire.RunTasks: burst.parts.tasks.sending}[kind]
+    tasks = burst.wiring.tasks
+    part: Any = {wire.ObjectValues: tasks.flow.conclusions, wire.RunTasks: tasks.sending}[kind]
     send, failed = part._send, list[Any]()
 
     def failing(peer: Peer, message: Any) -> None:
@@ -196,7 +197,7 @@ def test_a_message_that_could_not_be_begun_is_begun_for_the_next_task(burst: Bur
     part._send = failing
     burst.return_together(worker, 8)
     assert failed and [burst.values.get(return_id(run.task_id, 0)) for run in runs] == [wire.OK] * 8
-    queues = {record.worker_id: record.queue for record in burst.parts.scheduler._workers.records.values()}
+    queues = {record.worker_id: record.queue for record in burst.wiring.scheduler._workers.records.values()}
     sent = [record.task.task_id for record in queues[worker.worker_id]]
     assert sent == [run.task_id for run in worker.runs]
     burst.finish()
@@ -208,5 +209,5 @@ def test_a_message_that_the_scheduler_refuses_does_not_take_others_with_it(burst
     ids = [IdMaker(1).task_id() for _ in range(3)]
     burst.send(*(wire.Submit(id, TASK) for id in (ids[0], used, *ids[1:])))
     burst.settle()
-    assert all(burst.parts.scheduler.task_record(id) is not None for id in ids)
-    assert sum("An id is in use" in line for line in burst.parts.note.lines) == 1
+    assert all(burst.wiring.scheduler.task_record(id) is not None for id in ids)
+    assert sum("An id is in use" in line for line in burst.wiring.note.lines) == 1

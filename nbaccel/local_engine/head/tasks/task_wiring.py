@@ -32,7 +32,7 @@ from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
 from nbaccel.local_engine.head.connections import Connections, Together
 from nbaccel.local_engine.head.decisions import Notify
-from nbaccel.local_engine.head.devices.room import DeviceRoom
+from nbaccel.local_engine.head.devices.device_wiring import DeviceWiring
 from nbaccel.local_engine.head.devices.task_devices import Leftovers, TaskEnvironments
 from nbaccel.local_engine.head.direct_calls import DirectCalls
 from nbaccel.local_engine.head.objects.store import DelayedSends, Store
@@ -169,7 +169,7 @@ class Around(Struct, frozen=True, kw_only=True):
     store: Store
     arguments: Arguments
     actors: Actors
-    devices: DeviceRoom
+    devices: DeviceWiring
     workers: WorkerProcesses
     unread_errors: UnreadErrors
     of_node: Mapping[bytes, dict[str, str]]
@@ -178,7 +178,7 @@ class Around(Struct, frozen=True, kw_only=True):
     history: ClusterHistory
 
 
-class TaskRoom:
+class TaskWiring:
     """Everything that one head has for tasks. Each part is given those that are made before it."""
 
     def __init__(self, around: Around) -> None:

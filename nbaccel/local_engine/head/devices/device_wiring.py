@@ -28,7 +28,7 @@ def _patience_s() -> float:
         return PATIENCE_S  # the head will not begin
 
 
-class DeviceRoom:
+class DeviceWiring:
     """Nodes, looks, watch, leases and setup of one head."""
 
     def __init__(
