@@ -176,7 +176,7 @@ class Driver:
             raise RuntimeError("The driver has ended.")
         return line
 
-    async def say(self, what: str, number: int) -> float:
+    async def send(self, what: str, number: int) -> float:
         assert self.process.stdin is not None
         self.process.stdin.write(f"{what} {number}\n")
         self.process.stdin.flush()
@@ -185,7 +185,7 @@ class Driver:
     async def cost_us(self, what: str = "many", tasks: int = TASKS) -> tuple[float, float]:
         """CPU per task in µs: of the head, of the driver."""
         before = _thread_s(self.head)
-        driver_s = await self.say(what, tasks)
+        driver_s = await self.send(what, tasks)
         return (_thread_s(self.head) - before) / tasks * 1e6, driver_s / tasks * 1e6
 
 
@@ -214,7 +214,7 @@ async def _changes_ms(tab: Any, driver: Driver) -> list[float]:
     found = []
     for number in range(CHANGES):
         name = f"marked-{number}"
-        saying = asyncio.create_task(driver.say("one", number))
+        saying = asyncio.create_task(driver.send("one", number))
         while True:
             text = await tab.read_message()
             if f'"{name}"' in text:
@@ -243,7 +243,7 @@ async def measure(place: Place, server: subprocess.Popen[str], driver: Driver, t
     end = time.monotonic() + max(seconds, 2.5 * LAG_TOLD_EVERY_S)
     number = CHANGES
     while time.monotonic() < end:
-        await driver.say("one", number)
+        await driver.send("one", number)
         number += 1
         await asyncio.sleep(0.2)
     figures = "lag median {:.1f} ms, p99 {:.1f} ms".format(*place.lags_ms())
@@ -286,7 +286,7 @@ def _compared(rounds: list[dict[str, float]]) -> str:
 async def watched_by(who: str, place: Place, driver: Driver) -> AsyncIterator[None]:
     """While "nobody" watches, or a "watcher", or a "tab"."""
     if who == "watcher":
-        await driver.say("watch", ROWS)
+        await driver.send("watch", ROWS)
     tab = await place.open_tab() if who == "tab" else None
     draining = None if tab is None else asyncio.create_task(_drain(tab))
     yield
@@ -294,7 +294,7 @@ async def watched_by(who: str, place: Place, driver: Driver) -> AsyncIterator[No
         tab.close()
         await draining
     if who == "watcher":
-        await driver.say("watch", 0)
+        await driver.send("watch", 0)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from nbaccel.machines.kuberay.yaml_files import read_documents, write_document
 from nbaccel.machines.ray_head import HeadPlan
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec, NodeTypeSpec
-from nbaccel.scheduling.growing import EqualDemands, Planner, Stock, wanted_of
+from nbaccel.scheduling.growth import EqualDemands, Planner, Stock, wanted_of
 from nbaccel.scheduling.ledger import Place
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.terms import Choice, Placement

@@ -81,7 +81,7 @@ class Cluster:
         self.running: dict[bytes, bytes] = {}  # task -> its worker
         self.begun: list[bytes] = []  # tasks that have been sent since somebody looked
 
-    def tell(self, event: ev.Event) -> None:
+    def notify(self, event: ev.Event) -> None:
         """An event, and all that follows from it at once."""
         inbox = [event]
         while inbox:
@@ -145,7 +145,7 @@ def look(cluster: Cluster, number: int, devices: int) -> None:
         took_s.append(time.thread_time() - began)
         for task_id in cluster.begun[-10:]:
             cluster.begun.remove(task_id)
-            cluster.tell(ev.TasksReturned(cluster.running.pop(task_id), [ev.TaskReturn(task_id)]))
+            cluster.notify(ev.TasksReturned(cluster.running.pop(task_id), [ev.TaskReturn(task_id)]))
     cluster.costs.of.clear()
     first, later = took_s[0] * 1e3, sorted(took_s[1:])
     print(f"look     the first snapshot {first:.1f} ms, later ones {later[9] * 1e3:.1f}, {later[-1] * 1e3:.1f} at most")
@@ -167,17 +167,17 @@ def main(nodes: int = 64, devices: int = 8, tasks: int = 100_000, kinds: int = 1
     gc.disable()  # a head collects between events; a collection is not what an event costs
     print(f"{'phase':8} {'event':16} {'number':>8}   {'median':>9} {'99 %':>9} {'longest':>11}")
     for number in range(nodes):
-        cluster.tell(ev.NodeAdded(node(number, devices)))
+        cluster.notify(ev.NodeAdded(node(number, devices)))
     cluster.costs.show("come")
     all_terms = shapes(kinds, devices)
     before = resident_bytes()
     for each in range(tasks // 10):
-        cluster.tell(ev.TasksSubmitted([Task(all_terms[each % kinds], b"t%019d" % each)]))
+        cluster.notify(ev.TasksSubmitted([Task(all_terms[each % kinds], b"t%019d" % each)]))
     cluster.costs.show("submit")
     print(f"the first tenth takes {(resident_bytes() - before) / 1e6:.0f} MB: the lines, the workers, those that run")
     before, waiting = resident_bytes(), cluster.scheduler.counts()["PENDING_NODE_ASSIGNMENT"]
     for each in range(tasks // 10, tasks):
-        cluster.tell(ev.TasksSubmitted([Task(all_terms[each % kinds], b"t%019d" % each)]))
+        cluster.notify(ev.TasksSubmitted([Task(all_terms[each % kinds], b"t%019d" % each)]))
     cluster.costs.show("submit")
     more = cluster.scheduler.counts()["PENDING_NODE_ASSIGNMENT"] - waiting
     print(f"{cluster.scheduler.counts()['PENDING_NODE_ASSIGNMENT']} tasks wait, {len(cluster.running)} run")
@@ -198,12 +198,12 @@ def run(cluster: Cluster, all_terms: list[Terms], dice: random.Random) -> None:
         order[place], order[-1] = order[-1], order[place]
         done = order.pop()
         cluster.now += 0.1
-        cluster.tell(ev.TasksReturned(cluster.running.pop(done), [ev.TaskReturn(done)]))
+        cluster.notify(ev.TasksReturned(cluster.running.pop(done), [ev.TaskReturn(done)]))
         if step % 10 == 0:
             task = Task(dice.choice(all_terms), b"t%019d" % next(numbers))
-            cluster.tell(ev.TasksSubmitted([task]))
+            cluster.notify(ev.TasksSubmitted([task]))
             if task.task_id not in cluster.running:
-                cluster.tell(ev.CancelAsked(task.task_id))
+                cluster.notify(ev.CancelAsked(task.task_id))
         if not order:
             break
     cluster.costs.show("run")
@@ -213,8 +213,8 @@ def change(cluster: Cluster, nodes: int, devices: int, dice: random.Random) -> N
     """Nodes leave and come back."""
     for _ in range(CHANGES):
         number = dice.randrange(1, nodes)
-        cluster.tell(ev.NodeRemoved(b"n%d" % number, "the benchmark took it away"))
-        cluster.tell(ev.NodeAdded(node(number, devices)))
+        cluster.notify(ev.NodeRemoved(b"n%d" % number, "the benchmark took it away"))
+        cluster.notify(ev.NodeAdded(node(number, devices)))
     cluster.costs.show("change")
 
 

@@ -9,11 +9,9 @@ from typing import Any
 
 from nbaccel.accelerators import Device, DeviceKind, NodeDevices
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.devices.nodes import Nodes
-from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.head.rows import Rows
-from nbaccel.local_engine.head.snapshot_builder import NO_GROWTH, SnapshotBuilder
+from nbaccel.local_engine.head.devices.node_devices import Nodes
+from nbaccel.local_engine.head.records import HeadRecords, TaskEntry
+from nbaccel.local_engine.head.snapshot_builder import NO_GROWTH, Rows, SnapshotBuilder
 from nbaccel.notebook import drawn
 from nbaccel.scheduling.events import NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler

@@ -39,9 +39,9 @@ class Bench:
         self.task_takes_s = task_takes_s
         self.inbox: list[ev.Event] = []
         for node in nodes:
-            self.tell(ev.NodeAdded(node))
+            self.notify(ev.NodeAdded(node))
 
-    def tell(self, event: ev.Event) -> None:
+    def notify(self, event: ev.Event) -> None:
         began = time.thread_time()
         commands = self.scheduler.handle(event, self.now)
         self.spent_s += time.thread_time() - began
@@ -64,7 +64,7 @@ class Bench:
             batch, self.inbox = self.inbox, []
             self.now += self.task_takes_s
             for event in batch:
-                self.tell(event)
+                self.notify(event)
             done += len(batch)
         return done
 
@@ -87,7 +87,7 @@ def burst(tasks: int = 10_000) -> float:
     """Submitted all at once to 2 CPUs, then returned one after the other."""
     bench = Bench(head())
     for event in [ev.TasksSubmitted([task(number)]) for number in range(tasks)]:
-        bench.tell(event)
+        bench.notify(event)
     bench.answer()
     return bench.spent_s / tasks
 
@@ -96,7 +96,7 @@ def line(tasks: int) -> float:
     """The cost of one dispatch from a line behind one CPU; tasks are long, nothing is sent ahead."""
     bench = Bench(head(1), task_takes_s=0.01)
     for number in range(tasks):
-        bench.tell(ev.TasksSubmitted([task(number)]))
+        bench.notify(ev.TasksSubmitted([task(number)]))
     bench.spent_s = 0.0
     done = bench.answer(900)
     return bench.spent_s / done
@@ -107,7 +107,7 @@ def nodes(number: int, tasks: int = 10_000) -> float:
     bench = Bench(*[NodeSpec(b"n%d" % i, f"n{i}", {"CPU": 4 * UNIT}) for i in range(number)], task_takes_s=0.01)
     bench.spent_s = 0.0
     for each in range(tasks):
-        bench.tell(ev.TasksSubmitted([task(each)]))
+        bench.notify(ev.TasksSubmitted([task(each)]))
     bench.answer()
     return bench.spent_s / tasks
 
@@ -117,12 +117,12 @@ def calls(number: int = 10_000) -> float:
     bench = Bench(head())
     of_actor = Terms("A", TaskKind.ACTOR_CREATION, b"f", ONE_CPU, job=1, pool=POOL, actor=ActorTerms(lasting=()))
     creation = Task(of_actor, b"c", actor_id=b"a")
-    bench.tell(ev.TasksSubmitted([creation]))
+    bench.notify(ev.TasksSubmitted([creation]))
     bench.answer()
     bench.spent_s = 0.0
     for each in range(number):
         call = Task(terms(NO_CHOICE, TaskKind.ACTOR_CALL), b"m%d" % each, actor_id=b"a", caller=b"d")
-        bench.tell(ev.TasksSubmitted([call]))
+        bench.notify(ev.TasksSubmitted([call]))
         bench.answer()
     return bench.spent_s / number
 
@@ -131,7 +131,7 @@ def fresh(tasks: int = 2_000) -> float:
     """Accelerator tasks, each in its own process."""
     bench = Bench(head(8, gpus=8), task_takes_s=0.01)
     for number in range(tasks):
-        bench.tell(ev.TasksSubmitted([task(number, ONE_GPU, fresh=True, max_calls=1)]))
+        bench.notify(ev.TasksSubmitted([task(number, ONE_GPU, fresh=True, max_calls=1)]))
     bench.answer()
     return bench.spent_s / tasks
 
@@ -141,7 +141,7 @@ def memory(tasks: int = 100_000) -> float:
     bench = Bench(head(1))
     tracemalloc.start()
     for number in range(tasks):
-        bench.tell(ev.TasksSubmitted([task(number)]))
+        bench.notify(ev.TasksSubmitted([task(number)]))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return taken / tasks

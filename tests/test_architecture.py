@@ -263,7 +263,7 @@ def test_no_component_of_the_head_receives_the_head() -> None:
         for node in _nodes(path):
             if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.loop":
                 assert path == maker, f"{_name(path)} imports {[alias.name for alias in node.names]}"
-            if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.parts":
+            if isinstance(node, ast.ImportFrom) and node.module == "nbaccel.local_engine.head.wiring":
                 assert path.name == "loop.py", f"{_name(path)} imports the parts: take the one that it needs"
 
 
@@ -351,6 +351,30 @@ def test_no_two_public_classes_share_a_name() -> None:
                 found.setdefault(node.name, set()).add(str(path.relative_to(PACKAGE)))
     shared = {name: paths for name, paths in found.items() if len(paths) > 1}
     assert shared == SHARED_CLASS_NAMES, "give one of them a name that says what only it is"
+
+
+WORDS_OF = ("local_engine", "scheduling", "handles", "waits", "debug_engine")
+
+
+def _retired_words() -> set[str]:
+    """The left column of the table of words that names have no more."""
+    table = (ROOT / "docs/architecture.md").read_text().split("| not | but |\n|---|---|\n")[1].split("\n\n")[0]
+    return {word for row in table.splitlines() for word in row.split("|")[1].strip().split(", ")}
+
+
+def test_no_class_and_no_module_has_a_word_that_means_several_things() -> None:
+    retired = _retired_words()
+    assert {"tell", "room", "loan"} <= retired
+    found = set()
+    for path in MODULES:
+        if path.relative_to(PACKAGE).parts[0] in WORDS_OF:
+            names = [path.stem] + [node.name for node in _nodes(path) if isinstance(node, ast.ClassDef)]
+            found |= {f"{_name(path)}: {name}" for name in names if _words_in(name) & retired}
+    assert found == set(), "docs/architecture.md says which word to take"
+
+
+def _words_in(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
 def test_nothing_is_left_for_later() -> None:

@@ -14,42 +14,42 @@ A = TypeVar("A")
 
 
 class DirectLink(Link):
-    """The link between the debug engine's driver side and its head; `hear` passes a message to the head."""
+    """The link between the debug engine's driver side and its head; `receive` passes a message to the head."""
 
-    def __init__(self, hear: Callable[[Any], None]) -> None:
+    def __init__(self, receive: Callable[[Any], None]) -> None:
         unused = socket.socket(socket.AF_UNIX)
         unused.close()
         super().__init__(unused, on_lost=lambda why: None)
-        self._hear = hear
+        self._give_to_head = receive
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         """Send a message, after the messages that wait in the outbox."""
         self._outbox.append(message)
         if type(message) is not wire.AddRef:  # sent under a lock that the head may need for its next step
             self._deliver()
 
-    say_at_once = say_now = say
+    send_at_once = send_now = send
 
-    def say_later(self, message: Any) -> None:
+    def send_later(self, message: Any) -> None:
         """Send a message with the next one: a finaliser may call this, and no user code may run in a finaliser."""
         self._outbox.append(message)
 
     def nudge(self) -> None:
         """Do nothing: waiting messages leave with the next one."""
 
-    def have_ends_heard(self) -> None:
-        self.hear_what_ended()
+    def flush_ended(self) -> None:
+        self.take_ended()
 
     def flush(self) -> None:
         """Send the waiting messages, and the news of refs that have ended."""
-        self.hear_what_ended()
+        self.take_ended()
         for gather in self.before_write:
             gather()
         self._deliver()
 
     def _deliver(self) -> None:
         while self._outbox:
-            self._hear(self._outbox.popleft())
+            self._give_to_head(self._outbox.popleft())
 
     def ask(self, question: Question[A], *, timeout_s: float | None = None) -> A:
         """Ask the head and return its answer. Raises GetTimeoutError if the head defers it: it would never come."""

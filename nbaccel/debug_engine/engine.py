@@ -21,7 +21,7 @@ from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.options import InitOptions
 from nbaccel.handles.remote import ObjectRef, ObjectRefGenerator
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import environment_spec
+from nbaccel.local_engine.client import submitter
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.exports import Exports
 from nbaccel.local_engine.client.link import Link
@@ -45,9 +45,9 @@ class DebugEngine(Client):
     running: Running | None = None  # `current_run` alone tells
 
     def __init__(self, options: InitOptions) -> None:
-        link = DirectLink(lambda message: self._head.hear(self._speaker(), message))
+        link = DirectLink(lambda message: self._head.receive(self._speaker(), message))
         self._head = DebugHead(options, lambda peer, message: link.take(message))
-        inside = self._inside = WorkerView(self, DriverCode(environment_spec.spelled_out(options.runtime_env)))
+        inside = self._inside = WorkerView(self, DriverCode(submitter.spelled_out(options.runtime_env)))
         super().__init__(self, link, inside, JOB, -1, self._head.job.namespace)
         self.execution = DebugExecution(self)
         self.exports = OwnCode(link, self.execution.learn)
@@ -165,7 +165,7 @@ class DebugEngine(Client):
         self.ended = True
         main_module.stays_here(False)
         self.link.leave()
-        self._head.tell(ev.JobEnded(JOB))
+        self._head.notify(ev.JobEnded(JOB))
         engines.adopt(None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from nbaccel import exceptions
 from nbaccel.local_engine.worker import worker_setup
 from nbaccel.local_engine.worker.execution import Execution, Running, set_variables
-from nbaccel.local_engine.worker.variables import expanded
+from nbaccel.local_engine.worker.worker_setup import expanded
 
 MOST_RAISED = 50  # their frames hold arguments, and the refs of the code that has submitted them
 

@@ -20,27 +20,18 @@ from nbaccel.local_engine.driver.engine import hello
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
-from nbaccel.local_engine.head.connections import Handler
-from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
-from nbaccel.local_engine.head.devices.nodes import Nodes
-from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
-from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.group_answers import GroupAnswers
-from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.jobs import Jobs
+from nbaccel.local_engine.head.connections import Handler, Peer, QuestionTable
+from nbaccel.local_engine.head.devices.node_devices import Nodes, head_spec, offered_of
+from nbaccel.local_engine.head.devices.task_devices import TaskEnvironments
+from nbaccel.local_engine.head.groups import GroupAnswers, Groups
 from nbaccel.local_engine.head.objects import delivery, ledger, requests
-from nbaccel.local_engine.head.objects.context import Grant, ObjectContext
-from nbaccel.local_engine.head.objects.tables import ObjectTables
-from nbaccel.local_engine.head.orphaned_work import OrphanedWork
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.question_table import QuestionTable
-from nbaccel.local_engine.head.reasons import NobodyElse
-from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.head.state_views import StateViews
-from nbaccel.local_engine.head.task_logs import TaskLogs
-from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.objects.tables import Grant, ObjectContext, ObjectTables
+from nbaccel.local_engine.head.outputs import TaskLogs
+from nbaccel.local_engine.head.records import Environments, HeadRecords, Jobs, TaskEntry
+from nbaccel.local_engine.head.state_views import NobodyElse, StateViews
 from nbaccel.local_engine.head.tasks.flow import TaskFlow
+from nbaccel.local_engine.head.tasks.submissions import Arguments
+from nbaccel.local_engine.head.worker_processes import OrphanedWork
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling import events as ev
@@ -55,7 +46,7 @@ PRINTED = "The debug engine runs tasks in the notebook's own process: what they 
 
 
 class DebugHead:
-    """Hears the driver's side through `hear`, and speaks to it through `send`."""
+    """Hears the driver's side through `receive`, and speaks to it through `send`."""
 
     def __init__(self, options: InitOptions, send: Callable[[Peer, Any], None]) -> None:
         self._options = asdict(options)
@@ -71,7 +62,7 @@ class DebugHead:
         self.jobs = Jobs(lambda job: None)
         self.job = self.jobs.begin(self.driver, self.driver.hello)
         self._commands: deque[do.Command] = deque()
-        self._audience = Terminal()
+        self._notifier = Terminal()
         self._make_objects()
         self._make_tasks()
         self.acts: dict[type, Callable[[Any], None]] = {
@@ -80,7 +71,7 @@ class DebugHead:
             do.ReleaseDevices: lambda command: None,
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
-            do.Warn: lambda command: self._audience.note(command.message),
+            do.Warn: lambda command: self._notifier.note(command.message),
         }  # the stage adds its own
         self._make_views()
 
@@ -91,39 +82,39 @@ class DebugHead:
         self._arguments = Arguments(self.objects)
         self.object_context = ObjectContext(
             objects=self.objects, scheduler=self.scheduler, peers=self._peers, store=self._absent, errors=self._absent,
-            send=self._send, tell=self.tell, clock=time.monotonic, unpin=self._arguments.unpin,
+            send=self._send, notify=self.notify, clock=time.monotonic, unpin=self._arguments.unpin,
             arrived=lambda id, value: self.tasks.conclusions.arrived(id, value),
             node_of=lambda client_id: self.nodes.node_id,
         )  # fmt: skip
         self.questions = QuestionTable(self._send)
         self.actors = Actors(
-            self.scheduler, self.objects, self.tell, unpin=self._arguments.unpin, free_unheld=self.collect,
+            self.scheduler, self.objects, self.notify, unpin=self._arguments.unpin, free_unheld=self.collect,
             settled=self.questions.ask_again, lived=lambda actor: self._history.lived(actor),
             lives=lambda actor: None,
         )  # fmt: skip
         self._history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), time.time())
         self.groups: Groups[int] = Groups(
             self.scheduler,
-            self.tell,
+            self.notify,
             lambda id, _, value: delivery.fill(self.object_context, id, value, [], CLIENT),
         )
 
         self.orphaned_work = OrphanedWork(
-            self.scheduler, self.objects, self.tell, owner_died=lambda peer: self.groups.owner_died(owner_of(peer))
+            self.scheduler, self.objects, self.notify, owner_died=lambda peer: self.groups.owner_died(owner_of(peer))
         )
 
     def _make_tasks(self) -> None:
-        environments, audience, jobs = Environments(), self._audience, self.jobs.by_number
-        self.nodes = Nodes(self.tell)
+        environments, notifier, jobs = Environments(), self._notifier, self.jobs.by_number
+        self.nodes = Nodes(self.notify)
         hide = bool(self._options["hide_unassigned"])
-        self.devices = TaskEnvironments(self.nodes, environments, jobs, self.groups, audience, hide=hide)
+        self.devices = TaskEnvironments(self.nodes, environments, jobs, self.groups, notifier, hide=hide)
         self._records = HeadRecords(
             self.scheduler, self.nodes, self.objects, environments, self.groups, self.actors.by_id, self.workers, jobs,
             self._peers, time.monotonic,
         )  # fmt: skip
         self.tasks = TaskFlow(
             self._records, self.object_context, self._arguments, self.actors, self._absent, self._absent,
-            self._send, self.tell, audience.note, endings={}, zygote_for=lambda prefix, python: "",
+            self._send, self.notify, notifier.note, endings={}, zygote_for=lambda prefix, python: "",
             after_failure=lambda node_id, held, then: then(), changed=lambda: None, ended=self._history.ended,
             is_shared=False,
         )  # fmt: skip
@@ -169,7 +160,7 @@ class DebugHead:
 
     # ---- what is heard and told
 
-    def hear(self, peer: Peer, message: Any) -> None:
+    def receive(self, peer: Peer, message: Any) -> None:
         """A driver or a worker says something."""
         self._handlers[type(message)](peer, message)
         self.collect()
@@ -181,7 +172,7 @@ class DebugHead:
             for actor_id in freed.actors:
                 self.actors.out_of_scope(actor_id)
 
-    def tell(self, event: ev.Event) -> None:
+    def notify(self, event: ev.Event) -> None:
         """Tell the scheduler what happened, and do all that follows from it, also what the code that runs brings about.
 
         Unlike the local head's: what a running task submits has run before this returns.
@@ -222,7 +213,7 @@ class OneProcess:
 
     def read(self, ids: Iterable[bytes]) -> None: ...
     def gone(self, ids: list[bytes]) -> None: ...
-    def tell(self, entry: TaskEntry) -> None: ...
+    def notify(self, entry: TaskEntry) -> None: ...
     def constructor_failed(self, entry: TaskEntry) -> None: ...
 
     def judge(self, worker: Any, record: Any, done: wire.Done, then: Callable[[str], None]) -> None:

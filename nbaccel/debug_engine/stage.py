@@ -37,7 +37,7 @@ class Stage:
     def __init__(self, head: DebugHead, execution: DebugExecution) -> None:
         self._head = head
         self.execution = execution
-        self.tell, self.scheduler, self.workers = head.tell, head.scheduler, head.workers
+        self.notify, self.scheduler, self.workers = head.notify, head.scheduler, head.workers
         self.streams: dict[bytes, PausedStream] = {}
         self._wake_at: float | None = None
         head.acts |= {
@@ -64,12 +64,12 @@ class Stage:
         if worker is None or worker.ended:
             yield
             return
-        self.tell(ev.WorkerBlocked(worker.worker_id))
+        self.notify(ev.WorkerBlocked(worker.worker_id))
         try:
             yield
         finally:
             if not worker.ended:
-                self.tell(ev.WorkerUnblocked(worker.worker_id))
+                self.notify(ev.WorkerUnblocked(worker.worker_id))
 
     def go_on(self, until: Callable[[], bool], ids: list[bytes], timeout_s: float | None) -> bool:
         """Let everything go on that can; False when nothing does any more, or not in time. Reads streams of the ids."""
@@ -94,7 +94,7 @@ class Stage:
             return False
         wait_s, self._wake_at = self._wake_at - time.monotonic(), None
         time.sleep(max(wait_s, 0))
-        self.tell(ev.TimePassed())
+        self.notify(ev.TimePassed())
         return True
 
     def _wake(self, command: do.WakeAt) -> None:
@@ -109,13 +109,13 @@ class Stage:
         worker.peer = peer_of(worker)
         worker.peer.templates = self._head.driver.templates  # all code is one client
         self.workers[command.worker_id] = worker
-        self.tell(ev.WorkerReady(command.worker_id, os.getpid()))
+        self.notify(ev.WorkerReady(command.worker_id, os.getpid()))
 
     def _stop(self, command: do.StopWorker) -> None:
         worker = self.workers.pop(command.worker_id, None)
         if worker is not None:
             if worker.actor is not None and not command.force:
-                actor_host.say_last_wish(worker.actor.instance)
+                actor_host.call_shutdown(worker.actor.instance)
             self._die(worker, command.why, intended=True)
 
     def _die(self, worker: DebugWorker, how: str, *, intended: bool = False) -> None:
@@ -123,13 +123,13 @@ class Stage:
         self.workers.pop(worker.worker_id, None)
         worker.end()
         self._head.orphaned_work.end(worker, intended)
-        self.tell(ev.WorkerDied(worker.worker_id, how, intended=intended))
+        self.notify(ev.WorkerDied(worker.worker_id, how, intended=intended))
 
     def _recall(self, command: do.RecallTasks) -> None:
         worker = self.workers[command.worker_id]
         given = [running.task_id for running in worker.waiting]
         worker.waiting.clear()
-        self.tell(ev.TasksGivenBack(command.worker_id, given))
+        self.notify(ev.TasksGivenBack(command.worker_id, given))
 
     def _interrupt(self, command: do.InterruptTask) -> None:
         """A sync call sees a flag, a coroutine is cancelled, a stream ends, what has not begun never does."""
@@ -161,7 +161,7 @@ class Stage:
         entry = entry_of(task)
         terms, record = entry.terms, self.scheduler.task_record(task.task_id)
         entry.attempt, entry.choice_why = (record.attempt, record.choice_why) if record is not None else (0, "")
-        ids, told, environ = self._head.devices.of(command, entry)
+        ids, notified, environ = self._head.devices.of(command, entry)
         environment = msgspec.json.decode(terms.runtime_env)
         if terms.kind is TaskKind.ACTOR_CALL and worker.actor is not None:  # in the surroundings of its actor
             environ, environment = worker.actor.creation.run.environ, worker.actor.creation.environment
@@ -172,7 +172,7 @@ class Stage:
         entry.choice, worker.used = command.choice, True
         submit = entry.submit
         run = wire.RunTask(
-            task.task_id, terms.number, submit.args, [], told, environ, entry.attempt, command.choice,
+            task.task_id, terms.number, submit.args, [], notified, environ, entry.attempt, command.choice,
             task.actor_id or b"", entry.choice_why,
         )  # fmt: skip
         running = Running(run, terms, environment=environment)
@@ -259,7 +259,7 @@ class Stage:
             return self.execution.results(running, value)
         items = value if inspect.isasyncgen(value) else iter(value)
         self.streams[running.task_id] = PausedStream(running, worker, items)
-        self.tell(ev.WorkerBlocked(worker.worker_id))  # until then it does not hold a CPU
+        self.notify(ev.WorkerBlocked(worker.worker_id))  # until then it does not hold a CPU
         return None
 
     # ---- calls of asyncio actors
@@ -313,8 +313,8 @@ class Stage:
             return
         stream.index += 1
         running.streamed = True
-        self._head.hear(stream.worker.peer, item[0])
-        self.execution.told(running)
+        self._head.receive(stream.worker.peer, item[0])
+        self.execution.notified(running)
 
     def _end_stream(self, stream: PausedStream, done: wire.Done) -> None:
         if stream.ended:
@@ -324,7 +324,7 @@ class Stage:
         del self.streams[stream.running.task_id]
         stream.worker.under_way.pop(stream.running.task_id, None)
         if not stream.worker.ended:
-            self.tell(ev.WorkerUnblocked(stream.worker.worker_id))
+            self.notify(ev.WorkerUnblocked(stream.worker.worker_id))
             self._done(stream.worker, stream.running, done)
 
     def consumed(self, message: wire.Consumed) -> None:
@@ -340,9 +340,9 @@ class Stage:
             done = actor_host.exit_of_actor(running)
         if not worker.ended:
             if done.exiting and worker.actor is not None:
-                actor_host.say_last_wish(worker.actor.instance)
-            self._head.hear(worker.peer, running.ended(done))
-        self.execution.told(running)
+                actor_host.call_shutdown(worker.actor.instance)
+            self._head.receive(worker.peer, running.ended(done))
+        self.execution.notified(running)
 
 
 def deadlock(words: str) -> exceptions.EngineError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from nbaccel.exceptions import GetTimeoutError, OufOfBandObjectRefSerializationException
 from nbaccel.handles.ids import JobID, TaskID
-from nbaccel.handles.told_end import ToldEnd
+from nbaccel.handles.safe_finalizer import SafeFinalizer
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,7 +28,7 @@ else:
     T = TypeVar("T", covariant=True)
 
 
-class ObjectRef(ToldEnd, Generic[T]):
+class ObjectRef(SafeFinalizer, Generic[T]):
     """A reference to a value that is, or will be, in the cluster. Refs are compared and hashed by id.
 
     `await ref` waits for the value in asyncio code, and `ref.future()` returns a `concurrent.futures.Future`.

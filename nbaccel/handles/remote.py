@@ -21,8 +21,8 @@ from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from nbaccel.handles.option_checks import streams_only_generators
 from nbaccel.handles.options import ActorOptions, MethodOptions, TaskOptions, as_given, falling_back
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
+from nbaccel.handles.safe_finalizer import SafeFinalizer
 from nbaccel.handles.signatures import AnythingElse, Code, P, R, Submitted, T
-from nbaccel.handles.told_end import ToldEnd
 
 if TYPE_CHECKING:
     from nbaccel.dag import ClassMethodNode, ClassNode, FunctionNode
@@ -384,7 +384,7 @@ class _BoundActorClass(Generic[T, Code]):
         return _dag().ClassNode(self, args, kwargs)  # type: ignore[no-any-return]
 
 
-class ActorHandle(ToldEnd, Generic[T], AnythingElse):  # type: ignore[misc]
+class ActorHandle(SafeFinalizer, Generic[T], AnythingElse):  # type: ignore[misc]
     """A handle of an actor: `handle.method.remote(...)`. The actor ends when its last handle is gone."""
 
     __class_getitem__: Any = classmethod(GenericAlias)  # for annotations: ActorHandle[Counter]

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from nbaccel import exceptions
-from nbaccel.handles.told_end import ToldEnd
+from nbaccel.handles.safe_finalizer import SafeFinalizer
 from nbaccel.local_engine import arena_trouble
 from nbaccel.local_engine.arena import pages
 
@@ -122,7 +122,7 @@ class Range:
         return exceptions.RaySystemError(f"Object {self.id.hex()} cannot be mapped into this process: {why}")
 
 
-class _Mapping(ToldEnd):
+class _Mapping(SafeFinalizer):
     """Ends a mapping, and only then releases its range."""
 
     __slots__ = ("_range",)

@@ -145,12 +145,12 @@ class ActorTable:
             return
         last = event.failed or not actor.terms.max_restarts
         actor.settled |= last
-        self._tasks.finish(record, now, event.failed, event.cancelled, tell=last)
+        self._tasks.finish(record, now, event.failed, event.cancelled, notify=last)
         if event.failed:
             self.kill(actor, f"the constructor of {actor.name} raised an error", now, force=False)
             return
         actor.created = True
-        self._dispatcher.close_loan(worker)
+        self._dispatcher.close_queue(worker)
         if actor.terms.lasting is not None and actor.hold is not None and not record.choice:
             self._cluster.shrink(actor.hold, actor.terms.lasting)
         self._move(actor, ALIVE, now)
@@ -382,9 +382,9 @@ class ActorTable:
     def _give_back(self, worker: WorkerRecord, keep: Hold | None) -> None:
         worker.blocked = 0
         if keep is None or not keep.place.alive:
-            self._dispatcher.end_loan(worker)
+            self._dispatcher.end_queue(worker)
             return
-        self._dispatcher.close_loan(worker)
+        self._dispatcher.close_queue(worker)
         worker.hold = None
         if keep.lent:
             self._cluster.reclaim_cpu(keep)
@@ -473,15 +473,15 @@ class ActorTable:
         self._bury(actor)
 
     def _end_creation(self, actor: ActorRecord, failure: Failure, message: str, now: float) -> None:
-        record, told = actor.creation, actor.settled
+        record, notified = actor.creation, actor.settled
         actor.settled = True
         if not record.over:
             if actor.created:  # its result was written the first time
                 self._tasks.drop(record, now)
             else:
-                told = True
+                notified = True
                 self._tasks.fail(record, failure, message, now)
-        if not told:
+        if not notified:
             self._out.append(FinishTasks([actor.task]))
 
     def _bury(self, actor: ActorRecord) -> None:
@@ -508,7 +508,7 @@ class ActorTable:
             actor.worker, actor.hold = None, None
         worker.queue.clear()
         worker.actor = None
-        self._dispatcher.end_loan(worker)
+        self._dispatcher.end_queue(worker)
 
     def kill_asked(self, actor: ActorRecord, why: str, no_restart: bool, graceful: bool, now: float) -> None:
         if actor.state is DEAD:

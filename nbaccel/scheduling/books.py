@@ -47,8 +47,8 @@ def check(
         _check_place(place)
     for place in commons:
         _check_commons(place)
-    for ask in cluster.asks.values():
-        _check_ask(ask, cluster)
+    for request in cluster.requests.values():
+        _check_request(request, cluster)
     for shape in tasks.shapes.values():
         _check_shape(shape)
     live = [record for record in tasks.records.values() if not record.over]
@@ -99,16 +99,16 @@ def _check_commons(commons: Place) -> None:
     assert copies == sum(len(bundle.holds) for bundle in commons.bundles), f"{commons.name}: {copies} copies"
 
 
-def _check_ask(ask: PlaceableChoice, cluster: PlacementBook) -> None:
+def _check_request(request: PlaceableChoice, cluster: PlacementBook) -> None:
     """It has the places that could meet it, in order; an exhausted one finds room nowhere but, perhaps, on offer."""
-    allowed = {p for p in cluster.eligible(ask.choice) if p.alive and p.lacks_for_ever(ask.asked) is None}
-    assert ask.places.keys() == allowed, f"{ask.choice} has other places than it may use"
-    assert ask.in_order() == sorted(allowed, key=ask.entry_of), f"{ask.choice} has its places out of order"
-    assert ask.exhausted == (ask in cluster.exhausted), f"{ask.choice} is counted wrong"
-    assert ask.exhausted or not ask.offers, f"{ask.choice} looks at all places and has offers"
-    for place in ask.places if ask.exhausted else ():
-        assert place in ask.offers or place.lacks_now(ask.asked) is not None, (
-            f"{ask.choice} passes {place.name}, which has enough free"
+    allowed = {p for p in cluster.eligible(request.choice) if p.alive and p.lacks_for_ever(request.asked) is None}
+    assert request.places.keys() == allowed, f"{request.choice} has other places than it may use"
+    assert request.in_order() == sorted(allowed, key=request.entry_of), f"{request.choice} has its places out of order"
+    assert request.exhausted == (request in cluster.exhausted), f"{request.choice} is counted wrong"
+    assert request.exhausted or not request.offers, f"{request.choice} looks at all places and has offers"
+    for place in request.places if request.exhausted else ():
+        assert place in request.offers or place.lacks_now(request.asked) is not None, (
+            f"{request.choice} passes {place.name}, which has enough free"
         )
 
 
@@ -120,11 +120,13 @@ def _check_shape(shape: Shape) -> None:
     assert len(waiting) == shape.size, f"{shape.choices}: {len(waiting)} wait, {shape.size} counted"
     assert shape.workers >= 0, f"{shape.choices}: {shape.workers} workers"
     if waiting:
-        for place in shape.asks[0].places:
-            assert place.lacks_now(shape.asks[0].asked) is not None, (
+        for place in shape.requests[0].places:
+            assert place.lacks_now(shape.requests[0].asked) is not None, (
                 f"{waiting[0]} waits although {place.name} has enough free"
             )
-        assert shape.notice_armed or not any(ask.has_places for ask in shape.asks) or shape.size, f"{shape.choices}"
+        assert shape.notice_armed or not any(request.has_places for request in shape.requests) or shape.size, (
+            f"{shape.choices}"
+        )
 
 
 def _check_tasks(tasks: TaskTable, live: list[TaskRecord]) -> None:

@@ -94,12 +94,12 @@ class Dispatcher:
     # --- which choice ---------------------------------------------------------------------------------------------
 
     def _way(self, shape: Shape, record: TaskRecord, now: float) -> Way | None:
-        hold = self._cluster.take(shape.asks[0], record, now)
+        hold = self._cluster.take(shape.requests[0], record, now)
         if hold is None and shape.lasting is not None:
-            hold = self._cluster.take_lasting(shape.asks[0], shape.lasting, record, now)
+            hold = self._cluster.take_lasting(shape.requests[0], shape.lasting, record, now)
         if hold is not None:
             return hold, 0, ""
-        if len(shape.asks) == 1:
+        if len(shape.requests) == 1:
             return None
         return self._fallback(shape, record, now)
 
@@ -107,12 +107,12 @@ class Dispatcher:
         """A later choice: at once when those before can never be met here, else when it has waited long enough."""
         after = shape.fallback_after_s
         patient = after is None or now < record.waiting_since + after
-        for index, ask in enumerate(shape.asks):
+        for index, request in enumerate(shape.requests):
             if index:
-                hold = self._cluster.take(ask, record, now)
+                hold = self._cluster.take(request, record, now)
                 if hold is not None:
                     return hold, index, self._explainer.why_fallback(shape, index, now - record.waiting_since)
-            if patient and (ask.has_places or self._cluster.could_come(ask)):
+            if patient and (request.has_places or self._cluster.could_come(request)):
                 if after is not None:
                     self._fall_later(shape, record.waiting_since + after)
                 return None
@@ -131,14 +131,14 @@ class Dispatcher:
 
     def _must_wait(self, shape: Shape, record: TaskRecord, now: float) -> None:
         self._cluster.stirred = True
-        if not any(ask.has_places for ask in shape.asks):
-            if any(map(self._cluster.could_come, shape.asks)):
-                self._tell_arriving(shape, now)
+        if not any(request.has_places for request in shape.requests):
+            if any(map(self._cluster.could_come, shape.requests)):
+                self._notify_arriving(shape, now)
             elif (failure := self._lost(shape, record)) is not None:
                 self._give_up(shape, failure, now)
                 return
             else:
-                self._tell_infeasible(shape)
+                self._notify_infeasible(shape)
         if not shape.notice_armed:
             shape.notice_armed = True
             self._timers.at(record.waiting_since + self._notice_s, self._notice, shape)
@@ -186,19 +186,19 @@ class Dispatcher:
             else:
                 self.end_actor(record.actor, message, now, failure)
 
-    def _tell_infeasible(self, shape: Shape) -> None:
+    def _notify_infeasible(self, shape: Shape) -> None:
         """At once, once under each cell; in the place of what was said while a node could still come."""
         if self._explainer.waits_for_group(shape):
             return
-        for each in self._untold(shape, "infeasible"):
-            self._tasks.say(shape, each, "infeasible", self._explainer.infeasible(shape, each))
+        for each in self._not_notified(shape, "infeasible"):
+            self._tasks.send(shape, each, "infeasible", self._explainer.infeasible(shape, each))
 
-    def _tell_arriving(self, shape: Shape, now: float) -> None:
+    def _notify_arriving(self, shape: Shape, now: float) -> None:
         """At once, once under each cell: which type of node the cluster is to get."""
-        for each in self._untold(shape, "waiting"):
-            self._tasks.say(shape, each, "waiting", self._explainer.explain(each, now).sentence)
+        for each in self._not_notified(shape, "waiting"):
+            self._tasks.send(shape, each, "waiting", self._explainer.explain(each, now).sentence)
 
-    def _untold(self, shape: Shape, kind: str) -> list[TaskRecord]:
+    def _not_notified(self, shape: Shape, kind: str) -> list[TaskRecord]:
         """Of each cell that has not been told this kind of reason, its first task in the line: among the first of it,
         where those are that have come back, and the one that has just joined its end.
         """
@@ -206,11 +206,11 @@ class Dispatcher:
         last = shape.line[-1]
         if last.state == WAITING:
             found.setdefault(last.task.terms.cell_in_words, last)
-        told = shape.told
-        return [record for cell, record in found.items() if cell not in told or told[cell].kind != kind]
+        notified = shape.notified
+        return [record for cell, record in found.items() if cell not in notified or notified[cell].kind != kind]
 
     def _could_ever(self, shape: Shape) -> bool:
-        return any(ask.has_places or self._cluster.could_come(ask) for ask in shape.asks)
+        return any(request.has_places or self._cluster.could_come(request) for request in shape.requests)
 
     def _notice(self, shape: Shape, now: float) -> None:
         """A line under each cell whose task waits for long; said again from time to time, since the reason changes."""
@@ -225,15 +225,15 @@ class Dispatcher:
             return  # reported at once
         for first in self._tasks.longest_waiting(shape).values():
             if first.waiting_since + self._notice_s <= now:
-                self._tell_waiting(shape, first, now)
+                self._notify_waiting(shape, first, now)
 
-    def _tell_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
+    def _notify_waiting(self, shape: Shape, record: TaskRecord, now: float) -> None:
         kind, message = self._explainer.stuck(shape, record, now)
         if message:
-            self._tasks.say(shape, record, kind, message)
+            self._tasks.send(shape, record, kind, message)
             return
         more = f" {shape.size - 1} more that ask the same wait too." if shape.size > 1 else ""
-        self._tasks.say(shape, record, "waiting", f"{self._explainer.explain(record, now).sentence}{more}")
+        self._tasks.send(shape, record, "waiting", f"{self._explainer.explain(record, now).sentence}{more}")
 
     # --- which worker ---------------------------------------------------------------------------------------------
 
@@ -274,7 +274,7 @@ class Dispatcher:
 
     # --- the end of a queue ---------------------------------------------------------------------------------------
 
-    def end_loan(self, worker: WorkerRecord) -> None:
+    def end_queue(self, worker: WorkerRecord) -> None:
         """The queue has ended: the worker holds nothing more."""
         shape, hold = worker.shape, worker.hold
         if shape is not None:
@@ -287,7 +287,7 @@ class Dispatcher:
             self._cluster.give_all(hold)
         worker.leased = False
 
-    def close_loan(self, worker: WorkerRecord) -> None:
+    def close_queue(self, worker: WorkerRecord) -> None:
         """The worker no longer counts among those that run its shape."""
         shape = worker.shape
         if shape is not None:
@@ -296,7 +296,7 @@ class Dispatcher:
 
     def retire(self, worker: WorkerRecord, why: str, now: float) -> None:
         """End the worker. Its devices stay held until the process is gone, because only then their memory is free."""
-        self.close_loan(worker)
+        self.close_queue(worker)
         if worker.hold is not None:
             self._cluster.give_pooled(worker.hold)
         self._workers.stop(worker, why, now)

@@ -121,7 +121,7 @@ class Endings:
         worker = record.worker
         assert worker is not None
         worker.queue.clear()
-        self._dispatcher.end_loan(worker)
+        self._dispatcher.end_queue(worker)
         self._tasks.fail(record, failure, message, now)
 
     # --- ends of many ---------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ class GroupRecord(msgspec.Struct, eq=False):
     state: GroupState = PENDING
     places: dict[int, Place] = {}
     never: bool | None = None  # whether no place could ever be found; None: not asked, since it may fit at once
-    told: bool = False  # that it can never be placed
+    notified: bool = False  # that it can never be placed
     refused: str = ""  # why not, if that is an error
     story: Story = ()
 
@@ -52,9 +52,9 @@ class GroupTable:
             raise IllegalEvent(f"A move to {state.name}", str(group), group.state.name, group.story)
         group.state, group.since = state, now
         group.story = lengthened(group.story, state, now)
-        self._tell(group)
+        self._notify(group)
 
-    def _tell(self, group: GroupRecord) -> None:
+    def _notify(self, group: GroupRecord) -> None:
         nodes = [group.places[i].node_id if i in group.places else b"" for i in range(len(group.spec.bundles))]
         nodes = nodes if group.places else []
         self._out.append(GroupChanged(group.spec.group_id, group.state.name, nodes, group.refused))
@@ -64,15 +64,15 @@ class GroupTable:
         if old is not None:
             raise IllegalEvent("GroupAsked", str(old), old.state.name, old.story, "Its id is in use.")
         group = self.records[spec.group_id] = self._pending[spec.group_id] = GroupRecord(spec, now)
-        self._tell(group)
+        self._notify(group)
         self._cluster.groups_wait = True
         self._cluster.freed_any = True
 
-    def _tell_never(self, group: GroupRecord) -> None:
+    def _notify_never(self, group: GroupRecord) -> None:
         message = f"{group} cannot be placed here: {self.why_not(group)}"
         if group.spec.refuse_infeasible:
             group.refused = message
-            self._tell(group)
+            self._notify(group)
             self._cluster.reopen(self._cluster.asks_of_group(group.spec.group_id))
         else:
             message = f"{message}. It waits in case a node joins."
@@ -121,14 +121,14 @@ class GroupTable:
                 self._create(group, holds, now)
             elif group.never is None:
                 group.never = not self.could_ever(group)
-                if group.never and not group.told:
-                    group.told = True
-                    self._tell_never(group)
+                if group.never and not group.notified:
+                    group.notified = True
+                    self._notify_never(group)
         self._cluster.groups_wait = bool(self._pending)
         self._cluster.stirred = self._cluster.stirred or self._cluster.groups_wait
 
     def _create(self, group: GroupRecord, holds: dict[int, Hold], now: float) -> None:
-        group.refused, group.told, group.never = "", False, None
+        group.refused, group.notified, group.never = "", False, None
         for index, hold in sorted(holds.items()):
             place = group.places[index] = _bundle_place(group, index, hold)
             self._cluster.add_bundle(group.spec.group_id, place)

@@ -20,7 +20,7 @@ from nbaccel.scheduling.terms import Choice, Pairs
 if TYPE_CHECKING:
     from nbaccel.scheduling.tasks import Shape
 
-MAX_ASKS = 1024  # beyond this, choices that nobody waits for are forgotten
+MAX_REQUESTS = 1024  # beyond this, choices that nobody waits for are forgotten
 # Below this share in use, nodes are filled in their order; above it, the least used one is next.
 SPREAD_THRESHOLD = 0.5
 
@@ -108,7 +108,7 @@ class PlacementBook:
         self.nodes: dict[bytes, Place] = {}
         self.bundles: dict[bytes, dict[int, Place]] = {}  # group -> bundle index -> place
         self.commons: dict[bytes, dict[bytes, Place]] = {}  # group -> node -> all its bundles there, as one place
-        self.asks: dict[tuple[Choice, Pairs | None], PlaceableChoice] = {}
+        self.requests: dict[tuple[Choice, Pairs | None], PlaceableChoice] = {}
         self.woken: dict[Shape, None] = {}
         self.freed_any = False  # something came back since pending groups were last tried
         self.groups_wait = False  # a placement group waits for room: nobody holds on to more than it runs
@@ -119,7 +119,7 @@ class PlacementBook:
         self.cpus = 0  # of all nodes
         self.exhausted: dict[PlaceableChoice, None] = {}
         self.freed: dict[Place, None] = {}  # something came back there, and no exhausted choice was offered it yet
-        self._most_asks = MAX_ASKS
+        self._most_requests = MAX_REQUESTS
         self._order = count()
         self._turn = count(1)
 
@@ -130,42 +130,42 @@ class PlacementBook:
         return tuple(self.ask_for(choice, None if index else lasting) for index, choice in enumerate(choices))
 
     def ask_for(self, choice: Choice, lasting: Pairs | None = None) -> PlaceableChoice:
-        ask = self.asks.get((choice, lasting))
-        if ask is None:
-            if len(self.asks) >= self._most_asks:
+        request = self.requests.get((choice, lasting))
+        if request is None:
+            if len(self.requests) >= self._most_requests:
                 self._forget_unused()
-                self._most_asks = max(MAX_ASKS, 2 * len(self.asks))
-            ask = self.asks[choice, lasting] = PlaceableChoice.of(choice, lasting, self.device_resources)
-            self._find_places(ask)
-        return ask
+                self._most_requests = max(MAX_REQUESTS, 2 * len(self.requests))
+            request = self.requests[choice, lasting] = PlaceableChoice.of(choice, lasting, self.device_resources)
+            self._find_places(request)
+        return request
 
-    def _find_places(self, ask: PlaceableChoice) -> None:
-        for place in self._of_strategy(ask.choice):
-            ask.add(place)
+    def _find_places(self, request: PlaceableChoice) -> None:
+        for place in self._of_strategy(request.choice):
+            request.add(place)
 
-    def _forget_refusal(self, ask: PlaceableChoice) -> None:
+    def _no_longer_blocked(self, request: PlaceableChoice) -> None:
         """The choice looks at all of its places again."""
-        ask.exhausted, ask.offers = False, {}
-        self.exhausted.pop(ask, None)
+        request.exhausted, request.offers = False, {}
+        self.exhausted.pop(request, None)
 
-    def reopen(self, asks: Iterable[PlaceableChoice]) -> None:
+    def reopen(self, requests: Iterable[PlaceableChoice]) -> None:
         """Look at all places again, after the set of places changed."""
-        for ask in list(asks):
-            self._forget_refusal(ask)
-            fresh = PlaceableChoice.of(ask.choice, ask.lasting, self.device_resources)
-            ask.asked, ask.needs, ask.places = fresh.asked, fresh.needs, {}
-            self._find_places(ask)
-            self.wake(ask)
+        for request in list(requests):
+            self._no_longer_blocked(request)
+            fresh = PlaceableChoice.of(request.choice, request.lasting, self.device_resources)
+            request.asked, request.needs, request.places = fresh.asked, fresh.needs, {}
+            self._find_places(request)
+            self.wake(request)
 
     def reopen_all(self) -> None:
         """Look at everything again, after what places have in total changed."""
-        self.reopen(self.asks.values())
+        self.reopen(self.requests.values())
 
     def _forget_unused(self) -> None:
-        for key, ask in list(self.asks.items()):
-            if not ask.shapes:
-                self._forget_refusal(ask)
-                del self.asks[key]
+        for key, request in list(self.requests.items()):
+            if not request.shapes:
+                self._no_longer_blocked(request)
+                del self.requests[key]
 
     def eligible(self, choice: Choice) -> Iterator[Place]:
         """The places that this choice may use, whatever resources they have."""
@@ -194,9 +194,9 @@ class PlacementBook:
 
     # --- who looks again ------------------------------------------------------------------------------------------
 
-    def wake(self, ask: PlaceableChoice) -> None:
+    def wake(self, request: PlaceableChoice) -> None:
         """Its lines are to be tried."""
-        for shape in ask.shapes:
+        for shape in request.shapes:
             if shape.size:
                 self.woken[shape] = None
 
@@ -205,10 +205,10 @@ class PlacementBook:
         freed, self.freed = self.freed, {}
         for place in freed:
             left = place.amounts_left()
-            for ask in self.exhausted:
-                if place in ask.places and place not in ask.offers and not ask.lacks(left):
-                    ask.offers[place] = None
-                    self.wake(ask)
+            for request in self.exhausted:
+                if place in request.places and place not in request.offers and not request.lacks(left):
+                    request.offers[place] = None
+                    self.wake(request)
 
     def someone_may_start(self) -> bool:
         """Whether a line is to be looked at again."""
@@ -218,37 +218,37 @@ class PlacementBook:
     def others_wait_for(self, shape: Shape, place: Place, names: set[str]) -> bool:
         """Whether another line waits for some of these resources there, and for nothing else."""
         left: dict[str, int] = {}
-        for ask in self.exhausted:
-            if place in ask.places and any(other.size and other is not shape for other in ask.shapes):
+        for request in self.exhausted:
+            if place in request.places and any(other.size and other is not shape for other in request.shapes):
                 left = left or place.amounts_left()
-                lacks = ask.lacks(left)
+                lacks = request.lacks(left)
                 if lacks and names.issuperset(lacks):
                     return True
         return False
 
     # --- taking and giving back -----------------------------------------------------------------------------------
 
-    def take(self, ask: PlaceableChoice, owner: Any, now: float) -> Hold | None:
-        """A hold on the best place that fits; None when there is none now, and the ask then waits to be woken."""
-        for place in sorted(ask.offers, key=ask.entry_of) if ask.exhausted else ask.in_order():
-            got = place.take(ask.asked, owner, now)
+    def take(self, request: PlaceableChoice, owner: Any, now: float) -> Hold | None:
+        """A hold on the best place that fits; None when there is none now, and the request then waits to be woken."""
+        for place in sorted(request.offers, key=request.entry_of) if request.exhausted else request.in_order():
+            got = place.take(request.asked, owner, now)
             if isinstance(got, Hold):
-                if ask.choice.placement.strategy == "SPREAD":
-                    ask.turns[place] = next(self._turn)
+                if request.choice.placement.strategy == "SPREAD":
+                    request.turns[place] = next(self._turn)
                 return got
-            ask.offers.pop(place, None)
-        ask.exhausted = True
-        self.exhausted[ask] = None
+            request.offers.pop(place, None)
+        request.exhausted = True
+        self.exhausted[request] = None
         return None
 
-    def take_lasting(self, ask: PlaceableChoice, lasting: Pairs, owner: Any, now: float) -> Hold | None:
+    def take_lasting(self, request: PlaceableChoice, lasting: Pairs, owner: Any, now: float) -> Hold | None:
         """A hold on what an actor keeps once it is placed, where all that it asks could be met some day.
 
         An actor that holds no CPU asks for one to be placed, which says which nodes will do: on a busy node it starts
         all the same, as in Ray.
         """
-        asked = msgspec.structs.replace(ask.asked, pooled=lasting)
-        for place in ask.in_order():
+        asked = msgspec.structs.replace(request.asked, pooled=lasting)
+        for place in request.in_order():
             got = place.take(asked, owner, now)
             if isinstance(got, Hold):
                 return got
@@ -361,12 +361,12 @@ class PlacementBook:
 
     def _announce(self, place: Place) -> None:
         """Whoever may use this place looks at it; whoever had no hope before hears of it, too."""
-        for ask in list(self.asks.values()):
-            strategy = ask.choice.placement.strategy
+        for request in list(self.requests.values()):
+            strategy = request.choice.placement.strategy
             if strategy == "NODE":
-                self.reopen([ask])
-            elif strategy != "GROUP" and ask.add(place):
-                self.wake(ask)
+                self.reopen([request])
+            elif strategy != "GROUP" and request.add(place):
+                self.wake(request)
         self._freed(place)
 
     def remove_node(self, node_id: bytes) -> Place:
@@ -375,21 +375,21 @@ class PlacementBook:
         self.withdraw(place)
         return place
 
-    def could_come(self, ask: PlaceableChoice) -> bool:
+    def could_come(self, request: PlaceableChoice) -> bool:
         """Whether a node that may still come could meet the demand."""
-        placement = ask.choice.placement
+        placement = request.choice.placement
         if not self.may_come or placement.strategy == "GROUP" or (placement.strategy == "NODE" and not placement.soft):
             return False
         return any(
-            empty.meets(placement.labels) and empty.lacks_for_ever(ask.asked) is None
+            empty.meets(placement.labels) and empty.lacks_for_ever(request.asked) is None
             for empty, _most in self.may_come.values()
         )
 
     def reconsider(self) -> None:
         """Those whom no node here can ever meet are looked at again: other nodes may come than before."""
-        for ask in self.asks.values():
-            if not ask.has_places:
-                self.wake(ask)
+        for request in self.requests.values():
+            if not request.has_places:
+                self.wake(request)
 
     def nodes_that_may_come(self, most: int) -> list[Place]:
         """Empty nodes of each type, at most so many, with ids that no node has."""
@@ -417,13 +417,13 @@ class PlacementBook:
         self.freed_any = True
 
     def withdraw(self, place: Place) -> None:
-        """No ask may use this place any more; those who only hope for it are looked at again."""
+        """No request may use this place any more; those who only hope for it are looked at again."""
         place.alive = False
-        for ask in list(self.asks.values()):
-            if ask.choice.placement.strategy == "NODE":
-                self.reopen([ask])
-            elif ask.remove(place):
-                self.wake(ask)
+        for request in list(self.requests.values()):
+            if request.choice.placement.strategy == "NODE":
+                self.reopen([request])
+            elif request.remove(place):
+                self.wake(request)
         self.freed.pop(place, None)
 
     def add_bundle(self, group_id: bytes, place: Place) -> None:
@@ -434,7 +434,7 @@ class PlacementBook:
         commons[place.node_id].join(place)
 
     def asks_of_group(self, group_id: bytes) -> list[PlaceableChoice]:
-        return [ask for ask in self.asks.values() if ask.choice.placement.group_id == group_id]
+        return [request for request in self.requests.values() if request.choice.placement.group_id == group_id]
 
     def close_bundles(self, group_id: bytes, node_id: bytes) -> None:
         """The bundles of a group on a node end; each goes back to the node as soon as nobody can hold any of it."""

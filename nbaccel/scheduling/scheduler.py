@@ -8,13 +8,12 @@ from typing import Any
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.actors import ActorTable
-from nbaccel.scheduling.arrival_words import hope
 from nbaccel.scheduling.commands import Command, Failure
 from nbaccel.scheduling.dispatch import Dispatcher
 from nbaccel.scheduling.endings import Endings
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupTable
-from nbaccel.scheduling.growth import Growth
+from nbaccel.scheduling.growth import Growth, hope
 from nbaccel.scheduling.lazy_calls import LazyCallRecords
 from nbaccel.scheduling.ledger import LedgerDevice
 from nbaccel.scheduling.moves import (
@@ -365,7 +364,7 @@ class Scheduler(Queries):
         worker.queue.clear()
         if actor is not None:
             worker.actor = actor.worker = actor.hold = None
-        self._dispatcher.end_loan(worker)
+        self._dispatcher.end_queue(worker)
         if record.cancelled:
             self._all_tasks.fail(record, Failure.CANCELLED, f"{record.task.name} was cancelled.", now)
         else:

@@ -267,7 +267,7 @@ class TaskRecord(msgspec.Struct, eq=False):
         return f"task {self.task.name} ({self.task.task_id.hex()})"
 
 
-class SaidLine(msgspec.Struct):
+class WaitNotice(msgspec.Struct):
     """A line that was said about work that waits: the id that names it, its kind, and of which task it speaks now."""
 
     line_id: bytes
@@ -279,7 +279,7 @@ class Shape(msgspec.Struct, eq=False):
     """A line of waiting tasks that ask the same: if its first cannot start, none of them can."""
 
     choices: tuple[Choice, ...]
-    asks: tuple[PlaceableChoice, ...]
+    requests: tuple[PlaceableChoice, ...]
     fallback_after_s: float | None
     job: int
     depth: int  # deeper ones go first, so that blocked parents do not pile up
@@ -289,7 +289,7 @@ class Shape(msgspec.Struct, eq=False):
     workers: int = 0  # that run tasks of this shape
     notice_armed: bool = False
     garbage_armed: bool = False
-    told: dict[str, SaidLine] = {}  # cell -> the notice under it
+    notified: dict[str, WaitNotice] = {}  # cell -> the notice under it
     fallback_armed: float = -1.0
 
     def first(self) -> TaskRecord | None:
@@ -429,11 +429,11 @@ class TaskTable:
         record.story = (*story, state, now) if len(story) < STORY_LENGTH else lengthened(story, state, now)
 
     def finish(
-        self, record: TaskRecord, now: float, failed: bool = False, cancelled: bool = False, tell: bool = True
+        self, record: TaskRecord, now: float, failed: bool = False, cancelled: bool = False, notify: bool = True
     ) -> None:
         """It returned, with a value or an error of the user's, or because it was asked to stop."""
         self.move(record, FINISHED if not failed else CANCELLED if cancelled else FAILED, now)
-        if tell:
+        if notify:
             self._out.append(FinishTasks([record.task]))
         self._end(record, now)
 
@@ -504,10 +504,12 @@ class TaskTable:
         if len(self.shapes) >= self._most_shapes:
             self._forget_empty_shapes()
             self._most_shapes = max(MAX_SHAPES, 2 * len(self.shapes))
-        asks = self._cluster.asks_for(choices, terms.actor.lasting)
-        shape = self.shapes[key] = Shape(choices, asks, terms.fallback_after_s, terms.job, depth, terms.actor.lasting)
-        for ask in asks:
-            ask.shapes[shape] = None
+        requests = self._cluster.asks_for(choices, terms.actor.lasting)
+        shape = self.shapes[key] = Shape(
+            choices, requests, terms.fallback_after_s, terms.job, depth, terms.actor.lasting
+        )
+        for request in requests:
+            request.shapes[shape] = None
         return shape
 
     def _forget_empty_shapes(self) -> None:
@@ -516,8 +518,8 @@ class TaskTable:
             if not shape.size and not shape.workers:
                 del self.shapes[key]
                 self._cluster.woken.pop(shape, None)
-                for ask in shape.asks:
-                    ask.shapes.pop(shape, None)
+                for request in shape.requests:
+                    request.shapes.pop(shape, None)
 
     def line_up(self, record: TaskRecord, now: float) -> Shape:
         """To the end of its line."""
@@ -535,14 +537,16 @@ class TaskTable:
     def _grew(self, shape: Shape, number: int, record: TaskRecord) -> None:
         """So many that are alike have joined the end of a line, this one among them."""
         is_new = shape.size == number
-        if is_new or (shape.told and self._has_to_be_told(shape, record)):
+        if is_new or (shape.notified and self._has_to_be_notified(shape, record)):
             self._cluster.woken[shape] = None
         else:
             self._cluster.stirred = True
 
-    def _has_to_be_told(self, shape: Shape, record: TaskRecord) -> bool:
+    def _has_to_be_notified(self, shape: Shape, record: TaskRecord) -> bool:
         """Others wait already for what can never be met here, but the cell of this one has not been told."""
-        return record.task.terms.cell_in_words not in shape.told and not any(ask.has_places for ask in shape.asks)
+        return record.task.terms.cell_in_words not in shape.notified and not any(
+            request.has_places for request in shape.requests
+        )
 
     def fall_back(self, record: TaskRecord, why: str, now: float) -> None:
         """What it tried raised an error that its next choice is to answer: to its place in that choice's line."""
@@ -583,7 +587,7 @@ class TaskTable:
         shape.size -= 1
         if not shape.size:
             shape.line.clear()
-        if shape.told:
+        if shape.notified:
             self._waits_no_more(shape, record)
 
     def _leave_line(self, record: TaskRecord) -> None:
@@ -599,7 +603,7 @@ class TaskTable:
         else:
             shape.line.clear()
             self._cluster.woken.pop(shape, None)
-        if shape.told:
+        if shape.notified:
             self._waits_no_more(shape, record)
 
     def longest_waiting(
@@ -621,25 +625,25 @@ class TaskTable:
                         break
         return first
 
-    def say(self, shape: Shape, record: TaskRecord, kind: str, message: str) -> None:
+    def send(self, shape: Shape, record: TaskRecord, kind: str, message: str) -> None:
         """One line under the task's cell, in the place of the one that was there."""
-        told = shape.told.get(record.task.terms.cell_in_words)
-        if told is None:
-            told = shape.told[record.task.terms.cell_in_words] = SaidLine(record.task.task_id, record, kind)
-        told.record, told.kind = record, kind
-        self._out.append(Warn(shape.job, kind, told.line_id, message))
+        notified = shape.notified.get(record.task.terms.cell_in_words)
+        if notified is None:
+            notified = shape.notified[record.task.terms.cell_in_words] = WaitNotice(record.task.task_id, record, kind)
+        notified.record, notified.kind = record, kind
+        self._out.append(Warn(shape.job, kind, notified.line_id, message))
 
     def _waits_no_more(self, shape: Shape, left: TaskRecord) -> None:
         """A task left its line: what was said of it is taken away, or belongs to the next of its cell."""
-        told = shape.told.get(left.task.terms.cell_in_words)
-        if shape.size and (told is None or told.record is not left):
+        notified = shape.notified.get(left.task.terms.cell_in_words)
+        if shape.size and (notified is None or notified.record is not left):
             return
-        waiting = self.longest_waiting(shape, left, shape.told) if shape.size else {}
-        for cell, line in list(shape.told.items()):
+        waiting = self.longest_waiting(shape, left, shape.notified) if shape.size else {}
+        for cell, line in list(shape.notified.items()):
             if cell in waiting:
                 line.record = waiting[cell]
             elif line.record.state != WAITING or line.record is left:
-                del shape.told[cell]
+                del shape.notified[cell]
                 self._out.append(Warn(shape.job, "waiting", line.line_id, ""))
 
     # --- looking --------------------------------------------------------------------------------------------------

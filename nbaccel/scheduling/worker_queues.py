@@ -150,7 +150,7 @@ class WorkerQueues:
             worker.window = 1
         if not queue:
             self.ahead.pop(worker, None)
-            self._dispatcher.end_loan(worker)
+            self._dispatcher.end_queue(worker)
             if worker.recalled or worker.blocked:
                 worker.recalled, worker.blocked = False, 0
             self._workers.rest(worker, now)
@@ -271,7 +271,7 @@ class WorkerQueues:
                 self.ahead.pop(worker, None)
             return
         self.ahead.pop(worker, None)
-        self._dispatcher.end_loan(worker)
+        self._dispatcher.end_queue(worker)
         worker.blocked = 0
         self._workers.rest(worker, now)
 
@@ -319,7 +319,7 @@ class WorkerQueues:
         running_first = bool(worker.queue) and not worker.queue[0].over
         worker.queue.clear()
         self.ahead.pop(worker, None)
-        self._dispatcher.end_loan(worker)
+        self._dispatcher.end_queue(worker)
         self._workers.forget(worker)
         if not records:
             return

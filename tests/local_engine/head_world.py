@@ -39,7 +39,7 @@ from nbaccel.views.snapshot import Snapshot
 FIRST_PID = 5_000_000  # above what the kernel gives
 KILLED, LEFT = 9, 0  # wait statuses
 _ABOUT_PROCESSES = ("kill_sessions", "kill_group", "kill_orphans", "descends_from")
-_GUARDS = ("retry_until_success.py", "failed_commands.py")  # what catches, and what answers
+_GUARDS = {"RetryUntilSuccess", "FailedCommands", "_failed", "_in_words"}  # what catches, and what answers
 _HERE = str(Path(__file__).parent)
 
 
@@ -88,8 +88,8 @@ class HeadWorld:
         options: dict[str, object] = {"num_cpus": 2}
         config = Config("world", self.folder, 1 << 20, options, token="t")
         self.head = Head(config, self._arena, zygote, clock=lambda: self._now)
-        self.parts = self.head.parts
-        self.parts.outputs = self.parts.workers._pipes = _NoOutputs()  # type: ignore[assignment]
+        self.wiring = self.head.wiring
+        self.wiring.outputs = self.wiring.workers._pipes = _NoOutputs()  # type: ignore[assignment]
         self._zygote.setblocking(False)
         self.workers: dict[int, FakeWorker] = {}
         self._helpers: list[int] = []  # connections of processes that never answer
@@ -108,7 +108,7 @@ class HeadWorld:
     # ---- making
 
     def _add_node(self) -> None:
-        nodes, setup = self.parts.nodes, self.parts.devices.setup
+        nodes, setup = self.wiring.nodes, self.wiring.devices.setup
         nodes.detection = accelerators.detect(setup._machine, simulate="nvidia:2xH100")
         offered = offered_of(nodes.detection, {}, setup._machine.environ)
         offered.devices = {
@@ -122,27 +122,27 @@ class HeadWorld:
         self.head.authentication.let_in(theirs, is_our_driver=True)
         self._reader = framing.FrameReader(wire.decode_to_client)
         python = "{}.{}".format(*sys.version_info)
-        self.say(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
-        self.parts.poll.once()
+        self.send(wire.Hello("driver", "t", os.getpid(), wire.VERSION, python, sys.prefix))
+        self.wiring.poll.once()
         body, fds, _flags, _address = socket.recv_fds(self._driver, 65536, 4)
         for fd in fds:
             os.close(fd)
         (welcome,) = self._reader.feed(body)
         self._ids = IdMaker(welcome.job)
         self._driver.setblocking(False)
-        self.say(wire.DefineFunction(b"f", b"", "f"))
+        self.send(wire.DefineFunction(b"f", b"", "f"))
         for number, template in enumerate(TEMPLATES.values()):
-            self.say(wire.DefineTemplate(number, template))
+            self.send(wire.DefineTemplate(number, template))
 
     # ---- the driver
 
-    def say(self, *messages: Any) -> None:
+    def send(self, *messages: Any) -> None:
         self._driver.send(wire.frame(list(messages)))
 
     def submit(self, name: str, after: bytes | None = None, actor_id: bytes = b"") -> bytes:
         task_id = self._ids.task_id()
         slots: list[Any] = [(0, return_id(after, 0))] if after is not None else []
-        self.say(wire.Submit(task_id, list(TEMPLATES).index(name), b"", slots, actor_id=actor_id))
+        self.send(wire.Submit(task_id, list(TEMPLATES).index(name), b"", slots, actor_id=actor_id))
         if TEMPLATES[name].kind is CREATION:
             return task_id
         self.submitted.append(task_id)
@@ -155,7 +155,7 @@ class HeadWorld:
     def submit_together(self, name: str, number: int) -> list[bytes]:
         """Submit so many in one frame, without arguments."""
         ids = [self._ids.task_id() for _ in range(number)]
-        self.say(*(wire.Submit(id, list(TEMPLATES).index(name)) for id in ids))
+        self.send(*(wire.Submit(id, list(TEMPLATES).index(name)) for id in ids))
         self.submitted += ids
         self.expected += [return_id(id, 0) for id in ids]
         self.settle()
@@ -169,7 +169,7 @@ class HeadWorld:
         return actor_id
 
     def ask(self, request: int, question: Question[Any]) -> None:
-        self.say(wire.Ask(request, question.tag(), question.body()))
+        self.send(wire.Ask(request, question.tag(), question.body()))
 
     def ask_for_group(self) -> None:
         group_id = os.urandom(16)
@@ -186,7 +186,7 @@ class HeadWorld:
         elif type(message) is wire.ObjectValues:
             self.values |= dict.fromkeys(message.object_ids, wire.OK)
         elif type(message) is wire.ObjectReady:
-            self.say(wire.Want(message.object_ids))
+            self.send(wire.Want(message.object_ids))
         elif type(message) is wire.StreamEnd:
             self.streams[message.task_id] = True
         elif type(message) is wire.SnapshotMessage:
@@ -194,8 +194,8 @@ class HeadWorld:
 
     def watch(self) -> None:
         """The driver looks on from now on."""
-        (peer,) = (peer for peer in self.parts.peers.values() if peer.role == "driver")
-        self.parts.watchers.watch(peer, wire.Watch(on=True, metrics=False))
+        (peer,) = (peer for peer in self.wiring.peers.values() if peer.role == "driver")
+        self.wiring.watchers.watch(peer, wire.Watch(on=True, metrics=False))
         self.shown()
 
     def shown(self) -> dict[str, int]:
@@ -211,7 +211,7 @@ class HeadWorld:
 
     def returns(self, worker: FakeWorker, *, failed: bool = False) -> None:
         run = worker.runs.pop(0)
-        record = self.parts.scheduler.task_record(run.task_id)
+        record = self.wiring.scheduler.task_record(run.task_id)
         returns = record.task.terms.returns if record is not None else 1
         value = wire.Value(wire.RAISED if failed else wire.OK, b"x")
         results = [wire.ReturnValue(value) for _ in range(max(1, returns))]
@@ -274,13 +274,13 @@ class HeadWorld:
         """Go on until nobody has anything to say."""
         quiet = 0
         while quiet < 3:
-            self.parts.poll.at(self._now, lambda: None)
+            self.wiring.poll.at(self._now, lambda: None)
             try:
-                self.parts.poll.once()
-                self.parts.flush()
+                self.wiring.poll.once()
+                self.wiring.flush()
             except Fault:
                 pass  # as in the head's own loop
-            self.parts.scheduler.check()
+            self.wiring.scheduler.check()
             quiet = 0 if self._everybody_reads() else quiet + 1
 
     def _everybody_reads(self) -> bool:
@@ -302,9 +302,9 @@ class HeadWorld:
             for message in messages or ():
                 self._worker_heard(worker, message)
             return bool(messages)
-        known = self.parts.workers.by_pid.get(worker.pid)
+        known = self.wiring.workers.by_pid.get(worker.pid)
         if known is not None and known.status is None:
-            self.parts.retry_until_success(lambda: self.parts.workers._reaped(known, worker.status or 0))
+            self.wiring.retry_until_success(lambda: self.wiring.workers._reaped(known, worker.status or 0))
             return True
         return False
 
@@ -317,7 +317,7 @@ class HeadWorld:
     @contextmanager
     def fault(self, kind: type, call: int) -> Iterator[None]:
         """The next order of this kind raises at its call-th call, or when it is done if it makes fewer."""
-        acts = self.parts.orders._acts
+        acts = self.wiring.orders._acts
         act = acts[kind]
 
         def raising(command: Any) -> None:
@@ -342,12 +342,12 @@ class HeadWorld:
         """Everything ends as it would: workers work, actors and groups give back what they keep, results are read."""
         self._work_on()
         for actor_id in self.actors:
-            self.say(wire.KillActor(actor_id))
+            self.send(wire.KillActor(actor_id))
         for group_id in self.groups:
             self.ask(3, asks.RemoveGroup(group_id))
         self.settle()
         self._work_on()
-        self.say(wire.Want([id for id in self.expected if id not in self.values]))
+        self.send(wire.Want([id for id in self.expected if id not in self.values]))
         for _ in range(4):
             self.jump(20.0)
 
@@ -363,22 +363,22 @@ class HeadWorld:
     def let_go(self) -> None:
         """The driver holds nothing any more."""
         streamed = [return_id(task_id, index) for task_id in self.streams for index in range(1, 4)]
-        self.say(wire.DropRef([*self.expected, *streamed, *self.actors]))
+        self.send(wire.DropRef([*self.expected, *streamed, *self.actors]))
         self.settle()
 
     def end(self) -> None:
         for worker in self.workers.values():
             worker.sock.close()
-        for peer in list(self.parts.peers.values()):
-            self.parts.connections.drop(peer)
-        self.parts.zygotes.close()
-        for role in (self.parts.devices.prober, self.parts.store._mover):
+        for peer in list(self.wiring.peers.values()):
+            self.wiring.connections.drop(peer)
+        self.wiring.zygotes.close()
+        for role in (self.wiring.devices.prober, self.wiring.store._mover):
             role.close()
         for fd in [*self._helpers, self._arena]:
             os.close(fd)
         self._driver.close()
         self._zygote.close()
-        self.parts.poll.close()
+        self.wiring.poll.close()
         for name, function in self._processes.items():
             setattr(process, name, function)
         os.environ.clear()
@@ -402,7 +402,7 @@ class _Counter:
             return
         if frame.f_code.co_flags & inspect.CO_GENERATOR:
             return  # it may be the end of one that was left early: what that raises reaches nobody
-        if frame.f_code.co_filename.endswith(_GUARDS) or frame.f_code.co_filename.startswith(_HERE):
+        if frame.f_code.co_qualname.split(".")[0] in _GUARDS or frame.f_code.co_filename.startswith(_HERE):
             return
         self._left -= 1
         if self._left < 0:

@@ -290,5 +290,5 @@ def speak_out_of_turn(what: str) -> None:
         "its name again": wire.WorkerHello(b"w" * 28, 1),
     }
     started: Any = engine.started()
-    started.link.say(words[what])
+    started.link.send(words[what])
     time.sleep(1000)

@@ -399,7 +399,7 @@ nbaccel.init(address="auto")
 def wait():
     threading.Event().wait()
 ref = wait.remote()
-engine.started().link.say(wire.Done(b"x" * 24, []))
+engine.started().link.send(wire.Done(b"x" * 24, []))
 try:
     nbaccel.get(ref)
 except exceptions.HeadDiedError as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel.local_engine.worker import slow_task_guard
+from nbaccel.local_engine.worker import execution
 
 TASK_S = 0.002  # longer than what is taken for a short task
 
@@ -179,11 +179,11 @@ def _go_wrong(how: str) -> str:
 
 @nbaccel.remote(max_retries=0)
 def throw(kind: str, how: str) -> None:
-    slow_task_guard.PATIENCE_S = 0.1
+    execution.PATIENCE_S = 0.1
     # Tenths of a second lie between the steps, and a busy machine may be late by more: those that are not meant come
     # in a minute. The process may have thrown before, in another way.
-    slow_task_guard.LAST_WORD = 3.5 if how == "swallow" else 600
-    slow_task_guard.END = 4.5 if how == "stay in C" else 600
+    execution.LAST_WORD = 3.5 if how == "swallow" else 600
+    execution.END = 4.5 if how == "stay in C" else 600
     raise {"words": Words, "pickling": Unpicklable}[kind](how)
 
 

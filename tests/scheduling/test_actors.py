@@ -45,7 +45,7 @@ def test_a_call_without_its_arguments_holds_back_later_calls_of_the_same_caller_
     behind = w.call(caller=b"d1")
     other = w.call(caller=b"d2")
     assert sent_calls(w) == [other.task_id]
-    w.tell(ev.ObjectsReady([b"x"]))
+    w.notify(ev.ObjectsReady([b"x"]))
     assert sent_calls(w) == [other.task_id, late.task_id, behind.task_id]
 
 
@@ -85,7 +85,7 @@ def test_an_actor_starts_when_what_it_keeps_comes_back_although_every_cpu_is_bus
     w.ready()
     assert not any(map(w.is_sent, new))
     for number in range(2):
-        w.tell(ev.ActorKillAsked(b"old %d" % number))
+        w.notify(ev.ActorKillAsked(b"old %d" % number))
         w.dies(w.stopping()[0])
         w.ready()
     assert all(map(w.is_sent, new))
@@ -95,7 +95,7 @@ def test_actors_that_hold_no_cpu_start_together_on_a_busy_node() -> None:
     w = world(cpus=1)
     w.submit("busy")
     actors = [w.actor("A", choice(CPU=1), actor_id=b"%d" % n, lasting=(), missing={b"x"}) for n in range(3)]
-    w.tell(ev.ObjectsReady([b"x"]))
+    w.notify(ev.ObjectsReady([b"x"]))
     w.ready()
     assert all(w.is_sent(creation) for creation in actors)
 
@@ -106,7 +106,7 @@ def test_an_actor_keeps_its_devices_for_life() -> None:
     task = w.gpu_task()
     w.ready()
     assert not w.is_sent(task)
-    w.tell(ev.ActorKillAsked(b"a"))
+    w.notify(ev.ActorKillAsked(b"a"))
     assert w.actors[b"a"] == "DEAD"
     assert not w.is_sent(task), "its process is not gone yet"
     w.dies(w.stopping()[0])
@@ -118,7 +118,7 @@ def test_calls_of_a_dead_actor_fail_with_the_reason() -> None:
     w = world()
     alive(w)
     under_way = w.call()
-    w.tell(ev.ActorKillAsked(b"a"))
+    w.notify(ev.ActorKillAsked(b"a"))
     late = w.call()
     assert w.outcomes[under_way.task_id] == w.outcomes[late.task_id] == "actor died"
     assert "killed by nbaccel.kill" in w.messages[late.task_id]
@@ -149,7 +149,7 @@ def test_a_restart_keeps_the_devices_and_resends_what_may_be_retried() -> None:
     assert w.devices_of(creation) == before
     w.returns(creation)
     assert w.actors[b"a"] == "ALIVE"
-    w.tell(ev.ObjectsReady([b"x"]))
+    w.notify(ev.ObjectsReady([b"x"]))
     assert w.is_sent(waits)
     assert creation.task_id not in w.outcomes, "its arguments are needed for the next restart"
 
@@ -163,7 +163,7 @@ def test_calls_keep_their_order_when_some_had_returned_to_be_tried_again(at_once
     w.returns(creation)
     calls = [w.call(name, retries_left=3) for name in "ABC"]
     worker = w.worker_of(calls[0])
-    w.tell(ev.ActorKillAsked(b"a", False))
+    w.notify(ev.ActorKillAsked(b"a", False))
     for call in calls[:returned]:
         w.returns(call, failed=True, retry=True)
     before = len(w.sent)
@@ -182,7 +182,7 @@ def test_calls_without_retries_fail_when_the_actor_restarts() -> None:
     w.dies(w.worker_of(running))
     meanwhile = w.call()
     assert [w.outcomes.get(task.task_id) for task in (running, behind, after, meanwhile)] == ["actor unavailable"] * 4
-    w.tell(ev.ObjectsReady([b"o"]))
+    w.notify(ev.ObjectsReady([b"o"]))
     assert w.outcomes[waits.task_id] == "actor unavailable"
     w.ready()
     w.returns(w.scheduler.actor_record(b"a").task)  # type: ignore[union-attr]
@@ -207,7 +207,7 @@ def test_an_argument_that_comes_after_the_restart_finds_the_actor() -> None:
     w.dies(next(worker for worker in w.workers.values() if worker.actor == b"a"))
     w.ready()
     w.returns(w.scheduler.actor_record(b"a").task)  # type: ignore[union-attr]
-    w.tell(ev.ObjectsReady([b"o"]))
+    w.notify(ev.ObjectsReady([b"o"]))
     assert w.is_sent(waits)
 
 
@@ -283,7 +283,7 @@ def test_an_actor_that_pauses_holds_nothing_and_says_why_its_calls_wait() -> Non
 def test_an_actor_that_was_killed_while_it_pauses_stays_dead() -> None:
     w = world()
     creation = restarting_for_ever(w)
-    w.tell(ev.ActorKillAsked(b"a", no_restart=True))
+    w.notify(ev.ActorKillAsked(b"a", no_restart=True))
     w.time_passes(1.0)
     assert w.actors[b"a"] == "DEAD" and process_of_actor(w) is None
     assert creation.task_id in w.outcomes
@@ -298,7 +298,7 @@ def test_a_restart_after_a_long_life_or_by_kill_does_not_pause(how: str) -> None
     assert worker is not None
     w.returns(creation)
     if how == "kill":
-        w.tell(ev.ActorKillAsked(b"a", no_restart=False))
+        w.notify(ev.ActorKillAsked(b"a", no_restart=False))
     else:
         w.time_passes(6.0)
     w.dies(worker)
@@ -308,7 +308,7 @@ def test_a_restart_after_a_long_life_or_by_kill_does_not_pause(how: str) -> None
 def test_kill_with_restart_starts_it_anew() -> None:
     w = world()
     creation = alive(w, max_restarts=1)
-    w.tell(ev.ActorKillAsked(b"a", no_restart=False))
+    w.notify(ev.ActorKillAsked(b"a", no_restart=False))
     assert w.actors[b"a"] == "RESTARTING"
     assert w.outcomes[w.call().task_id] == "actor unavailable"
     call = w.call(retries_left=1)
@@ -336,7 +336,7 @@ def test_a_constructor_whose_argument_fails_ends_the_actor() -> None:
     w = world()
     creation = w.actor(missing={b"x"})
     call = w.call()
-    w.tell(ev.ArgumentFailed(creation.task_id))
+    w.notify(ev.ArgumentFailed(creation.task_id))
     assert w.actors[b"a"] == "DEAD"
     assert w.outcomes == {call.task_id: "actor died"}
 
@@ -345,7 +345,7 @@ def test_an_actor_out_of_scope_ends_after_its_queued_calls() -> None:
     w = world()
     alive(w)
     calls = [w.call(), w.call()]
-    w.tell(ev.ActorKillAsked(b"a", graceful=True))
+    w.notify(ev.ActorKillAsked(b"a", graceful=True))
     assert not w.stopping()
     w.returns(calls[0])
     assert not w.stopping()
@@ -366,11 +366,11 @@ def test_a_cancelled_call_that_runs_is_only_told() -> None:
     w = world()
     alive(w)
     running, queued = w.call(), w.call(missing={b"x"})
-    w.tell(ev.CancelAsked(running.task_id))
+    w.notify(ev.CancelAsked(running.task_id))
     assert [type(command) for command in w.commands] == [do.InterruptTask]
     w.time_passes(60)
     assert not w.stopping(), "an actor is never killed for one call"
-    w.tell(ev.CancelAsked(queued.task_id))
+    w.notify(ev.CancelAsked(queued.task_id))
     assert w.outcomes[queued.task_id] == "cancelled"
     w.returns(running)
     assert w.outcomes[running.task_id] == "finished"
@@ -392,7 +392,7 @@ def test_a_detached_actor_and_its_tasks_outlive_the_job() -> None:
     alive(w, detached=True)
     alive(w, actor_id=b"b")
     own = w.submit("of the actor", owner_worker=next(x.worker_id for x in w.workers.values() if x.actor == b"a"))
-    w.tell(ev.JobEnded(1))
+    w.notify(ev.JobEnded(1))
     assert (w.actors[b"a"], w.actors[b"b"]) == ("ALIVE", "DEAD")
     w.ready()
     assert w.is_sent(own)

@@ -85,7 +85,7 @@ def test_what_has_an_id_in_use_is_refused_with_all_that_came_with_it() -> None:
     fresh = Task(used.terms, b"new")
     for tasks in ([fresh, Task(used.terms, used.task_id)], [fresh, fresh]):
         with pytest.raises(IllegalEvent, match="An id is in use"):
-            world.tell(ev.TasksSubmitted(tasks))
+            world.notify(ev.TasksSubmitted(tasks))
     assert world.scheduler.task_record(b"new") is None
 
 
@@ -94,7 +94,7 @@ def test_tasks_that_are_not_alike_are_refused_together() -> None:
     one = world.task("f")
     for other in (world.task("g"), Task(one.terms, b"a", missing={b"o"}), Task(one.terms, b"b", parent_task_id=b"t")):
         with pytest.raises(IllegalEvent, match="not alike"):
-            world.tell(ev.TasksSubmitted([one, other]))
+            world.notify(ev.TasksSubmitted([one, other]))
 
 
 def test_returns_of_what_the_worker_does_not_run_are_refused_together() -> None:
@@ -103,7 +103,7 @@ def test_returns_of_what_the_worker_does_not_run_are_refused_together() -> None:
     first, second = (task.task_id for task in worker.queue[:2])
     for ids in ([second, first], [first, b"?"], [second]):
         with pytest.raises(IllegalEvent, match="others or none"):
-            world.tell(ev.TasksReturned(worker.worker_id, [ev.TaskReturn(id, took_s=QUICK_S) for id in ids]))
+            world.notify(ev.TasksReturned(worker.worker_id, [ev.TaskReturn(id, took_s=QUICK_S) for id in ids]))
     assert world.scheduler.task_record(first).state.name == "RUNNING"  # type: ignore[union-attr]
 
 
@@ -111,7 +111,7 @@ def test_a_return_is_told_alone_when_one_of_them_was_cancelled_in_its_worker() -
     world = World(node(CPU=1), spares=0)
     worker = busy(world)
     cancelled = worker.queue[3]
-    world.tell(ev.CancelAsked(cancelled.task_id, False, False))
+    world.notify(ev.CancelAsked(cancelled.task_id, False, False))
     done = world.return_together(worker, 6, QUICK_S)
     assert world.outcomes[cancelled.task_id] == "cancelled"
     assert all(world.outcomes[task.task_id] == "finished" for task in done if task is not cancelled)
@@ -120,7 +120,7 @@ def test_a_return_is_told_alone_when_one_of_them_was_cancelled_in_its_worker() -
 def test_tasks_of_a_job_that_has_ended_fail_together() -> None:
     world = World(node(CPU=1), spares=0)
     world.submit("f")
-    world.tell(ev.JobEnded(1))
+    world.notify(ev.JobEnded(1))
     tasks = world.submit_together(3)
     assert [world.outcomes[task.task_id] for task in tasks] == ["job ended"] * 3
 

@@ -161,7 +161,7 @@ def test_a_refused_lease_puts_the_task_on_another_device() -> None:
     worker = w.worker_of(task)
     worker.queue.clear()
     worker.devices.clear()
-    w.tell(ev.AssignmentRefused(task.task_id, "GPU", 0, 0, "notebook b.ipynb, pid 4711"))
+    w.notify(ev.AssignmentRefused(task.task_id, "GPU", 0, 0, "notebook b.ipynb, pid 4711"))
     assert indexes(w, task) == [1]
     assert not w.of(do.ReleaseDevices)
 
@@ -173,18 +173,18 @@ def test_a_refused_lease_waits_until_the_other_head_gives_it_back() -> None:
     worker = w.worker_of(task)
     worker.queue.clear()
     worker.devices.clear()
-    w.tell(ev.AssignmentRefused(task.task_id, "GPU", 0, 0, "notebook b.ipynb, pid 4711"))
+    w.notify(ev.AssignmentRefused(task.task_id, "GPU", 0, 0, "notebook b.ipynb, pid 4711"))
     assert not w.is_sent(task)
     explanation = w.scheduler.explain(task.task_id)
     assert explanation is not None and "held by notebook b.ipynb, pid 4711" in explanation.sentence
-    w.tell(ev.DeviceChanged(HEAD, "GPU", 0, UNIT, ""))
+    w.notify(ev.DeviceChanged(HEAD, "GPU", 0, UNIT, ""))
     assert indexes(w, task) == [0]
 
 
 @pytest.mark.parametrize(("free", "starts"), [(0, False), (4000, False), (6000, True), (UNIT, True)])
 def test_what_other_heads_leave_of_a_device_is_what_may_be_taken(free: int, starts: bool) -> None:
     w = world(1)
-    w.tell(ev.DeviceChanged(HEAD, "GPU", 0, free, "held by another"))
+    w.notify(ev.DeviceChanged(HEAD, "GPU", 0, free, "held by another"))
     task = w.gpu_task("part", 0.6)
     w.ready()
     assert w.is_sent(task) == starts

@@ -18,7 +18,7 @@ def cluster() -> World:
 
 
 def ask(w: World, bundles: list[Bundle], strategy: str = "PACK", group_id: bytes = b"g") -> list[str]:
-    w.tell(GroupAsked(group_id, "group", bundles, strategy, 1))
+    w.notify(GroupAsked(group_id, "group", bundles, strategy, 1))
     group = w.scheduler.group_record(group_id)
     assert group is not None
     return [group.places[index].node_id.decode() for index in sorted(group.places)]
@@ -31,7 +31,7 @@ def inside(bundle: int = -1, **amounts: float) -> Choice:
 @pytest.mark.parametrize(("preferred", "lies_on"), [(b"n1", "n1"), (b"n2", "head"), (b"gone", "head")])
 def test_a_group_on_one_node_lies_on_the_preferred_one_where_it_fits(preferred: bytes, lies_on: str) -> None:
     w = cluster()
-    w.tell(GroupAsked(b"g", "group", [demand(CPU=1, GPU=1)] * 2, "STRICT_PACK", 1, soft_node=preferred))
+    w.notify(GroupAsked(b"g", "group", [demand(CPU=1, GPU=1)] * 2, "STRICT_PACK", 1, soft_node=preferred))
     group = w.scheduler.group_record(b"g")
     assert group is not None and {place.node_id.decode() for place in group.places.values()} == {lies_on}
 
@@ -174,7 +174,7 @@ def test_a_removed_group_keeps_its_nodes_share_until_all_who_named_no_bundle_are
     task = w.submit("task", inside(CPU=1, GPU=1), fresh=True)
     w.ready()
     assert w.is_sent(task)
-    w.tell(ev.GroupRemoveAsked(b"g"))
+    w.notify(ev.GroupRemoveAsked(b"g"))
     assert w.scheduler.node_available(b"head")["GPU"] == 0
     for worker in w.stopping():
         w.dies(worker)
@@ -188,7 +188,7 @@ def test_the_bundles_of_each_node_are_drawn_on_by_themselves() -> None:
     w.ready()
     assert {w.node_of(task) for task in tasks[:3]} == {"head", "n1", "n2"}
     assert not w.is_sent(tasks[3])
-    w.tell(ev.NodeRemoved(b"n2"))
+    w.notify(ev.NodeRemoved(b"n2"))
     assert w.groups[b"g"] == "RESCHEDULING"
     w.returns(tasks[0])
     w.ready()
@@ -222,7 +222,7 @@ def test_work_for_a_group_that_is_not_placed_yet_waits_without_a_warning() -> No
 
 def refused(w: World, bundles: list[Bundle], strategy: str = "PACK") -> ev.GroupAsked:
     group = GroupAsked(b"g", "group", bundles, strategy, 1, refuse_infeasible=True)
-    w.tell(group)
+    w.notify(group)
     return group
 
 
@@ -257,7 +257,7 @@ def test_a_group_that_lost_its_only_node_is_refused_with_those_who_wait_for_it()
     waits = w.submit("waits", inside(GPU=4), fresh=True, refuse_infeasible=True)
     w.ready()
     assert w.is_sent(holds)
-    w.tell(ev.NodeRemoved(b"n3"))
+    w.notify(ev.NodeRemoved(b"n3"))
     assert "cannot be placed here" in w.refusals[b"g"]
     assert w.outcomes[waits.task_id] == "unschedulable"
 
@@ -270,7 +270,7 @@ def test_removal_ends_what_is_inside_and_gives_the_devices_back_with_the_process
     waiting = w.submit("waiting", inside(CPU=1, GPU=1))
     w.ready()
     w.returns(actor)
-    w.tell(ev.GroupRemoveAsked(b"g"))
+    w.notify(ev.GroupRemoveAsked(b"g"))
     assert w.groups[b"g"] == "REMOVED"
     assert w.outcomes[task.task_id] == w.outcomes[waiting.task_id] == "placement group removed"
     assert w.actors[b"a"] == "DEAD"
@@ -299,7 +299,7 @@ def test_bundles_of_a_lost_node_are_placed_anew() -> None:
     assert ask(w, [demand(CPU=1)] * 2, "STRICT_SPREAD") == ["head", "n1"]
     task = w.submit("f", inside(1, CPU=1), retries_left=1)
     w.ready()
-    w.tell(ev.NodeRemoved(b"n1"))
+    w.notify(ev.NodeRemoved(b"n1"))
     assert w.groups[b"g"] == "CREATED"
     w.ready()
     assert w.node_of(task) == "n2"
@@ -308,7 +308,7 @@ def test_bundles_of_a_lost_node_are_placed_anew() -> None:
 def test_a_group_of_an_ended_job_goes_with_it() -> None:
     w = cluster()
     ask(w, [demand(GPU=2)])
-    w.tell(ev.JobEnded(1))
+    w.notify(ev.JobEnded(1))
     assert w.groups[b"g"] == "REMOVED"
     assert w.scheduler.node_available(b"head") == w.scheduler.node_totals(b"head")
 

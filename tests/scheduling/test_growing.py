@@ -213,7 +213,7 @@ def test_a_request_that_nothing_can_meet_is_named():
 
 def test_a_group_that_spreads_gets_a_node_for_each_bundle():
     world = grown(kind(gpus=2, most=3))
-    world.tell(GroupAsked(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_SPREAD", 1))
+    world.notify(GroupAsked(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_SPREAD", 1))
     world.time_passes(0.1)
     assert asked(world) == ["gpu", "gpu"]
     world.comes()
@@ -224,7 +224,7 @@ def test_a_group_that_spreads_gets_a_node_for_each_bundle():
 
 def test_a_group_that_must_lie_on_one_node_and_fits_none_asks_for_nothing():
     world = grown(kind(gpus=1, most=9))
-    world.tell(GroupAsked(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_PACK", 1))
+    world.notify(GroupAsked(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_PACK", 1))
     world.time_passes(0.1)
     assert asked(world) == []
     assert world.warnings[-1].kind == "infeasible"
@@ -318,7 +318,7 @@ def _fits(spec: NodeTypeSpec, wanted: tuple[tuple[str, int], ...]) -> bool:
 def test_a_removed_node_of_a_type_is_replaced_where_min_asks_for_it():
     world = grown(kind(min=1))
     node_id = world.comes()
-    world.tell(ev.NodeRemoved(node_id))
+    world.notify(ev.NodeRemoved(node_id))
     world.time_passes(0.1)
     assert asked(world) == ["gpu"]
 
@@ -359,7 +359,7 @@ def test_a_task_whose_node_dies_while_it_starts_runs_on_the_next_node_and_spends
     node_id = world.comes()
     (starting,) = [worker for id, worker in world.workers.items() if id not in elsewhere]
     assert not world.is_sent(task)
-    world.tell(ev.NodeRemoved(node_id))
+    world.notify(ev.NodeRemoved(node_id))
     world.dies(starting)
     world.time_passes(0.1)
     assert task.task_id not in world.outcomes and asked(world) == ["gpu"]
@@ -374,7 +374,7 @@ def test_the_usual_time_of_a_type_is_the_median_of_its_last_arrivals():
     assert world.scheduler.explain_choice(ONE_GPU, world.now).sentence.endswith("was asked for 0 s ago.")
     for took_s in (500, *range(10, 10 * REMEMBERED + 1, 10)):  # the first one is forgotten
         world.time_passes(took_s)
-        world.tell(ev.NodeRemoved(world.comes()))
+        world.notify(ev.NodeRemoved(world.comes()))
         world.time_passes(0.1)
     world.time_passes(7)
     sentence = world.scheduler.explain_choice(ONE_GPU, world.now).sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.holder_words import HolderFact, named
+from nbaccel.scheduling.explain import HolderFact, named
 
 HERE, THERE = b"here", b"there"
 

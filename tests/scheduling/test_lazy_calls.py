@@ -30,22 +30,22 @@ class Caller:
         self.number = 0
         self.before = world.scheduler.counts()
 
-    def say(self, event: ev.Event) -> list[do.Command]:
+    def send(self, event: ev.Event) -> list[do.Command]:
         commands = list(self.world.scheduler.handle(event, self.world.now))
         for command in commands:
             getattr(self.world, "_" + type(command).__name__)(command)
         return commands
 
-    def make(self, told: Any) -> Task:
-        self.made.append(told)
-        task = Task(self.terms, told, actor_id=b"a", caller=b"d", is_direct=True)
-        self.world.tasks[told] = task
+    def make(self, notified: Any) -> Task:
+        self.made.append(notified)
+        task = Task(self.terms, notified, actor_id=b"a", caller=b"d", is_direct=True)
+        self.world.tasks[notified] = task
         return task
 
     def opens(self, count: int) -> list[bytes]:
         ids = [b"c%d" % (self.number + index) for index in range(count)]
         self.number += count
-        self.say(ev.CallsOpened(self.terms, ids, ids, self.make))
+        self.send(ev.CallsOpened(self.terms, ids, ids, self.make))
         return ids
 
     def end(self, ids: list[bytes]) -> list[do.Command]:
@@ -53,10 +53,10 @@ class Caller:
         seen = [id for id in ids if self.world.scheduler.lazy_calls.record(id) is not None]
         commands: list[do.Command] = []
         for id in seen:
-            commands += self.say(ev.CallReturned(self.worker.worker_id, id))
+            commands += self.send(ev.CallReturned(self.worker.worker_id, id))
         unrecorded = [id for id in ids if id not in seen]
         if unrecorded:
-            commands += self.say(ev.CallsEnded(self.terms, unrecorded, unrecorded, self.make))
+            commands += self.send(ev.CallsEnded(self.terms, unrecorded, unrecorded, self.make))
         return commands
 
     def state(self, id: bytes) -> Any:
@@ -92,7 +92,7 @@ def test_all_calls_are_counted_and_the_last_thousand_can_be_asked_for() -> None:
 def test_an_actor_that_is_to_end_waits_for_calls_that_nobody_has_looked_at() -> None:
     caller = Caller()
     (first,) = caller.opens(1)
-    caller.say(ev.ActorKillAsked(b"a", graceful=True))
+    caller.send(ev.ActorKillAsked(b"a", graceful=True))
     later = caller.opens(2)
     assert not any(type(command) is do.StopWorker for command in caller.end([first]))
     commands = caller.end(later)
@@ -140,7 +140,7 @@ class LazyCallsMachine(RuleBasedStateMachine):
 
     @rule()
     def something_else_happens(self) -> None:
-        self.caller.say(ev.TimePassed())
+        self.caller.send(ev.TimePassed())
 
     @rule()
     def look(self) -> None:
@@ -156,7 +156,7 @@ class LazyCallsMachine(RuleBasedStateMachine):
         assert len(self.caller.made) == len(set(self.caller.made))
 
     def teardown(self) -> None:
-        self.caller.say(ev.WorkerDied(self.caller.worker.worker_id, "was killed"))
+        self.caller.send(ev.WorkerDied(self.caller.worker.worker_id, "was killed"))
         assert all(self.caller.state(id) is FAILED for id in self.open)
         counts = self.caller.world.scheduler.counts()
         assert counts["FAILED"] == len(self.open)

@@ -17,7 +17,7 @@ def lose(world: World, task: Task, *object_ids: bytes) -> None:
     worker.actor = None
     if not worker.queue:
         worker.devices.clear()
-    world.tell(ev.ArgumentsLost(task.task_id, set(object_ids)))
+    world.notify(ev.ArgumentsLost(task.task_id, set(object_ids)))
 
 
 def test_the_task_waits_again_and_others_use_its_worker() -> None:
@@ -29,9 +29,9 @@ def test_the_task_waits_again_and_others_use_its_worker() -> None:
     second = world.submit("second")
     assert world.is_sent(second) and not world.is_sent(first)
     world.returns(second)
-    world.tell(ev.ObjectsReady([b"x"]))
+    world.notify(ev.ObjectsReady([b"x"]))
     assert not world.is_sent(first)
-    world.tell(ev.ObjectsReady([b"y"]))
+    world.notify(ev.ObjectsReady([b"y"]))
     world.returns(first)
     assert world.outcomes == {first.task_id: "finished", second.task_id: "finished"}
 
@@ -45,7 +45,7 @@ def test_its_devices_are_free_meanwhile() -> None:
     world.ready()
     assert world.is_sent(second)
     world.returns(second)
-    world.tell(ev.ObjectsReady([b"x"]))
+    world.notify(ev.ObjectsReady([b"x"]))
     world.ready()
     world.returns(first)
     assert world.outcomes[first.task_id] == "finished"
@@ -57,7 +57,7 @@ def test_a_constructor_waits_too() -> None:
     world.ready()
     lose(world, actor, b"x")
     assert world.actors[b"a"] == "PENDING"
-    world.tell(ev.ObjectsReady([b"x"]))
+    world.notify(ev.ObjectsReady([b"x"]))
     world.ready()
     world.returns(actor)
     assert world.actors[b"a"] == "ALIVE"
@@ -68,7 +68,7 @@ def test_a_task_that_is_over_is_left_alone() -> None:
     task = world.submit()
     world.ready()
     world.returns(task)
-    assert world.tell(ev.ArgumentsLost(task.task_id, {b"x"})) == []
+    assert world.notify(ev.ArgumentsLost(task.task_id, {b"x"})) == []
 
 
 def test_a_call_of_an_actor_cannot_be_taken_back() -> None:
@@ -78,14 +78,14 @@ def test_a_call_of_an_actor_cannot_be_taken_back() -> None:
     world.returns(actor)
     call = world.call()
     with pytest.raises(IllegalEvent):
-        world.tell(ev.ArgumentsLost(call.task_id, {b"x"}))
+        world.notify(ev.ArgumentsLost(call.task_id, {b"x"}))
 
 
 def test_a_cancelled_one_stays_cancelled() -> None:
     world = World(node(CPU=1))
     task = world.submit()
     world.ready()
-    world.tell(ev.CancelAsked(task.task_id))
+    world.notify(ev.CancelAsked(task.task_id))
     lose(world, task, b"x")
     assert world.outcomes[task.task_id] == "cancelled"
 
@@ -93,7 +93,7 @@ def test_a_cancelled_one_stays_cancelled() -> None:
 def test_a_group_that_packs_takes_one_node_where_one_holds_all() -> None:
     world = World(node(CPU=1), node("large", CPU=4))
     bundles = [choice(CPU=1).demand] * 2
-    world.tell(ev.GroupAsked(b"g", "g", bundles, "PACK", 1))
+    world.notify(ev.GroupAsked(b"g", "g", bundles, "PACK", 1))
     record = world.scheduler.group_record(b"g")
     assert record is not None and {place.node_id for place in record.places.values()} == {b"large"}
 
@@ -108,7 +108,7 @@ def test_one_of_several_that_were_sent_ahead_is_taken_out(place: int) -> None:
     worker = next(worker for worker in world.workers.values() if len(worker.queue) > 1)
     lost = worker.queue[place]
     lose(world, lost, b"x")
-    world.tell(ev.ObjectsReady([b"x"]))
+    world.notify(ev.ObjectsReady([b"x"]))
     while len(world.outcomes) < len(tasks):
         running = next(worker.queue[0] for worker in world.workers.values() if worker.queue)
         world.returns(running, after_s=0.0001)

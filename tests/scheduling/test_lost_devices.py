@@ -17,7 +17,7 @@ def world(gpus: int = 1) -> World:
 
 
 def lose(w: World, index: int = 0, lost: bool = True) -> None:
-    w.tell(ev.DeviceChanged(HEAD, "GPU", index, 0 if lost else UNIT, REASON if lost else "", lost))
+    w.notify(ev.DeviceChanged(HEAD, "GPU", index, 0 if lost else UNIT, REASON if lost else "", lost))
 
 
 def indexes(w: World, task: Task) -> list[int]:

@@ -96,7 +96,7 @@ def test_a_lost_node_sends_its_tasks_elsewhere_if_they_may() -> None:
     on_n1 = choice(Placement(soft_labels=(("zone", "a"),)), CPU=2)
     again, lost = w.submit("again", on_n1, retries_left=1), w.submit("lost", on_n1, retries_left=0)
     assert nodes_of(w, [again, lost]) == ["n1", "n1"]
-    w.tell(ev.NodeRemoved(b"n1"))
+    w.notify(ev.NodeRemoved(b"n1"))
     assert w.outcomes == {lost.task_id: "node died"}
     assert len(w.stopping()) == 2
     w.ready()
@@ -112,7 +112,7 @@ def test_a_lost_node_restarts_its_actors_elsewhere() -> None:
     w.ready()
     w.returns(creation)
     assert w.node_of(creation) == "n1"
-    w.tell(ev.NodeRemoved(b"n1"))
+    w.notify(ev.NodeRemoved(b"n1"))
     assert w.actors[b"a"] == "RESTARTING"
     w.ready()
     w.returns(creation)

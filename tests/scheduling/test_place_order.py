@@ -131,8 +131,8 @@ def test_a_node_of_a_new_sort_is_hope_for_what_no_node_could_meet() -> None:
     world = World(node("head", CPU=2))
     task = world.submit("large", choice(CPU=8))
     assert not world.scheduler._cluster.ask_for(choice(CPU=8)).has_places
-    world.tell(ev.NodeAdded(node("big", CPU=8)))
+    world.notify(ev.NodeAdded(node("big", CPU=8)))
     world.ready()
     assert world.is_sent(task)
-    world.tell(ev.NodeRemoved(b"big", "it was taken away"))
+    world.notify(ev.NodeRemoved(b"big", "it was taken away"))
     assert not world.scheduler._cluster.ask_for(choice(CPU=8)).has_places

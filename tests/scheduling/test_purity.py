@@ -29,7 +29,7 @@ def test_scheduling_imports_nothing_that_acts() -> None:
 def test_the_same_events_give_the_same_commands() -> None:
     from tests.scheduling.world import World, node
 
-    def told() -> list[str]:
+    def notified() -> list[str]:
         world = World(node("head", 2, CPU=2), node("n1", CPU=4), node("n2", CPU=4))
         for number in range(30):
             world.submit(f"f{number % 3}")
@@ -37,4 +37,4 @@ def test_the_same_events_give_the_same_commands() -> None:
             world.ready()
         return [f"{command.worker_id!r} {command.task.task_id!r} {command.devices}" for command in world.sent]
 
-    assert told() == told()
+    assert notified() == notified()

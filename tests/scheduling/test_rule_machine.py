@@ -201,20 +201,20 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(data=st.data(), force=st.booleans(), recursive=st.booleans())
     def cancel(self, data: st.DataObject, force: bool, recursive: bool) -> None:
         task_id = data.draw(st.sampled_from(sorted(self.world.tasks)))
-        self.world.tell(ev.CancelAsked(task_id, force, recursive))
+        self.world.notify(ev.CancelAsked(task_id, force, recursive))
 
     @precondition(lambda self: self.actor_ids)
     @rule(data=st.data(), no_restart=st.booleans(), graceful=st.booleans())
     def kill(self, data: st.DataObject, no_restart: bool, graceful: bool) -> None:
         actor_id = data.draw(st.sampled_from(self.actor_ids))
-        self.world.tell(ev.ActorKillAsked(actor_id, no_restart, graceful))
+        self.world.notify(ev.ActorKillAsked(actor_id, no_restart, graceful))
 
     @precondition(lambda self: self.unready)
     @rule(data=st.data())
     def object_comes(self, data: st.DataObject) -> None:
         object_id = data.draw(st.sampled_from(self.unready))
         self.unready.remove(object_id)
-        self.world.tell(ev.ObjectsReady([object_id]))
+        self.world.notify(ev.ObjectsReady([object_id]))
 
     @precondition(lambda self: self.unready)
     @rule()
@@ -222,12 +222,12 @@ class AnyOrder(RuleBasedStateMachine):
         for record in list(self.world.scheduler.waiting()):
             if record.missing:
                 self.world.outcomes[record.task.task_id] = "argument failed"
-                self.world.tell(ev.ArgumentFailed(record.task.task_id))
+                self.world.notify(ev.ArgumentFailed(record.task.task_id))
                 return
 
     @rule(job=st.sampled_from([1, 2]))
     def end_job(self, job: int) -> None:
-        self.world.tell(ev.JobEnded(job))
+        self.world.notify(ev.JobEnded(job))
 
     # --- workers --------------------------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ class AnyOrder(RuleBasedStateMachine):
     def block(self, data: st.DataObject) -> None:
         worker = data.draw(st.sampled_from([worker for worker in self._at_work() if not worker.blocked]))
         worker.blocked = True
-        self.world.tell(ev.WorkerBlocked(worker.worker_id))
+        self.world.notify(ev.WorkerBlocked(worker.worker_id))
 
     @precondition(lambda self: any(worker.blocked for worker in self._ready()))
     @rule()
@@ -310,11 +310,11 @@ class AnyOrder(RuleBasedStateMachine):
         for worker in self._ready():
             if worker.blocked:
                 worker.blocked = False
-                self.world.tell(ev.WorkerUnblocked(worker.worker_id))
+                self.world.notify(ev.WorkerUnblocked(worker.worker_id))
 
     @rule()
     def its_zygote_is_replaced(self) -> None:
-        self.world.tell(ev.SparesOutdated())
+        self.world.notify(ev.SparesOutdated())
 
     @precondition(lambda self: self.world.workers)
     @rule(data=st.data())
@@ -357,18 +357,18 @@ class AnyOrder(RuleBasedStateMachine):
     def remove_node(self, data: st.DataObject) -> None:
         node_id = data.draw(st.sampled_from(self.node_ids))
         if node_id in self.world.scheduler.node_ids():
-            self.world.tell(ev.NodeRemoved(node_id))
+            self.world.notify(ev.NodeRemoved(node_id))
 
     @precondition(lambda self: self.gpus)
     @rule(free=st.sampled_from([0, 3000, UNIT]))
     def others_lease(self, free: int) -> None:
         reason = "" if free == UNIT else "held by notebook b.ipynb"
-        self.world.tell(ev.DeviceChanged(HEAD, "GPU", 0, free, reason))
+        self.world.notify(ev.DeviceChanged(HEAD, "GPU", 0, free, reason))
 
     @precondition(lambda self: self.gpus)
     @rule(lost=st.booleans())
     def device_is_lost_or_back(self, lost: bool) -> None:
-        self.world.tell(ev.DeviceChanged(HEAD, "GPU", 0, 0 if lost else UNIT, "lost: Xid 79" if lost else "", lost))
+        self.world.notify(ev.DeviceChanged(HEAD, "GPU", 0, 0 if lost else UNIT, "lost: Xid 79" if lost else "", lost))
 
     @precondition(lambda self: any(sent.devices for sent in self.world.sent))
     @rule()
@@ -382,7 +382,7 @@ class AnyOrder(RuleBasedStateMachine):
                 worker.devices.clear()
                 worker.actor = None
                 refused = ev.AssignmentRefused(command.task.task_id, resource, parts[0][0], 0, "notebook b.ipynb")
-                self.world.tell(refused)
+                self.world.notify(refused)
                 return
 
     @precondition(lambda self: len(self.group_ids) < 3)
@@ -394,12 +394,14 @@ class AnyOrder(RuleBasedStateMachine):
     )
     def ask_for_group(self, bundles: str, strategy: str, job: int, refuses: bool) -> None:
         self.group_ids.append(b"g%d" % (len(self.group_ids) + 1))
-        self.world.tell(GroupAsked(self.group_ids[-1], "g", BUNDLES[bundles], strategy, job, refuse_infeasible=refuses))
+        self.world.notify(
+            GroupAsked(self.group_ids[-1], "g", BUNDLES[bundles], strategy, job, refuse_infeasible=refuses)
+        )
 
     @precondition(lambda self: self.group_ids)
     @rule(data=st.data())
     def remove_group(self, data: st.DataObject) -> None:
-        self.world.tell(ev.GroupRemoveAsked(data.draw(st.sampled_from(self.group_ids))))
+        self.world.notify(ev.GroupRemoveAsked(data.draw(st.sampled_from(self.group_ids))))
 
     # --- time and errors ------------------------------------------------------------------------------------------
 
@@ -417,7 +419,7 @@ class AnyOrder(RuleBasedStateMachine):
             ev.WorkerSpoiled(b"?", "?"),
         ):
             try:
-                self.world.tell(event)
+                self.world.notify(event)
             except IllegalEvent:
                 continue
             raise AssertionError(f"{event} was accepted")
@@ -442,9 +444,9 @@ class AnyOrder(RuleBasedStateMachine):
         self._let_all_end()
         scheduler = self.world.scheduler
         for actor_id in self.actor_ids:
-            self.world.tell(ev.ActorKillAsked(actor_id))
+            self.world.notify(ev.ActorKillAsked(actor_id))
         for group_id in self.group_ids:
-            self.world.tell(ev.GroupRemoveAsked(group_id))
+            self.world.notify(ev.GroupRemoveAsked(group_id))
         self._let_all_end()
         left = [str(record) for record in (*scheduler.waiting(), *scheduler.running(), *self._internal())]
         assert not left, f"these never ended: {left}"
@@ -462,16 +464,16 @@ class AnyOrder(RuleBasedStateMachine):
     def _let_all_end(self) -> None:
         """Workers work, objects come; what can never start, or waits for a dead end, is cancelled at last."""
         if self.unready:
-            self.world.tell(ev.ObjectsReady(self.unready))
+            self.world.notify(ev.ObjectsReady(self.unready))
             self.unready = []
         for node_id, resource, index in self.world.amounts:
-            self.world.tell(ev.DeviceChanged(node_id, resource, index, UNIT, ""))
+            self.world.notify(ev.DeviceChanged(node_id, resource, index, UNIT, ""))
         self._work_on()
         for record in [*self.world.scheduler.waiting(), *self._internal()]:
             if record.task.kind is TaskKind.ACTOR_CREATION:
-                self.world.tell(ev.ActorKillAsked(record.task.actor_id or b""))
+                self.world.notify(ev.ActorKillAsked(record.task.actor_id or b""))
             else:
-                self.world.tell(ev.CancelAsked(record.task.task_id))
+                self.world.notify(ev.CancelAsked(record.task.task_id))
         self._work_on()
 
     def _work_on(self) -> None:

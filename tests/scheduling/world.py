@@ -85,7 +85,7 @@ class World:
 
     # --- events ---------------------------------------------------------------------------------------------------
 
-    def tell(self, event: ev.Event, after_s: float = 0.0) -> list[do.Command]:
+    def notify(self, event: ev.Event, after_s: float = 0.0) -> list[do.Command]:
         self.now += after_s
         self.commands = list(self.scheduler.handle(event, self.now))
         self.scheduler.check()
@@ -96,13 +96,13 @@ class World:
     def add_node(self, spec: NodeSpec) -> None:
         for device in spec.devices:
             self.amounts[spec.node_id, device.resource, device.index] = device.amount
-        self.tell(ev.NodeAdded(spec))
+        self.notify(ev.NodeAdded(spec))
 
     # --- nodes that come and go -----------------------------------------------------------------------------------
 
     def types(self, *specs: ev.NodeTypeSpec) -> None:
         self.specs |= {spec.name: NodeSpec(b"", spec.name, spec.totals, spec.devices, spec.labels) for spec in specs}
-        self.tell(ev.NodeTypesGiven(list(specs)))
+        self.notify(ev.NodeTypesGiven(list(specs)))
         self.time_passes(1)
 
     def comes(self, after_s: float = 0.0) -> bytes:
@@ -118,20 +118,20 @@ class World:
 
     def fails(self, why: str = "no quota") -> None:
         """The first node that was asked for will not come."""
-        self.tell(ev.NodeFailed(self.asked.pop(0).launch, why))
+        self.notify(ev.NodeFailed(self.asked.pop(0).launch, why))
         self.time_passes(0.1)
 
     def request(self, *bundles: tuple[tuple[tuple[str, int], ...], int]) -> None:
-        self.tell(ev.ResourcesRequested([(demand, (), number) for demand, number in bundles]))
+        self.notify(ev.ResourcesRequested([(demand, (), number) for demand, number in bundles]))
         self.time_passes(0.1)
 
     def answer_releases(self) -> None:
         """As a head would: the node is removed, or stays because of what it keeps."""
         for node_id in self.released:
             if node_id in self.keeps:
-                self.tell(ev.NodeKept(node_id, self.keeps[node_id]))
+                self.notify(ev.NodeKept(node_id, self.keeps[node_id]))
             else:
-                self.tell(ev.NodeRemoved(node_id))
+                self.notify(ev.NodeRemoved(node_id))
         self.released.clear()
         self.time_passes(0.1)
 
@@ -149,7 +149,7 @@ class World:
 
     def submit(self, name: str = "f", *choices: Choice, **options: Any) -> Task:
         task = self.task(name, *choices, submitted_at=self.now, **options)
-        self.tell(ev.TasksSubmitted([task]))
+        self.notify(ev.TasksSubmitted([task]))
         return task
 
     def submit_together(self, number: int, *choices: Choice, name: str = "f", **options: Any) -> list[Task]:
@@ -176,11 +176,11 @@ class World:
     def tell_together(self, event: ev.TasksSubmitted | ev.TasksReturned) -> None:
         before = self.scheduler.counts()
         try:
-            self.tell(event)
+            self.notify(event)
         except IllegalEvent:
             assert self.scheduler.counts() == before
             for each in event.each():
-                self.tell(each)
+                self.notify(each)
 
     def gpu_task(self, name: str = "train", gpus: float = 1, **options: Any) -> Task:
         return self.submit(name, choice(CPU=1, GPU=gpus), **{"fresh": True, "max_calls": 1, **options})
@@ -197,7 +197,7 @@ class World:
         for worker in list(self.workers.values()):
             if worker.state == "starting" and worker_id in (None, worker.worker_id):
                 worker.state = "ready"
-                self.tell(ev.WorkerReady(worker.worker_id, 1000 + int(worker.worker_id[1:])))
+                self.notify(ev.WorkerReady(worker.worker_id, 1000 + int(worker.worker_id[1:])))
 
     def returns(self, task: Task, after_s: float = 0.0, **how: Any) -> list[do.Command]:
         worker = self.worker_of(task)
@@ -209,40 +209,40 @@ class World:
         worker.blocked = False if not worker.actor else worker.blocked
         worker.ran += 1
         loaded = how.pop("loaded", False)
-        return self.tell(ev.TasksReturned(worker.worker_id, [ev.TaskReturn(task.task_id, **how)], loaded), after_s)
+        return self.notify(ev.TasksReturned(worker.worker_id, [ev.TaskReturn(task.task_id, **how)], loaded), after_s)
 
     def gives_back(self, worker: FakeWorker, begin: int = 1, end: int | None = None) -> list[do.Command]:
         """The answer to RecallTasks: all but the first, or those from `begin` to `end`."""
         worker.recalled = False
         back = worker.queue[begin:end]
         del worker.queue[begin:end]
-        return self.tell(ev.TasksGivenBack(worker.worker_id, [task.task_id for task in back]))
+        return self.notify(ev.TasksGivenBack(worker.worker_id, [task.task_id for task in back]))
 
     def dies(self, worker: FakeWorker, why: str = "was killed by SIGKILL") -> list[do.Command]:
         del self.workers[worker.worker_id]
-        return self.tell(ev.WorkerDied(worker.worker_id, why, intended=worker.state == "stopping"))
+        return self.notify(ev.WorkerDied(worker.worker_id, why, intended=worker.state == "stopping"))
 
     def is_spoiled(self, worker: FakeWorker) -> list[do.Command]:
         """It has returned a task that changed its process for good, and begins nothing more."""
         worker.blocked = False
-        return self.tell(ev.WorkerSpoiled(worker.worker_id, "f has closed descriptor 1"))
+        return self.notify(ev.WorkerSpoiled(worker.worker_id, "f has closed descriptor 1"))
 
     def blocks(self, task: Task) -> list[do.Command]:
         worker = self.worker_of(task)
         worker.blocked = True
-        return self.tell(ev.WorkerBlocked(worker.worker_id))
+        return self.notify(ev.WorkerBlocked(worker.worker_id))
 
     def unblocks(self, task: Task) -> list[do.Command]:
         worker = self.worker_of(task)
         worker.blocked = False
-        return self.tell(ev.WorkerUnblocked(worker.worker_id))
+        return self.notify(ev.WorkerUnblocked(worker.worker_id))
 
     def time_passes(self, seconds: float) -> None:
         """Wakes the scheduler at each time that it asked for."""
         end = self.now + seconds
         while self.wake_at is not None and self.wake_at <= end:
             self.now, self.wake_at = max(self.now, self.wake_at), None
-            self.tell(ev.TimePassed())
+            self.notify(ev.TimePassed())
         self.now = end
 
     # --- looking --------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ class Client(ObjectClient):
         number = self._templates.get(body)
         if number is None:
             number = next(self._template_numbers)
-            self.link.say(wire.DefineTemplate(number, terms))
+            self.link.send(wire.DefineTemplate(number, terms))
             self._templates[body] = number  # last: an interrupt before leaves nothing that the head does not know
         return number
 
@@ -119,7 +119,7 @@ class Client(ObjectClient):
         code: Any,
     ) -> Any:
         message, keep = self._message(number, args, kwargs, actor_id, code)
-        ref = self._say(message, returns, cell)
+        ref = self._submit_message(message, returns, cell)
         del keep  # the refs to large arguments: from here on the head holds the objects for the task
         return ref
 
@@ -136,7 +136,7 @@ class Client(ObjectClient):
             payload, slots, refs, keep = self._arguments(args, kwargs, code)
         return wire.Submit(task_id, number, payload, slots, refs, actor_id, self.submitter.running_task()), keep
 
-    def _say(self, message: wire.Submit, returns: int, cell: bytes) -> Any:
+    def _submit_message(self, message: wire.Submit, returns: int, cell: bytes) -> Any:
         task_id = message.task_id
         if returns != 1:
             return self._send_many(task_id, returns, message, cell)
@@ -144,9 +144,9 @@ class Client(ObjectClient):
         ref: ObjectRef[Any] = ObjectRef(id, self.engine, None, cell)  # first: whatever interrupts us, its end is noted
         self.references.created(id)
         if self.values.expect_one(id):
-            self.link.say_at_once(message)
+            self.link.send_at_once(message)
         else:
-            self.link.say(message)
+            self.link.send(message)
         return ref
 
     def _send_in_order(
@@ -201,13 +201,13 @@ class Client(ObjectClient):
         if connection.sent:
             message.after = connection.sent
             direct.calls.report()  # the head has the calls in their order
-        ref = self._say(message, returns, cell)
+        ref = self._submit_message(message, returns, cell)
         return ref, direct.follow(connection, ref, number)
 
     def _send_many(self, task_id: bytes, returns: int, message: wire.Submit, cell: bytes) -> Any:
         if returns == wire.STREAMING:
             stream = self.streams.open(task_id, cell)
-            self.link.say(message)
+            self.link.send(message)
             return stream
         ids = [return_id(task_id, index) for index in range(max(returns, 1))]  # index 0 of a dynamic one: the generator
         refs = []
@@ -215,7 +215,7 @@ class Client(ObjectClient):
             refs.append(ObjectRef[Any](id, self.engine, None, cell))
             self.references.created(id)
         self.values.expect(ids)
-        self.link.say(message)
+        self.link.send(message)
         if returns == 0:
             return None
         return refs[0] if returns == wire.DYNAMIC else refs
@@ -284,7 +284,7 @@ class Client(ObjectClient):
         number, terms = self._actor_template(actor_class, options, namespace)
         actor_id = self.ids.actor_id()
         if options.name:
-            self.link.have_ends_heard()  # the last handle of the name's former owner may just have gone
+            self.link.flush_ended()  # the last handle of the name's former owner may just have gone
         while options.name and not self.link.ask(asks.ReserveName(options.name, namespace, actor_id)):
             there = self._named_already(options.name, namespace) if options.get_if_exists else None
             if there is not None:
@@ -355,12 +355,12 @@ class Client(ObjectClient):
             self.direct.report()
         if force and self.link.ask(asks.IsActorTask(task_id)):
             raise ValueError("force=True is not supported for actor tasks: kill the actor instead.")
-        self.link.say(wire.Cancel(task_id, force, recursive))
+        self.link.send(wire.Cancel(task_id, force, recursive))
 
     def kill(self, actor: ActorHandle, *, no_restart: bool) -> None:
         if self.direct is not None:
             self.direct.stop(actor._actor_id_bytes)
-        self.link.say(wire.KillActor(actor._actor_id_bytes, no_restart))
+        self.link.send(wire.KillActor(actor._actor_id_bytes, no_restart))
 
     def get_actor(self, name: str, namespace: str | None) -> ActorHandle:
         return self._named(name, namespace or self.namespace, counted=False)

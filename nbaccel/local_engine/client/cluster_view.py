@@ -16,10 +16,9 @@ from nbaccel.handles.remote import ObjectRef
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.published import PublishedRecords
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
+from nbaccel.local_engine.client.object_client import PublishedRecords
 from nbaccel.local_engine.client.task_terms import asked
-from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
@@ -94,12 +93,12 @@ class ClusterView:
         return self._link.ask(Recycle())
 
     def expect_imports(self, modules: Sequence[str]) -> None:
-        self._link.say_later(asks.told(asks.ExpectImports(list(modules))))
+        self._link.send_later(asks.notified(asks.ExpectImports(list(modules))))
 
     def only_in_history(self, ids: list[bytes]) -> None:
         """Tell the head that only a notebook's output history still refers to these objects."""
         if ids:
-            self._link.say_later(asks.told(asks.MoveFirst(ids)))
+            self._link.send_later(asks.notified(asks.MoveFirst(ids)))
 
     def logs(self, task_id: str | None, *, tail: int) -> str:
         return self._link.ask(ReadLogs(task_id, tail))
@@ -117,7 +116,7 @@ class ClusterView:
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
         if self._asker.direct is not None:
             self._asker.direct.report()
-        self._link.say(wire.Cancel(id_of(task_id, "a task"), force))
+        self._link.send(wire.Cancel(id_of(task_id, "a task"), force))
 
     def retry(self, task_id: str) -> str:
         return self._link.ask(RetryTask(task_id))
@@ -133,7 +132,7 @@ class ClusterView:
         id = id_of(actor_id, "an actor")
         if self._asker.direct is not None:
             self._asker.direct.stop(id)
-        self._link.say(wire.KillActor(id))
+        self._link.send(wire.KillActor(id))
 
     def publish(
         self,

@@ -16,7 +16,7 @@ from nbaccel import freshness
 from nbaccel.digests import blake2b
 from nbaccel.handles import unpicklable
 from nbaccel.handles.refs import check_pickled_by_hand
-from nbaccel.handles.told_end import ToldEnd
+from nbaccel.handles.safe_finalizer import SafeFinalizer
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.wire import codec
@@ -29,7 +29,7 @@ class CodeKey(bytes):
     """The key of some code, as the link's queue of ends tells it from the id of an object."""
 
 
-class Exported(ToldEnd):
+class Exported(SafeFinalizer):
     """Keeps the code of one remote function or actor class in the head while it lives."""
 
     __slots__ = ("key", "refs")
@@ -78,7 +78,7 @@ class Exports:
         key, blob, refs = self._pickled(code, name)
         with self._lock:
             if key not in self._counts:
-                self._link.say(wire.DefineFunction(key, blob, name, refs))
+                self._link.send(wire.DefineFunction(key, blob, name, refs))
             self._counts[key] = self._counts.get(key, 0) + 1
         return Exported(key, refs, self._link)
 

@@ -1,4 +1,4 @@
-"""A process's connection to the head: an outbox, a writer, a reader, and questions.
+"""A process's connection to the head: an outbox, a writer, a reader, questions, and the states of these.
 
 ```
   any thread ── say(message) ──► outbox ── writer thread ──► socket ──► head
@@ -9,6 +9,19 @@ Only these threads read, or write data that the socket may take in parts. A Keyb
 in the main thread, can therefore never split a frame. Messages that gather while a write is under way leave together in
 the next one. A small message for whose answer its sender will wait is written by the sender, in one call that takes it
 whole or not.
+
+The states of a link: its life, the request to its writer, and whether the writer checks without being woken.
+```
+  life      OPEN ── close ──► CLOSING ── end ──► CLOSED
+              └───── end ───► LOST ──── close ─────▲          only an end that we did not ask for is told (`on_lost`)
+  request   NOTHING ── nudge ──► SOON ── say ──► NOW           NOTHING ── say ──► NOW
+              ▲── flush ──────────┴── flush ──────┘            a flush takes everything that waits, whoever flushes
+  writer    LOOKS ── nothing for IDLE_S ──► SLEEPS ── kick ──► LOOKS
+```
+Threads share these states without a lock. A request is set before its kick is put into the queue, and taken back before
+the outbox is emptied: so a request that stands has a kick on its way, and what was queued before is written. A flush
+that finds the kick itself, among what has ended, takes the request back once more.
+`MOVES` is the whole table; a test drives a link and compares each of its moves with it.
 """
 
 from __future__ import annotations
@@ -23,15 +36,66 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from enum import Enum
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.link_states import LEFT, MOVES, LinkLife, Request, Writer
 from nbaccel.local_engine.wire import framing
 from nbaccel.views.question import Question
+
+
+class LinkLife(Enum):
+    """The life of a link."""
+
+    OPEN = "open"
+    CLOSING = "closing"  # by ourselves: its end is no news
+    CLOSED = "closed"
+    LOST = "lost"  # it ended before we closed it
+
+
+class Request(Enum):
+    """The writer's task that it has not begun yet."""
+
+    NOTHING = "nothing"
+    SOON = "soon"  # to write within LAZY_S
+    NOW = "now"
+
+
+class Writer(Enum):
+    """The writer's behaviour without a request."""
+
+    LOOKS = "looks"  # within IDLE_S
+    SLEEPS = "sleeps"
+
+
+State = LinkLife | Request | Writer
+MOVES: dict[tuple[State, str], State] = {
+    (LinkLife.OPEN, "close"): LinkLife.CLOSING,
+    (LinkLife.OPEN, "end"): LinkLife.LOST,
+    (LinkLife.CLOSING, "close"): LinkLife.CLOSING,
+    (LinkLife.CLOSING, "end"): LinkLife.CLOSED,
+    (LinkLife.CLOSED, "close"): LinkLife.CLOSED,
+    (LinkLife.CLOSED, "end"): LinkLife.CLOSED,
+    (LinkLife.LOST, "close"): LinkLife.CLOSED,
+    (LinkLife.LOST, "end"): LinkLife.LOST,
+    (Request.NOTHING, "nudge"): Request.SOON,
+    (Request.NOTHING, "say"): Request.NOW,
+    (Request.NOTHING, "flush"): Request.NOTHING,
+    (Request.SOON, "nudge"): Request.SOON,
+    (Request.SOON, "say"): Request.NOW,
+    (Request.SOON, "flush"): Request.NOTHING,
+    (Request.NOW, "nudge"): Request.NOW,
+    (Request.NOW, "say"): Request.NOW,
+    (Request.NOW, "flush"): Request.NOTHING,
+    (Writer.LOOKS, "quiet"): Writer.SLEEPS,
+    (Writer.LOOKS, "kick"): Writer.LOOKS,
+    (Writer.SLEEPS, "kick"): Writer.LOOKS,
+}
+LEFT = (LinkLife.CLOSING, LinkLife.CLOSED)
+
 
 A = TypeVar("A")
 READ_BYTES = 1 << 16  # from 128 KiB on the C library maps fresh pages for each read: 45 µs instead of 3
@@ -49,7 +113,7 @@ _NONE = type(None)
 
 
 class Link:
-    """A framed, batched, thread-safe connection. `link_states` describes its states."""
+    """A framed, batched, thread-safe connection. `MOVES` has its states."""
 
     def __init__(self, sock: socket.socket, *, on_lost: Callable[[str], None]) -> None:
         self._sock = sock
@@ -87,7 +151,7 @@ class Link:
 
     # ---- writing
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         """Queue a message; it is sent immediately, together with other waiting messages."""
         self._outbox.append(message)
         if self._request is not _NOW:
@@ -96,7 +160,7 @@ class Link:
         elif len(self._outbox) > FULL and threading.current_thread() is threading.main_thread():
             self._hold_back()
 
-    def say_at_once(self, message: Any) -> None:
+    def send_at_once(self, message: Any) -> None:
         """Write a message for whose answer this thread will wait, unless others wait to be written.
 
         It saves waking the writer. An interrupt comes before the one system call that takes all of it, or after.
@@ -105,7 +169,7 @@ class Link:
             frame = wire.frame([message])
             if len(frame) <= WHOLE_BYTES and self._wrote_whole(frame):
                 return
-        self.say(message)
+        self.send(message)
 
     def _wrote_whole(self, frame: bytearray) -> bool:
         with self._write_lock:
@@ -116,7 +180,7 @@ class Link:
             except OSError:
                 return False  # it is full, or broken: the writer will see
 
-    def say_now(self, message: Any) -> None:
+    def send_now(self, message: Any) -> None:
         """Write a message and all waiting ones in this thread: waking the writer would cost more than the write.
 
         Not for a thread in which a signal handler may raise.
@@ -124,7 +188,7 @@ class Link:
         self._outbox.append(message)
         self.flush()
 
-    def say_later(self, message: Any) -> None:
+    def send_later(self, message: Any) -> None:
         """Queue a message that may wait for the next urgent one."""
         self._outbox.append(message)
         self.nudge()
@@ -189,7 +253,7 @@ class Link:
         self.ended.put(woken_by)
         return False
 
-    def hear_what_ended(self) -> None:
+    def take_ended(self) -> None:
         """Let those who know about it append what the far end must hear; a flush follows.
 
         Not where a signal handler may raise.
@@ -213,20 +277,20 @@ class Link:
         if is_closing:
             ended.put(None)  # that is for the writer
 
-    def have_ends_heard(self) -> None:
+    def flush_ended(self) -> None:
         """Return when no later message can overtake the news of what has ended by now."""
-        heard: SimpleQueue[None] = SimpleQueue()
-        self.ended.put(heard)
+        received: SimpleQueue[None] = SimpleQueue()
+        self.ended.put(received)
         self._request = _NOW
         self._wake(True)
         with suppress(Empty):
-            heard.get(timeout=1.0)  # a link that has been closed has no writer any more
+            received.get(timeout=1.0)  # a link that has been closed has no writer any more
 
     def flush(self) -> None:
         """Write everything that waits. Not for a thread in which a signal handler may raise."""
         with self._write_lock:
             self._request = _NOTHING
-            self.hear_what_ended()
+            self.take_ended()
             for gather in self.before_write:
                 gather()
             outbox = self._outbox
@@ -317,7 +381,7 @@ class Link:
         if self.before_question is not None:
             self.before_question()
         request, reply = self._question()
-        self.say_at_once(wire.Ask(request, question.tag(), question.body()))
+        self.send_at_once(wire.Ask(request, question.tag(), question.body()))
         answer = self._wait_for(request, reply, timeout_s)
         if answer.error:
             error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)
@@ -397,7 +461,7 @@ class Link:
         """In a forked child: close our copy without a word, and refuse all that is to be sent."""
         self.life = LinkLife.LOST
         self._error = exceptions.RaySystemError
-        self.say = lambda message: self.raise_if_lost()  # type: ignore[method-assign]
+        self.send = lambda message: self.raise_if_lost()  # type: ignore[method-assign]
         self.lost = engines.why_forked(os.getppid())
         self._sock.close()
         self._close_sockets()

@@ -1,48 +1,172 @@
-"""Objects for drivers and workers: putting, getting, waiting, refs.
+"""Objects for drivers and workers: putting, getting, waiting, refs; and what the head asks of their process.
 
 Everything goes through one Link to the head; a worker is a driver of the tasks that its task submits.
+
+Collects cycles when the head asks for it: a ref that only a cycle keeps alive still keeps its object.
+
+The collection runs in a thread of its own: finalisers are user code and may take long. A request that comes meanwhile
+has a collection of its own after it, since the program goes on and makes new cycles.
 """
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.handles.refs import check_pickled_by_hand
-from nbaccel.handles.remote import (
-    ActorHandle,
-    MethodSpec,
-    ObjectRef,
-    ObjectRefGenerator,
-)
+from nbaccel.handles.remote import ActorHandle, ActorMethod, MethodSpec, ObjectRef, ObjectRefGenerator
 from nbaccel.local_engine import arena_trouble, wire
-from nbaccel.local_engine.client.arena_ranges import ArenaRange, ArenaRanges
-from nbaccel.local_engine.client.arena_writer import ArenaWriter
+from nbaccel.local_engine.client.arena_writer import ArenaRange, ArenaRanges, ArenaWriter
 from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.exports import Exports
-from nbaccel.local_engine.client.garbage import GarbageCollector
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.pending_calls import PendingCalls
-from nbaccel.local_engine.client.published import PublishedRecords
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.client.streams import StreamReaders
 from nbaccel.local_engine.client.submitter import Submitter
-from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.local_engine.wire.driver_questions import GarbageCollected, Publish, notified
 from nbaccel.local_engine.wire.ids import IdMaker
+from nbaccel.views import record_rows
 from nbaccel.views.explanations import EXPLAINED_AFTER_S
 from nbaccel.views.observer_lines import Explain
+from nbaccel.views.record_book import Asked, Rows, check
 from nbaccel.waits import interruptible
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+
+class _Values(Protocol):
+    """Tells when an object is there."""
+
+    def when_ready(self, ids: list[bytes], callback: Callable[[bytes], None]) -> list[bytes]: ...
+
+    def first_ready(self, ids: list[bytes], most: int) -> list[bytes]: ...
+
+
+class PendingCalls:
+    """Open calls of the actors that have a limit."""
+
+    def __init__(self, values: _Values) -> None:
+        self._values = values
+        self._open: dict[bytes, set[bytes]] = {}  # actor -> the first result of each open call
+        self._lock = threading.Lock()
+
+    def check(self, method: ActorMethod) -> None:
+        """Raises PendingCallsLimitExceeded if the actor has reached its limit."""
+        limit, handle = method._spec.max_pending, method.handle
+        actor_id = handle._actor_id_bytes
+        pending = self._number(actor_id)
+        if pending >= limit:  # a result can be read a moment before the thread that reads has said so here
+            with self._lock:
+                ids = list(self._open.get(actor_id, ()))
+            for id in self._values.first_ready(ids, len(ids)):
+                self._answered(actor_id, id)
+            pending = self._number(actor_id)
+        if pending >= limit:
+            raise exceptions.PendingCallsLimitExceeded(
+                f"The task {method._spec.name} could not be submitted to {handle!r} because {pending} calls are "
+                f"pending there and its max_pending_calls is {limit}. Wait for some of them, or raise the limit."
+            )
+
+    def count(self, method: ActorMethod, returned: Any) -> None:
+        """A call was submitted; it is pending until its first result is ready."""
+        ref = returned[0] if isinstance(returned, list) and returned else returned
+        if not isinstance(ref, ObjectRef):
+            return
+        actor_id = method.handle._actor_id_bytes
+        with self._lock:
+            self._open.setdefault(actor_id, set()).add(ref._id)
+
+        def answered(id: bytes, keep: ObjectRef[Any] = ref) -> None:  # kept, or nobody would learn of the result
+            self._answered(actor_id, id)
+
+        if self._values.when_ready([ref._id], answered):
+            self._answered(actor_id, ref._id)
+
+    def _number(self, actor_id: bytes) -> int:
+        with self._lock:
+            return len(self._open.get(actor_id, ()))
+
+    def _answered(self, actor_id: bytes, id: bytes) -> None:
+        with self._lock:
+            ids = self._open.get(actor_id, set())
+            ids.discard(id)
+            if not ids:
+                self._open.pop(actor_id, None)
+
+
+class GarbageCollector:
+    """Answers CollectGarbage."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._lock = threading.Lock()
+        self._newest: int | None = None  # the request that was made last, until it is answered
+        self._is_busy = False
+        link.receivers[wire.CollectGarbage] = self._asked
+
+    def _asked(self, message: wire.CollectGarbage) -> None:
+        with self._lock:
+            self._newest = message.number
+            if self._is_busy:
+                return
+            self._is_busy = True
+        threading.Thread(target=self._collect, name="nbaccel-garbage", daemon=True).start()
+
+    def _collect(self) -> None:
+        while (number := self._next()) is not None:
+            try:
+                gc.collect()
+            finally:
+                self._link.flush()  # the released refs are sent before the answer
+                self._link.send(notified(GarbageCollected(number)))
+
+    def _next(self) -> int | None:
+        """The request to be answered next; None: there is none, and the next one starts another thread."""
+        with self._lock:
+            number, self._newest = self._newest, None
+            self._is_busy = number is not None
+            return number
+
+
+class PublishedRecords:
+    """The records of one driver or worker."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._asked: dict[str, Asked] = {}
+        link.receivers[wire.PublisherAsked] = self._was_asked
+
+    def publish(
+        self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None, rows: Rows | None
+    ) -> None:
+        """Publish a record, as the engine promises."""
+        if record is None:
+            self._link.ask(Publish(kind, id))
+            self._asked.pop(id, None)
+            return
+        check(kind, id, record)
+        record_rows.check(rows or {})
+        if asked is not None:
+            self._asked[id] = asked
+        sent = {key: dict(row) for key, row in (rows or {}).items()}
+        self._link.ask(Publish(kind, id, dict(record), sent))
+
+    def _was_asked(self, message: wire.PublisherAsked) -> None:
+        """Handle a request; called in the reader thread."""
+        asked = self._asked.get(message.id)
+        if asked is not None:
+            asked(message.what)
+
 
 # Larger values go through the arena; below, a copy through the socket is quicker than asking for a range.
 INLINE_BYTES = 100_000
@@ -115,7 +239,7 @@ class ObjectClient:
         ref: ObjectRef[Any] = ObjectRef(id, self.engine)
         self.references.created(id)
         self.values.know(id, value)
-        self.link.say(wire.Put(id, value, refs))
+        self.link.send(wire.Put(id, value, refs))
         if arena_range is not None:
             arena_range.use()
             self.link.nudge_at_end_of(ref)
@@ -338,12 +462,12 @@ class ObjectClient:
         self.hand_over([ref])
         if not codec.note_ref(ref._id) and self.link.lost is None:
             check_pickled_by_hand(ref._id)
-            self.link.say(asks.told(asks.Pin(ref._id)))  # pickled by hand: it may come back at any time
+            self.link.send(asks.notified(asks.Pin(ref._id)))  # pickled by hand: it may come back at any time
         return received_ref, (ref._id,)
 
     def reduce_actor(self, actor: ActorHandle) -> tuple[Any, ...]:
         if actor._counted and not codec.note_ref(actor._actor_id_bytes) and self.link.lost is None:
-            self.link.say(asks.told(asks.Pin(actor._actor_id_bytes)))
+            self.link.send(asks.notified(asks.Pin(actor._actor_id_bytes)))
         return _reduced_actor(actor)
 
     # ---- streams

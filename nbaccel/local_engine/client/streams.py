@@ -49,7 +49,7 @@ class StreamReaders:
         self._waiting = 0  # threads that wait for an item
         self._taken: dict[bytes, int] = {}  # how many items, of the streams of which the head has to hear
         self._marks: set[_ReaderEnd] = set()
-        client.link.before_write.append(self._say_taken)
+        client.link.before_write.append(self._report_taken)
         client.link.when_ended[_ReaderEnd] = self._readers_gone
         client.link.receivers[wire.StreamItem] = self._item_came
         client.link.receivers[wire.StreamItems] = self._items_came
@@ -82,7 +82,7 @@ class StreamReaders:
         ids = list(values)
         stream = self._open.get(task_id)
         if stream is None:
-            self._client.link.say_later(wire.DropRef(ids))
+            self._client.link.send_later(wire.DropRef(ids))
             return
         self._client.references.created_all(ids)
         self._client.values.know_all(values)
@@ -127,7 +127,7 @@ class StreamReaders:
         self._client.link.nudge()
         return ObjectRef(id, self._client.engine)
 
-    def _say_taken(self) -> None:
+    def _report_taken(self) -> None:
         """Say how far each stream is read, once for all items that were taken since the last write."""
         while self._taken:
             self._client.link._outbox.append(wire.Consumed(*self._taken.popitem()))
@@ -181,7 +181,7 @@ class StreamReaders:
             self._client.references.gone(id)
         self._client.references.gone(return_id(task_id, 0))
         if not stream.ended:
-            self._client.link.say_later(wire.Consumed(task_id, -1))
+            self._client.link.send_later(wire.Consumed(task_id, -1))
 
     def lose_all(self) -> None:
         """End every stream, because the head is gone."""

@@ -18,8 +18,8 @@ from nbaccel.handles.options import (
 from nbaccel.handles.remote import ActorClass, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.handles.runtime_env_checks import hides_in
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import environment_spec
-from nbaccel.local_engine.client.environment_spec import Environment
+from nbaccel.local_engine.client import submitter
+from nbaccel.local_engine.client.submitter import Environment
 from nbaccel.local_engine.wire import codec
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.scheduling.terms import ActorTerms, Choice, Pairs, Placement, TaskKind, Terms
@@ -135,14 +135,14 @@ def asked(options: TaskOptions) -> Choice:
 
 
 def _shared(options: ResourceOptions) -> dict[str, Any]:
-    environment = environment_spec.encoded(options.runtime_env or {})
+    environment = submitter.encoded(options.runtime_env or {})
     hides = hides_in(options.runtime_env)
     return {
         "fallback_after_s": options.fallback_after_s,
         "fallback_on": codec.code_bytes(options.fallback_on) if options.fallback_on else b"",
         "runtime_env": environment,
-        "environment": environment_spec.environment_key(environment),
-        "how": environment_spec.how_started(options.runtime_env or {}),
+        "environment": submitter.environment_key(environment),
+        "how": submitter.how_started(options.runtime_env or {}),
         "hide_unassigned": True if options.hide_unassigned is None and hides else options.hide_unassigned,
         "internal": options.internal,
     }
@@ -249,8 +249,8 @@ def _captures(options: ResourceOptions) -> bool:
 def inheriting(options: Options, environment: Environment, group: Any) -> Options:
     """The options of a submission from code with this environment, inside of this capturing placement group."""
     if environment or options.runtime_env:
-        own = environment_spec.spelled_out(options.runtime_env)
-        options = replace(options, runtime_env=environment_spec.joined(environment, own))
+        own = submitter.spelled_out(options.runtime_env)
+        options = replace(options, runtime_env=submitter.joined(environment, own))
     if group is None or options.scheduling_strategy is not None or options.placement_group != "default":
         return options
     return replace(options, placement_group=group, placement_group_capture_child_tasks=True)

@@ -1,4 +1,4 @@
-"""The values of objects that this process knows, the threads that wait for values, and ranges of the arena.
+"""The values of objects that this process knows, its refs to them, and the threads that wait for values.
 
 ```
   head ── ObjectValue / ObjectReady ──► reader thread ──► values, ready ──► waiters' callbacks
@@ -7,6 +7,18 @@
 The head counts a mapper for each value of the arena that it sends; the end of the range, and so of every mapping of it,
 gives the count back. The range is made where the value arrives, in the reader thread: no KeyboardInterrupt can come
 between the two.
+
+Which ranges of the arena have ended in this process, so that the head may use their memory again.
+
+A range may end between any two steps of the user's code, and Ctrl-C may come just then. Python drops what is raised in
+a finaliser with all that the finaliser would still have done. So the end itself is noted by a queue, in one step into
+which no interrupt can come; only the nudge for the writer may be lost, and then the news comes a little later.
+
+Counts this process's refs to each object, and tells the head what it needs to know.
+
+The head keeps one bit for each process and object. A first ref sends `AddRef`, the end of the last one `DropRef`; both
+go through the same outbox in the order in which they happened. The end of a ref only puts its id into the link's queue:
+it may come at any moment, in any thread, even inside the code below.
 """
 
 from __future__ import annotations
@@ -18,9 +30,140 @@ from typing import Any
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.range_ends import RangeEnds
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
 from nbaccel.local_engine.memory import Range
+
+
+class _Mark(weakref.ref[Range]):
+    """A range that may have ended, by the id of its object."""
+
+    __slots__ = ("id",)
+    id: bytes
+
+
+class RangeEnds:
+    """Tells the head of them."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._marks: set[_Mark] = set()
+        link.when_ended[_Mark] = self._send
+
+    def watch(self, range: Range) -> None:
+        """Tell the head when this range ends."""
+        mark = _Mark(range, self._link.ended.put)
+        mark.id = range.id
+        self._marks.add(mark)
+        self._link.nudge_at_end_of(range)
+
+    def _send(self, ended: list[_Mark]) -> None:
+        self._marks.difference_update(ended)
+        self._link._outbox.append(wire.Unmapped([mark.id for mark in ended]))
+
+
+class ReferenceCounts:
+    """The ref counts of one process."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._counts: dict[bytes, int] = {}
+        self.gone: Callable[[bytes], None] = link.ended.put  # a ref has ended; a builtin, so that none is missed
+        self._lock = threading.Lock()
+        self._private: set[bytes] = set()  # objects of which the head does not know
+        self.before_release: Callable[[list[bytes]], None] | None = None  # called with what the head will hear of
+        self.on_released: Callable[[list[bytes]], None] | None = None
+        link.when_ended[bytes] = self._count
+
+    def created(self, id: bytes) -> None:
+        """Count a ref to an object made here: the head knows of it from the message that made it."""
+        with self._lock:
+            self._counts[id] = self._counts.get(id, 0) + 1
+
+    def created_all(self, ids: list[bytes]) -> None:
+        """The same for several objects."""
+        with self._lock:
+            counts = self._counts
+            for id in ids:
+                counts[id] = counts.get(id, 0) + 1
+
+    def created_privately(self, id: bytes) -> None:
+        """Count the first ref to a new object of which the head does not know, until `publish`.
+
+        Nobody else has its id yet, so each of the two steps needs no lock.
+        """
+        self._private.add(id)
+        self._counts[id] = 1
+
+    def is_private(self, id: bytes) -> bool:
+        return id in self._private
+
+    def publish(self, id: bytes) -> None:
+        """The head knows of this object, and believes that it is held here."""
+        with self._lock:
+            self._private.discard(id)
+            if id not in self._counts:
+                self._link.send_later(wire.DropRef([id]))
+
+    def received(self, id: bytes) -> None:
+        """Count a ref from another process, and tell the head if it is the first ref to its object here."""
+        with self._lock:
+            count = self._counts.get(id, 0)
+            self._counts[id] = count + 1
+            if count == 0:
+                self._link.send(wire.AddRef([id]))
+
+    def keep(self, ids: list[bytes]) -> list[bytes]:
+        """Count one more ref, until `gone`, to each of these objects that has a ref here. Returns those objects."""
+        with self._lock:
+            kept = [id for id in ids if id in self._counts]
+            for id in kept:
+                self._counts[id] += 1
+        return kept
+
+    def _count(self, gone: list[bytes]) -> None:
+        """Refs have ended; the writer calls this before it writes."""
+        released: list[bytes] = []
+        private: list[bytes] = []
+        with self._lock:
+            counts = self._counts
+            for id in gone:
+                left = counts.get(id, 0) - 1
+                if left > 0:
+                    counts[id] = left
+                elif left == 0:
+                    del counts[id]
+                    if id in self._private:
+                        self._private.discard(id)
+                        private.append(id)
+                    else:
+                        released.append(id)
+            if released:
+                if self.before_release is not None:
+                    self.before_release(released)
+                self._link._outbox.append(wire.DropRef(released))
+        if (released or private) and self.on_released is not None:
+            self.on_released(released + private)
+
+    def is_changing(self) -> bool:
+        """Whether code that must not be entered twice is under way."""
+        return self._lock.locked()
+
+    def holds(self, id: bytes) -> bool:
+        return id in self._counts
+
+    def held(self, ids: list[bytes]) -> set[bytes]:
+        """Those of the ids that have a ref here."""
+        return self._counts.keys() & ids
+
+    def not_held(self, ids: Iterable[bytes]) -> list[bytes]:
+        """Those of the ids to which there is no ref here."""
+        counts = self._counts
+        return [id for id in ids if id not in counts]
+
+    def counts(self) -> dict[bytes, int]:
+        """A copy, for tests and for `nbaccel.util.state`."""
+        with self._lock:
+            return dict(self._counts)
+
 
 Callback = Callable[[bytes], None]
 
@@ -30,7 +173,7 @@ class Values:
 
     def __init__(self, link: Link, references: ReferenceCounts, arena_fd: int) -> None:
         self._link = link
-        self._holdings = references
+        self._references = references
         self._arena_fd = arena_fd
         self._lock = threading.Lock()
         self._known: dict[bytes, wire.Value] = {}  # inline ones
@@ -133,7 +276,7 @@ class Values:
                 if id not in self._coming and id not in self._asked:
                     ask.append(id)
         if ask:
-            self._link.say_at_once(wire.Want(ask))
+            self._link.send_at_once(wire.Want(ask))
             self._note_asked(ask, self._for_value, self._asked)
         return missing
 
@@ -171,7 +314,7 @@ class Values:
                 if id not in self._coming and id not in self._asked and id not in self._asked_ready:
                     ask.append(id)
         if ask:
-            self._link.say(wire.WantReady(ask))
+            self._link.send(wire.WantReady(ask))
             self._note_asked(ask, self._for_ready, self._asked_ready)
         return there
 
@@ -197,10 +340,10 @@ class Values:
             self._ready.discard(id)
             callbacks = self._for_value.pop(id, [])
             waiting = self._for_ready.pop(id, None)
-            if callbacks or self._holdings.holds(id):
+            if callbacks or self._references.holds(id):
                 self._keep(id, message.value)
             elif message.value.data is None:
-                self._link.say_later(wire.Unmapped([id]))
+                self._link.send_later(wire.Unmapped([id]))
         for callback in callbacks:
             callback(id)
         for callback in waiting or ():
@@ -212,7 +355,7 @@ class Values:
         with self._lock:
             for there in (self._coming, self._asked, self._asked_ready, self._ready):
                 there.difference_update(ids)
-            held = self._holdings.held(ids)
+            held = self._references.held(ids)
             for id, data in zip(ids, message.data, strict=True):
                 callbacks = self._for_value.pop(id, ())
                 if callbacks or id in held:
@@ -231,14 +374,14 @@ class Values:
                     called += [(callback, id) for id in ids for callback in waiting.pop(id, ())]
         for callback, id in called:
             callback(id)
-        for id in self._holdings.not_held(ids):
+        for id in self._references.not_held(ids):
             self._known.pop(id, None)
 
     def _keep(self, id: bytes, value: wire.Value) -> None:
         if value.data is not None:
             self._known[id] = value
         elif id in self._ranges:
-            self._link.say_later(wire.Unmapped([id]))  # asked for twice, counted twice
+            self._link.send_later(wire.Unmapped([id]))  # asked for twice, counted twice
         else:
             self._arrived[id] = self._range(id, value)
 
@@ -249,14 +392,14 @@ class Values:
             for id in message.object_ids:
                 self._coming.discard(id)
                 self._asked_ready.discard(id)
-                if self._holdings.holds(id):
+                if self._references.holds(id):
                     self._ready.add(id)
                 if id in self._for_value and id not in self._asked:
                     self._asked.add(id)
                     ask.append(id)
                 called += [(callback, id) for callback in self._for_ready.pop(id, ())]
         if ask:
-            self._link.say(wire.Want(ask))
+            self._link.send(wire.Want(ask))
         for callback, id in called:
             callback(id)
 
@@ -277,7 +420,7 @@ class Values:
 
     def were_asked_for(self, ids: list[bytes]) -> None:
         """Note that code asked for these objects: their errors, even later ones, count as read."""
-        self._link.say_later(wire.AskedFor(ids))
+        self._link.send_later(wire.AskedFor(ids))
 
     def is_error(self, id: bytes) -> bool:
         """Whether a value is here and is an error."""
@@ -307,7 +450,7 @@ class Values:
             range = self._ranges.get(id)
             if range is None:
                 return value.status, self._range(id, value)
-        self._link.say_later(wire.Unmapped([id]))  # the head counted us twice
+        self._link.send_later(wire.Unmapped([id]))  # the head counted us twice
         return value.status, range
 
     def _range(self, id: bytes, value: wire.Value) -> Range:

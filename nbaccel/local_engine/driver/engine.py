@@ -25,7 +25,7 @@ from nbaccel import exceptions, surroundings
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.options import InitOptions
 from nbaccel.local_engine import process, wire
-from nbaccel.local_engine.client import environment_spec
+from nbaccel.local_engine.client import submitter
 from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.link import Link
@@ -51,7 +51,7 @@ class Driver(Client):
         self, sock: socket.socket, arena_fd: int, welcome: wire.Welcome, head: Any, options: InitOptions
     ) -> None:
         link = Link(sock, on_lost=self._head_lost)
-        code = DriverCode(environment_spec.spelled_out(options.runtime_env))
+        code = DriverCode(submitter.spelled_out(options.runtime_env))
         super().__init__(self, link, code, welcome.job, arena_fd, welcome.namespace)
         self.welcome = welcome
         self.options = options
@@ -139,11 +139,11 @@ class Driver(Client):
         self.link.leave()
         if self.news is not None:
             self.news.stop_watching()
-            self.news.greeted(END_TIMEOUT_S)
-        self.link.hear_what_ended()  # the head learns of refs that have ended, and so of unread errors
+            self.news.welcomed(END_TIMEOUT_S)
+        self.link.take_ended()  # the head learns of refs that have ended, and so of unread errors
         if self.direct is not None:
             self.direct.report()
-        self.link.say(wire.Bye(stop_head=self.embedded))
+        self.link.send(wire.Bye(stop_head=self.embedded))
         self.link.flush()
         if self.news is not None and not self._is_shut_out:  # such a head has heard no goodbye to answer
             self.news.drain(END_TIMEOUT_S)
@@ -251,7 +251,7 @@ def _words(status: int) -> str:
 def take_over(started: launch.OwnHead, options: InitOptions) -> Driver:
     """Connect to the head that was just started for this process."""
     try:
-        arena_fd, welcome = _greet(started.sock, options, started.config.token)
+        arena_fd, welcome = _handshake(started.sock, options, started.config.token)
         driver = Driver(started.sock, arena_fd, welcome, started.process, options)
         driver.news = News(driver, log_to_driver=options.log_to_driver, sock=started.news, token=started.config.token)
     except BaseException as error:  # a Ctrl-C too: nobody would ever use this head
@@ -280,7 +280,7 @@ def join(record: sessions.SessionRecord, options: InitOptions) -> Driver:
         )
     sock = _connect(record.socket)
     try:
-        arena_fd, welcome = _greet(sock, options, record.token)
+        arena_fd, welcome = _handshake(sock, options, record.token)
     except BaseException as error:
         sock.close()
         if isinstance(error, ValueError):
@@ -352,7 +352,7 @@ def hello(role: str, token: str, options: InitOptions | None, job: int = 0) -> w
     )
 
 
-def _greet(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, wire.Welcome]:
+def _handshake(sock: socket.socket, options: InitOptions, token: str) -> tuple[int, wire.Welcome]:
     """Greet the head. Returns the arena's descriptor and the head's welcome. Raises the head's objection."""
     sock.settimeout(START_TIMEOUT_S)
     try:

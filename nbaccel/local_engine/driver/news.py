@@ -61,7 +61,7 @@ class News:
         receivers[wire.LogsDrained] = lambda message: self._drained.set()
         receivers[wire.Refused] = lambda message: self._drained.set()
         self.link.start("news")
-        self.link.say(hello("news", token, None, driver.job))
+        self.link.send(hello("news", token, None, driver.job))
 
     def _lines(self, message: wire.Lines) -> None:
         if self._show:
@@ -97,7 +97,7 @@ class News:
             if not self._ended:
                 any_metrics = any(each.metrics for each in wanted)
                 rows = max((each.rows for each in wanted), default=0)
-                self.link.say(wire.Watch(bool(wanted), any_metrics, rows))
+                self.link.send(wire.Watch(bool(wanted), any_metrics, rows))
         if self._ended:
             self.stop_watching()
 
@@ -112,7 +112,7 @@ class News:
         self._drained.set()
         self.stop_watching()
 
-    def greeted(self, timeout_s: float) -> None:
+    def welcomed(self, timeout_s: float) -> None:
         """Wait until the head knows this connection: what it has to say to us is not lost when it is told to end."""
         with suppress(exceptions.RayError):
             self.link.ask(asks.Synchronise(), timeout_s=timeout_s)
@@ -128,8 +128,8 @@ class News:
 
     def drain(self, patience_s: float) -> None:
         """Wait until everything that was printed has been shown, or nothing more has been shown for `patience_s`."""
-        quiet = StallTimer(patience_s, time.monotonic(), lambda: self._shown)
-        while not self._drained.wait(_LOOK_S) and not quiet.is_over(time.monotonic()):
+        stall = StallTimer(patience_s, time.monotonic(), lambda: self._shown)
+        while not self._drained.wait(_LOOK_S) and not stall.is_over(time.monotonic()):
             pass
 
     def close(self) -> None:

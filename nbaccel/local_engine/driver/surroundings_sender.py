@@ -25,7 +25,7 @@ class SurroundingsSender:
         if self._changes.look():
             body = wire.encode_body(self._message(0))
             if body not in self._numbers:
-                self._link.say(self._message(len(self._numbers)))
+                self._link.send(self._message(len(self._numbers)))
                 self._numbers[body] = len(self._numbers)
             self._number = self._numbers[body]
             self._show(cell)

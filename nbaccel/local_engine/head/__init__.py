@@ -7,6 +7,6 @@
              cated first)  └──► question_table ► snapshot_builder, reasons, rows                             commands
   peers ◄── connections ◄── objects/, tasks/, actors, worker_processes, devices/ ◄────────── orders ◄──────────┘
 ```
-Each component gets what it needs by its constructor. `parts` alone knows them all and puts them together; read it
+Each component gets what it needs by its constructor. `wiring` alone knows them all and puts them together; read it
 first, then `loop`, which is the head's life. Nothing here runs the user's code or unpickles the user's data.
 """

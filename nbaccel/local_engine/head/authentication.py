@@ -1,4 +1,4 @@
-"""Authentication: connections that have not shown the token yet, and the limits on what they may use.
+"""Who is let in: connections that have not shown the token yet, and how a new driver is greeted.
 
 ```
   accept ──► newcomer ──┬── a frame with Hello ───────► admit: a driver, or its news
@@ -22,9 +22,13 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from nbaccel import __version__
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.connections import Handler, Peer
+from nbaccel.local_engine.head.devices.node_devices import Nodes
 from nbaccel.local_engine.head.poll import Loop
+from nbaccel.local_engine.head.records import Job, Jobs
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.framing import LineReader, Unreadable
 from nbaccel.views.observer_lines import ErrorLine
@@ -106,7 +110,7 @@ class Authentication:
             f"This head belongs to user {os.getuid()}, and you are user {uid}. Call nbaccel.init() without an "
             "address for a head of your own."
         )
-        _say_last(sock, wire.frame([wire.Refused(why)]))
+        _send_last(sock, wire.frame([wire.Refused(why)]))
 
     def _rest(self, error: OSError) -> None:
         """Stop accepting for a while. New connections wait in the kernel; otherwise the loop would call without end."""
@@ -157,22 +161,22 @@ class Authentication:
             newcomer.peer.close()
             return
         try:
-            self._hear(newcomer, data)
+            self._receive(newcomer, data)
         except Exception as error:  # whatever bytes without a token bring about, it is only their sender's end
             self._refuse(newcomer, str(error) if isinstance(error, Unreadable) else repr(error))
 
-    def _hear(self, newcomer: _Newcomer, data: bytes) -> None:
+    def _receive(self, newcomer: _Newcomer, data: bytes) -> None:
         newcomer.frames += data
         if not newcomer.dialect:
             newcomer.dialect = _dialect(newcomer.frames)
         if newcomer.dialect == _LINE:
             newcomer.lines.feed(newcomer.frames)
             newcomer.frames.clear()
-            self._hear_lines(newcomer)
+            self._receive_lines(newcomer)
         elif newcomer.dialect == _FRAME:
-            self._hear_frame(newcomer)
+            self._receive_frame(newcomer)
 
-    def _hear_frame(self, newcomer: _Newcomer) -> None:
+    def _receive_frame(self, newcomer: _Newcomer) -> None:
         """Read the first frame: its first message must be an acceptable Hello."""
         came = newcomer.frames
         if len(came) < framing.LENGTH_BYTES:
@@ -193,7 +197,7 @@ class Authentication:
         self._leave(newcomer)
         self._host.admit(newcomer.peer, messages, bytes(came[end:]))
 
-    def _hear_lines(self, newcomer: _Newcomer) -> None:
+    def _receive_lines(self, newcomer: _Newcomer) -> None:
         line = newcomer.lines.next_line()
         if line is None:
             return
@@ -218,7 +222,7 @@ class Authentication:
             last = bytes(wire.frame([wire.Refused(why)]))
         elif newcomer.dialect == _LINE:
             last = ErrorLine(why).encoded()
-        _say_last(newcomer.peer.sock, last)
+        _send_last(newcomer.peer.sock, last)
         if newcomer.dialect or newcomer.frames:  # one that only looked whether we are there is no news
             self._host.note(f"a connection without a token was closed: {why}")
 
@@ -245,7 +249,7 @@ def _dialect(start: bytes | bytearray) -> str:
     return ""
 
 
-def _say_last(sock: socket.socket, words: bytes | bytearray) -> None:
+def _send_last(sock: socket.socket, words: bytes | bytearray) -> None:
     """Send one short answer, if the socket takes it, and close."""
     try:
         if words:
@@ -253,3 +257,91 @@ def _say_last(sock: socket.socket, words: bytes | bytearray) -> None:
     except OSError:
         pass  # the peer has gone, or does not read
     sock.close()
+
+
+class Handshake:
+    """Answers the Hello of connections that are admitted, once the devices of this machine are known."""
+
+    def __init__(
+        self,
+        config: Config,
+        arena_fd: int,
+        nodes: Nodes,
+        jobs: Jobs,
+        *,
+        news_came: Callable[[Peer, Job], None],
+        why_stopping: Callable[[], str],
+    ) -> None:
+        self._config = config
+        self._arena_fd = arena_fd
+        self._nodes = nodes
+        self._jobs = jobs
+        self._news_came = news_came
+        self._why_stopping = why_stopping
+        self._waiting_for_node: list[Peer] = []
+
+    def handlers(self) -> dict[type, Handler]:
+        """The first messages of a connection, with their handlers."""
+        return {wire.Hello: self._hello}
+
+    def _hello(self, peer: Peer, hello: wire.Hello) -> None:
+        """Handle the Hello of a connection that was admitted."""
+        peer.hello = hello
+        if hello.role == "news":
+            peer.role = "news"
+            self._news_came(peer, self._jobs.by_number[hello.job])
+            return
+        peer.role = "driver"
+        if self._nodes.detection is None:
+            self._waiting_for_node.append(peer)
+        else:
+            self._welcome(peer)
+
+    def objection(self, hello: wire.Hello) -> str:
+        """Why this driver or news connection cannot be served, "" if it can."""
+        if self._why_stopping():
+            return self._why_stopping()
+        if hello.version != wire.VERSION:
+            return (
+                f"This head runs nbaccel {__version__} with another protocol; install the same version on both sides."
+            )
+        if hello.role not in ("driver", "news"):
+            return f"This head does not know the role {hello.role!r}."
+        if hello.role == "news" and hello.job not in self._jobs.by_number:
+            return f"There is no job {hello.job}."
+        ours = "{}.{}".format(*sys.version_info)
+        if hello.role == "driver" and hello.python != ours:
+            return (
+                f"This driver runs Python {hello.python}, but the head runs Python {ours}: functions cannot be "
+                "exchanged between "
+                f"the two. Start a head with this Python: {hello.prefix}/bin/python -m nbaccel start --head."
+            )
+        python = f"{hello.prefix}/bin/python"
+        if hello.role == "driver" and hello.prefix != sys.prefix and not os.access(python, os.X_OK):
+            return f"The workers of this driver would run {python}, which cannot be executed here."
+        return ""
+
+    def welcome_waiting(self) -> None:
+        """Greet the waiting connections, because the node is known now."""
+        waiting, self._waiting_for_node = self._waiting_for_node, []
+        for peer in waiting:
+            if not peer.closed:
+                self._welcome(peer)
+
+    def _welcome(self, peer: Peer) -> None:
+        assert peer.hello is not None
+        job = self._jobs.begin(peer, peer.hello) if peer.role == "driver" else None
+        config = self._config
+        welcome = wire.Welcome(
+            peer.client_id,
+            job.number if job else 0,
+            os.getpid(),
+            config.session,
+            self._nodes.node_id,
+            config.directory,
+            job.namespace if job else "",
+        )
+        try:  # the arena's descriptor goes with the first bytes; an empty socket takes them whole
+            socket.send_fds(peer.sock, [wire.frame([welcome])], [self._arena_fd])
+        except OSError:
+            pass  # the driver has gone; reading will show it

@@ -18,8 +18,8 @@ import msgspec
 from nbaccel.accelerators import Device
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.outputs import Tracebacks
 from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
-from nbaccel.local_engine.head.task_logs import Tracebacks
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ACTOR_CREATION, TASK, Task, Terms

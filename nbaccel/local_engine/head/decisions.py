@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.poll import LoopTimers, Note, RetryUntilSuccess
 from nbaccel.scheduling.commands import Command, WakeAt
-from nbaccel.scheduling.events import Event, TasksReturned, TasksSubmitted, TimePassed
+from nbaccel.scheduling.events import Event, ObjectsReady, TasksReturned, TasksSubmitted, TimePassed
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.scheduler import Scheduler
 
-Tell = Callable[[Event], None]  # tells the scheduler what has happened
+Notify = Callable[[Event], None]  # tells the scheduler what has happened
 CarryOut = Callable[[Sequence[Command]], None]
 
 
@@ -45,7 +44,7 @@ class Decisions:
         self._deciding = False
         self._next_wake: float | None = None
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Tell the scheduler of an event, and carry out its orders.
 
         Many an event changes what is to be seen and orders nothing: one more task waits, a direct call has begun.
@@ -83,7 +82,49 @@ class Decisions:
         def wake() -> None:
             if self._next_wake == command.at:
                 self._next_wake = None
-            self.tell(TimePassed())
+            self.notify(TimePassed())
 
         self._timers.at(command.at, wake)
         self._next_wake = command.at  # only now: a later wish is left out where an earlier one stands
+
+
+Act = Callable[[Any], None]
+
+
+class CommandHandlers:
+    """The functions that carry out commands, by the command's type. `answer` is called with an error of one of them."""
+
+    def __init__(
+        self,
+        acts: Mapping[type, Act],
+        notify: Notify,
+        retry_until_success: RetryUntilSuccess,
+        *,
+        answer: Callable[[Command, Exception], None],
+        ready: list[bytes],
+    ) -> None:
+        self._acts = dict(acts)
+        self._notify = notify
+        self._retry = retry_until_success
+        self._answer = answer
+        self._ready = ready  # objects that came into being since we looked, and that tasks may wait for
+
+    def carry_out(self, commands: Sequence[Command]) -> None:
+        """Carry out all commands, then tell the scheduler of the objects that were made meanwhile.
+
+        If one command raises an error, the error is answered and the others are still carried out (decision 0013).
+        """
+        acts = self._acts
+        for command in commands:
+            try:
+                acts[type(command)](command)
+            except Exception as error:
+                self._answer(command, error)
+        if self._ready:
+            ready = self._ready.copy()
+            self._ready.clear()
+            self._retry(lambda: self._notify(ObjectsReady(ready)))
+
+    def act(self, command: Command) -> None:
+        """Carry out one command. The caller answers its error."""
+        self._acts[type(command)](command)

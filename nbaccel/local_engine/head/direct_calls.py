@@ -24,13 +24,11 @@ from itertools import groupby
 from typing import Protocol
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Handler, Send
-from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.connections import Handler, Peer, Send
+from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
-from nbaccel.local_engine.head.tasks.arguments import Arguments
+from nbaccel.local_engine.head.records import ActorEntry, HeadRecords, TaskEntry, entry_of
+from nbaccel.local_engine.head.tasks.submissions import Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.events import CallAnswered, CallReturned, CallsEnded, CallsOpened, TasksSubmitted
@@ -65,7 +63,7 @@ class DirectCalls:
         arguments: Arguments,
         errors: KnownErrors,
         send: Send,
-        tell: Tell,
+        notify: Notify,
         history: CallHistory,
     ) -> None:
         self._scheduler = records.scheduler
@@ -77,7 +75,7 @@ class DirectCalls:
         self._arguments = arguments
         self._errors = errors
         self._send = send
-        self._tell = tell
+        self._notify = notify
         self._history = history
         self.partly_reported: dict[int, set[bytes]] = {}  # driver -> calls that only their actors have reported
         self._open: dict[bytes, int] = {}  # actor -> its calls under way that have no record: they keep it alive
@@ -193,7 +191,7 @@ class DirectCalls:
         if actor.actor_id not in self._open:
             ledger.pin(self._objects, (actor.actor_id,))
         self._open[actor.actor_id] = self._open.get(actor.actor_id, 0) + len(calls)
-        self._tell(CallsOpened(terms, [call.task_id for call in calls], calls, make))
+        self._notify(CallsOpened(terms, [call.task_id for call in calls], calls, make))
 
     def _less(self, actor_id: bytes, number: int) -> None:
         """So many of its calls have ended, or have got a record."""
@@ -229,7 +227,7 @@ class DirectCalls:
             return _ended_task_of(peer, actor, call)
 
         open_before = len(self._lazy.open)
-        self._tell(CallsEnded(terms, [call.task_id for call in calls], calls, make))
+        self._notify(CallsEnded(terms, [call.task_id for call in calls], calls, make))
         self._less(actor.actor_id, open_before - len(self._lazy.open))
         self._history.calls_ended(terms, calls, make, on_devices=bool(actor.device_ids))
 
@@ -239,7 +237,7 @@ class DirectCalls:
         if not record.over:
             _note_times(entry, call.times)
             entry.results = None if call.value is None else [wire.ReturnValue(call.value)]
-            self._tell(CallReturned(entry.worker_id, call.task_id))
+            self._notify(CallReturned(entry.worker_id, call.task_id))
         elif record.state is FAILED and not entry.is_promised:
             entry.failed, entry.note, entry.error_type = False, "", ""  # it had been answered before its actor died
             _note_times(entry, call.times)
@@ -264,7 +262,7 @@ class DirectCalls:
             return
         task = _task_of(peer, actor, call)
         self._arguments.pin(entry_of(task).submit, task.terms)
-        self._tell(TasksSubmitted([task]))
+        self._notify(TasksSubmitted([task]))
 
     # ---- calls that failed with their actor, and had been answered before
 
@@ -280,7 +278,7 @@ class DirectCalls:
         """A call failed when its actor died, but its answer had left before: the error is nobody's."""
         self._errors.read([return_id(task_id, 0)])
         ledger.release(self._objects, return_id(task_id, 0), peer.client_id)
-        self._tell(CallAnswered(terms, task_id))
+        self._notify(CallAnswered(terms, task_id))
 
     def client_gone(self, client_id: int) -> None:
         """A driver has ended."""

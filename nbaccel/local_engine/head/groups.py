@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.decisions import Tell
+from nbaccel.local_engine.head.connections import Peer, QuestionError
+from nbaccel.local_engine.head.decisions import Notify
+from nbaccel.local_engine.head.objects import ledger
+from nbaccel.local_engine.head.objects.tables import ObjectTables
+from nbaccel.local_engine.head.records import Job
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.quantities import ACCELERATORS, UNIT
@@ -17,6 +21,7 @@ from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Placement
 from nbaccel.views.listed import ListedGroup
+from nbaccel.views.question import Row
 
 KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
 SCHEDULING_STATES = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}
@@ -42,9 +47,9 @@ class Group(Struct, Generic[Owner]):
 class Groups(Generic[Owner]):
     """All placement groups of one scheduler."""
 
-    def __init__(self, scheduler: Scheduler, tell: Tell, give: Callable[[bytes, Owner, wire.Value], None]) -> None:
+    def __init__(self, scheduler: Scheduler, notify: Notify, give: Callable[[bytes, Owner, wire.Value], None]) -> None:
         self._scheduler = scheduler
-        self._tell = tell
+        self._notify = notify
         self._give = give  # gives a ref of ready() its value
         self._by_id: dict[bytes, Group[Owner]] = {}
         self._removed = 0
@@ -61,7 +66,7 @@ class Groups(Generic[Owner]):
         soft = bytes.fromhex(asked.soft_node)
         spec = GroupAsked(asked.group_id, name, pairs, asked.strategy, job, asked.detached, label_pairs, refuses, soft)
         self._by_id[asked.group_id] = Group(spec, asked.namespace)
-        self._tell(spec)
+        self._notify(spec)
 
     def ready(self, group_id: bytes, object_id: bytes, owner: Owner, value: wire.Value) -> None:
         """Give an object this value once the group is placed."""
@@ -97,7 +102,7 @@ class Groups(Generic[Owner]):
     def remove(self, group_id: bytes) -> None:
         group = self._by_id.get(group_id)
         if group is not None and group.state != "REMOVED":
-            self._tell(GroupRemoveAsked(group_id))
+            self._notify(GroupRemoveAsked(group_id))
 
     def table(self, group_id: bytes | None) -> list[ListedGroup]:
         """The row of one group, if it is known, or all rows."""
@@ -202,3 +207,38 @@ def _pairs(bundles: list[dict[str, float]]) -> list[tuple[tuple[str, int], ...]]
     return [
         tuple(sorted((key, round(amount * UNIT)) for key, amount in bundle.items() if amount)) for bundle in bundles
     ]
+
+
+class GroupAnswers:
+    """Answers for the processes of one head."""
+
+    def __init__(
+        self, groups: Groups[int], objects: ObjectTables, jobs: Mapping[int, Job], owner_of: Callable[[Peer], int]
+    ) -> None:
+        self._groups = groups
+        self._objects = objects
+        self._jobs = jobs
+        self._owner_of = owner_of  # whose end withdraws a peer's wait for a group
+
+    def answers(self) -> list[Row[Peer]]:
+        """The questions about groups and their answers."""
+        groups = self._groups
+        return [
+            asks.CreateGroup.answered_by(self._create),
+            asks.WhenGroupReady.answered_by(self._when_ready),
+            asks.RemoveGroup.answered_by(lambda peer, asked: groups.remove(asked.group_id)),
+            asks.AskWhyNeverPlaced.answered_by(lambda peer, asked: groups.why_never_placed(asked)),
+            asks.ReadGroups.answered_by(lambda peer, asked: groups.table(asked.group_id)),
+            asks.FindGroup.answered_by(lambda peer, asked: groups.find(asked.name, asked.namespace)),
+        ]
+
+    def _create(self, peer: Peer, asked: asks.CreateGroup) -> None:
+        job = self._jobs.get(peer.job)
+        try:
+            self._groups.create(asked, peer.job, refuses=job is not None and job.hello.infeasible == "raise")
+        except GroupNameTaken as error:
+            raise QuestionError("RaySystemError", str(error)) from None
+
+    def _when_ready(self, peer: Peer, asked: asks.WhenGroupReady) -> None:
+        ledger.promise(self._objects, asked.object_id, peer.client_id)
+        self._groups.ready(asked.group_id, asked.object_id, self._owner_of(peer), wire.Value(wire.OK, asked.value))

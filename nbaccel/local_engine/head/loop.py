@@ -4,8 +4,8 @@
   peers ── messages ──► connections ──► objects/, tasks/, actors, … ── events ──► Scheduler
   peers ◄── messages ── connections ◄── tasks/, workers, devices/, … ◄── orders ◄── commands ──┘
 ```
-`parts` puts the components together. The head runs no user code and unpickles nothing. Other processes do the slow work
-(devices, disks, output).
+`wiring` puts the components together. The head runs no user code and unpickles nothing. Other processes do the slow
+work (devices, disks, output).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from nbaccel import __version__, proc
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.head.authentication import Authentication
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.parts import Parts
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
+from nbaccel.local_engine.head.wiring import Wiring
 from nbaccel.local_engine.stall_timer import StallTimer
 from nbaccel.local_engine.wire.framing import LineReader
 from nbaccel.views import sessions
@@ -52,8 +52,8 @@ class Head:
         self.stopping = ""
         self.started_at = time.time()
         self._finished = False
-        self.parts = Parts(self, config, arena_fd, zygote, clock)
-        self.poll, self.note = self.parts.poll, self.parts.note
+        self.wiring = Wiring(self, config, arena_fd, zygote, clock)
+        self.poll, self.note = self.wiring.poll, self.wiring.note
         self.authentication = Authentication(self.poll, self, config.token, clock)
 
     # ---- life
@@ -74,12 +74,12 @@ class Head:
                 self.authentication.let_in(socket.socket(fileno=fd), is_our_driver=True)
         if self.config.owner_pid:
             self._watch_owner(self.config.owner_pid)
-        self.parts.devices.setup.begin()
+        self.wiring.devices.setup.begin()
         troubles = 0
         while not self._finished:
             try:
                 self.poll.once()
-                self.parts.flush()
+                self.wiring.flush()
                 troubles = 0
             except (
                 Exception
@@ -101,7 +101,7 @@ class Head:
                 os.read(read, 4096)
             except BlockingIOError:
                 pass  # another pass took the bytes
-            self.parts.workers.reap()
+            self.wiring.workers.reap()
 
         self.poll.register(read, drain)
 
@@ -146,8 +146,8 @@ class Head:
                 f"{sessions.advice(error, 'JUPYTER_RUNTIME_DIR')}."
             )
             return
-        self._say_ready("")
-        self.parts.handshake.welcome_waiting()
+        self._report_ready("")
+        self.wiring.handshake.welcome_waiting()
         self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
     def _keep_record(self, path: str, record: sessions.SessionRecord) -> None:
@@ -161,7 +161,7 @@ class Head:
                 self.note(f"the session file is gone and cannot be written again: {error}")
         self.poll.after(_RECORD_CHECK_S, lambda: self._keep_record(path, record))
 
-    def _say_ready(self, problem: str) -> None:
+    def _report_ready(self, problem: str) -> None:
         if self.config.ready_fd >= 0:
             try:
                 os.write(self.config.ready_fd, (problem or "ready").encode())
@@ -172,10 +172,10 @@ class Head:
 
     def refuse_start(self, why: str) -> None:
         """The user's options cannot be met: tell all waiting connections, and end the head."""
-        self._say_ready(why)
-        for peer in list(self.parts.peers.values()):
+        self._report_ready(why)
+        for peer in list(self.wiring.peers.values()):
             if peer.role != "worker":
-                self.parts.send(peer, wire.Refused(why))
+                self.wiring.send(peer, wire.Refused(why))
         self.authentication.refuse_all(why)
         self.stop(why)
 
@@ -184,48 +184,48 @@ class Head:
         if self.stopping:
             return
         self.stopping = why
-        self.parts.workers.kill_all()
-        self.parts.devices.device_leases.release_all()
-        quiet = StallTimer(END_PATIENCE_S, self.poll.now(), self._what_moves)
-        self._finish_without(quiet)
-        self._finish_when_quiet()
+        self.wiring.workers.kill_all()
+        self.wiring.devices.device_leases.release_all()
+        stall = StallTimer(END_PATIENCE_S, self.poll.now(), self._what_moves)
+        self._finish_without(stall)
+        self._finish_when_still()
 
     def _what_moves(self) -> object:
         """What changes while workers end, their output is read, and drivers read it."""
-        return len(self.parts.workers.by_id), self.parts.outputs.taken_bytes, self._unread_bytes()
+        return len(self.wiring.workers.by_id), self.wiring.outputs.taken_bytes, self._unread_bytes()
 
     def _unread_bytes(self) -> int:
-        return sum(len(peer.pending) for peer in self.parts.peers.values())
+        return sum(len(peer.pending) for peer in self.wiring.peers.values())
 
-    def _finish_without(self, quiet: StallTimer) -> None:
+    def _finish_without(self, stall: StallTimer) -> None:
         """Give up what does not move any more."""
-        if quiet.is_over(self.poll.now()):
+        if stall.is_over(self.poll.now()):
             self._finish()
         else:
-            self.poll.after(_LOOK_S, lambda: self._finish_without(quiet))
+            self.poll.after(_LOOK_S, lambda: self._finish_without(stall))
 
     def worker_gone(self) -> None:
         """A worker has ended, perhaps the last one that the end of the head waits for."""
         if self.stopping:
-            self._finish_when_quiet()
+            self._finish_when_still()
 
-    def _finish_when_quiet(self) -> None:
-        if not self.parts.workers.by_id:
-            self.parts.outputs.drain(self._finish)
+    def _finish_when_still(self) -> None:
+        if not self.wiring.workers.by_id:
+            self.wiring.outputs.drain(self._finish)
 
     def _finish(self) -> None:
         self._finished = True
 
     def _leave(self) -> None:
-        for peer in list(self.parts.peers.values()):
+        for peer in list(self.wiring.peers.values()):
             if peer.role == "news":
-                self.parts.send(peer, wire.LogsDrained())
-        self.parts.flush()
-        quiet = StallTimer(LAST_WORDS_PATIENCE_S, self.poll.now(), self._unread_bytes)
-        while self._unread_bytes() and not quiet.is_over(self.poll.now()):
+                self.wiring.send(peer, wire.LogsDrained())
+        self.wiring.flush()
+        stall = StallTimer(LAST_WORDS_PATIENCE_S, self.poll.now(), self._unread_bytes)
+        while self._unread_bytes() and not stall.is_over(self.poll.now()):
             self.poll.after(0.01, lambda: None)
             self.poll.once()
-            self.parts.flush()
+            self.wiring.flush()
         process.kill_marked(
             process.MARK, self.config.session
         )  # processes that tasks had put into sessions of their own
@@ -238,20 +238,20 @@ class Head:
     # ---- authentication
 
     def next_client_id(self) -> int:
-        return self.parts.connections.next_client_id()
+        return self.wiring.connections.next_client_id()
 
     def objection(self, hello: wire.Hello) -> str:
         """Why a connection with a valid token is refused, "" if it is not."""
-        return self.parts.handshake.objection(hello)
+        return self.wiring.handshake.objection(hello)
 
     def admit(self, peer: Peer, messages: list[Any], rest: bytes) -> None:
         """Take over an admitted connection, with its first message and further bytes."""
-        connections = self.parts.connections
+        connections = self.wiring.connections
         connections.add(peer)
-        connections.hear(peer, messages)
+        connections.receive(peer, messages)
         if rest and not peer.closed:
             connections.take_in(peer, lambda: peer.reader.feed(rest))
 
     def admit_observer(self, peer: Peer, lines: LineReader) -> None:
-        self.parts.peers[peer.client_id] = peer
-        self.parts.observers.adopt(peer, lines)
+        self.wiring.peers[peer.client_id] = peer
+        self.wiring.observers.adopt(peer, lines)

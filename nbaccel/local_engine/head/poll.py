@@ -1,13 +1,35 @@
-"""The head's event loop: sockets, pipes, child signals and timers, each with the function to call."""
+"""The head's event loop (sockets, pipes, child signals, timers), acts that are tried again, and the head's own log."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
 import select
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
+
+MOST_LINES = 200
+Note = Callable[[str], None]  # writes one line to the head's own log
+
+
+class Notes:
+    """Call it with a text to write a line."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, text: str) -> None:
+        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
+        self.lines.append(line)
+        del self.lines[:-MOST_LINES]
+        try:
+            sys.stderr.write(line + "\n")  # its own log file
+            sys.stderr.flush()
+        except OSError:
+            pass  # a full disk: it is remembered above
 
 
 class LoopTimers(Protocol):
@@ -102,3 +124,25 @@ class Poll:
 
     def close(self) -> None:
         self._epoll.close()
+
+
+FIRST_PAUSE_S = 0.25
+LONGEST_PAUSE_S = 60.0
+
+
+class RetryUntilSuccess:
+    """Call it with an act that may be begun a second time: what the first try has done is not done again.
+
+    Whatever the exception, somebody waits for the act or something stays taken until it is done. It is noted each time.
+    """
+
+    def __init__(self, timers: LoopTimers, note: Note) -> None:
+        self._timers = timers
+        self._note = note
+
+    def __call__(self, act: Callable[[], None], pause_s: float = FIRST_PAUSE_S) -> None:
+        try:
+            act()
+        except Exception:
+            self._timers.after(pause_s, lambda: self(act, min(2 * pause_s, LONGEST_PAUSE_S)))
+            self._note(f"this is retried in {pause_s:g} s:\n{traceback.format_exc()}")

@@ -2,13 +2,105 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.last_lines import LastLines
+from nbaccel.local_engine.head.connections import Peer
+from nbaccel.local_engine.side_processes import log
 from nbaccel.scheduling.terms import Task, Terms, WorkerPool
+from nbaccel.views import sinks
+from nbaccel.views.listed import ListedEnvironment
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.devices.node_devices import Nodes
+    from nbaccel.local_engine.head.groups import Groups
+    from nbaccel.local_engine.head.objects.tables import ObjectTables
+    from nbaccel.scheduling.scheduler import Scheduler
+
+_MOST_BYTES = 2_000  # that are kept of a worker
+_MOST_LINES = 6
+_LONGEST_LINE = 200  # characters
+
+
+class LastLines(Struct):
+    """The end of what a worker has written for one task, since lines of an earlier task explain nothing."""
+
+    text: bytes = b""
+    owner: bytes = log.NO_OWNER
+
+    def add(self, chunk: log.Chunk) -> None:
+        if chunk.owner != self.owner:
+            self.text, self.owner = b"", chunk.owner
+        owner = log.decode_owner(chunk.owner)
+        own = b"".join(piece.text for piece in chunk.pieces if piece.owner == owner)
+        self.text = (self.text + own)[-_MOST_BYTES:]
+
+    def words(self) -> str:
+        """The lines, "" if there are none."""
+        lines = [sinks.last_frame(line).rstrip() for line in self.text.decode("utf-8", "replace").split("\n")]
+        return "\n".join(line[:_LONGEST_LINE] for line in [line for line in lines if line][-_MOST_LINES:])
+
+
+class Unread(log.Pipe):
+    """What is in a pipe and has not been taken, as the log process will see it; its file is left alone."""
+
+    def __init__(self, fd: int, rest: bytes, owner: bytes) -> None:
+        super().__init__(log.Add(0, "", rest, owner), fd)
+
+    def chunks(self) -> Iterator[log.Chunk]:
+        """All of it, and then a line that is not whole."""
+        peephole = log.Peephole()
+        try:
+            seen = peephole.look(self.fd, log.PIPE_BYTES)
+        finally:
+            peephole.close()
+        if seen:
+            yield self.chunk(seen)
+        yield self.chunk(b"")
+
+    def _write(self, text: bytes) -> None:
+        pass
+
+
+class Environments:
+    """The runtime environments that the head knows; it passes them on and starts processes with their variables."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, dict[str, Any]] = {"": {}}
+        self.errors: dict[str, str] = {}  # key -> why it could not be made
+
+    def learn(self, key: str, body: bytes) -> None:
+        if key not in self._by_key:
+            self._by_key[key] = msgspec.json.decode(body)
+
+    def for_exec(self, key: str) -> tuple[dict[str, str], bytes]:
+        """The variables and the whole environment as JSON, for a process that is started as a program."""
+        environment = self._by_key.get(key, {})
+        variables = {str(name): str(value) for name, value in (environment.get("env_vars") or {}).items()}
+        return variables, msgspec.json.encode(environment)
+
+    def variables(self, body: bytes) -> dict[str, str]:
+        """The env_vars of an environment."""
+        return {str(k): str(v) for k, v in (msgspec.json.decode(body).get("env_vars") or {}).items()}
+
+    def failed(self, key: str, why: str) -> None:
+        """A task reports that its environment could not be made."""
+        if key and why != "cancelled":
+            self.errors[key] = why
+
+    def rows(self, node_id: str) -> list[ListedEnvironment]:
+        """The requested environments, for `list_runtime_envs`."""
+        return [
+            ListedEnvironment(environment, self.errors.get(key), node_id)
+            for key, environment in self._by_key.items()
+            if environment
+        ]
 
 
 class Job(msgspec.Struct):
@@ -65,7 +157,7 @@ class TaskEntry(msgspec.Struct, gc=False):
     peak_memory: int | None = None  # bytes of device memory, the most that it held
     hint: str = ""
     pinned: bool = True
-    retryable: bool = False  # its call is kept, to be run again (tasks/failed_calls.py)
+    retryable: bool = False  # its call is kept, to be run again (tasks/submissions.py)
     retry_of: bytes = b""  # the failed task whose call this is once more
     is_direct: bool = False  # its caller has the result, which the head may never get
     is_promised: bool = False  # others may ask for the result of this direct call
@@ -139,3 +231,45 @@ class WorkerProcess(msgspec.Struct):
     keeps: wire.Submit | None = None  # the first of them: those of its arguments that are in the arena stay there
     refused: dict[bytes, str] = {}  # arguments that cannot come back, and why
     last_lines: LastLines = msgspec.field(default_factory=LastLines)  # of its stderr
+
+
+class Jobs:
+    """All jobs, including ended ones. `began` is called with each new job."""
+
+    def __init__(self, began: Callable[[Job], None]) -> None:
+        self._began = began
+        self.by_number: dict[int, Job] = {}
+
+    def begin(self, peer: Peer, hello: wire.Hello) -> Job:
+        """Begin the job of a new driver."""
+        number = len(self.by_number) + 1
+        namespace = hello.namespace or os.urandom(16).hex()
+        job = Job(number, peer.client_id, hello, namespace, started_at=time.time(), name=self._name(hello))
+        self.by_number[number] = job
+        peer.job = number
+        self._began(job)
+        return job
+
+    def _name(self, hello: wire.Hello) -> str:
+        """The job's name in views. A notebook whose kernel was restarted is another job with another name."""
+        name = hello.title.removeprefix("notebook ")
+        return f"{name} (pid {hello.pid})" if name in {job.name for job in self.by_number.values()} else name
+
+    def has_driver(self) -> bool:
+        """Whether any driver is connected."""
+        return any(not job.ended for job in self.by_number.values())
+
+
+class HeadRecords(Struct, frozen=True):
+    """The records of one head."""
+
+    scheduler: Scheduler
+    nodes: Nodes
+    objects: ObjectTables
+    environments: Environments
+    groups: Groups[int]
+    actors: Mapping[bytes, ActorEntry]
+    workers: Mapping[bytes, WorkerProcess]
+    jobs: Mapping[int, Job]
+    peers: Mapping[int, Peer]
+    clock: Callable[[], float]  # by which the scheduler and all waits go

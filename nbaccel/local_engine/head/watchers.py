@@ -4,28 +4,68 @@
   log process ── Said ──► job's news ── Lines ──► notebook        the log process goes on when these are written
   any change ──► at once, then at most SNAPSHOTS_PER_S ──► SnapshotMessage to each watcher; nothing when nobody watches
 ```
+
+Observers: programs that watch and sometimes act, with lines of JSON on the head's socket.
+```
+  {"token": …}             ──► {"kind": "welcome", …}        (authentication)
+  {"ask": "snapshot"}      ──► {"kind": "snapshot", …}
+  {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
+  {"ask": "explain", …}    ──► {"kind": "explanations", …}
+``` `views.observer_lines` has all of these lines, and `connections.py` the table of the answers. Each pass of the
+head's loop answers one question of each observer, so that others have their turn. The head reads no further question
+while more than MOST_UNREAD_BYTES of answers are unread: an observer that never reads costs that and one answer. A
+mistake is answered and the observer may go on; an unexpected exception is answered and ends the observer.
 """
 
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Connections, Peer
+from nbaccel.local_engine.head.poll import Loop, Note
 from nbaccel.local_engine.head.records import Job, WorkerProcess
 from nbaccel.local_engine.side_processes import log
+from nbaccel.local_engine.wire import framing
+from nbaccel.local_engine.wire.framing import LineReader, Unreadable
 from nbaccel.scheduling.commands import Warn
-from nbaccel.views.observer_lines import ObserverLine, SnapshotLine
+from nbaccel.views.observer_lines import (
+    PROTOCOL,
+    ErrorLine,
+    ObserverLine,
+    ObserverQuestion,
+    SnapshotLine,
+    TakeSnapshot,
+    WatchSnapshots,
+    WelcomeLine,
+    question_of,
+)
 from nbaccel.views.snapshot import Alert, Snapshot
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.connections import Send
     from nbaccel.local_engine.head.poll import LoopTimers
     from nbaccel.scheduling.scheduler import Scheduler
+
+
+class Notifier(Protocol):
+    """Shows notices, alerts and changes to drivers and to watchers of snapshots."""
+
+    def notice(self, job_number: int, message: wire.NoticeMessage) -> None:
+        """Show a notice to the driver of a job."""
+
+    def alert(self, kind: str, message: str, **where: Any) -> None:
+        """Show an alert to all watchers."""
+
+    def changed(self) -> None:
+        """The state differs from the last snapshot."""
+
 
 SNAPSHOTS_PER_S = 4
 MOST_ROWS = 1000  # the most rows of tasks that a watcher may ask for
@@ -48,7 +88,7 @@ class Watchers:
         *,
         snapshot: Callable[[int, int], Snapshot],
         measure: Callable[[bool], None],
-        say: Callable[[Peer, ObserverLine], None],
+        send_line: Callable[[Peer, ObserverLine], None],
     ) -> None:
         self._timers = timers
         self._scheduler = scheduler
@@ -56,7 +96,7 @@ class Watchers:
         self._send = send
         self._snapshot = snapshot  # builds one with this number and at most so many rows of tasks
         self._measure = measure  # begins or ends the measuring of devices
-        self._say = say  # sends a line to an observer
+        self._send_line = send_line
         self.watching: dict[Peer, int] = {}  # watcher -> the number of task rows that it asked for
         self._measuring: set[Peer] = set()  # those who want measurements of devices
         self._behind: set[Peer] = set()  # watchers that read too slowly to be sent the last snapshot
@@ -202,7 +242,7 @@ class Watchers:
         snapshot.seq, snapshot.time = self.seq, time.time()
         observers = {peer for peer in peers if peer.role == "observer"}
         for peer in observers:
-            self._say(peer, SnapshotLine(snapshot))
+            self._send_line(peer, SnapshotLine(snapshot))
         if drivers := peers - observers:
             message = wire.SnapshotMessage(msgspec.msgpack.encode(snapshot))
             for peer in drivers:
@@ -219,3 +259,155 @@ class Watchers:
         job = self._jobs.get(peer.job)
         if job is not None and job.news is peer:
             job.news = None
+
+
+READ_BYTES = 1 << 16
+MOST_UNREAD_BYTES = 1 << 20
+
+
+class _Observer(Struct):
+    peer: Peer
+    lines: LineReader
+    waits: bool = False  # for a snapshot, until the devices have been looked at
+    wants_snapshot: bool = False  # they have
+    obeying: bool = False
+    goes_on: bool = False  # in the loop's next pass
+    has_ended: bool = False  # it sends no more, and takes its last answers
+
+
+class Observers:
+    """All observers of a head."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        connections: Connections,
+        note: Note,
+        session: str,
+        *,
+        answer: Callable[[Peer, ObserverQuestion[Any]], ObserverLine],
+        freshen: Callable[[Callable[[], None]], None],
+        watch: Callable[[Peer, wire.Watch], None],
+        send_snapshot: Callable[[Peer], None],
+    ) -> None:
+        self._loop = loop
+        self._connections = connections
+        self._note = note
+        self._session = session
+        self._answer = answer
+        self._freshen = freshen  # looks at the devices, then calls
+        self._watch = watch
+        self._send_snapshot = send_snapshot
+        self._known: dict[Peer, _Observer] = {}
+
+    def adopt(self, peer: Peer, lines: LineReader) -> None:
+        """Take over a connection that has shown the token, with the bytes that followed it."""
+        peer.role = "observer"
+        observer = self._known[peer] = _Observer(peer, lines)
+        self._loop.register(peer.sock, lambda: self._readable(observer))
+        self.send_line(peer, WelcomeLine(PROTOCOL, self._session))
+        self._go_on(observer)
+
+    def gone(self, peer: Peer) -> None:
+        self._known.pop(peer, None)
+
+    def written(self, peer: Peer) -> None:
+        """An observer has read all answers: handle its next question."""
+        observer = self._known.get(peer)
+        if observer is None:
+            return
+        if observer.has_ended:
+            self._end(observer)
+        else:
+            self._go_on(observer)
+
+    def send_line(self, peer: Peer, line: ObserverLine) -> None:
+        peer.pending += line.encoded()
+        self._connections.touch(peer)
+
+    # ---- reading
+
+    def _readable(self, observer: _Observer) -> None:
+        data = observer.peer.receive(READ_BYTES)
+        if data is None and observer.peer.pending:
+            observer.has_ended = True
+            self._loop.pause_reading(observer.peer.sock, True)
+        elif data is None:
+            self._end(observer)
+        elif data:
+            observer.lines.feed(data)
+            self._go_on(observer)
+
+    def _end(self, observer: _Observer) -> None:
+        self._connections.end(observer.peer)
+
+    def _go_on(self, observer: _Observer) -> None:
+        """Handle the next line, if the earlier answers have been read. Later passes handle the other lines."""
+        peer = observer.peer
+        if observer.obeying or peer.closed:
+            return  # an answer that came at once is sent in the next pass
+        observer.obeying = True
+        try:
+            if self._obey_next(observer):
+                self._go_on_later(observer)
+        except Unreadable as error:
+            self._expel(observer, str(error))
+        except Exception as error:  # a failure of one observer's line ends that observer only
+            self._note(f"a question of an observer failed:\n{traceback.format_exc()}")
+            self._expel(observer, f"The head could not answer: {type(error).__name__}: {error}")
+        finally:
+            observer.obeying = False
+        if not peer.closed:
+            paused = observer.goes_on or observer.has_ended or self._is_busy(observer)
+            self._loop.pause_reading(peer.sock, paused)
+
+    def _go_on_later(self, observer: _Observer) -> None:
+        if not observer.goes_on:
+            observer.goes_on = True
+            self._loop.after(0, lambda: self._next_pass(observer))
+
+    def _next_pass(self, observer: _Observer) -> None:
+        observer.goes_on = False
+        self._go_on(observer)
+
+    def _obey_next(self, observer: _Observer) -> bool:
+        """Handle the next line. Returns whether there was one."""
+        if observer.wants_snapshot:
+            observer.wants_snapshot = False
+            self._send_snapshot(observer.peer)
+            return True
+        line = None if self._is_busy(observer) else observer.lines.next_line()
+        if line is not None:
+            self._obey(observer, line)
+        return line is not None
+
+    def _is_busy(self, observer: _Observer) -> bool:
+        return observer.waits or len(observer.peer.pending) > MOST_UNREAD_BYTES
+
+    def _expel(self, observer: _Observer, why: str) -> None:
+        self.send_line(observer.peer, ErrorLine(why))
+        observer.peer.write()
+        self._end(observer)
+
+    # ---- obeying
+
+    def _obey(self, observer: _Observer, line: bytes) -> None:
+        peer = observer.peer
+        try:
+            request = framing.decode_line(line)
+            question = question_of(request) if "ask" in request else None
+        except (Unreadable, ValueError) as error:
+            self.send_line(peer, ErrorLine(str(error)))
+            return
+        if isinstance(question, TakeSnapshot):
+            observer.waits = True
+            self._freshen(lambda: self._show(observer))
+        elif isinstance(question, WatchSnapshots):
+            self._watch(peer, wire.Watch(question.on, rows=question.rows))
+        elif question is not None:
+            self.send_line(peer, self._answer(peer, question))
+
+    def _show(self, observer: _Observer) -> None:
+        observer.waits, observer.wants_snapshot = False, True
+        if not observer.peer.closed:
+            self._go_on(observer)

@@ -1,4 +1,11 @@
-"""Starting, watching and ending worker processes. A worker is dead when it is reaped and its last words are read."""
+"""Starting, watching and ending worker processes. A worker is dead when it is reaped and its last words are read.
+
+Ends the work of a process that died: its actors, and its tasks whose results nobody else can see.
+
+A process that is killed or crashes no longer needs the results that it requested. A task goes on if another process has
+a ref to its result. As in Ray, an actor ends with the process that created it, even if others have a handle; a detached
+actor lives on. A worker that ends normally (it was idle, or had finished its accelerator task) ends no other work.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +16,108 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nbaccel.local_engine import process, wire
-from nbaccel.local_engine.head.connections import Connections
-from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.nodes import Assigned
-from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.connections import Connections, Peer
+from nbaccel.local_engine.head.decisions import Notify
+from nbaccel.local_engine.head.devices.node_devices import Assigned
+from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.outcomes import WorkerEnding
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.records import WorkerProcess
-from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
-from nbaccel.local_engine.head.zygotes import Zygotes
+from nbaccel.local_engine.head.poll import LoopTimers, RetryUntilSuccess
+from nbaccel.local_engine.head.records import Environments, WorkerProcess
+from nbaccel.local_engine.head.side_process import Zygotes
 from nbaccel.local_engine.side_processes.zygote import Order
+from nbaccel.local_engine.wire.driver_questions import ProcessChanged
+from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.commands import StartWorker
-from nbaccel.scheduling.events import WorkerDied, WorkerReady
+from nbaccel.scheduling.events import ActorKillAsked, CancelAsked, WorkerDied, WorkerReady, WorkerSpoiled
 from nbaccel.scheduling.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.objects.tables import ObjectTables
+    from nbaccel.local_engine.head.poll import Note
+    from nbaccel.local_engine.head.watchers import Notifier
+    from nbaccel.scheduling.tasks import TaskRecord
+    from nbaccel.views.question import Row
+
+MOST_TOLD = 1_000
+
+
+class SpoiledWorkers:
+    """Ends them; says so once for each function and deed."""
+
+    def __init__(self, notify: Notify, note: Note, notifier: Notifier) -> None:
+        self._notify = notify
+        self._note = note
+        self._notifier = notifier
+        self._notified: set[tuple[int, str, str]] = set()
+
+    def answers(self) -> list[Row[Peer]]:
+        """What workers say of themselves."""
+        return [ProcessChanged.answered_by(self.came)]
+
+    def came(self, peer: Peer, said: ProcessChanged) -> None:
+        """A worker says of itself which task has done what, what to do about it, and where it was submitted."""
+        name, why = said.name, said.why
+        worker = peer.worker
+        if worker is None:
+            return  # a driver, which the head must not end
+        self._notify(WorkerSpoiled(worker.worker_id, f"{name} has {why}"))
+        notified = (worker.setup_job, name, why)
+        if notified in self._notified:
+            return
+        if len(self._notified) >= MOST_TOLD:
+            self._notified.clear()
+        self._notified.add(notified)
+        words = (
+            f"{name} has {why}. Its process (pid {worker.pid}) is replaced, so that later tasks do not fail. "
+            f"{said.advice}"
+        )
+        self._note(words)
+        self._notifier.notice(worker.setup_job, wire.NoticeMessage("process", words, said.cell, said.parent))
+
+
+OWNER_DIED = "its owner has died: the process that created it ended"
+
+
+class OrphanedWork:
+    """Ends the work of dead workers."""
+
+    def __init__(
+        self, scheduler: Scheduler, objects: ObjectTables, notify: Notify, *, owner_died: Callable[[Peer], None]
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._notify = notify
+        self._owner_died = owner_died  # called with the peer that waits for placement groups no more
+
+    def end(self, worker: WorkerProcess, intended: bool) -> None:
+        """End the work that this dead worker had submitted, if it dies with it. Its refs are released already."""
+        worker_id = worker.worker_id
+        if not self._dies_with_its_work(worker_id, intended):
+            return
+        if worker.peer is not None:
+            self._owner_died(worker.peer)
+        unfinished = list(self._scheduler.unfinished_tasks_of(worker_id))
+        for record in reversed(unfinished):  # the last first: it holds arguments
+            if not record.over and not self._is_wanted(record):
+                self._notify(CancelAsked(record.task.task_id))
+        for actor in list(self._scheduler.living_actors_of(worker_id)):
+            if not actor.terms.detached:
+                self._notify(ActorKillAsked(actor.actor_id, why=OWNER_DIED))
+
+    def _is_wanted(self, record: TaskRecord) -> bool:
+        """Whether another process, or other work, has a ref to one of its results."""
+        objects = self._objects
+        ids = (return_id(record.task.task_id, index) for index in range(max(1, record.task.terms.returns)))
+        return any(id in objects.records and ledger.is_held(objects, objects.records[id]) for id in ids)
+
+    def _dies_with_its_work(self, worker_id: bytes, intended: bool) -> bool:
+        """Whether the worker's work dies with it. It does not if the worker was stopped because nobody needed it."""
+        record = self._scheduler.worker_record(worker_id)
+        return not intended or (record is not None and (record.killed or record.actor is not None))
+
 
 EXIT_PATIENCE_S = 1.0  # between asking a process to leave and killing it
 GOODBYE_PATIENCE_S = 30.0  # the same for an actor, which may run user code when it ends
@@ -55,7 +147,7 @@ class WorkerProcesses:
         pipes: Pipes,
         environments: Environments,
         scheduler: Scheduler,
-        tell: Tell,
+        notify: Notify,
         retry_until_success: RetryUntilSuccess,
         *,
         let_go: Callable[[WorkerProcess], None],
@@ -68,7 +160,7 @@ class WorkerProcesses:
         self._pipes = pipes
         self._environments = environments
         self._scheduler = scheduler
-        self._tell = tell
+        self._notify = notify
         self._retry = retry_until_success
         self._let_go = let_go
         self._end_work = end_work
@@ -113,7 +205,7 @@ class WorkerProcesses:
         if worker is not None:
             self._dead(worker, why)
         else:
-            self._tell(WorkerDied(worker_id, why))
+            self._notify(WorkerDied(worker_id, why))
 
     def _order(self, worker: WorkerProcess) -> None:
         """Have its process forked; again, with new connections, when the zygote died before it came to that."""
@@ -160,7 +252,7 @@ class WorkerProcesses:
         status = self._unclaimed.pop(pid, None)
         if status is not None:
             worker.status = status[0]
-        self._tell(WorkerReady(worker.worker_id, pid))
+        self._notify(WorkerReady(worker.worker_id, pid))
 
     def stop(self, worker_id: bytes, why: str, *, force: bool) -> None:
         worker = self.by_id.get(worker_id)
@@ -179,7 +271,7 @@ class WorkerProcesses:
         """End it whatever state it is in; WorkerDied follows."""
         worker = self.by_id.get(worker_id)
         if worker is None:
-            self._tell(WorkerDied(worker_id, why, intended=True))  # has no effect if its death was reported before
+            self._notify(WorkerDied(worker_id, why, intended=True))  # has no effect if its death was reported before
             return
         worker.stopping = worker.stopping or why
         self._watch(worker)
@@ -291,9 +383,9 @@ class WorkerProcesses:
         record = self._scheduler.worker_record(died.worker_id)
         hold = record.hold if record is not None and not died.intended else None
         if hold is None:
-            self._tell(died)
+            self._notify(died)
         else:
-            self._after_failure(hold.place.node_id, hold.devices, lambda: self._tell(died))
+            self._after_failure(hold.place.node_id, hold.devices, lambda: self._notify(died))
 
     def recycle(self) -> int:
         """Stop idle workers that have run user code; how many there were."""
@@ -303,7 +395,7 @@ class WorkerProcesses:
             self.stop(worker.worker_id, "it was recycled", force=False)
         return len(idle)
 
-    def tell(self, worker_id: bytes, message: Any) -> None:
+    def notify(self, worker_id: bytes, message: Any) -> None:
         """Send a message to a worker that lives."""
         worker = self.by_id.get(worker_id)
         if worker is not None and not worker.ended:

@@ -83,7 +83,7 @@ class Chunk(msgspec.Struct, array_like=True, tag=True):
     ended: bool = False
 
 
-class NoRoom(msgspec.Struct, array_like=True, tag=True):
+class NoSpace(msgspec.Struct, array_like=True, tag=True):
     """The pipe could not be taken: too many files are open."""
 
     pipe: int
@@ -94,7 +94,7 @@ class Drained(msgspec.Struct, array_like=True, tag=True):
 
 
 decode_order = msgspec.msgpack.Decoder(Add | Go | Drain).decode
-decode_report = msgspec.msgpack.Decoder(Chunk | NoRoom | Drained).decode
+decode_report = msgspec.msgpack.Decoder(Chunk | NoSpace | Drained).decode
 encode = msgspec.msgpack.encode
 
 
@@ -222,7 +222,7 @@ class LogProcess:
             os._exit(0)
         order = decode_order(body)
         if type(order) is Add and not fds:
-            self._control.send(encode(NoRoom(order.pipe)))
+            self._control.send(encode(NoSpace(order.pipe)))
         elif type(order) is Add:
             pipe = self._pipes[order.pipe] = Pipe(order, fds[0])
             os.set_blocking(pipe.fd, False)

@@ -149,7 +149,7 @@ def _become(order: Order, fds: list[int], arena_fd: int) -> None:
 
 def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
     from nbaccel import package_environments, roots
-    from nbaccel.local_engine.worker import variables, worker_setup
+    from nbaccel.local_engine.worker import worker_setup
 
     os.set_inheritable(fd, True)
     os.set_inheritable(arena_fd, True)
@@ -159,7 +159,7 @@ def _exec_worker(order: Order, fd: int, arena_fd: int) -> None:
         "from nbaccel.local_engine.worker.worker_output import wrap; wrap(); "
         f"main({fd}, {arena_fd}, bytes.fromhex({order.id.hex()!r}))"
     )
-    environ = {**os.environ, **variables.for_exec(order.env_vars, os.environ)}
+    environ = {**os.environ, **worker_setup.for_exec(order.env_vars, os.environ)}
     command = [sys.executable]
     try:
         command = package_environments.command_for(msgspec.json.decode(order.environment)) or command

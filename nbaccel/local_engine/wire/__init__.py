@@ -3,7 +3,7 @@
 `messages` has all messages and their framing; users of this room write `wire.Submit(...)`.
 """
 
-from nbaccel.local_engine.wire.message_parts import (
+from nbaccel.local_engine.wire.message_fields import (
     FAILED,
     MOST_DESCRIPTORS,
     OK,

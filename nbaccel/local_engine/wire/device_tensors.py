@@ -41,7 +41,7 @@ class TorchDevices:
 
 
 installed: Any = TorchDevices()
-_told: set[str] = set()
+_notified: set[str] = set()
 
 
 class HostCopy:
@@ -57,7 +57,7 @@ class HostCopy:
         if self._copy is None:
             host = installed.copied(self._storage, self._start, self._start + self.nbytes)
             self._copy = view_of(host.data_ptr(), self.nbytes, host)
-            _tell(installed.of(self._storage))
+            _notify(installed.of(self._storage))
         return self._copy
 
 
@@ -65,7 +65,7 @@ def arrived(storage: Any, device: str) -> Any:
     """A storage that came from a device, where it belongs in this process."""
     if _holds_devices():
         return installed.placed(storage, device)
-    _tell(device)
+    _notify(device)
     return storage
 
 
@@ -74,13 +74,13 @@ def _holds_devices() -> bool:
     return started is not None and any(started.context().accelerator_ids.values())
 
 
-def _tell(device: str) -> None:
+def _notify(device: str) -> None:
     """In words, once for each kind, in the user's own process: a task's tensors are told of where they arrive."""
     started: Any = engines.started()
     kind = device.partition(":")[0]
-    if kind in _told or started is None or started.context().is_worker:
+    if kind in _notified or started is None or started.context().is_worker:
         return
-    _told.add(kind)
+    _notified.add(kind)
     message = (
         f"A tensor on {device} travels through the memory of the host: it is copied there once. It comes to a device "
         "of the task that gets it, if that was given one, and stays on the host elsewhere. If you want neither, say "

@@ -20,7 +20,7 @@ from nbaccel.views.question import Question
 NO_ANSWER = 0  # the request number of a question that needs no answer
 
 
-def told(question: Question[None]) -> Ask:
+def notified(question: Question[None]) -> Ask:
     """The message of a question that nobody waits for."""
     return Ask(NO_ANSWER, question.tag(), question.body())
 

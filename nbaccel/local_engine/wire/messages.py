@@ -5,7 +5,7 @@
   message = array [tag, field, field, …]      many messages travel in one frame and one write
 ```
 User data (functions, arguments, values) are opaque bytes; only the two ends unpickle them.
-Bytes become messages in `framing.py`; observers send lines of JSON instead (`observers.py`), and `authentication.py`
+Bytes become messages in `framing.py`; observers send lines of JSON instead (`watchers.py`), and `authentication.py`
 tells the two apart.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.local_engine.wire.message_parts import Message, ReturnValue, Value
+from nbaccel.local_engine.wire.message_fields import Message, ReturnValue, Value
 from nbaccel.local_engine.wire.news_messages import Lines, LogsDrained, NoticeMessage, SnapshotMessage, Watch
 from nbaccel.local_engine.wire.plain_values import plain
 from nbaccel.scheduling.terms import Terms

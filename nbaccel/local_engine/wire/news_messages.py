@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbaccel.local_engine.wire.message_parts import Message
+from nbaccel.local_engine.wire.message_fields import Message
 
 
 class Lines(Message):

@@ -87,7 +87,7 @@ class ActorHost:
             raise error
         return instance
 
-    def say_goodbye(self) -> None:
+    def send_goodbye(self) -> None:
         """Run the actor's own code for its end, if it ends itself or is not needed any more.
 
         That is `__ray_shutdown__`, the instance's `__del__` and what was registered with atexit. A kill leaves no time.
@@ -96,7 +96,7 @@ class ActorHost:
         instance, self.instance = self.instance, None
         terms = self._terms
         self.worker.output.begin(self._label, terms.cell, terms.parent, self.creation.task_id)
-        say_last_wish(instance)
+        call_shutdown(instance)
         del instance
         atexit._run_exitfuncs()
         self.worker.output.end()
@@ -153,7 +153,7 @@ class ActorHost:
         args, kwargs = execution.arguments(running)
         value = self._method(terms.method)(*args, **kwargs)
         if terms.num_returns == wire.STREAMING:
-            execution.stream(running, value, self.worker.link.say, self.worker.blocked)
+            execution.stream(running, value, self.worker.link.send, self.worker.blocked)
             return ended(running)
         _raise_if_cancelled(running)
         return self.worker.execution.results(running, value)
@@ -196,7 +196,7 @@ class ActorHost:
 
             loop = asyncio.get_running_loop()
             execution, worker = self.worker.execution, self.worker
-            await loop.run_in_executor(None, execution.stream, running, value, worker.link.say, worker.blocked)
+            await loop.run_in_executor(None, execution.stream, running, value, worker.link.send, worker.blocked)
             return ended(running)
         _raise_if_cancelled(running)
         return self.worker.execution.results(running, value)
@@ -205,8 +205,8 @@ class ActorHost:
         index = 0
         limit = running.terms.backpressure
         async for value in items:
-            self.worker.link.say(self.worker.execution.item(running, index, value))
-            self.worker.execution.told(running)
+            self.worker.link.send(self.worker.execution.item(running, index, value))
+            self.worker.execution.notified(running)
             index += 1
             if limit is not None:
                 await _reader_has_room(running, index - limit)
@@ -225,15 +225,15 @@ class ActorHost:
             self.worker.finish(done)
         else:
             if not self.worker.link.hold_reply(done):
-                self.worker.link.say_later(done)
+                self.worker.link.send_later(done)
             loop.flush_soon(self.worker.link.flush_replies)
-        self.worker.execution.told(running)
+        self.worker.execution.notified(running)
 
     def leave(self, done: wire.Done) -> NoReturn:
         """The actor ends itself with this call, or in its constructor."""
         if self._ending:
             threading.Event().wait()  # another call is ending the process
-        self.say_goodbye()
+        self.send_goodbye()
         self.worker.finish(done)
         self.worker.output.flush()
         self.worker.link.flush_replies()
@@ -249,12 +249,12 @@ async def constructed(cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     return instance
 
 
-def say_last_wish(instance: Any) -> None:
+def call_shutdown(instance: Any) -> None:
     """Call `__ray_shutdown__` of an actor that is not killed."""
     try:
-        last_wish = getattr(type(instance), "__ray_shutdown__", None)
-        if instance is not None and last_wish is not None:
-            last_wish(instance)
+        shutdown_method = getattr(type(instance), "__ray_shutdown__", None)
+        if instance is not None and shutdown_method is not None:
+            shutdown_method(instance)
     except BaseException:  # user code: its error can only be printed
         traceback.print_exc()
 

@@ -31,7 +31,7 @@ LEAVE = object()  # the head wants the actor to end itself
 class _Head(Protocol):
     """The link to the head."""
 
-    def say_later(self, message: Any) -> None: ...
+    def send_later(self, message: Any) -> None: ...
     def flush(self) -> None: ...
 
 
@@ -115,7 +115,7 @@ class DirectCallReceiver:
         with self._lock:
             if self.unreported:
                 calls = list(self.unreported.values())
-                self._head.say_later(wire.CallReports(calls))
+                self._head.send_later(wire.CallReports(calls))
                 for call in calls:
                     self.unreported.pop(call.task_id, None)
 
@@ -166,8 +166,8 @@ class DirectCallReceiver:
 
     def _send_to_head(self, done: wire.Done, call: wire.DirectCall | None) -> None:
         if call is not None:
-            self._head.say_later(wire.CallReports([call]))
-        self._head.say_later(done)
+            self._head.send_later(wire.CallReports([call]))
+        self._head.send_later(done)
 
     def _send(self, replies: Sequence[wire.DirectReply]) -> bool:
         """Send the ends of calls. Returns False if the caller takes no more replies here.

@@ -5,21 +5,31 @@
              │                │ raise                │ raise   │ cannot be pickled
              └────────────────┴── RayTaskError ◄─────┴─────────┘
 ```
+
+A time limit for user code that the user did not call: the text of an error, and its pickling.
+```
+  0 ──── 10 s ──── 20 s ──── 30 s ─┬─ 35 s ─────────────┬─ 45 s
+        TooLate   TooLate  TooLate │ give_up(), which   │ the process ends without asking Python:
+        in the main thread         │ ends the process   │ code in C that does not return hears of no alarm
+```
 """
 
 from __future__ import annotations
 
+import _thread
 import contextvars
+import faulthandler
 import gc
 import inspect
 import os
+import signal
 import sys
 import threading
 import time
 import traceback
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from types import FunctionType, GeneratorType, TracebackType
@@ -34,14 +44,71 @@ from nbaccel.handles.option_checks import with_article
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import DynamicObjectRefGenerator
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.arena_ranges import ArenaRange
+from nbaccel.local_engine.client.arena_writer import ArenaRange
+from nbaccel.local_engine.client.link import block_signals
 from nbaccel.local_engine.wire import codec, failures, main_module
-from nbaccel.local_engine.worker.slow_task_guard import TooLate
 from nbaccel.scheduling.terms import ACTOR_CALL, TASK, Terms
 from nbaccel.views.history.task_log import shortened
 
 if TYPE_CHECKING:
     import asyncio
+
+PATIENCE_S = 10.0  # pickling an error that holds a large array takes seconds
+LAST_WORD = 3.5  # times PATIENCE_S: user code has swallowed the third alarm as well
+END = 4.5  # times PATIENCE_S: `give_up` did not end the process
+
+PATIENCE_TO_GIVE_UP_S = 10.0
+
+
+class TooLate(BaseException):
+    """Raised in the main thread when time is up; passes through an `except Exception`."""
+
+
+@contextmanager
+def limited(give_up: Callable[[TooLate], object]) -> Iterator[None]:
+    """Raise TooLate in the block after PATIENCE_S, and again after as long, should the first one be swallowed.
+
+    Where that does not end the block, `give_up` is called in another thread. It has to end the process.
+
+    For the main thread, where an alarm interrupts a sleep. It takes the alarms of the process and of faulthandler from
+    whoever has set them.
+    """
+    decided = threading.Lock()  # taken once: at the end of the block, or by the thread that gives up
+    over = threading.Event()
+
+    watched = False
+
+    def ring(number: int, frame: Any) -> None:
+        nonlocal watched
+        if decided.locked():
+            return
+        if not watched:  # only now: a thread for each failing task would cost 0.4 ms, more than all else
+            watched = True
+            with suppress(RuntimeError):  # the task used up all threads: faulthandler has its own
+                _thread.start_new_thread(watch, ())  # `threading` would take a lock that this thread may hold
+        raise TooLate(f"it took more than {PATIENCE_S:g} s")
+
+    def watch() -> None:
+        block_signals()
+        if not over.wait((LAST_WORD - 1) * PATIENCE_S) and decided.acquire(blocking=False):
+            faulthandler.dump_traceback_later(PATIENCE_TO_GIVE_UP_S, exit=True, file=2)  # long: the machine may be busy
+            took = f"it took more than {LAST_WORD * PATIENCE_S:g} s"
+            give_up(TooLate(f"{took} and did not stop when it was interrupted"))
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+        with suppress(RuntimeError):  # the task used up all threads: only the alarm is left
+            faulthandler.dump_traceback_later(END * PATIENCE_S, exit=True, file=2)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, PATIENCE_S)
+        yield
+    finally:
+        if not decided.acquire(blocking=False):
+            threading.Event().wait()  # the process ends
+        over.set()
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
 
 
 class saying:
@@ -316,7 +383,7 @@ class Execution:
         if refs:
             running.kept += self._client.references.keep(refs)
 
-    def told(self, running: Running) -> None:
+    def notified(self, running: Running) -> None:
         """The head knows the results: their ranges count as used, and the results keep their refs alive."""
         for arena_range in running.ranges:
             arena_range.use()
@@ -443,7 +510,7 @@ class Execution:
             except StopIteration:
                 break
             send(self.item(running, index, value))
-            self.told(running)
+            self.notified(running)
             running.streamed = True
             index += 1
             if limit is not None and index - running.consumed >= limit:

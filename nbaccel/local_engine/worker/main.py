@@ -9,17 +9,19 @@ User code runs in the main thread, so that signals, and libraries that want it, 
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from importlib.machinery import ModuleSpec
 from queue import Empty, SimpleQueue
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 import msgspec
@@ -32,7 +34,7 @@ from nbaccel.local_engine.client.calls import Client
 from nbaccel.local_engine.client.submitter import DriverCode
 from nbaccel.local_engine.wire import codec, main_module
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.local_engine.worker import slow_task_guard, text_bars
+from nbaccel.local_engine.worker import execution
 from nbaccel.local_engine.worker.actor_host import ActorHost, exit_of_actor, not_set_up
 from nbaccel.local_engine.worker.direct_calls import NOTHING
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run, let_go, set_variables
@@ -43,6 +45,37 @@ from nbaccel.local_engine.worker.worker_setup import apply_runtime_env, apply_se
 from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, TASK, Terms
 from nbaccel.views.snapshot import OnSnapshot
+
+_NAME = "tqdm.notebook"
+
+
+def use_text_bars() -> None:
+    """Have this process import its own `tqdm.notebook` from now on."""
+    sys.meta_path.insert(0, _TextBars())
+    if _NAME in sys.modules:  # what was preloaded may have it
+        _TextBars().exec_module(sys.modules[_NAME])
+
+
+class _TextBars:
+    """A finder and loader without a base: importing importlib.abc takes longer than all that this does."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name == _NAME else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Have Python make an empty module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        std = importlib.import_module("tqdm.std")
+
+        def construct(made: Any, *args: Any, display: bool = True, **kwargs: Any) -> None:
+            std.tqdm.__init__(made, *args, **kwargs)  # only the widget knows `display`
+
+        def trange(*args: Any, **kwargs: Any) -> Any:
+            return bar(range(*args), **kwargs)
+
+        bar = type("tqdm_notebook", (std.tqdm,), {"__module__": _NAME, "__init__": construct})
+        vars(module).update(tqdm=bar, tqdm_notebook=bar, trange=trange, tnrange=trange)
 
 
 def report_memory(done: wire.Done, terms: Terms, setup: wire.Setup | None) -> None:
@@ -208,12 +241,12 @@ class WorkerEngine(Client):
             pass
         for item in kept:
             self._queue.put(item)
-        self.link.say(wire.GivenBack(given))
+        self.link.send(wire.GivenBack(given))
 
     def _drop_arguments(self, run: wire.RunTask) -> None:
         stored = [id for _place, id, value in run.slots if value.data is None]
         if stored:
-            self.link.say_later(wire.Unmapped(stored))
+            self.link.send_later(wire.Unmapped(stored))
 
     def _consumed_came(self, message: wire.Consumed) -> None:
         running = self.find_running(message.task_id)
@@ -254,7 +287,7 @@ class WorkerEngine(Client):
         engines.adopt(self)
         link = self.link
         link.start("worker")
-        self.link.say(wire.WorkerHello(self.worker_id, os.getpid()))
+        self.link.send(wire.WorkerHello(self.worker_id, os.getpid()))
         self._state.accept("/")
         self._modules = LoadedModules()
         while True:
@@ -304,7 +337,7 @@ class WorkerEngine(Client):
         began = time.monotonic()
         if self._blocked_count and terms.kind is TASK:  # an interrupt cut the last task's wait short
             self._blocked_count = 0
-            self.link.say(wire.Unblocked())
+            self.link.send(wire.Unblocked())
         if running.task_id in self._skip:
             self._skip.discard(running.task_id)
             running.cancelled = True
@@ -320,7 +353,7 @@ class WorkerEngine(Client):
         self.output.end()
         done.loaded = self._modules.are_users()
         self.finish(done)
-        self.execution.told(running)
+        self.execution.notified(running)
         if terms.kind is TASK:
             self._last = terms
             self._has_run = self._in_doubt = True
@@ -355,14 +388,14 @@ class WorkerEngine(Client):
         assert terms is not None
         self.output.flush()
         advice = "Do this in a subprocess or in an actor, or ask for max_calls=1."
-        self._say_spoiled(terms, " and ".join(left), f"The task's result is not affected. {advice}")
+        self._report_spoiled(terms, " and ".join(left), f"The task's result is not affected. {advice}")
         self.link.flush()
         os._exit(0)
 
-    def _say_spoiled(self, terms: Terms, why: str, advice: str) -> None:
+    def _report_spoiled(self, terms: Terms, why: str, advice: str) -> None:
         """Tell the head that tasks which were sent ahead to this process must run elsewhere."""
         changed = asks.ProcessChanged(terms.name, why, advice, terms.cell, terms.parent)
-        self.link.say(asks.told(changed))
+        self.link.send(asks.notified(changed))
 
     def guarded(self, running: Running, work: Any) -> wire.Done:
         """Do the work, and turn any outcome of the user's code into a Done."""
@@ -402,20 +435,20 @@ class WorkerEngine(Client):
         """Make the Done of a task that raised. The error's text and pickling are user code, which may exit or hang."""
         may_end = running.terms.kind is not ACTOR_CALL  # calls have no time limit: actors may use the alarm
         try:
-            with slow_task_guard.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
+            with execution.limited(partial(self._give_up, running, error)) if may_end else nullcontext():
                 return self.execution.failure(running, error)
         except BaseException as problem:  # the user's __str__ or __reduce__ may raise anything
             return self.execution.plain_failure(running, error, problem)
 
-    def _give_up(self, running: Running, error: BaseException, problem: slow_task_guard.TooLate) -> NoReturn:
+    def _give_up(self, running: Running, error: BaseException, problem: execution.TooLate) -> NoReturn:
         """The main thread hangs in the text of an error: fail the task, and end the process."""
         try:
             done = self.execution.plain_failure(running, error, problem)
             self.leave_fork(running, done)
-            self.link.say(done)
+            self.link.send(done)
             if running.terms.kind is TASK:
                 why = f"raised {type(error).__name__}, whose words or pickling (__str__, __reduce__) do not end"
-                self._say_spoiled(running.terms, why, "Look at these methods of the class, and at what they call.")
+                self._report_spoiled(running.terms, why, "Look at these methods of the class, and at what they call.")
             self.output.flush()
             self.link.flush()
         finally:
@@ -444,7 +477,7 @@ class WorkerEngine(Client):
             return self._construct(running, code, args, kwargs)
         value = code(*args, **kwargs)
         if terms.num_returns == wire.STREAMING:
-            self.execution.stream(running, value, self.link.say, self.blocked)
+            self.execution.stream(running, value, self.link.send, self.blocked)
             return wire.Done(run.task_id, [wire.ReturnValue(wire.Value(wire.OK, codec.NONE))])
         return self.execution.results(running, value)
 
@@ -464,7 +497,7 @@ class WorkerEngine(Client):
 
     def _end_of_actor(self) -> NoReturn:
         assert self.actor is not None
-        self.actor.say_goodbye()
+        self.actor.send_goodbye()
         self.output.flush()
         self.link.flush_replies()
         os._exit(0)
@@ -475,7 +508,7 @@ class WorkerEngine(Client):
         if isinstance(exit.code, str):
             sys.stderr.write(exit.code + "\n")
         if self.actor is not None:
-            self.actor.say_goodbye()
+            self.actor.send_goodbye()
         self.output.flush()
         self.link.flush_replies()
         os._exit(code)
@@ -488,9 +521,9 @@ class WorkerEngine(Client):
         if self.link.reply(done):
             return
         if threading.get_ident() != self._main_thread:
-            self.link.say(done)
+            self.link.send(done)
         else:
-            self.link.say_now(done)  # sent with signals blocked
+            self.link.send_now(done)  # sent with signals blocked
 
     # ---- waiting for others
 
@@ -514,14 +547,14 @@ class WorkerEngine(Client):
         with self._blocked_lock:
             self._blocked_count += 1
             if self._blocked_count == 1:
-                self.link.say(wire.Blocked())
+                self.link.send(wire.Blocked())
         try:
             yield
         finally:
             with self._blocked_lock:
                 self._blocked_count -= 1
                 if self._blocked_count == 0:
-                    self.link.say(wire.Unblocked())
+                    self.link.send(wire.Unblocked())
 
 
 _PROMISE: type[engines.Engine] = WorkerEngine  # mypy compares the class with the promise
@@ -549,7 +582,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def main(fd: int, arena_fd: int, worker_id: bytes) -> None:
     """The life of a worker process, forked or executed."""
     main_module.stand_in_for_main()
-    text_bars.use()
+    use_text_bars()
     sock = socket.socket(fileno=fd)
     os.environ[process.WORKER] = worker_id.hex()
     process.be_nice()

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-from typing import Protocol
+import threading
+from typing import Any, Protocol
 
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.ids import PlacementGroupID
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.remote import ActorHandle, MethodSpec
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import environment_spec
+from nbaccel.local_engine.client import submitter
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.submitter import Submitter
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
-from nbaccel.local_engine.worker import unheard_exits
 from nbaccel.local_engine.worker.execution import ActorExit, Execution, Running, current_run
 from nbaccel.quantities import ACCELERATORS, from_units
+
+
+def silence_actor_exits() -> None:
+    """From now on no loop and no thread of this process reports an ActorExit that nobody has caught."""
+    logging.getLogger("asyncio").addFilter(_is_news)  # adding the same filter twice has no effect
+    before = threading.excepthook
+    if not isinstance(before, _ExceptHook):
+        threading.excepthook = _ExceptHook(before)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], ActorExit))
+
+
+class _ExceptHook:
+    """What a thread's uncaught exception is given to; the hook that was there before gets all others."""
+
+    def __init__(self, before: Any) -> None:
+        self._before = before
+
+    def __call__(self, args: Any) -> None:
+        if not issubclass(args.exc_type, ActorExit):
+            self._before(args)
 
 
 class HousedActor(Protocol):
@@ -82,7 +106,7 @@ class WorkerView:
         running = self._now()
         return (running.terms.cell, running.terms.parent) if running is not None else self._outside.cell()
 
-    def base_environment(self) -> environment_spec.Environment:
+    def base_environment(self) -> submitter.Environment:
         """What this code itself runs with: its tasks get it too."""
         owner = self._owner()
         if owner is None:
@@ -157,14 +181,14 @@ class WorkerView:
         if running is not None and self._worker.actor.is_under_way(running):
             running.leaves = True  # noted, because an asyncio task that nobody awaits may swallow ActorExit
         else:
-            self._worker.link.say(asks.told(asks.ActorLeaves()))  # no call waits for this code
-        unheard_exits.silence()
+            self._worker.link.send(asks.notified(asks.ActorLeaves()))  # no call waits for this code
+        silence_actor_exits()
         raise ActorExit
 
     def report_progress(self, done: float, total: float) -> None:
         running = self._now()
         if running is not None:
-            self._worker.link.say_later(wire.Progress(running.task_id, float(done), float(total)))
+            self._worker.link.send_later(wire.Progress(running.task_id, float(done), float(total)))
 
 
 def _assigned(running: Running | None) -> dict[str, float]:

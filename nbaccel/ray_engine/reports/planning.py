@@ -14,11 +14,9 @@ from nbaccel.engine import ListedRow
 from nbaccel.handles.options import TaskOptions, demand_of_task
 from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.ray_engine.reports.notes import JobFacts, RaysTables
-from nbaccel.scheduling import holder_words
+from nbaccel.scheduling import explain
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
-from nbaccel.scheduling.explain import until_when, ways_out
-from nbaccel.scheduling.holder_words import HolderFact
-from nbaccel.scheduling.other_types import room_on_other_types
+from nbaccel.scheduling.explain import HolderFact, room_on_other_types, until_when, ways_out
 from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.terms import Choice, Placement
@@ -232,7 +230,7 @@ def busy(reason: str, holders: list[Blocker], *, since: bool = False) -> str:
 
 def with_holders(reason: str, holders: list[Blocker], *, since: bool = False) -> str:
     """The same within a sentence."""
-    return f"{reason}{holder_words.held_by(reason, _named(holders, since=since), [])}"
+    return f"{reason}{explain.held_by(reason, _named(holders, since=since), [])}"
 
 
 def held_by(holders: list[Blocker], *, since: bool = False) -> str:
@@ -243,7 +241,7 @@ def held_by(holders: list[Blocker], *, since: bool = False) -> str:
 
 def _named(holders: list[Blocker], *, since: bool) -> str:
     """`since`: say for how long; a line that stays in place does not, since it would change every second."""
-    return holder_words.named(map(_fact, holders), time.time() if since else None)
+    return explain.named(map(_fact, holders), time.time() if since else None)
 
 
 def _fact(holder: Blocker) -> HolderFact:

@@ -7,7 +7,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine
-from nbaccel.handles.told_end import ToldEnd
+from nbaccel.handles.safe_finalizer import SafeFinalizer
 from nbaccel.util.multiprocessing.results import (
     AsyncResult,
     CallChunk,
@@ -21,7 +21,7 @@ _CHUNKS_OF_A_MAP_PER_ACTOR = 4  # as multiprocessing: small enough to even out, 
 _CHUNKS_AHEAD_PER_ACTOR = 2  # of a streamed map: one running, one waiting
 
 
-class Pool(ToldEnd):
+class Pool(SafeFinalizer):
     """A pool of `processes` actors (default: one for each CPU of the cluster) with multiprocessing's methods.
 
     `ray_remote_args` are options of the actors: `{"num_gpus": 1}` gives each a device. `maxtasksperchild` replaces an

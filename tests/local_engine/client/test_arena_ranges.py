@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.arena_ranges import ArenaRanges
+from nbaccel.local_engine.client.arena_writer import ArenaRanges
 from nbaccel.local_engine.client.link import Link
 
 
@@ -19,7 +19,7 @@ class SentThenInterrupted(Link):
         super().__init__(sock, on_lost=lambda why: None)
         self.said: list[Any] = []
 
-    def say_at_once(self, message: Any) -> None:
+    def send_at_once(self, message: Any) -> None:
         self.said.append(message)
         raise KeyboardInterrupt
 
@@ -33,5 +33,5 @@ def test_a_range_that_comes_for_an_interrupted_request_is_given_up() -> None:
             ranges.take(100)
         (asked,) = link.said
         ranges._allocated(wire.Allocated(asked.request, 4096))
-        link.hear_what_ended()
+        link.take_ended()
         assert list(link._outbox) == [wire.GiveUp(4096, asked.request)]

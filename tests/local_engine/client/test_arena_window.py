@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from nbaccel.local_engine import memory, wire
-from nbaccel.local_engine.client.arena_window import ArenaWindow, joined
-from nbaccel.local_engine.client.arena_writer import ArenaWriter
+from nbaccel.local_engine.client.arena_writer import ArenaWindow, ArenaWriter, joined
 from tests.rig import wait_until
 
 MB = 1 << 20

@@ -13,7 +13,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
 from tests.local_engine.scarce_descriptors import room_for
 from tests.rig import DEADLINE_S, wait_until
 

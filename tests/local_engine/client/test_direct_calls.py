@@ -12,8 +12,7 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.direct_calls import ActorClient
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
-from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id
 from tests.local_engine.head_world import TEMPLATES

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import garbage
+from nbaccel.local_engine.client import object_client
 from tests.rig import wait_until
 
 
@@ -23,7 +23,7 @@ class MadeLink:
     def flush(self) -> None:
         self.said.append("releases")
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         self.said.append(message)
 
 
@@ -32,7 +32,7 @@ def test_a_request_that_comes_during_a_look_has_a_look_of_its_own(monkeypatch: p
     """The program may have made garbage that the look before had passed."""
     made = MadeLink()
     link: Any = made
-    garbage.GarbageCollector(link)
+    object_client.GarbageCollector(link)
     looks: list[str] = []
 
     def ask(number: int) -> None:
@@ -48,11 +48,11 @@ def test_a_request_that_comes_during_a_look_has_a_look_of_its_own(monkeypatch: p
         if moment == "when it has looked" and len(looks) == 1:
             ask(2)
 
-    monkeypatch.setattr(garbage, "gc", SimpleNamespace(collect=look))
+    monkeypatch.setattr(object_client, "gc", SimpleNamespace(collect=look))
     monkeypatch.setattr(made, "flush", flush)
     ask(1)
     wait_until(lambda: len(made.said) == 4, "both answers")
-    answers = [garbage.told(garbage.GarbageCollected(number)) for number in (1, 2)]
+    answers = [object_client.notified(object_client.GarbageCollected(number)) for number in (1, 2)]
     assert made.said == ["releases", answers[0], "releases", answers[1]]
     assert looks == ["look", "look"]
     ask(3)

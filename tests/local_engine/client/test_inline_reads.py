@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import actor_connection, inline_reads, values
+from nbaccel.local_engine.client import actor_connection, direct_calls, values
 from nbaccel.local_engine.client.actor_connection import ActorConnection, OpenCall
-from nbaccel.local_engine.client.inline_reads import InlineReads
+from nbaccel.local_engine.client.direct_calls import InlineReads
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
-from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire.ids import return_id
 from tests.rig import wait_until
 
@@ -211,7 +210,7 @@ class Interrupt(BaseException):
     """What a signal handler raises."""
 
 
-OURS = {module.__file__ for module in (inline_reads, actor_connection, values)}
+OURS = {module.__file__ for module in (direct_calls, actor_connection, values)}
 CHECKS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW", "RESUME", "JUMP_BACKWARD")  # after these Python runs signal handlers
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.link_states import Request
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
+from nbaccel.local_engine.client.link import Link, Request
+from nbaccel.local_engine.client.values import ReferenceCounts
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.driver_questions import Synchronise
 from tests.rig import DEADLINE_S
@@ -55,16 +54,16 @@ def offsets(messages: list[Any]) -> list[int]:
 
 def test_a_lone_message_is_written_by_its_sender(ends: tuple[Link, Other]) -> None:
     link, other = ends  # no thread of the link runs
-    link.say_at_once(recall(1))
+    link.send_at_once(recall(1))
     assert offsets(other.read(1)) == [1]
 
 
 def test_nothing_overtakes_what_waits(ends: tuple[Link, Other]) -> None:
     link, other = ends
-    link.say(recall(1))
-    link.say_at_once(recall(2))
+    link.send(recall(1))
+    link.send_at_once(recall(2))
     link.start("test", read=False)
-    link.say_at_once(recall(3))
+    link.send_at_once(recall(3))
     assert offsets(other.read(3)) == [1, 2, 3]
 
 
@@ -75,9 +74,9 @@ def test_a_message_for_a_full_socket_or_too_large_to_be_taken_whole_waits_for_th
     count = 0
     while link._request is not Request.NOW and count < 1_000_000:  # until one was refused
         count += 1
-        link.say_at_once(recall(count))
+        link.send_at_once(recall(count))
     large = wire.Put(b"i" * 28, wire.Value(wire.OK, b"x" * 10_000))
-    link.say_at_once(large)
+    link.send_at_once(large)
     link.start("test", read=False)
     messages = other.read(count + 1)
     assert offsets(messages[:-1]) == list(range(1, count + 1)) and messages[-1] == large
@@ -90,9 +89,9 @@ def test_the_end_of_a_small_ref_is_told_though_nobody_says_anything_else(ends: t
     for id in (b"a", b"b"):
         references.created(id)
         references.gone(id)
-    told: list[bytes] = []
-    while told != [b"a", b"b"]:
-        told += other.read(1)[0].ids
+    notified: list[bytes] = []
+    while notified != [b"a", b"b"]:
+        notified += other.read(1)[0].ids
 
 
 @pytest.mark.parametrize("body", [b"\x91\x91\xa2\xc6\xc6", b"\x91\x91\xa4Exit"[:-1] + b"x", b"\xc1"])
@@ -123,7 +122,7 @@ def test_whoever_waits_hears_of_it_when_words_cannot_be_put_into_bytes() -> None
     lost: SimpleQueue[str] = SimpleQueue()
     link = Link(ours, on_lost=lost.put)
     link.start("test")
-    link.say(wire.KillActor(b"a", why="half a character: \ud800"))
+    link.send(wire.KillActor(b"a", why="half a character: \ud800"))
     assert "could not be said to the head: UnicodeEncodeError" in lost.get(timeout=DEADLINE_S)
     link.close()
     theirs.close()

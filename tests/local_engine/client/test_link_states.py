@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.link_states import MOVES, LinkLife, Request, Writer
+from nbaccel.local_engine.client.link import MOVES, Link, LinkLife, Request, Writer
 from nbaccel.local_engine.wire.framing import FrameReader
 
 
@@ -66,7 +65,7 @@ class AnyLink(RuleBasedStateMachine):
         self.finalised = 0
         self.reader = FrameReader(wire.decode_to_head)
         self.said = 0
-        self.heard: list[int] = []
+        self.received: list[int] = []
         self.is_left = False
 
     def hear_ends(self, ended: list[Any]) -> None:
@@ -88,9 +87,9 @@ class AnyLink(RuleBasedStateMachine):
             self.link.ended.put(wire.GiveUp(-self.finalised, 0))
         elif what == "later":
             what = "nudge"
-            self.link.say_later(self.message())
+            self.link.send_later(self.message())
         else:
-            self.link.say(self.message())
+            self.link.send(self.message())
         assert self.link._request is (MOVES[before, what] if what else before)
 
     WAYS = st.sampled_from(["say", "later", "nudge", "finalise"])
@@ -102,7 +101,7 @@ class AnyLink(RuleBasedStateMachine):
     @rule()
     def says_at_once(self) -> None:
         before, message = self.link._request, self.message()
-        self.link.say_at_once(message)
+        self.link.send_at_once(message)
         assert self.link._request in (before, Request.NOW)
 
     @rule()
@@ -152,18 +151,18 @@ class AnyLink(RuleBasedStateMachine):
                 except Sleeps:
                     break
             assert not self.link._outbox
-            self.hear()
-            assert [each for each in self.heard if each > 0] == list(range(1, self.said + 1))
-            assert [-each for each in self.heard if each < 0] == list(range(1, self.finalised + 1))
+            self.receive()
+            assert [each for each in self.received if each > 0] == list(range(1, self.said + 1))
+            assert [-each for each in self.received if each < 0] == list(range(1, self.finalised + 1))
             self.ends()
         finally:
             self.link.close()
             self.theirs.close()
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         while True:
             try:
-                self.heard += [message.offset for message in self.reader.feed(self.theirs.recv(1 << 20))]
+                self.received += [message.offset for message in self.reader.feed(self.theirs.recv(1 << 20))]
             except BlockingIOError:
                 return
 

@@ -9,8 +9,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.reference_counts import ReferenceCounts
-from nbaccel.local_engine.client.values import Values
+from nbaccel.local_engine.client.values import ReferenceCounts, Values
 
 IDS = [bytes([number]) * 28 for number in range(4)]
 
@@ -71,6 +70,6 @@ def test_whoever_waits_is_called_once_for_each(client: Client) -> None:
 def test_a_result_whose_ref_has_gone_is_not_kept(client: Client) -> None:
     client.expects(*IDS[:2])
     client.references.gone(IDS[0])
-    client.link.hear_what_ended()
+    client.link.take_ended()
     client.hears(*IDS[:2])
     assert client.values.known_here(IDS[0]) is None and client.values.known_here(IDS[1]) is not None

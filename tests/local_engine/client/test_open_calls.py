@@ -48,7 +48,7 @@ def test_a_call_that_returns_soon_is_reported_once_as_ended() -> None:
     assert books.book.report()
     assert (books.opened(), books.ended(), books.kept) == ([], [b"a"], [VALUE])
     assert not books.book.report()
-    assert books.book.is_quiet()
+    assert books.book.is_idle()
 
 
 def test_a_young_call_is_reported_with_a_question_and_an_old_one_by_itself() -> None:
@@ -59,7 +59,7 @@ def test_a_young_call_is_reported_with_a_question_and_an_old_one_by_itself() -> 
     assert books.book.report(older_than_s=0.5)
     assert books.opened() == [b"a"]
     assert not books.book.report(older_than_s=0.5)
-    assert not books.book.is_quiet()
+    assert not books.book.is_idle()
     assert books.book.report()
     assert books.opened() == [b"a", b"b"]
 
@@ -70,7 +70,7 @@ def test_a_call_that_an_interrupt_kept_from_being_sent_is_forgotten_with_its_ref
     assert not books.book.report()
     books.book.never_sent(b"a")
     assert books.book.find(b"a") is None
-    assert books.book.is_quiet()
+    assert books.book.is_idle()
 
 
 def test_a_call_that_was_sent_is_not_forgotten_with_its_ref() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from nbaccel.exceptions import PendingCallsLimitExceeded
 from nbaccel.handles.remote import ObjectRef
-from nbaccel.local_engine.client.pending_calls import PendingCalls
+from nbaccel.local_engine.client.object_client import PendingCalls
 
 METHOD = cast(Any, SimpleNamespace(
     _spec=SimpleNamespace(max_pending=1, name="A.call"), handle=SimpleNamespace(_actor_id_bytes=b"actor")

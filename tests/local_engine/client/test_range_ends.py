@@ -9,7 +9,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client.link import Link
-from nbaccel.local_engine.client.range_ends import RangeEnds
+from nbaccel.local_engine.client.values import RangeEnds
 from nbaccel.local_engine.memory import Range
 
 
@@ -19,7 +19,7 @@ class Interrupted(Link):
     def nudge(self) -> None:
         raise KeyboardInterrupt
 
-    def say_later(self, message: object) -> None:
+    def send_later(self, message: object) -> None:
         raise KeyboardInterrupt
 
 

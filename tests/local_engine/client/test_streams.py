@@ -49,7 +49,7 @@ def readers_of(references: ReferenceCounts) -> tuple[StreamReaders, list[Any]]:
             ended=SimpleQueue(),
             when_ended={},
             nudge=lambda: None,
-            say_later=said.append,
+            send_later=said.append,
             _outbox=said,
         ),
         references=references,

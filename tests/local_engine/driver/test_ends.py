@@ -25,17 +25,17 @@ class Asking(threading.Thread):
     def __init__(self, ref: Any) -> None:
         super().__init__(daemon=True)
         self._ref = ref
-        self.told = ""
+        self.notified = ""
 
     def run(self) -> None:
         try:
             nbaccel.get(self._ref)
         except exceptions.RayError as error:
-            self.told = str(error)
+            self.notified = str(error)
 
     def words(self) -> str:
         self.join(DEADLINE_S)
-        return self.told
+        return self.notified
 
 
 def test_who_asks_while_a_killed_head_is_looked_at_hears_how_it_ended(

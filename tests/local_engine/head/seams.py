@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
 
 
 class Clock:
@@ -52,7 +52,7 @@ class MadeHelper:
         self.on_restart: Callable[[], None] | None = None
         self.is_alive = False
 
-    def say(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
+    def send(self, body: bytes, fds: tuple[int, ...] = ()) -> None:
         self.is_alive = True
         self.said.append(body)
 

@@ -10,10 +10,10 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import actors as actors_module
 from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.connections import Later, QuestionError
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.records import TaskEntry
-from nbaccel.local_engine.head.refusal import Later, Refusal
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling.commands import ActorChanged
 from nbaccel.scheduling.events import ActorKillAsked
@@ -140,9 +140,9 @@ def test_who_looks_for_an_actor_that_is_on_its_way_waits_for_it(house: House) ->
 def test_an_unknown_name_is_refused_with_what_there_is(house: House) -> None:
     house.ask(asks.ReserveName("keeper", "ns", b"a"))
     house.create(b"a", "keeper")
-    with pytest.raises(Refusal, match="Named actors there: keeper"):
+    with pytest.raises(QuestionError, match="Named actors there: keeper"):
         house.ask(asks.FindActor("kepeer", "ns"))
-    with pytest.raises(Refusal, match="lives in namespace 'ns'"):
+    with pytest.raises(QuestionError, match="lives in namespace 'ns'"):
         house.ask(asks.FindActor("keeper", "elsewhere"))
 
 

@@ -18,7 +18,7 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head import authentication
 from nbaccel.local_engine.head.authentication import Authentication
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from tests.rig import DEADLINE_S
 
@@ -96,7 +96,7 @@ class House:
         self.authentication.let_in(theirs, is_our_driver=is_our_driver)
         return ours
 
-    def say(self, sock: socket.socket, *pieces: bytes) -> None:
+    def send(self, sock: socket.socket, *pieces: bytes) -> None:
         for piece in pieces:
             sock.sendall(piece)
             self.loop.turn()
@@ -116,7 +116,7 @@ def hello(token: str = TOKEN, **more: Any) -> bytes:
     return bytes(wire.frame([wire.Hello("driver", token, 1, wire.VERSION, "3", "/usr", **more)]))
 
 
-def heard(sock: socket.socket) -> bytes:
+def received(sock: socket.socket) -> bytes:
     """All that is said until the connection ends."""
     data = b""
     while True:
@@ -130,13 +130,13 @@ def heard(sock: socket.socket) -> bytes:
 
 
 def refusal(sock: socket.socket) -> str:
-    (message,) = FrameReader(wire.decode_to_client).feed(heard(sock))
+    (message,) = FrameReader(wire.decode_to_client).feed(received(sock))
     assert type(message) is wire.Refused
     return message.message
 
 
 def error_line(sock: socket.socket) -> str:
-    answer = json.loads(heard(sock))
+    answer = json.loads(received(sock))
     assert answer["kind"] == "error"
     return str(answer["message"])
 
@@ -150,14 +150,14 @@ def in_bytes(data: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("cut", [lambda data: [data], in_bytes], ids=["at once", "byte by byte"])
 def test_a_hello_with_the_token_is_let_in(house: House, cut: Any) -> None:
-    house.say(house.come(), *cut(hello()))
+    house.send(house.come(), *cut(hello()))
     ((peer, messages, rest),) = house.admitted
     assert [type(message) for message in messages] == [wire.Hello] and rest == b""
     assert house.loop.readers == {} and not peer.closed
 
 
 def test_what_follows_the_hello_is_handed_on_unread(house: House) -> None:
-    house.say(house.come(), hello() + b"more, which may be the begin of a frame of any size")
+    house.send(house.come(), hello() + b"more, which may be the begin of a frame of any size")
     assert house.admitted[0][2].startswith(b"more")
 
 
@@ -173,20 +173,20 @@ def test_the_driver_that_began_the_head_may_say_more_than_a_stranger(house: Hous
 
 @pytest.mark.parametrize("cut", [lambda data: [data], in_bytes], ids=["at once", "byte by byte"])
 def test_a_line_with_the_token_is_let_in(house: House, cut: Any) -> None:
-    house.say(house.come(), *cut(b'{"token": "the-token"}\n'), b"")
+    house.send(house.come(), *cut(b'{"token": "the-token"}\n'), b"")
     ((_peer, lines),) = house.observers
     assert lines.next_line() is None
 
 
 def test_the_lines_after_the_token_are_handed_on(house: House) -> None:
-    house.say(house.come(), b'{"token": "the-token"}\n{"ask": "snapshot"}\n{"half')
+    house.send(house.come(), b'{"token": "the-token"}\n{"ask": "snapshot"}\n{"half')
     assert house.observers[0][1].next_line() == b'{"ask": "snapshot"}'
 
 
 @pytest.mark.parametrize("line", [b"{}\n", b"{ \n", b'{ \t"token": "the-token"}\n', b'{"a":2,"token":"no"}\n'])
 def test_a_line_is_told_from_a_frame_whatever_its_fourth_byte(house: House, line: bytes) -> None:
     sock = house.come()
-    house.say(sock, line)
+    house.send(sock, line)
     if b"the-token" in line:
         assert len(house.observers) == 1
     else:
@@ -199,7 +199,7 @@ def test_a_hello_whose_length_begins_like_a_line_is_a_frame(house: House) -> Non
     while frame[0] != ord("{"):
         title += "x"
         frame = hello(title=title)
-    house.say(house.come(), *in_bytes(frame))
+    house.send(house.come(), *in_bytes(frame))
     assert len(house.admitted) == 1
 
 
@@ -209,8 +209,8 @@ def test_a_hello_whose_length_begins_like_a_line_is_a_frame(house: House) -> Non
 @pytest.mark.parametrize("token", ["wrong", "", "t\u00f6ken", "\u6f22", "the-token\0"])
 def test_a_wrong_token_is_told_so_in_both_languages(house: House, token: str) -> None:
     driver, observer = house.come(), house.come()
-    house.say(driver, hello(token))
-    house.say(observer, json.dumps({"token": token}).encode() + b"\n")
+    house.send(driver, hello(token))
+    house.send(observer, json.dumps({"token": token}).encode() + b"\n")
     assert "The token is wrong" in refusal(driver)
     assert error_line(observer) == "The token is missing or wrong."
     assert house.loop.readers == {}
@@ -219,7 +219,7 @@ def test_a_wrong_token_is_told_so_in_both_languages(house: House, token: str) ->
 @pytest.mark.parametrize("said", [b'{"token": 5}\n', b'{"token": {"a": [1]}}\n', b'{"ask": "stop"}\n'])
 def test_a_line_without_a_token_of_text_is_refused(house: House, said: bytes) -> None:
     sock = house.come()
-    house.say(sock, said)
+    house.send(sock, said)
     assert error_line(sock) == "The token is missing or wrong."
 
 
@@ -237,7 +237,7 @@ def test_a_line_without_a_token_of_text_is_refused(house: House, said: bytes) ->
 )
 def test_a_frame_that_is_no_hello_is_answered_and_ended(house: House, body: bytes) -> None:
     sock = house.come()
-    house.say(sock, struct.pack("<I", len(body)) + body)
+    house.send(sock, struct.pack("<I", len(body)) + body)
     assert refusal(sock)
     assert house.admitted == [] and house.loop.readers == {}
 
@@ -245,7 +245,7 @@ def test_a_frame_that_is_no_hello_is_answered_and_ended(house: House, body: byte
 @pytest.mark.parametrize("line", [b'{"a":' + b"[" * 60_000, b'{"token": "\xc6\xc6"}', b'{"token"', b'{"\\ud800": 1}'])
 def test_a_line_that_is_no_json_is_answered_and_ended(house: House, line: bytes) -> None:
     sock = house.come()
-    house.say(sock, line + b"\n")
+    house.send(sock, line + b"\n")
     assert "not a line of JSON" in error_line(sock)
 
 
@@ -254,15 +254,15 @@ def test_a_line_that_is_no_json_is_answered_and_ended(house: House, line: bytes)
 )
 def test_what_is_neither_language_is_ended_at_once(house: House, garbage: bytes) -> None:
     sock = house.come()
-    house.say(sock, garbage)
-    heard(sock)
+    house.send(sock, garbage)
+    received(sock)
     assert house.loop.readers == {}
 
 
 def test_an_objection_is_told_and_ends_the_connection(house: House) -> None:
     house.said_no = "This head runs another version."
     sock = house.come()
-    house.say(sock, hello())
+    house.send(sock, hello())
     assert refusal(sock) == "This head runs another version."
     assert house.admitted == []
 
@@ -273,7 +273,7 @@ def test_an_exception_of_our_own_ends_its_connection_only(house: House, monkeypa
 
     monkeypatch.setattr(house, "objection", fails)
     sock = house.come()
-    house.say(sock, hello())
+    house.send(sock, hello())
     assert "ZeroDivisionError" in refusal(sock)
     assert house.loop.readers == {}
 
@@ -289,27 +289,27 @@ def test_a_newcomer_that_goes_is_forgotten(house: House) -> None:
 
 def test_a_frame_of_more_than_64_kb_is_refused_before_it_is_read(house: House) -> None:
     sock = house.come()
-    house.say(sock, hello(title="x" * 70_000)[:100])
+    house.send(sock, hello(title="x" * 70_000)[:100])
     assert "at most 65536 are read before a token" in refusal(sock)
 
 
 def test_a_line_of_more_than_64_kb_is_refused(house: House) -> None:
     sock = house.come()
-    house.say(sock, *[b'{"token": "' + b"x" * 30_000, b"x" * 30_000, b"x" * 30_000])
+    house.send(sock, *[b'{"token": "' + b"x" * 30_000, b"x" * 30_000, b"x" * 30_000])
     assert error_line(sock) == "This line has more than 65536 bytes."
 
 
 def test_who_shows_no_token_in_ten_seconds_is_ended_and_others_are_not(house: House) -> None:
     silent, half_a_frame, half_a_line = house.come(), house.come(), house.come()
-    house.say(half_a_frame, hello()[:20])
-    house.say(half_a_line, b'{"tok')
+    house.send(half_a_frame, hello()[:20])
+    house.send(half_a_line, b'{"tok')
     house.loop.jump(9.9)
     later = house.come()
     house.loop.jump(0.2)
-    assert heard(silent) == b""
+    assert received(silent) == b""
     assert "within 10 s" in refusal(half_a_frame)
     assert "within 10 s" in error_line(half_a_line)
-    house.say(later, hello())
+    house.send(later, hello())
     assert len(house.admitted) == 1
     house.loop.jump(100)
     assert not house.admitted[0][0].closed and house.loop.timers == []
@@ -323,27 +323,27 @@ def test_who_came_later_has_ten_seconds_of_its_own(house: House) -> None:
     house.loop.jump(3.9)
     assert len(house.loop.readers) == 1
     house.loop.jump(0.2)
-    assert heard(later) == b"" and house.loop.timers == []
+    assert received(later) == b"" and house.loop.timers == []
 
 
 def test_our_own_driver_may_take_its_time(house: House) -> None:
     driver = house.come(is_our_driver=True)
     house.come()
     house.loop.jump(1000)
-    house.say(driver, hello())
+    house.send(driver, hello())
     assert len(house.admitted) == 1
 
 
 def test_of_too_many_the_one_who_waited_longest_goes(house: House) -> None:
     socks = [house.come() for _ in range(6)]
-    assert [heard(sock) for sock in socks[:2]] == [b"", b""]
-    house.say(socks[5], hello())
+    assert [received(sock) for sock in socks[:2]] == [b"", b""]
+    house.send(socks[5], hello())
     assert len(house.admitted) == 1 and len(house.loop.readers) == 3
 
 
 def test_who_waits_for_a_head_that_will_not_begin_is_told(house: House) -> None:
     driver, observer = house.come(is_our_driver=True), house.come()
-    house.say(observer, b'{"tok')
+    house.send(observer, b'{"tok')
     house.authentication.refuse_all("There is no GPU here.")
     assert refusal(driver) == "There is no GPU here."
     assert error_line(observer) == "There is no GPU here."

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.connections import Connections, Hearing
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Connections, MessageReceiver, Peer
 from nbaccel.local_engine.wire.framing import FrameReader
 from tests.local_engine.head.seams import Clock
 
@@ -41,16 +40,16 @@ class House:
     def __init__(self) -> None:
         self.loop = Loop()
         self.notes: list[str] = []
-        self.heard: list[Any] = []
+        self.received: list[Any] = []
         self.failed: list[Any] = []
         self.ended: list[Peer] = []
         self.connections = Connections(self.loop, self.notes.append)
-        hearing = Hearing(
-            {"driver": {wire.Want: self._hear, wire.Ask: self._raise, wire.Cancel: self._raise}},
+        receiver = MessageReceiver(
+            {"driver": {wire.Want: self._receive, wire.Ask: self._raise, wire.Cancel: self._raise}},
             together={"driver": dict.fromkeys((wire.Want, wire.Ask), (self._alike, self._hear_all))},
-            failed={wire.Ask: self._tell}, expel=self.connections.expel, note=self.notes.append,
+            failed={wire.Ask: self._notify}, expel=self.connections.expel, note=self.notes.append,
         )  # fmt: skip
-        self.connections.hear = hearing.hear
+        self.connections.receive = receiver.receive
         self.connections.on_end = self.ended.append
         self.sock, theirs = socket.socketpair()
         self.sock.setblocking(False)
@@ -58,8 +57,8 @@ class House:
         self.connections.add(self.peer)
         self.reader = FrameReader(wire.decode_to_client)
 
-    def _hear(self, peer: Peer, message: Any) -> None:
-        self.heard.append(message)
+    def _receive(self, peer: Peer, message: Any) -> None:
+        self.received.append(message)
 
     def _raise(self, peer: Peer, message: Any) -> None:
         raise RuntimeError("unforeseen")
@@ -71,16 +70,16 @@ class House:
     def _hear_all(self, peer: Peer, messages: list[Any]) -> None:
         if type(messages[0]) is wire.Ask:
             raise RuntimeError("unforeseen")
-        self.heard.append(messages)
+        self.received.append(messages)
 
-    def _tell(self, peer: Peer, message: Any, error: Exception) -> None:
+    def _notify(self, peer: Peer, message: Any, error: Exception) -> None:
         self.failed.append((message, str(error)))
 
-    def say(self, *messages: Any) -> None:
+    def send(self, *messages: Any) -> None:
         self.sock.send(wire.frame(list(messages)))
         self.loop.readers[self.peer.sock]()
 
-    def told(self) -> list[Any]:
+    def notified(self) -> list[Any]:
         """What the driver reads; None at the end where the connection was closed."""
         messages: list[Any] = []
         while True:
@@ -104,39 +103,39 @@ def house() -> Iterator[House]:
 def test_what_is_sent_leaves_together_with_the_next_flush(house: House) -> None:
     for number in range(3):
         house.connections.send(house.peer, wire.Allocated(number, 0))
-    assert house.told() == []
+    assert house.notified() == []
     house.connections.flush()
-    assert house.told() == [wire.Allocated(number, 0) for number in range(3)]
+    assert house.notified() == [wire.Allocated(number, 0) for number in range(3)]
 
 
 def test_a_failure_is_answered_where_an_answer_is_awaited(house: House) -> None:
     ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
-    house.say(ask, want)
-    assert house.failed == [(ask, "unforeseen")] and house.heard == [[want]] and house.ended == []
+    house.send(ask, want)
+    assert house.failed == [(ask, "unforeseen")] and house.received == [[want]] and house.ended == []
 
 
 def test_a_failure_that_nobody_awaits_ends_the_peer(house: House) -> None:
-    house.say(wire.Cancel(b"t"), wire.Want([b"x"]))
-    refused, end = house.told()
+    house.send(wire.Cancel(b"t"), wire.Want([b"x"]))
+    refused, end = house.notified()
     assert "fails at: RuntimeError: unforeseen" in refused.message and end is None
-    assert house.heard == [] and house.ended == [house.peer] and not house.connections.peers
+    assert house.received == [] and house.ended == [house.peer] and not house.connections.peers
 
 
 def test_messages_that_are_alike_are_heard_together_and_in_their_order(house: House) -> None:
     one, other = wire.Want([b"x"]), wire.Want([b"y"])
-    house.say(one, one, other, one, other, other, other)
-    assert house.heard == [[one, one], [other], [one], [other, other, other]]
+    house.send(one, one, other, one, other, other, other)
+    assert house.received == [[one, one], [other], [one], [other, other, other]]
 
 
 def test_when_several_fail_together_each_of_them_is_answered(house: House) -> None:
     ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
-    house.say(ask, ask, want)
-    assert house.failed == [(ask, "unforeseen")] * 2 and house.heard == [[want]] and house.ended == []
+    house.send(ask, ask, want)
+    assert house.failed == [(ask, "unforeseen")] * 2 and house.received == [[want]] and house.ended == []
 
 
 def test_who_says_what_is_not_for_it_to_say_is_told_and_ended(house: House) -> None:
-    house.say(wire.Done(b"t", []))
-    refused, end = house.told()
+    house.send(wire.Done(b"t", []))
+    refused, end = house.notified()
     assert "said Done, which is not for it to say" in refused.message and end is None
 
 

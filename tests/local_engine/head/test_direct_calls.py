@@ -33,7 +33,7 @@ class DirectWorld(HeadWorld):
         super().__init__()
         plain = TEMPLATES["actor"]
         actor = msgspec.structs.replace(plain.actor, max_restarts=max_restarts)
-        self.say(wire.DefineTemplate(CREATION, msgspec.structs.replace(plain, actor=actor)))
+        self.send(wire.DefineTemplate(CREATION, msgspec.structs.replace(plain, actor=actor)))
         self.actor, self.worker = self.new_actor()
         self.returns(self.worker)
         self.wish(self.actor)
@@ -42,13 +42,13 @@ class DirectWorld(HeadWorld):
         """An actor whose constructor runs, and its worker."""
         actor_id = self._ids.actor_id()
         self.actors.append(actor_id)
-        self.say(wire.Submit(self._ids.task_id(), CREATION, actor_id=actor_id))
+        self.send(wire.Submit(self._ids.task_id(), CREATION, actor_id=actor_id))
         self.settle()
         (worker,) = self.running()
         return actor_id, worker
 
     def wish(self, actor_id: bytes) -> None:
-        self.say(asks.told(asks.ConnectActor(actor_id)))
+        self.send(asks.notified(asks.ConnectActor(actor_id)))
         self.settle()
 
     def actor_dies(self) -> None:
@@ -71,7 +71,7 @@ class DirectWorld(HeadWorld):
         return wire.DirectCall(self._ids.task_id(), CALL, self.actor, 1.0)
 
     def reports(self, **news: Any) -> None:
-        self.say(wire.CallReports(**news))
+        self.send(wire.CallReports(**news))
         self.settle()
 
     def actor_reports(self, call: wire.DirectCall) -> None:
@@ -81,7 +81,7 @@ class DirectWorld(HeadWorld):
         self.settle()
 
     def state(self, call: wire.DirectCall) -> Any:
-        record = self.parts.scheduler.task_record(call.task_id)
+        record = self.wiring.scheduler.task_record(call.task_id)
         return record.state if record is not None else None
 
     def status(self, call: wire.DirectCall) -> int | None:
@@ -89,13 +89,13 @@ class DirectWorld(HeadWorld):
         return self.values.get(return_id(call.task_id, 0))
 
     def releases(self, *calls: wire.DirectCall) -> None:
-        self.say(wire.DropRef([return_id(call.task_id, 0) for call in calls]))
+        self.send(wire.DropRef([return_id(call.task_id, 0) for call in calls]))
         self.settle()
 
     @property
     def objects(self) -> set[bytes]:
-        self.parts.flush()
-        return set(self.parts.objects.records) - {self.actor}
+        self.wiring.flush()
+        return set(self.wiring.objects.records) - {self.actor}
 
 
 def ended(call: wire.DirectCall, value: wire.Value | None = None) -> wire.DirectCall:
@@ -142,7 +142,7 @@ def test_a_call_that_ended_before_it_was_told_counts_as_finished(world: DirectWo
     call = world.new_call()
     world.reports(ended=[ended(call)])
     assert world.state(call) is FINISHED
-    entry = world.parts.scheduler.task_record(call.task_id).task.payload
+    entry = world.wiring.scheduler.task_record(call.task_id).task.payload
     assert (entry.started_at, entry.finished_at, entry.worker_id) == (1.0, 2.0, world.worker.worker_id)
     assert world.objects == set()
 
@@ -188,7 +188,7 @@ def test_what_both_ends_report_is_admitted_once_whoever_came_first(world: Direct
             world.reports(opened=[call] * (step == "open"), taken=[call.task_id] * (step == "taken"))
     assert (world.state(call), world.status(call), world.taken) == (FINISHED, wire.OK, [call.task_id])
     world.releases(call)
-    assert not any(world.parts.tasks.direct_calls.partly_reported.values())
+    assert not any(world.wiring.tasks.direct_calls.partly_reported.values())
     assert world.objects == set()
 
 
@@ -230,7 +230,7 @@ def test_an_error_that_the_actor_reports_is_the_heads(world: DirectWorld) -> Non
 def test_the_last_handle_ends_the_actor_only_after_its_open_calls(world: DirectWorld) -> None:
     call = world.new_call()
     world.reports(opened=[call])
-    world.say(wire.DropRef([world.actor]))
+    world.send(wire.DropRef([world.actor]))
     world.settle()
     assert world.worker.status is None
     world.reports(ended=[ended(call)])
@@ -240,7 +240,7 @@ def test_the_last_handle_ends_the_actor_only_after_its_open_calls(world: DirectW
 def test_reports_of_an_actor_without_a_connection_end_the_driver() -> None:
     world = DirectWorld(max_restarts=1)
     world.reports(opened=[world.new_call()])
-    assert not any(peer.role == "driver" for peer in world.parts.peers.values())
+    assert not any(peer.role == "driver" for peer in world.wiring.peers.values())
     world.end()
 
 
@@ -248,13 +248,13 @@ def test_reports_of_an_actor_without_a_connection_end_the_driver() -> None:
 
 
 def test_the_death_of_the_actor_fails_what_was_told_and_what_is_told_later(world: DirectWorld) -> None:
-    told, late = world.new_call(), world.new_call()
-    world.reports(opened=[told])
+    notified, late = world.new_call(), world.new_call()
+    world.reports(opened=[notified])
     world.actor_dies()
     world.reports(opened=[late])
-    for call in (told, late):
+    for call in (notified, late):
         assert (world.state(call), world.status(call)) == (FAILED, wire.FAILED)
-    world.releases(told, late)
+    world.releases(notified, late)
     assert world.objects == set()
 
 
@@ -270,21 +270,21 @@ def test_an_answer_that_had_left_before_the_actor_died_takes_the_error_back(worl
 def test_calls_whose_answers_had_left_before_the_actor_died_count_as_finished_however_many(
     world: DirectWorld,
 ) -> None:
-    before = world.parts.scheduler.counts()
+    before = world.wiring.scheduler.counts()
     calls = [world.new_call() for _ in range(KEEP_ENDED + KEEP_FAILED + 10)]
     answered, lost = calls[:-5], calls[-5:]
     world.reports(opened=calls)
     world.actor_dies()
     assert world.state(calls[0]) is None  # so many have failed that it is forgotten
     world.reports(ended=[ended(call) for call in answered])
-    counts = world.parts.scheduler.counts()
+    counts = world.wiring.scheduler.counts()
     assert counts["FINISHED"] - before["FINISHED"] == len(answered)
     assert counts["FAILED"] == len(lost)
-    (function,) = (f for f, _ in world.parts.scheduler.tasks_by_function() if f.kind is TaskKind.ACTOR_CALL)
+    (function,) = (f for f, _ in world.wiring.scheduler.tasks_by_function() if f.kind is TaskKind.ACTOR_CALL)
     assert (function.endings, function.unfinished) == ([len(answered), len(lost), 0], 0)
-    entry = world.parts.scheduler.task_record(answered[-1].task_id).task.payload
+    entry = world.wiring.scheduler.task_record(answered[-1].task_id).task.payload
     assert (world.state(answered[-1]), entry.error_type, entry.finished_at) == (FINISHED, "", 2.0)
-    world.parts.scheduler.check()
+    world.wiring.scheduler.check()
     world.releases(*lost)
     assert world.objects == set()
 
@@ -305,7 +305,7 @@ def test_the_death_of_the_driver_ends_its_actor_and_forgets_its_calls(world: Dir
     world.settle()
     world._driver.shutdown(2)
     world.settle()
-    assert world.parts.tasks.direct_calls.partly_reported == {}
+    assert world.wiring.tasks.direct_calls.partly_reported == {}
     assert world.state(call) is not RUNNING
     assert world.worker.status is not None
 
@@ -340,7 +340,7 @@ class DirectCallMachine(RuleBasedStateMachine):
         states = [world.state(call) for call in (*self.here, *self.there)]
         assert states == [FINISHED] * len(states)
         assert world.objects == set()
-        assert not any(world.parts.tasks.direct_calls.partly_reported.values())
+        assert not any(world.wiring.tasks.direct_calls.partly_reported.values())
         world.end()
 
     @rule()

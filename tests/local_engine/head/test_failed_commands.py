@@ -36,7 +36,7 @@ ORDERS = [
 
 def assert_all_ended(world: HeadWorld) -> None:
     """Everything has an outcome that the driver knows of, and nothing is held."""
-    scheduler, head = world.parts.scheduler, world.parts
+    scheduler, head = world.wiring.scheduler, world.wiring
     unheard = [id for id in world.expected if id not in world.values]
     assert not unheard, f"the driver has not heard of {len(unheard)} results: {[name_of(world, id) for id in unheard]}"
     assert all(world.streams.values()), "a stream's end was not told"
@@ -58,7 +58,7 @@ def assert_all_ended(world: HeadWorld) -> None:
 
 
 def name_of(world: HeadWorld, id: bytes) -> str:
-    record = world.parts.scheduler.task_record(id[:24])
+    record = world.wiring.scheduler.task_record(id[:24])
     return str(record) if record is not None else id.hex()
 
 
@@ -135,14 +135,14 @@ class AnyFault(RuleBasedStateMachine):
     @rule(data=st.data(), force=st.booleans(), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
     def cancel(self, data: st.DataObject, force: bool, order: type, call: int) -> None:
         with self.world.fault(order, call):
-            self.world.say(wire.Cancel(data.draw(st.sampled_from(self.world.submitted)), force))
+            self.world.send(wire.Cancel(data.draw(st.sampled_from(self.world.submitted)), force))
             self.world.settle()
 
     @precondition(lambda self: self.world.actors)
     @rule(data=st.data(), again=st.booleans(), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
     def kill_actor(self, data: st.DataObject, again: bool, order: type, call: int) -> None:
         with self.world.fault(order, call):
-            self.world.say(wire.KillActor(data.draw(st.sampled_from(self.world.actors)), not again))
+            self.world.send(wire.KillActor(data.draw(st.sampled_from(self.world.actors)), not again))
             self.world.settle()
 
     @rule(seconds=st.sampled_from([0.006, 0.5, 6.0]), order=st.sampled_from(ORDERS), call=st.integers(0, 60))
@@ -180,7 +180,7 @@ def run_into(world: HeadWorld, order: type, name: str) -> str:
     with world.fault(order, 0):
         task_id = world.submit(name)
     world.finish()
-    entry = world.parts.scheduler.task_record(task_id).task.payload
+    entry = world.wiring.scheduler.task_record(task_id).task.payload
     assert_all_ended(world)
     return entry.note
 
@@ -202,7 +202,7 @@ def test_a_worker_that_cannot_be_started_is_started_anew(world: HeadWorld) -> No
 def test_a_worker_that_the_head_fails_to_stop_is_killed(world: HeadWorld) -> None:
     task_id = world.submit("task")
     with world.fault(do.StopWorker, 0):
-        world.say(wire.Cancel(task_id, True))
+        world.send(wire.Cancel(task_id, True))
         world.settle()
     assert [worker.status for worker in world.workers.values() if worker.runs] == [KILLED]
     world.finish()
@@ -224,13 +224,13 @@ def test_an_actor_lives_on_when_one_of_its_calls_cannot_be_sent(world: HeadWorld
 
 def test_an_event_that_is_refused_does_not_hold_up_those_behind_it(world: HeadWorld) -> None:
     """They were told while an order was carried out."""
-    head = world.parts
+    head = world.wiring
     act = head.orders._acts[do.SendTasks]
 
     def telling(command: do.SendTasks) -> None:
         head.orders._acts[do.SendTasks] = act
-        head.tell(ev.WorkerDied(b"?", "nobody knows it"))
-        head.tell(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
+        head.notify(ev.WorkerDied(b"?", "nobody knows it"))
+        head.notify(ev.DeviceChanged(head.nodes.node_id, "GPU", 0, 0, "held by notebook b.ipynb"))
         act(command)
 
     head.orders._acts[do.SendTasks] = telling

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nbaccel.local_engine.head import node_source
-from nbaccel.local_engine.head.node_source import NodeSource
+from nbaccel.local_engine.head import autoscaling
+from nbaccel.local_engine.head.autoscaling import NodeSource
 from nbaccel.scheduling.commands import AskNode
 from nbaccel.scheduling.growth import Launch
 from nbaccel.views.snapshot import ArrivalRow
@@ -24,9 +24,9 @@ class House:
         kinds = [SimpleNamespace(spec=SimpleNamespace(name="gpu"), usual_s=None)]
         scheduler: Any = SimpleNamespace(launches=lambda: self.launches, node_types=lambda: kinds)
         nodes: Any = SimpleNamespace(add=self._add)
-        told: Any = lambda event: None  # noqa: E731 - nothing is told here
+        notified: Any = lambda event: None  # noqa: E731 - nothing is told here
         self.source = NodeSource(
-            self.clock, scheduler, nodes, nodes, told, {"gpu": {"num_gpus": 1, "arrives_after_s": 30.0}}
+            self.clock, scheduler, nodes, nodes, notified, {"gpu": {"num_gpus": 1, "arrives_after_s": 30.0}}
         )
 
     def _add(self, options: dict[str, Any], node_type: str, launch: int) -> str:
@@ -49,7 +49,7 @@ def test_a_node_comes_after_its_time_whatever_the_machines_clock_says(
     house = House()
     house.ask()
     house.clock.jump(10.0)
-    monkeypatch.setattr(node_source, "time", SimpleNamespace(time=lambda: clock_says))
+    monkeypatch.setattr(autoscaling, "time", SimpleNamespace(time=lambda: clock_says))
     assert house.row().since == clock_says - 10.0, "its age is what it was"
     house.clock.jump(19.0)
     assert house.launches

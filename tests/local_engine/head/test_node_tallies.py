@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbaccel.accelerators import Device, DeviceKind, NodeDevices
-from nbaccel.local_engine.head.devices.nodes import Nodes
-from nbaccel.local_engine.head.node_tallies import NodeTallies
+from nbaccel.local_engine.head.devices.node_devices import Nodes
+from nbaccel.local_engine.head.snapshot_builder import NodeTallies
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.scheduler import Scheduler
@@ -29,7 +29,7 @@ class Head:
 
     def __init__(self) -> None:
         self.world = World()
-        self.nodes = Nodes(lambda event: self.world.tell(event))
+        self.nodes = Nodes(lambda event: self.world.notify(event))
         self.tallies = NodeTallies(self.world.scheduler, self.nodes)
         self.made = 0
         self.add(2)
@@ -44,7 +44,7 @@ class Head:
 
     def remove(self, node_id: bytes) -> None:
         self.nodes.remove(node_id, "it was lost")
-        self.world.tell(ev.NodeRemoved(node_id, "it was lost"))
+        self.world.notify(ev.NodeRemoved(node_id, "it was lost"))
 
     def rows(self) -> tuple[list[NodeRow], list[DeviceRow]]:
         """The rows of all nodes and of the devices of living ones, made anew from the scheduler's answers."""
@@ -78,7 +78,7 @@ def _do(head: Head, what: str, number: int) -> None:
         world.submit(f"f{number}", choice(CPU=1 + number % 3, **({"GPU": gpus} if gpus else {})))
     elif what == "group":
         if b"g%d" % number not in world.groups:
-            world.tell(ev.GroupAsked(b"g%d" % number, "", [demand(GPU=0.5), demand(CPU=1)], "PACK", 1))
+            world.notify(ev.GroupAsked(b"g%d" % number, "", [demand(GPU=0.5), demand(CPU=1)], "PACK", 1))
     elif what == "add":
         head.add(number % 4)
     elif what == "remove" and len(living) > 1:
@@ -86,7 +86,7 @@ def _do(head: Head, what: str, number: int) -> None:
     elif what in ("taken", "lost", "back"):
         node_id, free = living[number % len(living)], UNIT if what == "back" else 0
         if head.nodes.devices[node_id].devices:
-            world.tell(ev.DeviceChanged(node_id, "GPU", 0, free, "" if free else "held by b.ipynb", what == "lost"))
+            world.notify(ev.DeviceChanged(node_id, "GPU", 0, free, "" if free else "held by b.ipynb", what == "lost"))
     elif sent:
         task = sent[number % len(sent)]
         if what == "return":
@@ -132,7 +132,7 @@ def test_the_nodes_shown_are_the_busy_ones_of_very_many_in_their_order() -> None
     for _ in range(totals.MOST_NODES + 40):
         head.add(1)
     last = b"n%d" % (head.made - 1)
-    head.world.tell(ev.DeviceChanged(last, "GPU", 0, 0, "held by b.ipynb"))
+    head.world.notify(ev.DeviceChanged(last, "GPU", 0, 0, "held by b.ipynb"))
     gone = b"n%d" % (head.made - 5)
     head.remove(gone)
     head.tallies.look()

@@ -23,8 +23,8 @@ from nbaccel import exceptions
 from nbaccel.handles.options import init_options
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.driver import engine as driver
-from nbaccel.local_engine.head.observers import MOST_UNREAD_BYTES, Observers
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
+from nbaccel.local_engine.head.watchers import MOST_UNREAD_BYTES, Observers
 from nbaccel.local_engine.wire.framing import FrameReader, LineReader
 from nbaccel.scheduling.terms import TaskKind, Terms
 from nbaccel.views import observing, sessions
@@ -134,11 +134,11 @@ def test_what_nobody_foresaw_is_answered_and_ends_its_observer(observer: observi
 def nothing_left_open() -> Iterator[None]:
     """Python warns of a socket that nobody has closed."""
     gc.collect()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as notified:
         warnings.simplefilter("always")
         yield
         gc.collect()
-    assert not [str(each.message) for each in told if each.category is ResourceWarning]
+    assert not [str(each.message) for each in notified if each.category is ResourceWarning]
 
 
 def test_an_observer_that_is_refused_leaves_no_connection_open(cluster: Place) -> None:
@@ -261,7 +261,7 @@ class Mouth:
     def send_snapshot(self, peer: Peer) -> None:
         self.sent += 1
         large = Snapshot(Runtime("local", "0", "3"), seq=self.sent, found=["x" * 100_000])
-        self.observers.say(peer, SnapshotLine(large))
+        self.observers.send_line(peer, SnapshotLine(large))
 
     def flush(self) -> None:
         """As the head does, once for each pass of its loop."""
@@ -283,7 +283,7 @@ class Mouth:
             self.looks.pop()()
         assert len(self.peer.pending) < MOST_UNREAD_BYTES + 101_000
 
-    def heard(self) -> bytes:
+    def received(self) -> bytes:
         try:
             return self.sock.recv(1 << 20)
         except BlockingIOError:
@@ -303,7 +303,7 @@ def test_one_who_never_reads_costs_a_megabyte_and_one_answer(at_once: bool) -> N
         numbers: list[int] = []
         while len(numbers) < 201:  # once it reads, it goes on where it was
             mouth.turn()
-            answers.feed(mouth.heard())
+            answers.feed(mouth.received())
             while (line := answers.next_line()) is not None:
                 numbers += [json.loads(line).get("snapshot", {}).get("seq", 0)]
         assert numbers == list(range(201))
@@ -385,10 +385,10 @@ def test_what_a_driver_still_says_after_its_goodbye_counts_for_nothing(cluster: 
     with sock:
         sock.sendall(wire.frame([wire.Bye(), wire.Allocate(1, everything), wire.Ask(1, "no such question")]))
         sock.shutdown(socket.SHUT_WR)
-        heard: list[Any] = []
+        received: list[Any] = []
         while data := sock.recv(1 << 16):
-            heard += reader.feed(data)
-    assert heard == []
+            received += reader.feed(data)
+    assert received == []
     assert nbaccel.available_resources()["object_store_memory"] == everything
 
 

@@ -28,15 +28,15 @@ class Publisher:
 
     def run(self) -> str:
         asked = threading.Event()
-        heard: list[str] = []
+        received: list[str] = []
 
-        def told(what: str) -> None:
-            heard.append(what)
+        def notified(what: str) -> None:
+            received.append(what)
             asked.set()
 
-        engines.current().publish("test", "of an actor", {"pid": os.getpid()}, told)
+        engines.current().publish("test", "of an actor", {"pid": os.getpid()}, notified)
         assert asked.wait(600)
-        return heard[0]
+        return received[0]
 
 
 def test_an_observer_sees_a_worker_s_record_and_asks_it_while_its_function_runs(cluster: Place) -> None:

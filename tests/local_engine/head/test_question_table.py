@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.question_table import QuestionTable
+from nbaccel.local_engine.head.connections import Peer, QuestionTable
 from nbaccel.local_engine.wire import driver_questions
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import observer_lines
@@ -33,8 +32,8 @@ def test_the_head_answers_every_question_that_there_is() -> None:
     assert len(set(names)) == len(names)
     world = HeadWorld()
     try:
-        flowing = {WatchSnapshots.tag()}  # snapshots that come and come: observers.py sends them
-        assert set(world.parts.questions.table) == set(names) - flowing
+        flowing = {WatchSnapshots.tag()}  # snapshots that come and come: watchers.py sends them
+        assert set(world.wiring.questions.table) == set(names) - flowing
     finally:
         world.end()
 

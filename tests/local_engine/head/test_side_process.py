@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.local_engine.head.notes import Notes
+from nbaccel.local_engine.head.poll import Notes
 from nbaccel.local_engine.head.side_process import SideProcesses
 
 
@@ -26,8 +26,8 @@ class Helpers:
         decode = msgspec.msgpack.Decoder(int).decode
         makes = SideProcesses(self, self.order, self.notes.append, lambda: False)  # type: ignore[arg-type]
         self.role = makes.make("test", "", decode=decode, on_report=on_report)
-        self.told: list[str] = []
-        self.role.on_restart = lambda: self.told.append("everything")
+        self.notified: list[str] = []
+        self.role.on_restart = lambda: self.notified.append("everything")
 
     def order(self, order: Any, fds: list[int]) -> None:
         self.ends.append(socket.socket(fileno=os.dup(fds[0])))
@@ -44,7 +44,7 @@ class Helpers:
     def at(self, when: float, call: Callable[[], None]) -> None:
         self.timers.append(call)
 
-    def say(self, body: bytes) -> None:
+    def send(self, body: bytes) -> None:
         self.ends[-1].send(body)
         assert self.reader is not None
         self.reader()
@@ -70,14 +70,14 @@ def helpers(came: list[int]) -> Iterator[Helpers]:
 
 @pytest.mark.parametrize("body", [b"\xc1", b"\xa2\xc6\xc6", b"\x91" * 5000, msgspec.msgpack.encode(0)])
 def test_a_helper_whose_report_fails_is_replaced(helpers: Helpers, came: list[int], body: bytes) -> None:
-    helpers.say(msgspec.msgpack.encode(5))
-    helpers.say(body)
+    helpers.send(msgspec.msgpack.encode(5))
+    helpers.send(body)
     assert "a report of the test process failed" in helpers.notes[0]
     assert helpers.ends[0].recv(10) == b""  # it sees the end, and leaves
     for timer in helpers.timers:  # it had hardly lived: its successor waits a moment
         timer()
-    assert helpers.told == ["everything"] and len(helpers.ends) == 2
-    helpers.say(msgspec.msgpack.encode(50))
+    assert helpers.notified == ["everything"] and len(helpers.ends) == 2
+    helpers.send(msgspec.msgpack.encode(50))
     assert came == [20, 2]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbaccel.local_engine.head.task_logs import Tracebacks
+from nbaccel.local_engine.head.outputs import Tracebacks
 
 
 def test_the_oldest_tracebacks_go_when_there_are_too_many_bytes() -> None:

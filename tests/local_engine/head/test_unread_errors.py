@@ -87,7 +87,7 @@ class Broken:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
+def notified(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
     """What was said since the test began, once all is said that there is to say."""
     notices: list[str] = []
     numbers = itertools.count()
@@ -106,10 +106,10 @@ def _ends(ref: object) -> None:
     nbaccel.wait([ref], timeout=DEADLINE_S)
 
 
-def test_of_a_task_whose_ref_was_never_kept(told: Callable[[], list[str]]) -> None:
+def test_of_a_task_whose_ref_was_never_kept(notified: Callable[[], list[str]]) -> None:
     bad.remote()
-    wait_until(told, "the line")
-    [line] = told()
+    wait_until(notified, "the line")
+    [line] = notified()
     assert line.startswith("bad (pid ") and line.endswith(
         ") failed and nobody asked for its result: ValueError: no good"
     )
@@ -128,44 +128,44 @@ def test_of_a_task_whose_ref_was_never_kept(told: Callable[[], list[str]]) -> No
     ],
     ids=["task", "two results", "crash", "argument", "its argument", "large error", "actor"],
 )
-def test_when_its_last_ref_ends(told: Callable[[], list[str]], submit: Callable[[], object], words: str) -> None:
+def test_when_its_last_ref_ends(notified: Callable[[], list[str]], submit: Callable[[], object], words: str) -> None:
     refs = submit()
     for ref in refs if isinstance(refs, list) else [refs]:
         _ends(ref)
-    assert told() == []
+    assert notified() == []
     del refs, ref
-    wait_until(told, "the line")
-    assert [words in line for line in told()] == [True]
+    wait_until(notified, "the line")
+    assert [words in line for line in notified()] == [True]
 
 
-def test_of_a_constructor_whose_argument_failed(told: Callable[[], list[str]]) -> None:
+def test_of_a_constructor_whose_argument_failed(notified: Callable[[], list[str]]) -> None:
     broken = Broken.remote(bad.remote())
-    wait_until(told, "the line")
-    assert told() == ["Broken.__init__ failed: an argument failed: ValueError: no good"]
+    wait_until(notified, "the line")
+    assert notified() == ["Broken.__init__ failed: an argument failed: ValueError: no good"]
     with pytest.raises(exceptions.ActorDiedError, match="no good"):
         nbaccel.get(broken.bad.remote())
 
 
-def test_of_a_constructor_of_which_nobody_calls(told: Callable[[], list[str]]) -> None:
+def test_of_a_constructor_of_which_nobody_calls(notified: Callable[[], list[str]]) -> None:
     broken = Broken.remote()
-    wait_until(told, "the line")
-    [line] = told()
+    wait_until(notified, "the line")
+    [line] = notified()
     assert line.startswith("Broken.__init__ (pid ")
     assert line.endswith(") failed: OSError: no disk")
     with pytest.raises(exceptions.ActorDiedError, match="no disk"):
         nbaccel.get(broken.bad.remote())
 
 
-def test_without_any_ref(told: Callable[[], list[str]]) -> None:
+def test_without_any_ref(notified: Callable[[], list[str]]) -> None:
     bad.options(num_returns=0, name="none").remote()
-    wait_until(told, "the line")
-    assert [line.split()[0] for line in told()] == ["none"]
+    wait_until(notified, "the line")
+    assert [line.split()[0] for line in notified()] == ["none"]
 
 
-def test_of_a_task_that_a_task_has_submitted(told: Callable[[], list[str]]) -> None:
+def test_of_a_task_that_a_task_has_submitted(notified: Callable[[], list[str]]) -> None:
     nbaccel.get(submits.remote())
-    wait_until(told, "the line")
-    assert [line.split()[0] for line in told()] == ["bad"]
+    wait_until(notified, "the line")
+    assert [line.split()[0] for line in notified()] == ["bad"]
 
 
 def _gets() -> None:
@@ -265,17 +265,17 @@ def _kills() -> None:
         _calls_an_actor_that_is_never_there,
     ],
 )
-def test_nothing_where_it_is_no_news(told: Callable[[], list[str]], does: Callable[[], None]) -> None:
+def test_nothing_where_it_is_no_news(notified: Callable[[], list[str]], does: Callable[[], None]) -> None:
     does()
-    assert told() == []
+    assert notified() == []
 
 
-def test_a_flood_is_one_line_and_a_count(told: Callable[[], list[str]]) -> None:
+def test_a_flood_is_one_line_and_a_count(notified: Callable[[], list[str]]) -> None:
     for _ in range(50):
         bad.remote()
-    wait_until(lambda: _failures(told()) >= 50, "the count")
-    assert told()[0].startswith("bad (pid ")
-    assert _failures(told()) == 50
+    wait_until(lambda: _failures(notified()) >= 50, "the count")
+    assert notified()[0].startswith("bad (pid ")
+    assert _failures(notified()) == 50
 
 
 def _failures(lines: list[str]) -> int:
@@ -301,9 +301,9 @@ main()
 
 @pytest.mark.parametrize(("wanted", "said"), [("1", []), ("0", ["unread"])])
 def test_a_program_can_ask_for_silence(monkeypatch: pytest.MonkeyPatch, wanted: str, said: list[str]) -> None:
-    heard: list[str] = []
-    monkeypatch.setattr(sinks.installed, "notice", lambda notice: heard.append(notice.message))
+    received: list[str] = []
+    monkeypatch.setattr(sinks.installed, "notice", lambda notice: received.append(notice.message))
     monkeypatch.setenv("RAY_IGNORE_UNHANDLED_ERRORS", wanted)
     for notice in (wire.NoticeMessage(wire.UNREAD, "unread"), wire.NoticeMessage("leak", "leaked")):
         News._notice(None, notice)  # type: ignore[arg-type]
-    assert heard == [*said, "leaked"]
+    assert received == [*said, "leaked"]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.watchers import MANY_ROWS, SNAPSHOTS_PER_S, Watchers
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.views.snapshot import Runtime, Snapshot
@@ -29,7 +29,7 @@ class House:
         scheduler: Any = None  # only warnings ask it
         self.watchers = Watchers(
             self.clock, scheduler, {}, sent.send,
-            snapshot=self.snapshot, measure=self.measure, say=lambda peer, line: self.lines.append(line),
+            snapshot=self.snapshot, measure=self.measure, send_line=lambda peer, line: self.lines.append(line),
         )  # fmt: skip
 
     def snapshot(self, seq: int, rows: int) -> Snapshot:
@@ -85,8 +85,8 @@ def test_the_first_snapshot_comes_at_once_and_so_does_the_next_change(house: Hou
 def test_an_observer_and_a_driver_are_sent_the_same_snapshots(house: House) -> None:
     house.watch(1)
     house.watch(2, role="observer")
-    [told] = house.lines
-    assert (told.snapshot.seq, told.snapshot.counts) == (2, {"RUNNING": 0})
+    [notified] = house.lines
+    assert (notified.snapshot.seq, notified.snapshot.counts) == (2, {"RUNNING": 0})
     house.seen(1)
     house.changes()
     house.clock.jump()
@@ -146,14 +146,14 @@ def test_questions_to_a_quiet_head_send_no_snapshot() -> None:
         world.watch()
         for _ in range(60):  # idle workers have ended, and nobody waits for the devices of this world to answer
             world.jump(1.0)
-        before = world.parts.watchers.seq
+        before = world.wiring.watchers.seq
         for number in range(20):
             world.ask(number, asks.FreeResources())
             world.jump(1.0)
-        assert world.parts.watchers.seq == before
+        assert world.wiring.watchers.seq == before
         world.submit("task")
         world.jump(1.0)
-        assert world.parts.watchers.seq > before
+        assert world.wiring.watchers.seq > before
     finally:
         world.end()
 

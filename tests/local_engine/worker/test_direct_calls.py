@@ -20,10 +20,10 @@ from tests.local_engine.head_world import TEMPLATES
 
 
 class _NoHead:
-    def say_later(self, message: Any) -> None:
+    def send_later(self, message: Any) -> None:
         raise AssertionError("nothing is sent to the head")
 
-    flush = say_later
+    flush = send_later
 
 
 class Ways:

@@ -109,7 +109,7 @@ def test_all_else_goes_through_the_head_to_which_the_call_is_reported_first(
 
 def test_any_of_the_calls_that_run_may_have_caused_a_message_so_all_are_reported(actor: Actor) -> None:
     actor.begins(b"a", b"b")
-    actor.link.say(wire.AddRef([b"ref"]))
+    actor.link.send(wire.AddRef([b"ref"]))
     actor.begins(b"c")
     for task_id in (b"a", b"b", b"c"):
         actor.link.reply(done(task_id))

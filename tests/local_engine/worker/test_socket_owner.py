@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from nbaccel.local_engine.worker.socket_owner import LOOKS, MOVES, Main, Reader, SocketOwner
+from nbaccel.local_engine.worker.worker_link import LOOKS, MOVES, Main, Reader, SocketOwner
 
 WORK, ANSWER = "work", "answer"
 MANY = 100  # steps: more than are needed to take all that waits

@@ -48,7 +48,7 @@ def short_work() -> Iterator[Ends]:
     """Whatever the main thread works at is short, however busy the machine is: only a call wakes the reader."""
     made = Ends(lasts_s=3600)
     yield made
-    made.link.say(wire.Blocked())
+    made.link.send(wire.Blocked())
     made.end()
 
 
@@ -70,7 +70,7 @@ def test_the_reader_takes_over_when_work_lasts(ends: Ends) -> None:
 def test_a_worker_that_says_something_is_listened_to(ends: Ends) -> None:
     ends.send(wire.Exit())
     ends.link.next_item()
-    ends.link.say(wire.Blocked())
+    ends.link.send(wire.Blocked())
     assert ends.head.recv(100)
     ends.send(wire.Recall())
     assert ends.beside.get(timeout=DEADLINE_S)[1] == "nbaccel-test-reader"

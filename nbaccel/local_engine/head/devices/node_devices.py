@@ -1,4 +1,4 @@
-"""The devices of the head's nodes: the devices that were found or requested.
+"""The nodes of one head, and the devices that were found or requested for each.
 
 ```
   begin ── signs of hardware? ── no ──► node is known at once
@@ -11,19 +11,79 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from nbaccel import accelerators
-from nbaccel.accelerators import Detection, NodeDevices, report
-from nbaccel.local_engine.head.devices.nodes import Nodes
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices, report
+from nbaccel.host_address import host_address
+from nbaccel.local_engine.head.decisions import Notify
+from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
+from nbaccel.local_engine.wire.ids import random_id
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.events import DeviceSpec, NodeSpec
+from nbaccel.scheduling.events import DeviceSpec, NodeAdded, NodeSpec, PrestartAsked
+
+Assigned = dict[str, list[tuple[int, int]]]  # resource -> (index of the device, amount)
+Key = tuple[bytes, str, int]  # node, resource, index
+
+
+class Nodes:
+    """The head's own node, and the virtual ones."""
+
+    def __init__(self, notify: Notify) -> None:
+        self._notify = notify
+        self.node_id = random_id()  # the head's own
+        self.address = host_address()
+        self.detection: Detection | None = None  # None until the devices of this machine are known
+        self.devices: dict[bytes, NodeDevices] = {}
+        self.specs: dict[bytes, NodeSpec] = {}
+        self.gone: dict[bytes, str] = {}  # why
+
+    def add(self, spec: NodeSpec, offered: NodeDevices) -> None:
+        """Add a node."""
+        self.devices[spec.node_id] = offered
+        self.specs[spec.node_id] = spec
+        self._notify(NodeAdded(spec))
+        if spec.is_head:
+            self._notify(PrestartAsked())
+
+    def remove(self, node_id: bytes, why: str) -> None:
+        self.gone[node_id] = why
+
+    def ids(self, node_id: bytes, assigned: Assigned) -> dict[str, list[str]]:
+        """Device ids by resource, in device order."""
+        return {
+            resource: [self.device(node_id, resource, index).id for index, _amount in sorted(slots)]
+            for resource, slots in assigned.items()
+        }
+
+    def device(self, node_id: bytes, resource: str, index: int) -> Device:
+        return self.devices[node_id].devices[resource][index]
+
+    def assigned(self, node_id: bytes, assigned: Assigned) -> list[Device]:
+        """The devices that an assignment names."""
+        return [self.device(node_id, name, index) for name, slots in assigned.items() for index, _amount in slots]
+
+    def assigned_real(self, node_id: bytes, assigned: Assigned) -> list[Device]:
+        """The real devices among those that an assignment names."""
+        return [device for device in self.assigned(node_id, assigned) if device.kind is DeviceKind.REAL]
+
+    def lanes(self) -> Iterator[tuple[str, str, str]]:
+        """Node, resource and id of each device of the living nodes."""
+        for node_id, offered in self.devices.items():
+            if node_id not in self.gone:
+                for resource, devices in offered.devices.items():
+                    yield from ((node_id.hex(), resource, device.id) for device in devices)
+
+    def real(self) -> list[Device]:
+        """The real devices of this machine that the head offers."""
+        node = self.devices.get(self.node_id)
+        offered = [device for devices in node.devices.values() for device in devices] if node else []
+        return [device for device in offered if device.kind is DeviceKind.REAL]
+
 
 GRACE_S = 5.0  # the prober starts first, and its own answer, which says which vendor is late, is to come before ours
 MOST_DEATHS = 3  # of a prober that dies whenever it asks
@@ -77,7 +137,7 @@ class NodeSetup:
         self._wait_for_prober(StallTimer(patience_s, self._timers.now(), lambda: self._prober_deaths))
 
     def _ask_prober(self) -> None:
-        self._prober.say(prober.encode(prober.Detect(self._text("gpu_vendor"), self._deadline_s)))
+        self._prober.send(prober.encode(prober.Detect(self._text("gpu_vendor"), self._deadline_s)))
 
     def _text(self, name: str) -> str | None:
         value = self._options.get(name)
@@ -93,17 +153,17 @@ class NodeSetup:
         else:
             self._nodes.detection = Detection.from_json(report.detection)
 
-    def _wait_for_prober(self, quiet: StallTimer) -> None:
+    def _wait_for_prober(self, stall: StallTimer) -> None:
         """Go on with the quantities that the user asked for when the prober itself hangs.
 
         The prober counts its time in looks, so that a machine that stands still uses up none of it; so does this wait.
         """
         if self._nodes.detection is not None:
             return
-        if quiet.is_over(self._timers.now()):
+        if stall.is_over(self._timers.now()):
             self._give_up(f"the process that asks the devices has not answered for {self._deadline_s + GRACE_S:g} s")
         else:
-            self._timers.after(LONGEST_LOOK_S, lambda: self._wait_for_prober(quiet))
+            self._timers.after(LONGEST_LOOK_S, lambda: self._wait_for_prober(stall))
 
     def prober_died(self) -> None:
         """Ask the new prober again; after MOST_DEATHS deaths, go on without an answer."""

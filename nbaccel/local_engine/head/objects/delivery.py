@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.tables import ObjectRecord
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.objects.tables import ObjectContext, ObjectRecord
 from nbaccel.local_engine.wire import failures
 
 PUSH_BYTES = 16_384  # results up to this size go to their submitter unasked

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import delivery, ledger
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.tables import Maker
+from nbaccel.local_engine.head.objects.tables import Maker, ObjectContext
 from nbaccel.local_engine.head.records import TaskEntry, entry_of
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import PUT_INDEX, index_of, return_id, task_of
@@ -152,7 +151,7 @@ def _run_again(context: ObjectContext, maker: Maker) -> None:
     task.retries_left = task.retries_left - 1 if task.retries_left > 0 else task.retries_left
     entry.results, entry.finished_at, entry.note = None, None, "it runs again: its result was lost with its node"
     entry.is_made_again, entry.consumed, entry.written = True, entry.items, 0
-    context.tell(TasksSubmitted([task]))
+    context.notify(TasksSubmitted([task]))
 
 
 def _fail(context: ObjectContext, id: bytes, node: str, maker: Maker | None) -> None:

@@ -1,4 +1,4 @@
-"""Room for large objects: hands out offsets of the arena, and sends objects to disk and back when it is full.
+"""Room for large objects: offsets of the arena, objects on disk and back, and the tasks that wait for those.
 
 `page_keeper` looks after the memory of what is free.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,12 +14,13 @@ from msgspec import Struct
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.arena import Arena
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.objects.context import Grant, Refused
 from nbaccel.local_engine.head.objects.page_keeper import Memory, PageKeeper
-from nbaccel.local_engine.head.objects.tables import Freed, ObjectTables
+from nbaccel.local_engine.head.objects.tables import Freed, Grant, ObjectTables, Refused
 from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess, entry_of
 from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import mover
+from nbaccel.scheduling.commands import SendTasks
 
 GIB = 1 << 30
 NOBODY = -1
@@ -58,7 +59,7 @@ class Store:
         directory: str,
         let_go: Callable[[Freed], None],
         memory: Memory,
-        tell_driver: Callable[[int, wire.PagesReady], None],
+        notify_driver: Callable[[int, wire.PagesReady], None],
     ) -> None:
         self._timers = timers
         self._objects = objects
@@ -75,9 +76,9 @@ class Store:
             timers,
             self.arena,
             memory,
-            order=lambda order: self._mover.say(mover.encode(order)),
+            order=lambda order: self._mover.send(mover.encode(order)),
             rest=self._rest,
-            tell_driver=tell_driver,
+            notify_driver=notify_driver,
         )
         self.granted: dict[int, tuple[int, int]] = {}  # offset -> (client that has not filled it yet, its request)
         self.spilled_bytes = 0
@@ -185,13 +186,13 @@ class Store:
 
     def _move(self, order: mover.Spill | mover.Restore) -> None:
         self._moving[order.object_id] = order
-        self._mover.say(mover.encode(order))
+        self._mover.send(mover.encode(order))
 
     def _move_again(self) -> None:
         """The mover died: its successor begins anew what has not been reported."""
         for order in self._moving.values():
-            self._mover.say(mover.encode(order))
-        self.pages.say_again()
+            self._mover.send(mover.encode(order))
+        self.pages.send_again()
 
     def _spill(self, id: bytes) -> None:
         record = self._objects.records[id]
@@ -329,3 +330,100 @@ def _remove(path: str) -> None:
         os.unlink(path)
     except OSError:
         pass  # the session's directory went with everything in it
+
+
+WhenHere = Callable[[bytes, int, Callable[[], None], Refused], None]  # Store.when_here
+
+
+class DelayedSends:
+    """`transmit` sends a task; `answer` answers a task that could not be sent."""
+
+    def __init__(
+        self,
+        timers: LoopTimers,
+        objects: ObjectTables,
+        when_here: WhenHere,
+        workers: Mapping[bytes, WorkerProcess],
+        *,
+        transmit: Callable[[SendTasks, WorkerProcess, TaskEntry], None],
+        answer: Callable[[SendTasks, Exception], None],
+    ) -> None:
+        self._timers = timers
+        self._objects = objects
+        self._when_here = when_here
+        self._workers = workers
+        self._transmit = transmit
+        self._answer = answer
+
+    def holds_back(self, command: SendTasks, worker: WorkerProcess, entry: TaskEntry) -> bool:
+        """Whether the task has to wait for its arguments or behind others. If so, it is sent from here later."""
+        if not worker.held and (not entry.submit.slots or self._on_disk(entry.submit) is None):
+            return False
+        worker.held.append(command)  # behind others whatever it needs: calls keep their order
+        if len(worker.held) == 1:
+            self._keep_for(worker, entry.submit)
+            self._send(worker)
+        return True
+
+    def forget(self, command: SendTasks) -> None:
+        """Do not send this task any more; send the tasks behind it."""
+        worker = self._workers.get(command.worker_id)
+        if worker is not None and any(held is command for held in worker.held):
+            worker.held = [held for held in worker.held if held is not command]
+            self._keep_for_first(worker)
+            self._timers.after(0, lambda: self._send(worker))
+
+    def _send(self, worker: WorkerProcess) -> None:
+        """Send, in order, what waits for nothing more."""
+        while worker.held:
+            command = worker.held[0]
+            try:
+                if not self._sent_or_gone(worker, command):
+                    return
+            except Exception as error:
+                self._answer(command, error)  # which forgets it
+                return
+            del worker.held[0]
+            self._keep_for_first(worker)
+
+    def _sent_or_gone(self, worker: WorkerProcess, command: SendTasks) -> bool:
+        """False while an argument of it is on its way back."""
+        entry = entry_of(command.task)
+        if entry.pinned and not worker.ended:
+            if self._bring_back(worker, entry.submit):
+                return False
+            self._transmit(command, worker, entry)
+        return True
+
+    def _on_disk(self, submit: wire.Submit) -> bytes | None:
+        """An argument that is not in the arena."""
+        for _place, id in submit.slots:
+            record = self._objects.records.get(id)
+            if record is not None and record.spilled:
+                return id
+        return None
+
+    def _keep_for_first(self, worker: WorkerProcess) -> None:
+        self._keep_for(worker, entry_of(worker.held[0].task).submit if worker.held else None)
+
+    def _keep_for(self, worker: WorkerProcess, submit: wire.Submit | None) -> None:
+        """What this task asks for, and is in the arena, stays there until all has come."""
+        for change, of in ((-1, worker.keeps), (1, submit)):
+            for _place, id in of.slots if of is not None else ():
+                record = ledger.own(self._objects, id)
+                if record is not None:
+                    record.kept += change
+        worker.keeps = submit
+
+    def _bring_back(self, worker: WorkerProcess, submit: wire.Submit) -> bool:
+        """Whether an argument is on its way back from disk."""
+        id = self._on_disk(submit)
+        if id is None or id in worker.refused:
+            return False
+
+        def refused(why: str) -> None:
+            worker.refused[id] = why
+            self._send(worker)
+
+        self._when_here(id, NOBODY, lambda: self._send(worker), refused)
+        return True

@@ -2,27 +2,493 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import islice
+from typing import Any, Protocol
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head import outcomes
 from nbaccel.local_engine.head.actors import Actors
-from nbaccel.local_engine.head.connections import Handler, Send, Together
-from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.nodes import Assigned
-from nbaccel.local_engine.head.head_records import HeadRecords
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.objects import delivery, lineage
-from nbaccel.local_engine.head.objects.context import ObjectContext
+from nbaccel.local_engine.head.connections import Handler, Peer, Send, Together
+from nbaccel.local_engine.head.decisions import Notify
+from nbaccel.local_engine.head.devices.node_devices import Assigned
+from nbaccel.local_engine.head.objects import delivery, ledger, lineage
+from nbaccel.local_engine.head.objects.delivery import PUSH_BYTES, Fill
+from nbaccel.local_engine.head.objects.tables import ObjectContext, ObjectTables
 from nbaccel.local_engine.head.outcomes import WorkerEnding
-from nbaccel.local_engine.head.poll import LoopTimers
-from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.conclusions import Conclusions, ErrorNews
-from nbaccel.local_engine.head.tasks.functions import Functions
-from nbaccel.local_engine.head.tasks.returns import Judge, Returns
-from nbaccel.local_engine.head.tasks.streams import StreamRelay
-from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
-from nbaccel.scheduling.terms import Task
+from nbaccel.local_engine.head.poll import LoopTimers, Note
+from nbaccel.local_engine.head.records import CANCELLED, Environments, HeadRecords, TaskEntry, WorkerProcess, entry_of
+from nbaccel.local_engine.head.tasks.submissions import Arguments, Functions, SubmissionIntake
+from nbaccel.local_engine.wire import failures
+from nbaccel.local_engine.wire.ids import return_id, task_of
+from nbaccel.scheduling.commands import Command, FailTask, FinishTasks
+from nbaccel.scheduling.events import (
+    ActorKillAsked,
+    ArgumentFailed,
+    CancelAsked,
+    TaskReturn,
+    TasksGivenBack,
+    TasksReturned,
+    WorkerBlocked,
+    WorkerUnblocked,
+)
+from nbaccel.scheduling.moves import FINISHED
+from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import ACTOR_CREATION, Task
+
+
+class StreamRelay:
+    """Passes items and the ends of streams on to readers."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        objects: ObjectTables,
+        peers: Mapping[int, Peer],
+        workers: Mapping[bytes, WorkerProcess],
+        send: Send,
+        notify: Notify,
+        *,
+        fill: Fill,
+        filled: Callable[[wire.Value, int], None],
+        placed: Callable[[bytes, bytes], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._peers = peers
+        self._workers = workers
+        self._send = send
+        self._notify = notify
+        self._fill = fill
+        self._filled = filled  # checks a process's statement about the arena
+        self._placed = placed  # called with an object and the node where it was made
+
+    def of_clients(self) -> dict[type, Handler]:
+        """The messages that drivers and workers may send, with their handlers."""
+        return {wire.Consumed: self._consumed}
+
+    def of_workers(self) -> dict[type, Handler]:
+        """The messages that workers may send, with their handlers."""
+        return {wire.Item: self._item}
+
+    def together(self) -> dict[type, Together]:
+        """The messages of workers that are handled together: how many of them, and by what."""
+        return {wire.Item: (self.alike, self.passed_on)}
+
+    def alike(self, peer: Peer, messages: list[Any], start: int) -> int:
+        """How many messages from `start` on are small items of one stream that its reader is to get, in their order."""
+        task_id = messages[start].task_id
+        record = self._scheduler.task_record(task_id)
+        entry = entry_of(record.task) if record is not None else None
+        if entry is None or entry.is_made_again or entry.client_id not in self._peers:
+            return 0
+        at = entry.items
+        for m in islice(messages, start, None):
+            if type(m) is not wire.Item or m.index != at or m.task_id != task_id or m.result.refs:
+                break
+            value = m.result.value
+            if value.data is None or value.status != wire.OK:
+                break
+            at += 1
+        return at - entry.items
+
+    def passed_on(self, peer: Peer, messages: list[wire.Item]) -> None:
+        """Pass on items that are alike in one message."""
+        first = messages[0]
+        record = self._scheduler.task_record(first.task_id)
+        assert record is not None
+        entry = entry_of(record.task)
+        values = {return_id(m.task_id, m.index + 1): m.result.value for m in messages}
+        entry.items += len(messages)
+        ledger.fill_all(self._objects, values, entry.client_id)
+        data = [m.result.value.data or b"" for m in messages]
+        self._send(self._peers[entry.client_id], wire.StreamItems(first.task_id, first.index, data))
+
+    def _item(self, peer: Peer, message: wire.Item) -> None:
+        record = self._scheduler.task_record(message.task_id)
+        value = message.result.value
+        self._filled(value, peer.client_id)
+        if record is None:
+            ledger.drop(self._objects, value)
+            return
+        entry = entry_of(record.task)
+        if message.index < entry.items or entry.is_made_again:
+            self._item_again(peer, entry, message)
+            return
+        entry.items = message.index + 1
+        reader = self._peers.get(entry.client_id)
+        if reader is None:
+            ledger.drop(self._objects, value)
+            return
+        id = return_id(message.task_id, message.index + 1)
+        ledger.promise(self._objects, id, entry.client_id)
+        ledger.fill(self._objects, id, value, message.result.refs)
+        if peer.worker is not None:
+            self._placed(id, peer.worker.node_id)
+        shown = value if value.data is not None else None
+        self._send(reader, wire.StreamItem(message.task_id, message.index, shown))
+
+    def _item_again(self, peer: Peer, entry: TaskEntry, message: wire.Item) -> None:
+        """Take an item of a task that runs again: it is needed only if the reader's copy was lost."""
+        if entry.terms.backpressure is not None:
+            self._send(peer, wire.Consumed(message.task_id, entry.consumed))  # this process does not know the count yet
+        id = return_id(message.task_id, message.index + 1)
+        record = self._objects.records.get(id)
+        if record is None or record.value is not None:
+            ledger.drop(self._objects, message.result.value)
+            return
+        self._fill(id, message.result.value, message.result.refs, record.owner)
+        if peer.worker is not None:
+            self._placed(id, peer.worker.node_id)
+
+    def _consumed(self, peer: Peer, message: wire.Consumed) -> None:
+        """Tell the writer of a stream how many items its reader has consumed; -1: the reader has gone."""
+        record = self._scheduler.task_record(message.task_id)
+        if record is None:
+            return
+        entry = entry_of(record.task)
+        entry.consumed = max(entry.consumed, message.count)
+        worker = self._workers.get(entry.worker_id)
+        if worker is not None and not worker.ended:
+            if entry.terms.backpressure is not None or message.count < 0:
+                self._send(worker.peer, message)
+        elif message.count < 0:
+            self._notify(CancelAsked(message.task_id))
+
+    def end(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
+        """End a stream: an error becomes the reader's last item. A second call does nothing."""
+        peer = self._peers.get(entry.client_id)
+        if peer is None or entry.is_made_again or entry.stream_over:
+            return
+        last = outcomes.last_item(task, entry.items, results)
+        if last is not None:
+            id, value = last
+            ledger.promise(self._objects, id, entry.client_id)
+            ledger.fill(self._objects, id, value, [])
+            shown = value if value.data is not None else None
+            self._send(peer, wire.StreamItem(task.task_id, entry.items, shown))
+            entry.items += 1
+        self._send(peer, wire.StreamEnd(task.task_id, entry.items))
+        entry.stream_over = True
+
+
+class ErrorNews(Protocol):
+    """The component that reports errors that nobody reads."""
+
+    def read(self, ids: Iterable[bytes]) -> None: ...
+    def notify(self, entry: TaskEntry) -> None: ...
+    def constructor_failed(self, entry: TaskEntry) -> None: ...
+
+
+class Conclusions:
+    """Writes the results and errors of tasks that have ended."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        context: ObjectContext,
+        arguments: Arguments,
+        streams: StreamRelay,
+        actors: Actors,
+        unread_errors: ErrorNews,
+        endings: Mapping[bytes, WorkerEnding],
+        notify: Notify,
+        ended: Callable[[Task], None],
+        peers: Mapping[int, Peer],
+        send: Send,
+    ) -> None:
+        self._scheduler = scheduler
+        self._context = context
+        self._objects = context.objects
+        self._arguments = arguments
+        self._streams = streams
+        self._actors = actors
+        self._unread_errors = unread_errors
+        self._endings = endings  # of dead workers
+        self._notify = notify
+        self._ended = ended  # called with each task that is over
+        self._peers = peers
+        self._send = send
+        self.answer: Callable[[Command, Exception], None] = _raise  # of an order about one task that failed
+        self.ready: list[bytes] = []  # objects that have arrived, for `CommandHandlers`: tasks may wait for them
+
+    def finish(self, command: FinishTasks) -> None:
+        """Write the results of tasks that have returned; waiting clients get them.
+
+        An error about one of several is answered for it alone.
+        """
+        client_id, said = 0, wire.ObjectValues([], [])
+        for task in command.tasks:
+            try:
+                entry = entry_of(task)
+                data = self._plain_result(task, entry)
+                if data is None:
+                    self._finish_one(task, entry)
+                    continue
+                id = return_id(task.task_id, 0)
+                if entry.client_id != client_id:
+                    said = self._begin(entry.client_id, id, data)
+                    client_id = entry.client_id  # only now: what could not be begun is begun for the next one
+                else:
+                    said.object_ids.append(id)
+                    said.data.append(data)
+                entry.submit.args = b""
+                entry.results, entry.written, entry.pinned = None, 1, False  # last: until here it may be done again
+            except Exception as error:
+                if len(command.tasks) == 1:
+                    raise
+                self.answer(FinishTasks([task]), error)
+
+    def _finish_one(self, task: Task, entry: TaskEntry) -> None:
+        results = entry.results
+        self._ended(task)
+        if results is not None:
+            self._write_results(task, entry, results)
+        entry.results = None
+        if self._objects.can_be_lost and results is not None and lineage.made(self._context, task, entry):
+            return  # the arguments stay pinned while the task may have to run again
+        self._arguments.let_go(entry, task)
+
+    def _begin(self, client_id: int, id: bytes, data: bytes) -> wire.ObjectValues:
+        """A message of results to this client, which leaves with the next flush: others may join the first one."""
+        said = wire.ObjectValues([id], [data])
+        peer = self._peers.get(client_id)
+        if peer is not None:
+            self._send(peer, said)
+        return said
+
+    def _plain_result(self, task: Task, entry: TaskEntry) -> bytes | None:
+        """The bytes of the result, written down, if only its submitter is to be told of it and nothing else is due."""
+        submit = entry.submit
+        results = entry.results
+        if results is None or not task.terms.is_plain or entry.failed or self._objects.can_be_lost:
+            return None
+        if submit.slots or submit.refs or entry.retryable:
+            return None
+        result = results[0]
+        id = return_id(task.task_id, 0)
+        data = result.value.data
+        if data is None or result.refs or len(data) > PUSH_BYTES:
+            return None
+        if not ledger.fill_plainly(self._objects, id, result.value, entry.client_id):
+            return None
+        self._ended(task)
+        return data
+
+    def conclude(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
+        """Write the results whose writing was interrupted, and announce all of them again."""
+        self._write_results(task, entry, results)
+        entry.results = None
+        self._arguments.let_go(entry, task)
+
+    def creation_failed(self, entry: TaskEntry, value: wire.Value) -> None:
+        """Record the error of a constructor: no call may ever report it."""
+        self._actors.creation_failed(entry, value)
+        self._unread_errors.constructor_failed(entry)
+
+    def _write_results(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
+        terms = entry.terms
+        if terms.returns == 0 and terms.kind is not ACTOR_CREATION:
+            self._unread_errors.notify(entry)
+        for index, (id, result) in enumerate(outcomes.objects_of(task, results)):
+            self._write_result(id, index, entry, result)
+        if terms.num_returns == wire.STREAMING and terms.returns:
+            self._streams.end(task, entry, results)
+            lineage.stream_ended(self._context, task.task_id, entry, results[0].value)
+
+    def _write_result(self, id: bytes, index: int, entry: TaskEntry, result: wire.ReturnValue) -> None:
+        """Write one result; a result that is written already is only announced again."""
+        if index < entry.written:
+            delivery.announce_again(self._context, id, entry.client_id)
+        else:
+            filled = ledger.fill(self._objects, id, result.value, result.refs)
+            entry.written = index + 1
+            delivery.filled(self._context, id, filled, result.value, entry.client_id)
+
+    def arrived(self, id: bytes, value: wire.Value) -> None:
+        """Handle the arrival of an object that is an argument of a task: tasks may wait for it."""
+        if value.status == wire.OK:
+            self.ready.append(id)
+        else:
+            self._fail_waiting(id, value)
+
+    def _fail_waiting(self, id: bytes, value: wire.Value) -> None:
+        """Fail the tasks that wait for a failed argument, with the argument's error."""
+        self._unread_errors.read([id])
+        for task in self._scheduler.waiting_for(id):
+            self.fail_for_argument(task, id, value)
+            self._notify(ArgumentFailed(task.task_id, entry_of(task).error_type == CANCELLED))
+
+    def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
+        """Write an argument's error as the results of a task that never ran."""
+        entry = entry_of(task)
+        outcomes.note_failed_argument(entry, self._scheduler.task_record(task_of(id)), time.time())
+        self._ended(task)
+        if task.kind is ACTOR_CREATION:
+            self.creation_failed(entry, value)
+        self._write_results(task, entry, outcomes.same_for_all(entry, value))
+        self._arguments.let_go(entry, task)
+
+    def fail(self, command: FailTask) -> None:
+        """Write an error as the results of a task that ends without having returned."""
+        task, entry = command.task, entry_of(command.task)
+        outcomes.note_failure(entry, command, time.time())
+        self._ended(task)
+        if task.kind is ACTOR_CREATION:
+            self._unread_errors.constructor_failed(entry)
+        if entry.is_direct:  # its caller has no result, and waits for what became of the actor
+            ledger.promise(self._objects, return_id(task.task_id, 0), entry.client_id)
+        actor = self._actors.by_id.get(command.actor_id or task.actor_id or b"")
+        worker_id = entry.worker_id or (actor.worker_id if actor is not None else b"")
+        ending = self._endings.get(worker_id, outcomes.UNKNOWN_ENDING)
+        value = outcomes.failure_value(command, actor, ending)
+        self._write_results(task, entry, outcomes.same_for_all(entry, value))
+        entry.results = None
+        self._arguments.let_go(entry, task)
+
+
+def _raise(command: Command, error: Exception) -> None:
+    raise error
+
+
+class Judge(Protocol):
+    """The component that judges what a task has left on its devices."""
+
+    def judge(self, worker: WorkerProcess, record: Any, done: wire.Done, then: Callable[[str], None]) -> None: ...
+
+
+class Returns:
+    """Handles the messages of workers about their tasks."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        objects: ObjectTables,
+        environments: Environments,
+        notify: Notify,
+        note: Note,
+        leftovers: Judge,
+        *,
+        filled: Callable[[wire.Value, int], None],
+        creation_failed: Callable[[TaskEntry, wire.Value], None],
+        after_failure: Callable[[bytes, Assigned, Callable[[], None]], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._objects = objects
+        self._environments = environments
+        self._notify = notify
+        self._note = note
+        self._leftovers = leftovers
+        self._filled = filled  # checks a process's statement about the arena
+        self._creation_failed = creation_failed  # called with the entry and the error of a constructor
+        self._after_failure = after_failure  # checks whether the devices of a failed task are still there
+        self._changed = changed  # something is different from the last snapshot
+
+    def handlers(self) -> dict[type, Handler]:
+        """The messages that workers may send, with their handlers."""
+        notify = self._notify
+        return {
+            wire.Done: self._done,
+            wire.Blocked: lambda peer, m: notify(WorkerBlocked(peer.worker.worker_id)),
+            wire.Unblocked: lambda peer, m: notify(WorkerUnblocked(peer.worker.worker_id)),
+            wire.GivenBack: lambda peer, m: notify(TasksGivenBack(peer.worker.worker_id, m.task_ids)),
+            wire.Progress: self._progress,
+        }
+
+    def alike(self, peer: Peer, messages: list[Any], start: int) -> int:
+        """How many messages from `start` on are answers of plain tasks that ended well, with one small value each."""
+        number, record_of = 0, self._scheduler.task_record
+        for m in islice(messages, start, None):
+            if type(m) is not wire.Done or m.failed or m.fall_back or m.exiting or len(m.results) != 1 or not m.times:
+                break
+            result = m.results[0]
+            record = record_of(m.task_id)
+            if result.value.data is None or result.value.status != wire.OK or result.refs or record is None:
+                break
+            if not record.task.terms.is_plain or record.state >= FINISHED or record.hold is None or record.hold.parts:
+                break
+            number += 1
+        return number
+
+    def take_all(self, peer: Peer, messages: list[wire.Done]) -> None:
+        """Write down that these plain tasks have returned, and tell the scheduler."""
+        returns, loaded, now = list[TaskReturn](), False, time.time()
+        for m in messages:
+            record = self._scheduler.task_record(m.task_id)
+            assert record is not None
+            outcomes.note_done(entry_of(record.task), m, now)
+            returns.append(TaskReturn(m.task_id, took_s=max(m.times[-1] - m.times[0], 0.0)))
+            loaded = loaded or m.loaded
+        peer.worker.last_done_at = messages[-1].times[-1]
+        self._notify(TasksReturned(peer.worker.worker_id, returns, loaded))
+
+    def _done(self, peer: Peer, message: wire.Done) -> None:
+        worker = peer.worker
+        for result in message.results:
+            self._filled(result.value, peer.client_id)
+        record = self._scheduler.task_record(message.task_id)
+        if record is not None and not record.over and not message.fall_back:
+            self._write_down(worker, entry_of(record.task), message)
+        else:
+            for result in message.results:
+                ledger.drop(self._objects, result.value)  # nobody waits for the result any more
+        if message.exiting:
+            self._notify(ActorKillAsked(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
+        if record is not None and record.hold is not None and record.hold.parts:
+            # Before the scheduler learns of the return and gives the devices to the next task.
+            self._look_at_devices(worker, record, message)
+        else:
+            self._returned(worker, message, "")
+
+    def _write_down(self, worker: WorkerProcess, entry: TaskEntry, message: wire.Done) -> None:
+        outcomes.note_done(entry, message, time.time())
+        if message.failed and message.results and message.results[0].value.status == wire.FAILED:
+            self._environments.failed(entry.terms.environment, message.note)
+        if entry.started_at is None:
+            entry.started_at = worker.last_done_at
+        worker.last_done_at = entry.finished_at
+        if message.failed and entry.terms.kind is ACTOR_CREATION and message.results:
+            self._creation_failed(entry, message.results[0].value)
+
+    def _look_at_devices(self, worker: WorkerProcess, record: Any, message: wire.Done) -> None:
+        """Look whether a failed task's devices are still there, and whether its process keeps their memory."""
+
+        def returned(why: str) -> None:
+            self._returned(worker, message, why)
+
+        def judge() -> None:
+            try:
+                self._leftovers.judge(worker, record, message, returned)
+            except Exception as error:  # the task has returned anyway, and its devices must become free
+                self._note(f"what {record.task.name} changed in its process was not checked:\n{traceback.format_exc()}")
+                returned(f"the head failed to see what it kept of its devices: {error}")
+
+        if message.failed and record.hold is not None:
+            self._after_failure(record.hold.place.node_id, record.hold.devices, judge)
+        else:
+            judge()
+
+    def _returned(self, worker: WorkerProcess, message: wire.Done, retire: str) -> None:
+        """Tell the scheduler of a return; `retire` says why the process must end before others get its devices."""
+        fall_back = message.note if message.fall_back else ""
+        record = self._scheduler.task_record(message.task_id)
+        again = message.retry and record is not None and record.task.retries_left != 0
+        cancelled = message.failed and message.note == "cancelled"
+        times = message.times
+        # By its worker's clock: ours would also count how long its answer has waited to be read here.
+        took_s = max(times[-1] - times[0], 0.0) if times else None
+        returned = TaskReturn(message.task_id, message.failed, again, fall_back, retire, cancelled, took_s)
+        self._notify(TasksReturned(worker.worker_id, [returned], message.loaded))
+
+    def _progress(self, peer: Peer, message: wire.Progress) -> None:
+        record = self._scheduler.task_record(message.task_id)
+        if record is not None:
+            entry_of(record.task).progress = (message.done, message.total)
+            self._changed()
 
 
 class TaskFlow:
@@ -37,7 +503,7 @@ class TaskFlow:
         errors: ErrorNews,
         leftovers: Judge,
         send: Send,
-        tell: Tell,
+        notify: Notify,
         note: Note,
         *,
         endings: Mapping[bytes, WorkerEnding],
@@ -56,10 +522,10 @@ class TaskFlow:
         if arguments.failed_calls is not None:
             arguments.failed_calls.captured = self.functions.captured
         self.streams = StreamRelay(
-            scheduler, objects, records.peers, records.workers, send, tell, fill=fill, filled=filled, placed=placed
+            scheduler, objects, records.peers, records.workers, send, notify, fill=fill, filled=filled, placed=placed
         )
         self.conclusions = Conclusions(
-            scheduler, context, arguments, self.streams, actors, errors, endings, tell, ended, records.peers, send
+            scheduler, context, arguments, self.streams, actors, errors, endings, notify, ended, records.peers, send
         )
         self.submissions = SubmissionIntake(
             objects,
@@ -67,7 +533,7 @@ class TaskFlow:
             self.functions,
             environments,
             records.jobs,
-            tell,
+            notify,
             self.conclusions,
             fill=fill,
             read=errors.read,
@@ -80,7 +546,7 @@ class TaskFlow:
             scheduler,
             objects,
             environments,
-            tell,
+            notify,
             note,
             leftovers,
             filled=filled,

@@ -14,18 +14,14 @@ from collections.abc import Callable, Mapping
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.connections import Send
-from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
-from nbaccel.local_engine.head.devices.leftovers import Leftovers
-from nbaccel.local_engine.head.devices.task_environment import TaskEnvironments
-from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.connections import Peer, Send
+from nbaccel.local_engine.head.decisions import Notify
+from nbaccel.local_engine.head.devices.task_devices import DeviceLeases, Leftovers, TaskEnvironments
 from nbaccel.local_engine.head.objects import delivery, lineage
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess, entry_of, make_entry
-from nbaccel.local_engine.head.tasks.functions import Functions
+from nbaccel.local_engine.head.objects.store import DelayedSends
+from nbaccel.local_engine.head.objects.tables import ObjectContext
+from nbaccel.local_engine.head.records import Environments, Job, TaskEntry, WorkerProcess, entry_of, make_entry
+from nbaccel.local_engine.head.tasks.submissions import Functions
 from nbaccel.scheduling.commands import SendTasks
 from nbaccel.scheduling.events import ArgumentsLost
 from nbaccel.scheduling.scheduler import Scheduler
@@ -96,7 +92,7 @@ class Sending:
         leftovers: Leftovers,
         devices: TaskEnvironments,
         send: Send,
-        tell: Tell,
+        notify: Notify,
         answer: Answer,
         hold: Callable[[Callable[[SendTasks, WorkerProcess, TaskEntry], None]], DelayedSends],
     ) -> None:
@@ -111,7 +107,7 @@ class Sending:
         self._devices_of = devices.of
         self._hides = devices.hides
         self._send = send
-        self._tell = tell
+        self._notify = notify
         self._answer = answer
         self.held = hold(self._transmit)
 
@@ -152,7 +148,7 @@ class Sending:
         if self._context.objects.can_be_lost and task.kind is not ACTOR_CALL:
             missing = lineage.missing(self._context, entry_of(task).submit)
             if missing:
-                self._tell(ArgumentsLost(task.task_id, missing))
+                self._notify(ArgumentsLost(task.task_id, missing))
                 return
         if command.devices and not self._device_leases.take(command):
             return
@@ -213,7 +209,7 @@ class Sending:
             (place, id, delivery.give(self._context, id, peer.client_id, worker.refused)) for place, id in submit.slots
         ]
         worker.refused.clear()
-        ids, told, environ = self._devices_of(command, entry)
+        ids, notified, environ = self._devices_of(command, entry)
         state = self._scheduler.task_record(task.task_id)
         attempt, why = (state.attempt, state.choice_why) if state is not None else (0, "")
         if terms.kind is ACTOR_CREATION:
@@ -230,7 +226,7 @@ class Sending:
                 terms.number,
                 submit.args,
                 slots,
-                told,
+                notified,
                 environ,
                 attempt,
                 command.choice,

@@ -1,6 +1,6 @@
 """Output of a worker as the local engine has it: text bars for tqdm.notebook, and loggers as those of the driver.
 
-The local engine has the same in worker/text_bars.py and logging_config.py.
+The local engine has the same in worker/main.py and logging_config.py.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.leases.leases import Leases, default_directory
 from nbaccel.local_engine.head.boot import Config
+from nbaccel.local_engine.head.devices.device_wiring import DeviceWiring
 from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
-from nbaccel.local_engine.head.devices.room import DeviceRoom
 from nbaccel.local_engine.side_processes import prober
 from tests.local_engine.head.seams import Clock, MadeHelpers
 
@@ -51,7 +51,7 @@ class Place:
         self.warned: list[str] = []
         self.is_known = False
         self.measured: list[tuple[str, list[Device], list[Any]]] = []
-        self.room = DeviceRoom(
+        self.room = DeviceWiring(
             self.clock,
             self.helpers,
             Config("s", "/nowhere", 1 << 20, {"num_cpus": 2, **options}),

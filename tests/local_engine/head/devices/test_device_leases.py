@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from nbaccel.leases.leases import Leases
-from nbaccel.local_engine.head.devices.device_leases import LOOK_AGAIN_S
+from nbaccel.local_engine.head.devices.task_devices import LOOK_AGAIN_S
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import AssignmentRefused, DeviceChanged
 from tests.local_engine.head.devices.conftest import Place

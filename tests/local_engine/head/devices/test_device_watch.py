@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbaccel.local_engine.head.devices.device_looks import PATIENCE_S
-from nbaccel.local_engine.head.devices.device_watch import LOOK_FOR_LOST_S, MOST_DEATHS, SILENCE_S
+from nbaccel.local_engine.head.devices.device_watch import LOOK_FOR_LOST_S, MOST_DEATHS, PATIENCE_S, SILENCE_S
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.quantities import UNIT
 from tests.local_engine.head.devices.conftest import GIB, Place, metrics

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from nbaccel.local_engine.head.devices.idle_holds import EVERY_S, IdleHolds
+from nbaccel.local_engine.head.devices.device_watch import EVERY_S, IdleHolds
 from nbaccel.views.snapshot import DeviceRow, Holder
 from nbaccel.views.unused_devices import IDLE_S
 from tests.local_engine.head.seams import Clock

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects import requests
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
+from nbaccel.local_engine.head.objects.requests import GarbageRounds
 from nbaccel.local_engine.head.objects.store import Store
-from nbaccel.local_engine.head.objects.tables import Freed, ObjectTables
-from nbaccel.local_engine.head.peers import Peer
+from nbaccel.local_engine.head.objects.tables import Freed, ObjectContext, ObjectTables
 from nbaccel.local_engine.side_processes import mover
 from tests.local_engine.head.seams import Clock, MadeHelpers, Outbox, outbox
 
@@ -55,11 +54,11 @@ class MadeMemory:
 
 
 class Room:
-    """What clients say goes in by `hear`; what they are told comes out by `out.taken`."""
+    """What clients say goes in by `receive`; what they are told comes out by `out.taken`."""
 
     def __init__(self, out: Outbox, directory: Path, capacity: int = CAPACITY) -> None:
         self.memory = MadeMemory()
-        self.told: list[tuple[int, wire.PagesReady]] = []
+        self.notified: list[tuple[int, wire.PagesReady]] = []
         self.out, self.clock, self.helpers = out, Clock(), MadeHelpers()
         self.objects, self.errors = ObjectTables(), Errors()
         self.freed: list[Freed] = []
@@ -68,28 +67,28 @@ class Room:
         self.store = Store(
             self.clock, self.objects, self.helpers, self.garbage,
             capacity=capacity, directory=str(directory), let_go=self.freed.append,
-            memory=self.memory, tell_driver=lambda client, message: self.told.append((client, message)),
+            memory=self.memory, notify_driver=lambda client, message: self.notified.append((client, message)),
         )  # fmt: skip
         self.garbage.on_over = self.store.make_room
         nothing: Any = None
         self.context = ObjectContext(
             objects=self.objects, scheduler=nothing, peers=out.peers, store=self.store, errors=self.errors,
-            send=out.send, tell=nothing, clock=self.clock.now, unpin=nothing, node_of=nothing,
+            send=out.send, notify=nothing, clock=self.clock.now, unpin=nothing, node_of=nothing,
             arrived=lambda id, value: self.arrived.append(id),
         )  # fmt: skip
         self._handlers = requests.handlers(self.context)
 
-    def hear(self, peer: Peer, message: Any) -> list[Any]:
+    def receive(self, peer: Peer, message: Any) -> list[Any]:
         """What this peer is told at once."""
         self._handlers[type(message)](peer, message)
         return self.out.taken(peer.client_id)
 
     def put_large(self, peer: Peer, id: bytes, size: int) -> int:
         """Ask for room, and fill it; the offset."""
-        said = self.hear(peer, wire.Allocate(1, size))
+        said = self.receive(peer, wire.Allocate(1, size))
         (room,) = [message for message in said if type(message) is wire.Allocated]
         assert room.offset >= 0, room.message
-        self.hear(peer, wire.Put(id, wire.Value(wire.OK, None, room.offset, size)))
+        self.receive(peer, wire.Put(id, wire.Value(wire.OK, None, room.offset, size)))
         return int(room.offset)
 
     @property

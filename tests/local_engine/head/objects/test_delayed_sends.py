@@ -8,7 +8,7 @@ import pytest
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
-from nbaccel.local_engine.head.objects.delayed_sends import DelayedSends
+from nbaccel.local_engine.head.objects.store import DelayedSends
 from nbaccel.local_engine.head.records import TaskEntry, WorkerProcess
 from nbaccel.scheduling.commands import SendTasks
 from tests.local_engine.head.objects.conftest import CAPACITY, Room
@@ -62,11 +62,11 @@ def sending(room: Room) -> Sending:
     room.put_large(maker, b"x", HALF)
     room.put_large(maker, b"other", HALF)
     room.objects.records[b"other"].last_used = 1.0
-    room.hear(maker, wire.Allocate(9, HALF))
+    room.receive(maker, wire.Allocate(9, HALF))
     (order,) = room.orders_to_mover()
     room.mover_reports(order)
     (answer,) = room.out.taken(1)
-    room.hear(maker, wire.GiveUp(answer.offset, 9))
+    room.receive(maker, wire.GiveUp(answer.offset, 9))
     room.store.collect()
     return Sending(room)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbaccel.local_engine.arena import PAGE, Arena
-from nbaccel.local_engine.head.objects.free_pages import MERGED_S, FreePages
+from nbaccel.local_engine.head.objects.page_keeper import MERGED_S, FreePages
 
 PAGES = 40
 STEPS = st.lists(

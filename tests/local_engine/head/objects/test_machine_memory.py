@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.local_engine.head.objects.machine_memory import MachineMemory
+from nbaccel.local_engine.head.objects.page_keeper import MachineMemory
 
 KIB_OF_A_MACHINE = "MemTotal:       10000 kB\nMemFree:          500 kB\nMemAvailable:    {} kB\n"
 CALM = "some avg10=0.20 avg60=9.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects.page_keeper import LARGE_BYTES, LOOK_S, READY_BYTES, UNUSED_S
-from nbaccel.local_engine.head.peers import Peer
 from nbaccel.local_engine.side_processes import mover
 from tests.local_engine.head.objects.conftest import Room
 from tests.local_engine.head.seams import outbox
@@ -43,7 +43,7 @@ def work(room: Room, *, until: type | None = None) -> list[mover.Populate | move
 
 
 def release(room: Room, driver: Peer, *ids: bytes) -> None:
-    room.hear(driver, wire.DropRef(list(ids)))
+    room.receive(driver, wire.DropRef(list(ids)))
     room.store.collect()
 
 
@@ -52,7 +52,7 @@ def test_after_a_large_value_memory_for_the_next_is_made_ready_and_its_driver_to
     orders = work(room)
     assert {type(order) for order in orders} == {mover.Populate}
     assert sum(order.size for order in orders) == READY_BYTES
-    assert room.told == [(1, wire.PagesReady([(FIRST, FIRST + READY_BYTES)], 0))]
+    assert room.notified == [(1, wire.PagesReady([(FIRST, FIRST + READY_BYTES)], 0))]
     assert room.memory.has_turn
 
 
@@ -66,7 +66,7 @@ def test_what_was_taken_of_it_is_made_ready_again(room: Room, driver: Peer) -> N
     work(room)
     room.put_large(driver, b"y", FIRST)
     assert sum(order.size for order in work(room)) == FIRST
-    assert room.told[-1][1].stretches == [(2 * FIRST, 2 * FIRST + READY_BYTES)]
+    assert room.notified[-1][1].stretches == [(2 * FIRST, 2 * FIRST + READY_BYTES)]
 
 
 def test_a_recycled_range_makes_nothing_ready(room: Room, driver: Peer) -> None:
@@ -87,7 +87,7 @@ def test_no_more_than_the_store_has_is_made_ready(tmp_path: Path) -> None:
 def test_only_one_head_of_a_user_makes_memory_ready(room: Room, driver: Peer) -> None:
     room.memory.is_others_turn = True
     room.put_large(driver, b"x", FIRST)
-    assert room.orders_to_mover() == [] and room.told == []
+    assert room.orders_to_mover() == [] and room.notified == []
 
 
 def test_a_machine_with_little_memory_is_left_what_it_has(room: Room, driver: Peer) -> None:
@@ -124,10 +124,10 @@ def test_memory_of_a_value_that_is_held_stays(room: Room, driver: Peer) -> None:
 def test_who_asks_for_room_is_told_that_mappings_have_lost_pages(room: Room, driver: Peer) -> None:
     room.put_large(driver, b"x", FIRST)
     work(room)
-    (before,) = room.hear(driver, wire.Allocate(7, MIB))
+    (before,) = room.receive(driver, wire.Allocate(7, MIB))
     room.clock.jump(UNUSED_S + LOOK_S)
     given = [order for order in work(room) if isinstance(order, mover.GiveBack)]
-    (after,) = room.hear(driver, wire.Allocate(8, MIB))
+    (after,) = room.receive(driver, wire.Allocate(8, MIB))
     assert (before.times_given_back, after.times_given_back) == (0, len(given)) and given
 
 
@@ -137,10 +137,10 @@ def test_what_is_being_given_back_is_not_handed_out(room: Room, driver: Peer) ->
     work(room)
     room.clock.jump(UNUSED_S + LOOK_S)
     (order,) = work(room, until=mover.GiveBack)
-    (answer,) = room.hear(driver, wire.Allocate(7, FIRST))
+    (answer,) = room.receive(driver, wire.Allocate(7, FIRST))
     assert answer.offset >= order.offset + order.size
     room.mover_reports(order)
-    (answer,) = room.hear(driver, wire.Allocate(8, FIRST))
+    (answer,) = room.receive(driver, wire.Allocate(8, FIRST))
     assert answer.offset == order.offset
 
 
@@ -150,7 +150,7 @@ def test_who_needs_all_of_the_store_waits_until_a_part_has_been_given_back(room:
     work(room)
     room.clock.jump(UNUSED_S + LOOK_S)
     (order,) = work(room, until=mover.GiveBack)
-    said = room.hear(driver, wire.Allocate(7, CAPACITY))
+    said = room.receive(driver, wire.Allocate(7, CAPACITY))
     assert wire.Allocated not in map(type, said)
     room.mover_reports(order)
     work(room)
@@ -180,4 +180,4 @@ def test_a_system_that_provides_no_memory_is_not_asked_again(room: Room, driver:
     room.put_large(driver, b"x", FIRST)
     (order,) = room.orders_to_mover()
     room.mover_reports(order, "Cannot allocate memory")
-    assert room.orders_to_mover() == [] and room.told == []
+    assert room.orders_to_mover() == [] and room.notified == []

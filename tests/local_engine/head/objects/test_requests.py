@@ -15,14 +15,14 @@ ERROR = wire.Value(wire.FAILED, b"error")
 
 def test_a_value_that_is_there_is_sent_to_who_wants_it(room: Room) -> None:
     maker, reader = room.out.add(1), room.out.add(2)
-    room.hear(maker, wire.Put(b"x", SMALL))
-    assert room.hear(reader, wire.Want([b"x"])) == [wire.ObjectValue(b"x", SMALL)]
+    room.receive(maker, wire.Put(b"x", SMALL))
+    assert room.receive(reader, wire.Want([b"x"])) == [wire.ObjectValue(b"x", SMALL)]
 
 
 def test_a_value_that_is_still_to_come_is_sent_when_it_comes(room: Room) -> None:
     maker, reader = room.out.add(1), room.out.add(2)
     ledger.promise(room.objects, b"x", 1)
-    assert room.hear(reader, wire.Want([b"x"])) == []
+    assert room.receive(reader, wire.Want([b"x"])) == []
     delivery.fill(room.context, b"x", SMALL, [], 1)
     assert room.out.taken(2) == [wire.ObjectValue(b"x", SMALL)]
     assert room.out.taken(maker.client_id) == [wire.ObjectValue(b"x", SMALL)]
@@ -40,23 +40,23 @@ def test_who_waits_only_for_readiness_is_told_without_the_value(room: Room) -> N
     room.out.add(1)
     waiter = room.out.add(2)
     ledger.promise(room.objects, b"x", 1)
-    assert room.hear(waiter, wire.WantReady([b"x", b"gone"])) == [wire.ObjectReady([b"gone"])]
+    assert room.receive(waiter, wire.WantReady([b"x", b"gone"])) == [wire.ObjectReady([b"gone"])]
     delivery.fill(room.context, b"x", SMALL, [], 1)
     assert room.out.taken(2) == [wire.ObjectReady([b"x"])]
 
 
 def test_an_object_that_nobody_knows_is_lost_in_words(room: Room) -> None:
-    (answer,) = room.hear(room.out.add(1), wire.Want([b"x"]))
+    (answer,) = room.receive(room.out.add(1), wire.Want([b"x"]))
     assert answer.value.status == wire.FAILED and b"does not exist any more" in answer.value.data
 
 
 def test_an_object_lives_while_anybody_holds_it(room: Room) -> None:
     maker, holder = room.out.add(1), room.out.add(2)
-    room.hear(maker, wire.Put(b"x", SMALL))
-    room.hear(holder, wire.AddRef([b"x"]))
-    room.hear(maker, wire.DropRef([b"x"]))
+    room.receive(maker, wire.Put(b"x", SMALL))
+    room.receive(holder, wire.AddRef([b"x"]))
+    room.receive(maker, wire.DropRef([b"x"]))
     assert b"x" in room.objects.records
-    room.hear(holder, wire.DropRef([b"x"]))
+    room.receive(holder, wire.DropRef([b"x"]))
     assert b"x" not in room.objects.records
 
 
@@ -75,8 +75,8 @@ def test_an_error_that_is_asked_for_has_been_read(room: Room) -> None:
     ledger.promise(room.objects, b"x", 1)
     delivery.fill(room.context, b"x", ERROR, [], 1)
     assert room.errors.were_read == []  # it was pushed, which says nothing of its reader
-    room.hear(owner, wire.Want([b"x"]))
-    room.hear(owner, wire.AskedFor([b"y"]))
+    room.receive(owner, wire.Want([b"x"]))
+    room.receive(owner, wire.AskedFor([b"y"]))
     assert room.errors.were_read == [b"x", b"y"]
 
 

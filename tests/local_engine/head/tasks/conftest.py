@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.head.environments import Environments
+from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.objects.tables import ObjectTables
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.records import Job, TaskEntry, WorkerProcess
-from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.functions import Functions
-from nbaccel.local_engine.head.tasks.streams import StreamRelay
-from nbaccel.local_engine.head.tasks.submissions import SubmissionIntake
+from nbaccel.local_engine.head.records import Environments, Job, TaskEntry, WorkerProcess
+from nbaccel.local_engine.head.tasks.flow import StreamRelay
+from nbaccel.local_engine.head.tasks.submissions import Arguments, Functions, SubmissionIntake
 from nbaccel.local_engine.wire.ids import IdMaker
 from nbaccel.scheduling.terms import Task
 from tests.local_engine.head.seams import Outbox, outbox
@@ -28,7 +25,7 @@ JOB = 1
 
 
 class Room:
-    """A driver (client 1) and a worker (client 2); `hear` says something, `events` is what the scheduler was told."""
+    """A driver (client 1) and a worker (client 2); `receive` says something, `events` is what the scheduler learned."""
 
     def __init__(self, out: Outbox) -> None:
         self.out = out
@@ -65,12 +62,12 @@ class Room:
         }  # fmt: skip
         self._ids = IdMaker(JOB)
         for number, terms in enumerate(TEMPLATES.values()):
-            self.hear(self.driver, wire.DefineTemplate(number, terms))
+            self.receive(self.driver, wire.DefineTemplate(number, terms))
 
     def fail_for_argument(self, task: Task, id: bytes, value: wire.Value) -> None:
         self.broken.append((task.task_id, id))
 
-    def hear(self, peer: Peer, message: Any) -> list[Any]:
+    def receive(self, peer: Peer, message: Any) -> list[Any]:
         """What the scheduler is told of it."""
         self.handlers[type(message)](peer, message)
         events, self.events[:] = list(self.events), []
@@ -82,7 +79,7 @@ class Room:
         message = wire.Submit(
             self._ids.task_id(), list(TEMPLATES).index(name), b"", slots, list(refs), actor_id=actor_id
         )
-        (event, *others) = self.hear(self.driver, message)
+        (event, *others) = self.receive(self.driver, message)
         self.others = others
         return event.tasks[0]
 

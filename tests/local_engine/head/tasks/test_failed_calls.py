@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
+from nbaccel.local_engine.head.connections import QuestionError
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED, TaskEntry
-from nbaccel.local_engine.head.refusal import Refusal
-from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.failed_calls import KEPT_S, MOST_CALLS
+from nbaccel.local_engine.head.tasks.submissions import KEPT_S, MOST_CALLS, Arguments
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.terms import Task
@@ -97,7 +96,7 @@ def test_a_call_runs_again_once_and_its_successor_once_more(keeping: Room) -> No
     entry = fails(keeping, failed)
     ask(keeping, RetryTask(failed.task_id.hex()))
     assert not entry.retryable
-    with pytest.raises(Refusal, match="ten minutes"):
+    with pytest.raises(QuestionError, match="ten minutes"):
         ask(keeping, RetryTask(failed.task_id.hex()))
     assert fails(keeping, keeping.events[-1].tasks[0]).retryable
 
@@ -168,8 +167,8 @@ def test_a_job_that_ends_takes_its_calls_with_it(keeping: Room) -> None:
 
 
 def test_a_head_that_keeps_no_calls_refuses_in_words(room: Room) -> None:
-    with pytest.raises(Refusal, match="cannot be run again"):
+    with pytest.raises(QuestionError, match="cannot be run again"):
         ask(room, RetryTask("ab" * 24))
     for id, words in (("cd" * 24, "no result here"), ("odd", "not the hex id")):
-        with pytest.raises(Refusal, match=words):
+        with pytest.raises(QuestionError, match=words):
             ask(room, asks.FindResults(id))

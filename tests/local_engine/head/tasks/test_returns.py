@@ -10,7 +10,7 @@ import pytest
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED
-from nbaccel.local_engine.head.tasks.returns import Returns
+from nbaccel.local_engine.head.tasks.flow import Returns
 from nbaccel.scheduling.events import (
     ActorKillAsked,
     TaskReturn,
@@ -59,7 +59,7 @@ def devices(room: Room) -> Devices:
 
 
 def done(room: Room, task_id: bytes, value: wire.Value = VALUE, **facts: Any) -> list[Any]:
-    return room.hear(room.peer, wire.Done(task_id, [wire.ReturnValue(value)], **facts))
+    return room.receive(room.peer, wire.Done(task_id, [wire.ReturnValue(value)], **facts))
 
 
 def test_a_return_is_written_down_and_told(room: Room, devices: Devices) -> None:
@@ -131,6 +131,6 @@ def test_the_error_of_a_constructor_is_kept_for_the_calls(room: Room, devices: D
 
 def test_what_else_a_worker_says_is_passed_on(room: Room, devices: Devices) -> None:
     worker_id = room.worker.worker_id
-    assert room.hear(room.peer, wire.Blocked()) == [WorkerBlocked(worker_id)]
-    assert room.hear(room.peer, wire.Unblocked()) == [WorkerUnblocked(worker_id)]
-    assert room.hear(room.peer, wire.GivenBack([b"t"])) == [TasksGivenBack(worker_id, [b"t"])]
+    assert room.receive(room.peer, wire.Blocked()) == [WorkerBlocked(worker_id)]
+    assert room.receive(room.peer, wire.Unblocked()) == [WorkerUnblocked(worker_id)]
+    assert room.receive(room.peer, wire.GivenBack([b"t"])) == [TasksGivenBack(worker_id, [b"t"])]

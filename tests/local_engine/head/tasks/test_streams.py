@@ -18,7 +18,7 @@ LARGE = wire.Value(wire.OK, None, 4096, 100)
 
 
 def item(room: Room, task_id: bytes, index: int, value: wire.Value = VALUE) -> None:
-    room.hear(room.peer, wire.Item(task_id, index, wire.ReturnValue(value)))
+    room.receive(room.peer, wire.Item(task_id, index, wire.ReturnValue(value)))
 
 
 def test_each_item_goes_to_the_reader_as_it_comes(room: Room) -> None:
@@ -40,8 +40,8 @@ def test_small_items_that_come_together_go_to_the_reader_in_one_message(room: Ro
     assert room.streams.alike(room.peer, messages, 0) == 4
     room.streams.passed_on(room.peer, messages[:3])
     room.streams.passed_on(room.peer, messages[3:])
-    told = [wire.StreamItems(task_id, 0, [b"0", b"1", b"2"]), wire.StreamItems(task_id, 3, [b"3"])]
-    assert room.out.taken(DRIVER) == told
+    notified = [wire.StreamItems(task_id, 0, [b"0", b"1", b"2"]), wire.StreamItems(task_id, 3, [b"3"])]
+    assert room.out.taken(DRIVER) == notified
     records = [room.objects.records[return_id(task_id, index)] for index in range(1, 5)]
     assert [(record.owner, record.value.data) for record in records if record.value] == [
         (DRIVER, b"%d" % index) for index in range(4)
@@ -108,15 +108,15 @@ def test_an_item_that_was_lost_is_filled_when_its_task_gives_it_again(room: Room
 
 def test_a_reader_that_has_gone_ends_the_writer(room: Room) -> None:
     task_id = room.runs("stream")
-    assert room.hear(room.driver, wire.Consumed(task_id, -1)) == []
+    assert room.receive(room.driver, wire.Consumed(task_id, -1)) == []
     assert room.out.taken(WORKER) == [wire.Consumed(task_id, -1)]
     room.worker.ended = True
-    assert room.hear(room.driver, wire.Consumed(task_id, -1)) == [CancelAsked(task_id)]
+    assert room.receive(room.driver, wire.Consumed(task_id, -1)) == [CancelAsked(task_id)]
 
 
 def test_a_reader_that_keeps_no_pace_is_not_reported_to_the_writer(room: Room) -> None:
     task_id = room.runs("stream")  # without backpressure
-    room.hear(room.driver, wire.Consumed(task_id, 3))
+    room.receive(room.driver, wire.Consumed(task_id, 3))
     assert room.out.taken(WORKER) == []
     assert room.records[task_id].task.payload.consumed == 3
 

@@ -71,13 +71,13 @@ def test_a_constructor_that_may_run_again_keeps_its_arguments(room: Room) -> Non
 
 def test_the_cell_is_named_with_its_notebook_where_several_share_the_head(room: Room) -> None:
     terms = msgspec.structs.replace(TEMPLATES["task"], cell="[7] line 3")
-    room.hear(room.driver, wire.DefineTemplate(99, terms))
+    room.receive(room.driver, wire.DefineTemplate(99, terms))
     assert room.driver.templates[99].cell_in_words == "[7] line 3 of a.ipynb"
 
 
 def test_terms_with_too_many_results_are_refused(room: Room) -> None:
     with pytest.raises(ValueError, match="return values"):
-        room.hear(
+        room.receive(
             room.driver,
             wire.DefineTemplate(99, msgspec.structs.replace(TEMPLATES["pair"], num_returns=MOST_RETURNS + 1)),
         )
@@ -91,4 +91,4 @@ def test_a_task_that_the_head_could_not_take_gets_an_error_for_each_result(room:
 
 
 def test_a_cancellation_is_passed_on(room: Room) -> None:
-    assert room.hear(room.driver, wire.Cancel(b"t", True, False)) == [CancelAsked(b"t", True, False)]
+    assert room.receive(room.driver, wire.Cancel(b"t", True, False)) == [CancelAsked(b"t", True, False)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class ToldEnd:
+class SafeFinalizer:
     """An object that keeps in the slot `__del__` what Python is to call at its end; nothing where the slot is empty."""
 
     __slots__ = ("__del__",)

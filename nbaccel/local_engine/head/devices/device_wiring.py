@@ -8,17 +8,14 @@ from typing import Any
 from nbaccel import accelerators
 from nbaccel.accelerators.detection import DEADLINE_S
 from nbaccel.leases.leases import Leases
-from nbaccel.local_engine.head.audience import Audience
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.decisions import Tell
-from nbaccel.local_engine.head.devices.device_leases import DeviceLeases
-from nbaccel.local_engine.head.devices.device_looks import PATIENCE_S, DeviceLooks
-from nbaccel.local_engine.head.devices.device_watch import DeviceWatch, Recorded
-from nbaccel.local_engine.head.devices.node_devices import NodeSetup
-from nbaccel.local_engine.head.devices.nodes import Key, Nodes
-from nbaccel.local_engine.head.notes import Note
-from nbaccel.local_engine.head.poll import LoopTimers
+from nbaccel.local_engine.head.decisions import Notify
+from nbaccel.local_engine.head.devices.device_watch import PATIENCE_S, DeviceLooks, DeviceWatch, Recorded
+from nbaccel.local_engine.head.devices.node_devices import Key, Nodes, NodeSetup
+from nbaccel.local_engine.head.devices.task_devices import DeviceLeases
+from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helpers
+from nbaccel.local_engine.head.watchers import Notifier
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.scheduling.events import DeviceChanged
 
@@ -31,7 +28,7 @@ def _patience_s() -> float:
         return PATIENCE_S  # the head will not begin
 
 
-class DeviceRoom:
+class DeviceWiring:
     """Nodes, looks, watch, leases and setup of one head."""
 
     def __init__(
@@ -39,8 +36,8 @@ class DeviceRoom:
         timers: LoopTimers,
         helpers: Helpers,
         config: Config,
-        tell: Tell,
-        audience: Audience,
+        notify: Notify,
+        notifier: Notifier,
         note: Note,
         *,
         known: Callable[[], None],
@@ -49,10 +46,10 @@ class DeviceRoom:
         is_stopping: Callable[[], bool],
         measured: Recorded,
     ) -> None:
-        self._tell = tell
-        self._audience = audience
+        self._notify = notify
+        self._notifier = notifier
         self._on_known = known
-        self.nodes = Nodes(tell)
+        self.nodes = Nodes(notify)
         self.prober = helpers.make("prober", "", decode=prober.decode_report, on_report=self._reported)
         self.prober.on_restart = self._prober_died
         self.looks = DeviceLooks(
@@ -63,12 +60,12 @@ class DeviceRoom:
             patience_s=_patience_s(),
         )
         held = Leases(title=config.title or "nbaccel", owner_pid=config.owner_pid)
-        self.device_leases = DeviceLeases(timers, self.nodes, held, tell, audience, note, offer=self.offer)
+        self.device_leases = DeviceLeases(timers, self.nodes, held, notify, notifier, note, offer=self.offer)
         self.watch = DeviceWatch(
             timers,
             self.nodes,
             self.prober,
-            audience,
+            notifier,
             note,
             look=self.looks.look,
             look_at_leases=self.look_at_leases,
@@ -93,10 +90,10 @@ class DeviceRoom:
         device = self.nodes.device(node_id, resource, index)
         lost = self.watch.lost.get(device.lease_key)
         if lost is not None:
-            self._tell(DeviceChanged(node_id, resource, index, 0, f"lost: {lost}", True))
+            self._notify(DeviceChanged(node_id, resource, index, 0, f"lost: {lost}", True))
             return
         free, reason = self.device_leases.left(device)
-        self._tell(DeviceChanged(node_id, resource, index, free, reason))
+        self._notify(DeviceChanged(node_id, resource, index, free, reason))
 
     def look_at_leases(self) -> None:
         """Check again what other heads hold of this machine's devices."""
@@ -117,7 +114,7 @@ class DeviceRoom:
             self.looks.came(report)
         else:
             self.setup.found(report)
-            self._audience.changed()
+            self._notifier.changed()
 
     def _prober_died(self) -> None:
         """Tell the new prober what to do."""

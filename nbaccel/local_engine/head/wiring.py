@@ -13,50 +13,40 @@ from typing import Any, Protocol
 
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
+from nbaccel.local_engine.head.authentication import Handshake
 from nbaccel.local_engine.head.autoscaling import Autoscaling
-from nbaccel.local_engine.head.blocked_prints import BlockedPrints
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.cluster_history import ClusterHistory
-from nbaccel.local_engine.head.command_handlers import CommandHandlers
-from nbaccel.local_engine.head.connections import Connections, Failed, Handler, Handlers, Hearing
-from nbaccel.local_engine.head.decisions import Decisions
-from nbaccel.local_engine.head.devices.foreign_memory import ForeignMemory
-from nbaccel.local_engine.head.devices.idle_holds import IdleHolds
-from nbaccel.local_engine.head.devices.room import DeviceRoom
-from nbaccel.local_engine.head.environments import Environments
-from nbaccel.local_engine.head.group_answers import GroupAnswers
-from nbaccel.local_engine.head.groups import Groups
-from nbaccel.local_engine.head.handshake import Handshake
-from nbaccel.local_engine.head.head_records import HeadRecords
+from nbaccel.local_engine.head.connections import (
+    Connections,
+    Failed,
+    Handler,
+    Handlers,
+    MessageReceiver,
+    Peer,
+    QuestionTable,
+)
+from nbaccel.local_engine.head.decisions import CommandHandlers, Decisions
+from nbaccel.local_engine.head.devices.device_watch import ForeignMemory, IdleHolds
+from nbaccel.local_engine.head.devices.device_wiring import DeviceWiring
+from nbaccel.local_engine.head.groups import GroupAnswers, Groups
 from nbaccel.local_engine.head.idle_compaction import IdleCompaction
-from nbaccel.local_engine.head.jobs import Jobs
-from nbaccel.local_engine.head.notes import Notes
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
 from nbaccel.local_engine.head.objects import requests as object_requests
-from nbaccel.local_engine.head.objects.context import ObjectContext
-from nbaccel.local_engine.head.objects.garbage_rounds import GarbageRounds
-from nbaccel.local_engine.head.objects.machine_memory import MachineMemory
+from nbaccel.local_engine.head.objects.page_keeper import MachineMemory
+from nbaccel.local_engine.head.objects.requests import GarbageRounds
 from nbaccel.local_engine.head.objects.store import Store
-from nbaccel.local_engine.head.objects.tables import NOTHING_FREED, Freed, ObjectTables
-from nbaccel.local_engine.head.observers import Observers
-from nbaccel.local_engine.head.orphaned_work import OrphanedWork
-from nbaccel.local_engine.head.outputs import Outputs
-from nbaccel.local_engine.head.peers import Peer
-from nbaccel.local_engine.head.poll import Poll
-from nbaccel.local_engine.head.question_table import QuestionTable
-from nbaccel.local_engine.head.records import Job, WorkerProcess, entry_of
-from nbaccel.local_engine.head.retry_until_success import RetryUntilSuccess
-from nbaccel.local_engine.head.side_process import SideProcesses
-from nbaccel.local_engine.head.spoiled_workers import SpoiledWorkers
+from nbaccel.local_engine.head.objects.tables import NOTHING_FREED, Freed, ObjectContext, ObjectTables
+from nbaccel.local_engine.head.outcomes import UnreadErrors
+from nbaccel.local_engine.head.outputs import BlockedPrints, Outputs, TaskLogs, WorkerLogs
+from nbaccel.local_engine.head.poll import Notes, Poll, RetryUntilSuccess
+from nbaccel.local_engine.head.records import Environments, HeadRecords, Job, Jobs, WorkerProcess, entry_of
+from nbaccel.local_engine.head.side_process import SideProcesses, Zygotes
 from nbaccel.local_engine.head.state_views import StateViews
-from nbaccel.local_engine.head.task_logs import TaskLogs
-from nbaccel.local_engine.head.tasks.arguments import Arguments
-from nbaccel.local_engine.head.tasks.room import Around, TaskRoom
-from nbaccel.local_engine.head.unread_errors import UnreadErrors
-from nbaccel.local_engine.head.watchers import Watchers
-from nbaccel.local_engine.head.worker_logs import WorkerLogs
-from nbaccel.local_engine.head.worker_processes import WorkerProcesses
-from nbaccel.local_engine.head.zygotes import Zygotes
+from nbaccel.local_engine.head.tasks.submissions import Arguments
+from nbaccel.local_engine.head.tasks.task_wiring import Around, TaskWiring
+from nbaccel.local_engine.head.watchers import Observers, Watchers
+from nbaccel.local_engine.head.worker_processes import OrphanedWork, SpoiledWorkers, WorkerProcesses
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
 from nbaccel.scheduling.events import JobEnded, SparesOutdated
@@ -76,7 +66,7 @@ class HeadLife(Protocol):
     def worker_gone(self) -> None: ...
 
 
-class Parts:
+class Wiring:
     """All components of one head."""
 
     def __init__(
@@ -93,7 +83,7 @@ class Parts:
         self.scheduler = Scheduler(new_id=lambda: os.urandom(28))
         self.compaction = IdleCompaction(self.poll, self.scheduler, self._records_that_go)
         self.decisions = Decisions(self.poll, self.scheduler, self._life, changed=self._changed, note=self.note)
-        self.tell = self.decisions.tell
+        self.notify = self.decisions.notify
         self.jobs = Jobs(self._job_began)
         self.environments = Environments()
         self.objects = ObjectTables()
@@ -104,7 +94,7 @@ class Parts:
         self.actors = Actors(
             self.scheduler,
             self.objects,
-            self.tell,
+            self.notify,
             unpin=self.arguments.unpin,
             free_unheld=lambda: self.store.give_back(),
             settled=self.questions.ask_again,
@@ -118,7 +108,7 @@ class Parts:
             self.send,
             snapshot=lambda number, rows: self.snapshot_builder.snapshot(number, rows),
             measure=lambda on: self.devices.watch.measure(on),
-            say=lambda peer, line: self.observers.say(peer, line),
+            send_line=lambda peer, line: self.observers.send_line(peer, line),
         )
         self.history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), life.started_at)
         self._make_workers(arena_fd, zygote)
@@ -150,10 +140,10 @@ class Parts:
             preload=self._config.preload,
             warn=self.warn_all,
             is_stopping=self._is_stopping,
-            replaced=lambda: self.retry_until_success(lambda: self.tell(SparesOutdated())),
+            replaced=lambda: self.retry_until_success(lambda: self.notify(SparesOutdated())),
         )
         self.side_processes = SideProcesses(self.poll, self.zygotes.order, self.note, self._is_stopping)
-        held = BlockedPrints(self.poll, self.scheduler, self.tell)
+        held = BlockedPrints(self.poll, self.scheduler, self.notify)
         self.outputs = Outputs(self.poll, self.side_processes, self._config.directory, held, self.watchers)
         self.workers = WorkerProcesses(
             self.poll,
@@ -162,13 +152,13 @@ class Parts:
             self.outputs,
             self.environments,
             self.scheduler,
-            self.tell,
+            self.notify,
             self.retry_until_success,
             let_go=self._worker_gone,
             end_work=lambda worker, intended: self.orphaned_work.end(worker, intended),
             after_failure=lambda node_id, held, then: self.devices.watch.after_failure(node_id, held, then),
         )
-        self.spoiled_workers = SpoiledWorkers(self.tell, self.note, self.watchers)
+        self.spoiled_workers = SpoiledWorkers(self.notify, self.note, self.watchers)
 
     def _make_objects(self) -> None:
         self.unread_errors = UnreadErrors(
@@ -184,7 +174,7 @@ class Parts:
             directory=self._config.directory,
             let_go=self._let_go,
             memory=MachineMemory(),
-            tell_driver=self.connections.tell_driver,
+            notify_driver=self.connections.notify_driver,
         )
         self.garbage.on_over = self.store.make_room
         self.object_context = ObjectContext(
@@ -194,7 +184,7 @@ class Parts:
             store=self.store,
             errors=self.unread_errors,
             send=self.send,
-            tell=self.tell,
+            notify=self.notify,
             clock=self._clock,
             arrived=lambda id, value: self.tasks.flow.conclusions.arrived(id, value),
             unpin=self.arguments.unpin,
@@ -202,11 +192,11 @@ class Parts:
         )
 
     def _make_devices(self) -> None:
-        self.devices = DeviceRoom(
+        self.devices = DeviceWiring(
             self.poll,
             self.side_processes,
             self._config,
-            self.tell,
+            self.notify,
             self.watchers,
             self.note,
             known=self._node_is_known,
@@ -221,17 +211,19 @@ class Parts:
             self.scheduler,
             self.nodes,
             self.object_context,
-            self.tell,
+            self.notify,
             self._config.node_types,
             name_of_job=self._name_of_job,
         )
 
     def _make_views(self) -> None:
         self.groups: Groups[int] = Groups(
-            self.scheduler, self.tell, lambda id, owner, value: delivery.fill(self.object_context, id, value, [], owner)
+            self.scheduler,
+            self.notify,
+            lambda id, owner, value: delivery.fill(self.object_context, id, value, [], owner),
         )
         self.orphaned_work = OrphanedWork(
-            self.scheduler, self.objects, self.tell, owner_died=lambda peer: self.groups.owner_died(peer.client_id)
+            self.scheduler, self.objects, self.notify, owner_died=lambda peer: self.groups.owner_died(peer.client_id)
         )
         self.foreign = ForeignMemory(
             self.nodes,
@@ -292,10 +284,10 @@ class Parts:
             config=self._config,
             connections=self.connections,
             records=self.records,
-            tell=self.tell,
+            notify=self.notify,
             retry_until_success=self.retry_until_success,
             note=self.note,
-            audience=self.watchers,
+            notifier=self.watchers,
             objects=self.object_context,
             store=self.store,
             arguments=self.arguments,
@@ -308,10 +300,10 @@ class Parts:
             act=lambda command: self.orders.act(command),
             history=self.history,
         )
-        self.tasks = TaskRoom(around)
+        self.tasks = TaskWiring(around)
         self.orders = CommandHandlers(
             self._acts(),
-            self.tell,
+            self.notify,
             self.retry_until_success,
             answer=self.tasks.failed_commands.answer,
             ready=self.tasks.flow.conclusions.ready,
@@ -326,7 +318,7 @@ class Parts:
             **self.tasks.acts(),
             do.StartWorker: workers.start,
             do.StopWorker: lambda c: workers.stop(c.worker_id, c.why, force=c.force),
-            do.TrimWorker: lambda c: workers.tell(c.worker_id, wire.Trim()),
+            do.TrimWorker: lambda c: workers.notify(c.worker_id, wire.Trim()),
             do.ReleaseDevices: lambda c: self.devices.device_leases.release(c.worker_id),
             do.ActorChanged: self.actors.changed,
             do.GroupChanged: self.groups.changed,
@@ -382,8 +374,10 @@ class Parts:
         connections = self.connections
         failed: dict[type, Failed] = {wire.Submit: self.tasks.flow.submissions.failed, wire.Ask: self.questions.failed}
         together = self.tasks.together()
-        hearing = Hearing(self._handlers(), together=together, failed=failed, expel=connections.expel, note=self.note)
-        connections.hear = hearing.hear
+        receiver = MessageReceiver(
+            self._handlers(), together=together, failed=failed, expel=connections.expel, note=self.note
+        )
+        connections.receive = receiver.receive
         connections.on_end = self._peer_ended
         connections.on_written = {"news": self.watchers.news_written, "observer": self._observer_written}
 
@@ -471,7 +465,7 @@ class Parts:
         if job is None or job.ended:
             return
         job.ended = True
-        self.tell(JobEnded(job.number, why))
+        self.notify(JobEnded(job.number, why))
         self._client_gone(peer.client_id)
         object_requests.job_ended(self.object_context, job.number)
         self.actors.names.job_ended(job.number)
