@@ -35,7 +35,7 @@ def test_nothing_but_the_engines_own_modules_is_left_to_import_once_ray_has_star
         "import sys, nbaccel.api\n"
         "from nbaccel.ray_engine.startup import rays_lines, starting\n"
         "starting.import_ray(); starting.import_shipped()\n"
-        "with starting.meanwhile(): pass\n"
+        "with starting.early_imports(): pass\n"
         "before = set(sys.modules)\n"
         "import nbaccel.ray_engine.driver\n"
         "late = {name for name in set(sys.modules) - before if name.startswith('nbaccel.')}\n"

@@ -30,12 +30,23 @@ def test_init_says_what_to_type_where_ray_is_missing():
     assert "Type: pip install 'nbaccel[ray]'" in ended.stderr.splitlines()[-1]
 
 
-def test_another_version_of_ray_is_refused_in_words(monkeypatch):
+@pytest.mark.parametrize("version", ["2.48.0", "2.61.0", "3.0.0.dev0", "unknown"])
+def test_another_version_of_ray_is_named_in_one_line_and_tried(monkeypatch, capsys, version):
     other = ModuleType("ray")
-    other.__version__ = "2.9.3"
+    other.__version__ = version
     monkeypatch.setitem(sys.modules, "ray", other)
-    with pytest.raises(ImportError, match=r"2\.9\.3"):
-        starting.import_ray()
+    assert starting.import_ray() is other
+    (line,) = capsys.readouterr().err.splitlines()
+    assert version in line and "2.49 to 2.60" in line
+
+
+@pytest.mark.parametrize("version", ["2.49.0", "2.54.1", "2.60.0", "2.60.1rc1"])
+def test_a_tested_version_of_ray_needs_no_line(monkeypatch, capsys, version):
+    other = ModuleType("ray")
+    other.__version__ = version
+    monkeypatch.setitem(sys.modules, "ray", other)
+    assert starting.import_ray() is other
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("option", [{"simulate": "nvidia:2xA100"}, {"shared": True}])

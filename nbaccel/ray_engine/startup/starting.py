@@ -22,10 +22,10 @@ from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, Environment, Keyword
 from nbaccel.ray_engine.startup import own_environments
 from nbaccel.ray_engine.startup.rays_lines import RaysLines
 from nbaccel.ray_engine.submission.shipping import PACKAGE
-from nbaccel.views import wording
+from nbaccel.views import sinks, wording
 from nbaccel.views.start_steps import StartSteps
 
-RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
+OLDEST, NEWEST = (2, 49), (2, 60)  # the minor versions of Ray that `make test-ray-versions` is for
 T = TypeVar("T")
 _ATTEMPTS = 3
 _TOO_SLOW = "timed out during startup"
@@ -34,7 +34,7 @@ _INSTALL = "pip install 'nbaccel[ray]'"
 
 
 def import_ray() -> ModuleType:
-    """Import Ray. Raises an ImportError that says what to type if Ray is missing or has another version."""
+    """Import Ray. Raises an ImportError that says what to type if Ray is missing; an untested version gets a line."""
     # Ray holds lines back that differ in their numbers only, and forgets them at a cell's end.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     # Ray looks for KeyboardInterrupt once a second while it waits in `get`: too late for the Stop button.
@@ -44,13 +44,18 @@ def import_ray() -> ModuleType:
             ray = importlib.import_module("ray")
     except ModuleNotFoundError as error:
         raise ImportError(f"engine='ray' needs Ray, which is not installed here ({error}). Type: {_INSTALL}") from None
-    version = getattr(ray, "__version__", "unknown")
-    if not version.startswith(f"{RAY_VERSION}."):
-        raise ImportError(
-            f"engine='ray' needs Ray {RAY_VERSION}, but version {version} is installed: its records differ. "
-            f"Type: {_INSTALL}"
-        )
+    version = str(getattr(ray, "__version__", "unknown"))
+    if not _is_tested(version):
+        oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
+        sentence = f"Ray {version} is installed here, and nbaccel is tested with {oldest} to {newest}: parts may fail."
+        sinks.installed.notice(sinks.Notice("version", sentence))
     return ray
+
+
+def _is_tested(version: str) -> bool:
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    return major.isdigit() and minor.isdigit() and OLDEST <= (int(major), int(minor)) <= NEWEST
 
 
 def import_shipped() -> ModuleType:
@@ -256,16 +261,21 @@ def _job_config(options: InitOptions) -> Any:
 
 # None of them imports Ray: while Ray starts, it imports modules of its own, and two threads would wait for each other.
 WITHOUT_RAY = (
-    "nbaccel.accelerators",
+    "nbaccel.accelerators.counted_devices",
     "nbaccel.handles.internal_work",
+    "nbaccel.handles.placement_group_handle",
     "nbaccel.handles.unpicklable",
     "nbaccel.scheduling.explain",
+    "nbaccel.views.device_labels",
     "nbaccel.views.driver_door",
     "nbaccel.views.expected_growth",
+    "nbaccel.views.function_rows",
     "nbaccel.views.history.book",
     "nbaccel.views.history.task_log",
     "nbaccel.views.listed",
     "nbaccel.views.record_book",
+    "nbaccel.views.tables",
+    "nbaccel.views.totals",
     "nbaccel.views.trace_events",
     "nbaccel.views.unused_devices",
 )
