@@ -13,6 +13,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
 from nbaccel.handles.refs import ObjectRef
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import watching
 from nbaccel.ray_engine.reports.cluster import RayCluster
@@ -26,7 +27,7 @@ from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
 from nbaccel.ray_engine.startup import forked_children, orphans, own_environments
 from nbaccel.ray_engine.startup.head_watch import HeadWatch
-from nbaccel.ray_engine.startup.starting import host_and_port, import_shipped
+from nbaccel.ray_engine.startup.starting import host_and_port
 from nbaccel.ray_engine.submission.actors import RayActors
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.freshening import Freshening
@@ -222,7 +223,6 @@ class RayEngine:
 def _session(
     options: InitOptions, address: str | None, lines_of_start: Sequence[str], *, ours: bool, in_worker: bool
 ) -> RaySession:
-    import_shipped()
     return RaySession(
         options,
         address,
@@ -253,7 +253,7 @@ def _head_of(address: str | None) -> tuple[str, int]:
 
 def of_this_worker() -> RayEngine:
     """The engine of a process that Ray has started: a worker, or the server of Ray Client."""
-    in_worker = ray._private.worker.global_worker.mode == ray.WORKER_MODE
+    in_worker = internals.is_worker()
     engine = RayEngine(InitOptions(), None, ours=False, in_worker=in_worker)
     engines.adopt(engine)
     return engine

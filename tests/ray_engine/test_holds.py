@@ -16,9 +16,9 @@ from ray.core.generated import autoscaler_pb2
 
 from nbaccel.exceptions import HeadDiedError
 from nbaccel.machines.sources import growing_machines
+from nbaccel.ray_engine.border.rays import import_shipped
 from nbaccel.ray_engine.reports import growing, planning
 from nbaccel.ray_engine.reports.growing import RayGrowing
-from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.views import node_tables, tables
 from nbaccel.views.snapshot import NodeRow, NodeTypeRow, Runtime, Snapshot
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.startup.starting import import_shipped
+from nbaccel.ray_engine.border.rays import import_shipped
 
 shared_look = importlib.import_module(f"{import_shipped().__name__}.shared_look")
 FRESH_S = shared_look.FRESH_S

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import ray
-from ray.core.generated.common_pb2 import ErrorType
 
 from nbaccel.quantities import LONG_RUN_S
-from nbaccel.ray_engine.border.rays import RaysRef
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.notes import Note
 from nbaccel.ray_engine.submission.submissions import Submission
@@ -84,17 +83,7 @@ def _ready(waiting: list[Submission]) -> dict[bytes, str]:
     if not refs:
         return {}
     done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=False)
-    return {refs[ref]: error_type(ref) for ref in done}
-
-
-def error_type(inner: RaysRef) -> str:
-    """Ray's word for the error that is there for this ref of Ray's, "" for a value; nothing is unpickled for that."""
-    try:
-        ((_data, metadata, *_),) = ray._private.worker.global_worker.core_worker.get_objects([inner], 0)
-    except (AttributeError, TypeError, ValueError, ray.exceptions.RayError):
-        return ""  # Ray Client, or a value on another machine, which is never an error
-    number = (metadata or b"").split(b",")[0]
-    return str(ErrorType.Name(int(number))) if number.isdigit() else ""
+    return {refs[ref]: internals.error_type(ref) for ref in done}
 
 
 def _of_note(note: Note, known: SnapshotFacts, nodes_alive: set[str]) -> TaskRow:

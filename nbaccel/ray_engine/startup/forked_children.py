@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import atexit
 import signal
-import sys
 from typing import Any
 
 from nbaccel import engine as engines
+from nbaccel.ray_engine.border.internals import internals
 
 
 def disown(kind: type) -> None:
@@ -23,7 +23,7 @@ def disown(kind: type) -> None:
 
 
 def _take_off_handlers() -> None:
-    worker: Any = sys.modules["ray._private.worker"]
+    worker = internals.worker
     atexit.unregister(worker.shutdown)
     if worker._global_node is not None:
         worker._global_node.kill_all_processes = _end_nothing

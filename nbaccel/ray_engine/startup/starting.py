@@ -18,10 +18,9 @@ from nbaccel.addresses import is_own
 from nbaccel.handles.options import InitOptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, Environment, Keywords
+from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, PACKAGE, Environment, Keywords, import_shipped
 from nbaccel.ray_engine.startup import own_environments
 from nbaccel.ray_engine.startup.rays_lines import RaysLines
-from nbaccel.ray_engine.submission.shipping import PACKAGE
 from nbaccel.views import sinks, wording
 from nbaccel.views.start_steps import StartSteps
 
@@ -46,23 +45,24 @@ def import_ray() -> ModuleType:
         raise ImportError(f"engine='ray' needs Ray, which is not installed here ({error}). Type: {_INSTALL}") from None
     version = str(getattr(ray, "__version__", "unknown"))
     if not _is_tested(version):
-        oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
-        sentence = f"Ray {version} is installed here, and nbaccel is tested with {oldest} to {newest}: parts may fail."
-        sinks.installed.notice(sinks.Notice("version", sentence))
+        sinks.installed.notice(sinks.Notice("version", _untested(version)))
     return ray
+
+
+def _untested(version: str) -> str:
+    """In one sentence, with what is known to be lost."""
+    oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
+    import_shipped()
+    lost = dict.fromkeys(importlib.import_module("nbaccel_in_ray.internals").missing().values())
+    return wording.sentence(
+        [f"Ray {version} is installed here, and nbaccel is tested with {oldest} to {newest}: parts may fail", *lost]
+    )
 
 
 def _is_tested(version: str) -> bool:
     major, _, rest = version.partition(".")
     minor = rest.partition(".")[0]
     return major.isdigit() and minor.isdigit() and OLDEST <= (int(major), int(minor)) <= NEWEST
-
-
-def import_shipped() -> ModuleType:
-    """nbaccel_in_ray, under the name that it has inside Ray's workers."""
-    if str(PACKAGE.parent) not in sys.path:
-        sys.path.append(str(PACKAGE.parent))
-    return importlib.import_module("nbaccel_in_ray")
 
 
 def planned(options: InitOptions) -> list[str]:
@@ -158,13 +158,11 @@ def show_token(address: str) -> None:
 
     Raises ConnectionError. Of Ray Client, Ray says it soon enough.
     """
-    from ray.exceptions import AuthenticationError
-
     if address.startswith("ray://"):
         return
     try:
         versions = ray_preflight.ask_versions(address)
-    except AuthenticationError as error:
+    except ray_preflight.token_errors() as error:
         raise ConnectionError(why_not_joined(address, error)) from error
     wrong = ray_preflight.mismatch(versions, ray_preflight.versions_here()) if versions else ""
     if wrong:

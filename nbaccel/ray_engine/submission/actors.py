@@ -21,6 +21,7 @@ from nbaccel.engine import Engine
 from nbaccel.handles.internal_work import NAMESPACE, is_hidden
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.submission import pickling
@@ -95,9 +96,7 @@ class RayActors:
             raise
 
     def _name_taken(self, error: Exception, options: ActorOptions) -> BaseException:
-        if options.name and (
-            "already taken" in str(error) or isinstance(error, ray.exceptions.ActorAlreadyExistsError)
-        ):
+        if options.name and internals.is_taken(error):
             return exceptions.ActorAlreadyExistsError(
                 f"The namespace {options.namespace or self._session.namespace!r} already has an actor named "
                 f"{options.name!r}. Get it with get_actor, kill it, choose another name, or pass get_if_exists=True."

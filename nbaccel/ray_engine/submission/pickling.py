@@ -10,6 +10,7 @@ from ray import cloudpickle
 from ray.util.client import ray as client
 
 from nbaccel.handles import unpicklable
+from nbaccel.ray_engine.border.internals import internals
 
 _RAYS_WORDS = "Could not serialize"  # with these it replaces a TypeError
 
@@ -19,7 +20,7 @@ def can_pickle(value: Any) -> bool:
         if client.is_connected():
             cloudpickle.dumps(value)
         else:
-            ray._private.worker.global_worker.get_serialization_context().serialize(value)
+            internals.serialization_context().serialize(value)
     except Exception:  # a user's __reduce__ may raise anything; the error is the answer
         return False
     return True

@@ -12,13 +12,13 @@ from __future__ import annotations
 import importlib
 import logging
 import tempfile
-from pathlib import Path
 
-from nbaccel.ray_engine.border.rays import Environment
+from nbaccel.ray_engine.border.internals import internals
+from nbaccel.ray_engine.border.rays import PACKAGE, Environment
 from nbaccel.ray_engine.startup import own_environments
 from nbaccel.ray_engine.submission.freshening import Freshening
 
-PACKAGE = Path(__file__).parent.parent / "shipped" / "nbaccel_in_ray"
+_logger = logging.getLogger(__name__)
 
 
 class Shipping:
@@ -34,12 +34,8 @@ class Shipping:
     def _uploaded(self) -> str:
         """Where the package lies in Ray's own store; it is put there once."""
         if not self._uri:
-            from ray._private.runtime_env.py_modules import upload_py_modules_if_needed
-
             with tempfile.TemporaryDirectory() as scratch:
-                made = upload_py_modules_if_needed(
-                    {"py_modules": [str(PACKAGE)]}, True, scratch_dir=scratch, logger=logging.getLogger(__name__)
-                )
+                made = internals.upload_py_modules({"py_modules": [str(PACKAGE)]}, scratch_dir=scratch, logger=_logger)
             self._uri = made["py_modules"][0]
         return self._uri
 
@@ -69,15 +65,9 @@ def _with_folders_uploaded(environment: Environment) -> Environment:
     folders = [environment.get("working_dir"), *(environment.get("py_modules") or [])]
     if not any(isinstance(each, str) and "://" not in each for each in folders):
         return environment
-    from ray._private.runtime_env.py_modules import upload_py_modules_if_needed
-    from ray._private.runtime_env.working_dir import upload_working_dir_if_needed
-
-    made = dict(environment)
-    logger = logging.getLogger(__name__)
     with tempfile.TemporaryDirectory() as scratch:
-        made = upload_py_modules_if_needed(made, True, scratch_dir=scratch, logger=logger)
-        made = dict(upload_working_dir_if_needed(made, True, scratch_dir=scratch, logger=logger))
-    return made
+        made = internals.upload_py_modules(dict(environment), scratch_dir=scratch, logger=_logger)
+        return dict(internals.upload_working_dir(made, scratch_dir=scratch, logger=_logger))
 
 
 # ---- worker_process_setup_hook of a task or an actor: Ray itself takes hooks of a whole job only

@@ -9,10 +9,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import cluster_request, holds
+from nbaccel_in_ray import cluster_request, holds, internals
 from nbaccel_in_ray.collector_link import NAMESPACE
 
 Row = dict[str, Any]
@@ -57,8 +56,7 @@ def news(reply: Any) -> Row:
     """The nodes in the second autoscaler's message, with what their provider tells where it is nbaccel's."""
     facts = with_machines(of_status(reply), published_machines())
     facts["failed"] = [row for row in facts["failed"] if not row["at"] or time.time() - row["at"] < FORGOTTEN_S]
-    context = ray.get_runtime_context()
-    return with_logged_reasons(facts, os.path.join(context.get_temp_dir(), context.get_session_name(), "logs"))
+    return with_logged_reasons(facts, os.path.join(internals.session_folder(), "logs"))
 
 
 def of_status(reply: Any) -> Row:

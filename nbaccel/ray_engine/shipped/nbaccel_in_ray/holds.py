@@ -18,7 +18,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import cluster_request
+from nbaccel_in_ray import cluster_request, internals
 from nbaccel_in_ray.cluster_request import Bundle
 from nbaccel_in_ray.collector_link import NAMESPACE
 
@@ -173,4 +173,4 @@ def kept() -> dict[str, Any]:
 
 
 def _ended_jobs() -> set[str]:
-    return {job["JobID"] for job in ray._private.state.jobs() if job["IsDead"]}
+    return {job["JobID"] for job in internals.jobs() if job["IsDead"]}

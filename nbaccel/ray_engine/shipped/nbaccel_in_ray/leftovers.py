@@ -10,9 +10,7 @@ import sys
 import traceback
 from typing import Any
 
-import ray
-
-from nbaccel_in_ray import device_peaks
+from nbaccel_in_ray import device_peaks, internals
 
 WITHOUT_END = 1 << 30  # a number of calls that no process reaches; Ray counts, so that one can be told to stop
 DEFAULT_THRESHOLD_BYTES = 256 << 20  # of each device: what frameworks tell is exact, however large it is
@@ -55,7 +53,7 @@ def _size(count: int) -> str:
 
 def end_process_after_task() -> bool:
     """Have Ray end this process after the running task, as after the last of `max_calls`. Returns whether it will."""
-    manager = ray._private.worker.global_worker.function_actor_manager
+    manager = internals.functions()
     try:
         with manager.lock:
             for id, info in list(manager._function_execution_info.items()):

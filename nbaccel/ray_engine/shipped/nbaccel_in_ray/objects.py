@@ -6,6 +6,8 @@ from typing import Any
 
 import ray
 
+from nbaccel_in_ray import internals
+
 Row = dict[str, Any]
 ASK_TIMEOUT_S = 10.0
 MOST_FROM_A_NODE = 100_000
@@ -24,7 +26,8 @@ def objects(but_of: list[bytes]) -> list[Row]:
     found: dict[bytes, Row] = {}
     for node in ray.nodes():
         if node["Alive"]:
-            for worker in _asked(node).core_workers_stats:
+            address = f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}"
+            for worker in internals.objects_of_node(address, MOST_FROM_A_NODE, ASK_TIMEOUT_S).core_workers_stats:
                 for ref in worker.object_refs:
                     if not ref.object_id.startswith(_CREATION) and ref.object_id[_OF_ACTOR] not in but_of:
                         _enter(found, ref, worker)
@@ -39,25 +42,13 @@ def locations(refs: list[ray.ObjectRef]) -> list[Row]:
     return [found.get(ref, {"node_ids": [], "object_size": None, "did_spill": False}) for ref in refs]
 
 
-def _asked(node: Row) -> Any:
-    from ray._private.grpc_utils import init_grpc_channel
-    from ray.core.generated import node_manager_pb2, node_manager_pb2_grpc
-
-    channel = init_grpc_channel(f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}")
-    try:
-        stub = node_manager_pb2_grpc.NodeManagerServiceStub(channel)
-        request = node_manager_pb2.GetObjectsInfoRequest(limit=MOST_FROM_A_NODE)
-        return stub.GetObjectsInfo(request, timeout=ASK_TIMEOUT_S)
-    finally:
-        channel.close()
-
-
 def _enter(found: dict[bytes, Row], ref: Any, worker: Any) -> None:
     row = found.setdefault(ref.object_id, _blank(ref.object_id.hex()))
-    status = _status(ref)
+    status = internals.word("TaskStatus", ref.task_status)
     if status != "NIL":  # by its owner
         row["task_status"] = status
-        row |= {"type": _kind(worker), "pid": worker.pid, "ip": worker.ip_address, "attempt_number": ref.attempt_number}
+        kind = internals.word("WorkerType", worker.worker_type).capitalize()
+        row |= {"type": kind, "pid": worker.pid, "ip": worker.ip_address, "attempt_number": ref.attempt_number}
     if ref.object_size > 0 or row["object_size"] is None:
         row["object_size"] = ref.object_size if ref.object_size >= 0 else None
     row["place"] = _place(ref.object_id, row["object_size"])
@@ -78,18 +69,6 @@ def _blank(object_id: str) -> Row:
         "holders": 0,
         "call_site": "disabled",
     }
-
-
-def _kind(worker: Any) -> str:
-    from ray.core.generated import common_pb2
-
-    return str(common_pb2.WorkerType.Name(worker.worker_type)).capitalize()
-
-
-def _status(ref: Any) -> str:
-    from ray.core.generated import common_pb2
-
-    return str(common_pb2.TaskStatus.Name(ref.task_status))
 
 
 def _place(object_id: bytes, size: int | None) -> str:

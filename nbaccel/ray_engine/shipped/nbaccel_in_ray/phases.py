@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import ray
+from nbaccel_in_ray import internals
 
 _PHASES = ("task:deserialize_arguments", "task:execute", "task:store_outputs")
 _NANOSECOND = 1e-9
@@ -16,7 +16,7 @@ _NANOSECOND = 1e-9
 
 def phases() -> dict[str, list[float]]:
     """For the last attempt of each task: the Unix seconds at which its phases begin, and the end of the last one."""
-    found = sorted(ray._private.state.state._get_all_task_events(), key=lambda each: each.attempt_number)
+    found = sorted(internals.task_events(), key=lambda each: each.attempt_number)
     return {each.task_id.hex(): times(each.profile_events.events) for each in found}
 
 

@@ -17,7 +17,7 @@ from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any
 
-import ray
+from nbaccel_in_ray import internals
 
 LEVELS = "NBACCEL_LOG_LEVELS"  # the variable: JSON, the levels at init() by the names of loggers
 _NAME = "tqdm.notebook"
@@ -25,7 +25,7 @@ _NAME = "tqdm.notebook"
 
 def use() -> None:
     """In a worker."""
-    if ray._private.worker.global_worker.mode != ray.WORKER_MODE:
+    if not internals.is_worker():
         return
     sys.meta_path.insert(0, _TextBars())
     levels = json.loads(os.environ.get(LEVELS, "{}"))

@@ -18,7 +18,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import ray
-from ray._private.ray_constants import LOG_PREFIX_TASK_NAME as MARK
+
+from nbaccel_in_ray import internals
+from nbaccel_in_ray.internals import MARK
 
 ID_MARK = " task="
 MOST_HELD = 65_536  # characters of a line that has not ended
@@ -142,11 +144,10 @@ streams: list[ReportedOutput] = []
 
 def install(reporter: Reporter) -> None:
     """Name the tasks in this process's lines from now on; `reporter` knows the running tasks."""
-    worker = ray._private.worker.global_worker
-    if streams or worker.mode != ray.WORKER_MODE:
+    if streams or not internals.is_worker():
         return
-    sys.stdout = ReportedOutput(sys.stdout, reporter, worker.core_worker)
-    sys.stderr = ReportedOutput(sys.stderr, reporter, worker.core_worker)
+    sys.stdout = ReportedOutput(sys.stdout, reporter, internals.core())
+    sys.stderr = ReportedOutput(sys.stderr, reporter, internals.core())
     streams.extend([sys.stdout, sys.stderr])
     for stream in streams:
         os.register_at_fork(after_in_child=stream.after_fork)

@@ -11,21 +11,16 @@ import os
 import time
 from collections.abc import Callable
 
-import ray
+from nbaccel_in_ray import internals
 
 FRESH_S = 0.5
 _WATCHED, _UNWATCHED = b"1", b"0"
 
 
-def session_folder() -> str:
-    """Ray's folder of this session, which all processes of a node have."""
-    return str(ray._private.worker._global_node.get_session_dir_path())
-
-
 class SharedLook:
     """Answers from the node's file, or by `ask`, which asks the cluster about a job."""
 
-    def __init__(self, ask: Callable[[str], bool], folder: Callable[[], str] = session_folder) -> None:
+    def __init__(self, ask: Callable[[str], bool], folder: Callable[[], str] = internals.session_folder) -> None:
         self._ask = ask
         self._folder = folder
 

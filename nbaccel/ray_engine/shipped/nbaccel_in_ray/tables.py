@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import cluster_request, growth, internal
+from nbaccel_in_ray import cluster_request, growth, internal, internals
 
 Row = dict[str, Any]
 _MIRRORED = re.compile("node_[0-9a-f]{56}")  # types that Ray's monitor makes up of nodes' ids where nothing scales
@@ -18,14 +18,13 @@ _MIRRORED = re.compile("node_[0-9a-f]{56}")  # types that Ray's monitor makes up
 
 def tables() -> dict[str, Any]:
     """Nodes with their free resources, actors, living workers, placement groups, jobs."""
-    state = ray._private.state
     return {
         "nodes": ray.nodes(),
-        "available": state.available_resources_per_node(),
-        "actors": [_actor(row) for row in state.actors().values()],
-        "workers": {worker_id: _pid(row) for worker_id, row in state.workers().items()},
+        "available": internals.free_resources(),
+        "actors": [_actor(row) for row in internals.actors().values()],
+        "workers": {worker_id: _pid(row) for worker_id, row in internals.workers().items()},
         "groups": list(ray.util.placement_group_table().values()),
-        "jobs": state.jobs(),
+        "jobs": internals.jobs(),
     }
 
 
@@ -38,7 +37,7 @@ def autoscaler() -> Row:
     failed    nodes that did not come: type, why
     here      how many nodes of each type there are
     """
-    config = ray._private.state.state.get_cluster_config()
+    config = internals.cluster_config()
     if config is not None and config.node_group_configs:
         return {"groups": [_group(each) for each in config.node_group_configs], "scales": True}
     if (told := growth.published_types()) is not None:

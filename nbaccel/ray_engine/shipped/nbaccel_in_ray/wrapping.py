@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-import ray
 from ray.exceptions import ActorUnschedulableError
 
 from nbaccel_in_ray import (
     device_peaks,
+    internals,
     leftovers,
     let_refs_be_received,
     main_module,
@@ -237,11 +237,6 @@ def _plain(code: Code, about: CodeDescription) -> Code:
     return run_in_block if has_devices or about.last_of_process or about.internal else run
 
 
-def _is_cancelled() -> bool:
-    """Whether the call was cancelled: Ray does not interrupt an actor's threads or main thread, so the code asks."""
-    return bool(ray._private.worker.global_worker.is_canceled)
-
-
 def _generator(code: Code, about: CodeDescription) -> Code:
     in_actor = about.kind == "actor call"
 
@@ -252,7 +247,7 @@ def _generator(code: Code, about: CodeDescription) -> Code:
             try:
                 for item in items:
                     yield item
-                    if in_actor and _is_cancelled():
+                    if in_actor and internals.is_cancelled():  # Ray interrupts no thread of an actor
                         return
             finally:
                 items.close()
