@@ -38,6 +38,8 @@ def import_ray() -> ModuleType:
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     # Ray looks for KeyboardInterrupt once a second while it waits in `get`: too late for the Stop button.
     os.environ.setdefault("RAY_get_check_signal_interval_milliseconds", "50")
+    # A task without a device keeps its environment: Ray's default since 2.60, and an option from 2.54 on.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         with lighter_imports():
             ray = importlib.import_module("ray")
