@@ -19,9 +19,9 @@ DESERIALIZE, EXECUTE, STORE = "task:deserialize_arguments", "task:execute", "tas
 @pytest.fixture
 def phases():
     rays.import_shipped()
-    import nbaccel_in_ray.phases
+    import nbaccel_in_ray.tables
 
-    return nbaccel_in_ray.phases
+    return nbaccel_in_ray.tables
 
 
 def _event(name, start_s, end_s):

@@ -501,7 +501,7 @@ class _Devices:
 
 
 def test_a_task_on_a_device_notes_its_peak(wrapping, monkeypatch):
-    peaks = __import__("nbaccel_in_ray.device_peaks").device_peaks
+    peaks = __import__("nbaccel_in_ray.leftovers").leftovers
     torch = type(sys)("torch")
     torch.cuda = _Devices()
     for name in peaks.FRAMEWORKS:

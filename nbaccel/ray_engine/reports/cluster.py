@@ -13,9 +13,9 @@ from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import freshening, shipping
+from nbaccel.ray_engine.submission import shipping
 
-OWN_VARIABLES = (freshening.EDITION, shipping.VARIABLE)  # variables that nbaccel adds to runtime environments
+OWN_VARIABLES = (shipping.EDITION, shipping.VARIABLE)  # variables that nbaccel adds to runtime environments
 
 
 class RaysFacts(CodeFacts):

@@ -144,7 +144,7 @@ class RayAnswers:
     def timeline(self) -> list[dict[str, object]]:
         self._snapshots.snapshot()  # reads the newest reports
         self._session.head.check()
-        phases: dict[str, list[float]] = self._session.asked_inside("phases", "phases")
+        phases: dict[str, list[float]] = self._session.asked_inside("tables", "phases")
         rows = self._snapshots.take(metrics=False, rows=MOST_NOTES).tasks
         # Of a task that still runs, Ray has only the time at which its arguments were read.
         return trace_events.of_rows(
@@ -167,7 +167,7 @@ class RayAnswers:
 
     def _objects(self) -> list[dict[str, object]]:
         self._session.head.check()
-        return list(self._session.asked_inside("objects", "objects", self._actors.ids()))
+        return list(self._session.asked_inside("tables", "objects", self._actors.ids()))
 
 
 # ---- opens the driver's door for observers, such as the Jupyter server

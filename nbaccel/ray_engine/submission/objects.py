@@ -21,7 +21,7 @@ from nbaccel.handles.remote import ActorClass, ActorHandle
 from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.rays import RaysActor, RaysRef, RaysResult, RaysStream, import_shipped
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import pickling
+from nbaccel.ray_engine.submission import errors
 from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import RayChoice, quantities
@@ -63,7 +63,7 @@ class RayObjects:
         try:
             inner = ray.put(value)
         except Exception as error:  # whatever the value's pickling raises
-            pickling.name_culprit_of_put(error, value)
+            errors.name_culprit_of_put(error, value)
             raise
         return self._handles.ref(inner)
 
@@ -136,7 +136,7 @@ class RayObjects:
         return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
 
     def object_locations(self, refs: Sequence[ObjectRef[object]]) -> list[ObjectPlaces]:
-        found = self._session.asked_inside("objects", "locations", [ref._inner for ref in refs])
+        found = self._session.asked_inside("tables", "locations", [ref._inner for ref in refs])
         return msgspec.convert(found, list[ObjectPlaces])
 
     def was_awaited(self, ref: ObjectRef[object]) -> None:
