@@ -263,6 +263,7 @@ def _job_config(options: InitOptions) -> Any:
 # None of them imports Ray: while Ray starts, it imports modules of its own, and two threads would wait for each other.
 WITHOUT_RAY = (
     "nbaccel.accelerators.counted_devices",
+    "nbaccel.freshness",
     "nbaccel.handles.internal_work",
     "nbaccel.handles.placement_group_handle",
     "nbaccel.handles.unpicklable",
