@@ -6,6 +6,7 @@ SECONDS ?= 60
 MINUTES ?= 1
 SEED ?= 1
 PY := $(VENV)/bin/python
+RAY_VERSIONS ?= 2.49 2.54 2.60
 REAL_FILES = $(shell grep -rl --include='test_*.py' 'mark\.real' tests)
 # What runs at each commit: all but other programs, and of these the tests that tests/core.py lists.
 OUTSIDE := ray or browser or real or slow
@@ -20,7 +21,8 @@ EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/not
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo dist docs notebooks extension installed-for-tests test test-commit test-all check fuzz soak bench lab clean
+.PHONY: demo dist docs notebooks extension installed-for-tests test test-commit test-all test-ray-versions check fuzz soak \
+    bench lab clean
 
 # Run the quickstart notebook without a browser and print what it showed.
 demo: $(VENV)/.stamp-demo
@@ -43,6 +45,16 @@ test-all: installed-for-tests $(VENV)/.stamp-others
 	$(RUN_TESTS) -m "not real" $(PYTEST_ARGS)
 	set -e; for file in $(REAL_FILES); do $(PY) -m tools.run_tests -m real $$file $(PYTEST_ARGS); done
 	$(MAKE) --no-print-directory --jobs=2 --output-sync fuzz soak SECONDS=300 MINUTES=5
+
+# A core of the contract with each of these versions of Ray, in an environment of its own. Older ones leave files open.
+test-ray-versions:
+	set -e; for version in $(RAY_VERSIONS); do \
+	    $(PYTHON) -m venv build/ray-$$version; \
+	    build/ray-$$version/bin/python -m pip install --quiet --disable-pip-version-check \
+	        --editable '.[test]' "ray[client]==$$version.*"; \
+	    build/ray-$$version/bin/python -m pytest -m ray_versions -W ignore::ResourceWarning \
+	        -W ignore::pytest.PytestUnraisableExceptionWarning tests/engines tests/ray_engine/test_internals.py; \
+	done
 
 installed-for-tests: $(VENV)/.stamp-dev
 	if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_MODULES) || \

@@ -101,7 +101,7 @@ class ObjectPromise(Protocol):
     def ref_gone(self, id: bytes) -> None:
         """A ref, or a counted handle of an actor, has ended. Called at any moment in any thread, so it takes no lock.
 
-        An engine that must not miss one has a builtin method here (`ToldEnd` says why).
+        An engine that must not miss one has a builtin method here (`SafeFinalizer` says why).
         """
 
     def reduce_ref(self, ref: ObjectRef[Any]) -> tuple[Any, ...]:

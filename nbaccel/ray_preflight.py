@@ -1,6 +1,7 @@
 """Asks a Ray cluster what it runs, before this process joins: milliseconds, where Ray itself tries for 20 s.
 
-It needs an imported Ray, and neither starts nor joins anything. Another Ray, or another Python to the last number, is
+It needs an imported Ray, and neither starts nor joins anything. Outside of the Ray engine, only it uses names of Ray's
+that are not public. Another Ray, or another Python to the last number, is
 refused by a node and by a driver that joins at "host:6379".
 """
 
@@ -39,16 +40,22 @@ def answers(host: str, port: int) -> None:
 def ask_versions(address: str) -> RayVersions | None:
     """What a cluster at "host:port" runs; None where it does not say.
 
-    Raises Ray's AuthenticationError if the cluster does not take this process's token.
+    Raises one of `token_errors` if the cluster does not take this process's token.
     """
-    from ray.exceptions import AuthenticationError, RayError
+    from ray.exceptions import RayError
 
     try:
         return _read(_client(address).internal_kv_get(*_METADATA, timeout=_ANSWER_TIMEOUT_S))
-    except AuthenticationError:
+    except token_errors():
         raise
     except (RayError, RuntimeError, OSError):
         return None  # Ray's own attempt reports other errors
+
+
+def token_errors() -> tuple[type[Exception], ...]:
+    """Ray's error of a token that is not taken; none for a Ray that knows no tokens. Raises ModuleNotFoundError."""
+    errors: Any = importlib.import_module("ray.exceptions")
+    return (errors.AuthenticationError,) if hasattr(errors, "AuthenticationError") else ()
 
 
 def _read(metadata: bytes | None) -> RayVersions | None:
@@ -114,11 +121,11 @@ def living_nodes(address: str) -> list[Any] | None:
     Raises ConnectionError if the cluster does not take this process's token.
     """
     from ray.core.generated.gcs_pb2 import GcsNodeInfo
-    from ray.exceptions import AuthenticationError, RayError
+    from ray.exceptions import RayError
 
     try:
         found = _client(address).get_all_node_info(timeout=_ANSWER_TIMEOUT_S).values()
-    except AuthenticationError:
+    except token_errors():
         raise ConnectionError(f"The cluster at {address} does not take the token.") from None
     except (RayError, RuntimeError, OSError):
         return None
@@ -130,8 +137,31 @@ def _client(address: str) -> Any:
     # Ray reads its variables when it is imported, and the token once; a notebook may have set them since.
     raylet: Any = importlib.import_module("ray._raylet")
     raylet.Config.initialize("")
-    raylet.AuthenticationTokenLoader.instance().reset_cache()
+    if hasattr(raylet, "AuthenticationTokenLoader"):
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
     return raylet.GcsClient(address=address)
+
+
+class HeadLink:
+    """Of a provider of nodes, which Ray's autoscaler runs: its connection to the head."""
+
+    def __init__(self, address: str) -> None:
+        raylet: Any = importlib.import_module("ray._raylet")
+        self._client = raylet.GcsClient(address=address)
+
+    def joined(self, timeout_s: float) -> set[str]:
+        """The ids that the provider gave to nodes that are alive. Raises Ray's errors, RuntimeError, OSError."""
+        from ray.core.generated.autoscaler_pb2 import GetClusterResourceStateReply
+
+        reply = GetClusterResourceStateReply()
+        reply.ParseFromString(self._client.get_cluster_resource_state(timeout_s=timeout_s))
+        dead = 2  # NodeStatus.DEAD
+        nodes = reply.cluster_resource_state.node_states
+        return {node.instance_id for node in nodes if node.instance_id and node.status != dead}
+
+    def publish(self, key: bytes, text: str, namespace: bytes) -> None:
+        """Keep a text where every driver of the cluster can read it."""
+        self._client.internal_kv_put(key, text.encode(), True, namespace)
 
 
 def publish_node_types(address: str, types: dict[str, dict[str, Any]]) -> None:

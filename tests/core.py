@@ -180,6 +180,44 @@ browser/test_trials.py
     trials_are_seen_and_stopped_while_the_cell_runs
 """
 
+# What `make test-ray-versions` runs with each version of Ray: 40 promises of the engine, and what a version lacks.
+RAY_VERSIONS = """
+engines/test_actors.py
+    an_actor_keeps_its_state_and_the_order_of_calls  a_generator_method_streams  a_name_is_given_once
+    async_methods_run_at_the_same_time  a_named_actor_is_found  a_killed_actor_fails_its_calls
+    an_actor_is_restarted_as_often_as_it_may
+engines/test_choices.py
+    an_error_of_the_device_is_answered_by_the_next_choice  the_snapshot_says_which_choice_a_task_took
+engines/test_context.py
+    a_task_knows_who_and_where_it_is  a_group_of_bundles_is_placed_and_used  a_task_that_can_never_run_says_why
+    the_snapshot_names_node_device_and_process_of_each_task  the_timeline_has_the_phases_of_a_task
+engines/test_devices.py
+    a_gpu_task_gets_ids_as_strings_and_the_variable  each_accelerator_task_runs_in_a_fresh_process
+    an_actor_keeps_its_devices_and_gives_them_back
+engines/test_environments.py
+    a_task_finds_the_files_and_modules_it_was_given
+engines/test_errors.py
+    a_task_error_is_also_what_the_task_raised  the_traceback_has_the_users_frames_only
+engines/test_objects.py
+    put_and_get  a_large_array_arrives_whole_and_read_only  a_ref_inside_an_object_keeps_its_value
+    wait_returns_what_is_ready_in_the_given_order
+engines/test_observed.py
+    an_observer_sees_what_waits_and_cancels_it
+engines/test_seeing.py
+    a_tasks_log_has_what_it_printed_and_the_whole_traceback  objects_are_listed_with_their_sizes_and_places
+    tasks_are_listed_with_their_types_and_errors  actors_workers_nodes_jobs_and_groups_are_listed
+engines/test_streams.py
+    a_generator_streams_by_itself_and_its_error_is_the_last_item  the_next_item_can_be_waited_for_with_a_timeout
+engines/test_tasks.py
+    a_task_returns_its_value  a_task_returns_several_values  tasks_submit_tasks  a_running_task_is_cancelled
+    a_waiting_task_is_cancelled_and_never_runs  a_task_is_retried_for_the_exceptions_that_it_names
+    a_task_whose_worker_dies_is_retried  a_custom_resource_limits_how_many_run
+engines/test_training.py
+    a_gang_reports_and_keeps_checkpoints
+ray_engine/test_internals.py
+    this_ray_lacks_what_is_known_and_nothing_else
+"""
+
 
 def _read(text: str) -> dict[str, set[str]]:
     """The names below each file."""
@@ -192,12 +230,14 @@ def _read(text: str) -> dict[str, set[str]]:
     return chosen
 
 
-CHOSEN = _read(CORE)
+CHOSEN, OF_VERSIONS = _read(CORE), _read(RAY_VERSIONS)
 OUTSIDE = ("ray", "browser", "real", "slow")
 
 
 def mark(item: pytest.Item, file: str) -> None:
-    """Mark a test that runs at each commit, `file` being its path below tests/."""
+    """Mark a test that runs at each commit or with each version of Ray, `file` being its path below tests/."""
+    if item.originalname in OF_VERSIONS.get(file, set()) and "[" not in item.name.removesuffix("[ray]"):
+        item.add_marker(pytest.mark.ray_versions)
     if not file.startswith("browser/") and not any(item.get_closest_marker(each) for each in OUTSIDE):
         return
     name, _, case = item.name.partition("[")

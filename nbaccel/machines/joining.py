@@ -126,12 +126,12 @@ def _shown_token(token_file: str | None) -> str:
 
 def _versions(address: str, token_file: str | None) -> ray_preflight.RayVersions | None:
     try:
-        from ray.exceptions import AuthenticationError
+        refusals = ray_preflight.token_errors()
     except ModuleNotFoundError:
         raise RuntimeError("Ray is not installed here. Type: pip install 'nbaccel[ray]'") from None
     try:
         return ray_preflight.ask_versions(address)
-    except AuthenticationError:
+    except refusals:
         raise ConnectionError(
             f"The cluster at {address} asks for a token and {_why_not_taken(token_file)}. Copy the "
             "head's: scp head:~/.ray/auth_token ~/.ray/ (or RAY_AUTH_TOKEN)."

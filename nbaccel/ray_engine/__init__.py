@@ -29,11 +29,11 @@ def start(options: InitOptions) -> RayEngine:
 
     Raises ImportError when Ray is missing or another version, ConnectionError when nothing answers at the address.
     """
-    from nbaccel.ray_engine.startup import rays_lines, starting
+    from nbaccel.ray_engine.startup import starting
     from nbaccel.views import sinks
 
     steps = sinks.installed.starting("Ray", starting.planned(options))
-    with steps, rays_lines.kept_back(options) as kept:
+    with steps, starting.kept_back(options) as kept:
         address, ours = starting.connect(options, steps, kept)
         steps.next()
         from nbaccel.ray_engine.driver import RayEngine
@@ -84,9 +84,9 @@ def wrapped_actor(inner: RaysActor) -> ActorHandle:
 
 def refuse_returned(name: str, value: object, error: Exception) -> None:
     """Raise the error of a returned value that cannot be pickled again, naming the part to blame."""
-    from nbaccel.ray_engine.submission import pickling
+    from nbaccel.ray_engine.submission import errors
 
-    pickling.refuse_returned(name, value, error)
+    errors.refuse_returned(name, value, error)
 
 
 def _here() -> RayEngine:

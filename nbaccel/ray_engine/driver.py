@@ -6,13 +6,16 @@ import atexit
 import importlib
 import itertools
 import os
+import signal
 from collections.abc import Sequence
+from typing import Any
 
 import ray
 
 from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
 from nbaccel.handles.refs import ObjectRef
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import watching
 from nbaccel.ray_engine.reports.cluster import RayCluster
@@ -24,17 +27,16 @@ from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
-from nbaccel.ray_engine.startup import forked_children, orphans, own_environments
+from nbaccel.ray_engine.startup import orphans, own_environments
 from nbaccel.ray_engine.startup.head_watch import HeadWatch
-from nbaccel.ray_engine.startup.starting import host_and_port, import_shipped
+from nbaccel.ray_engine.startup.starting import host_and_port
 from nbaccel.ray_engine.submission.actors import RayActors
 from nbaccel.ray_engine.submission.exports import Exporter
-from nbaccel.ray_engine.submission.freshening import Freshening
 from nbaccel.ray_engine.submission.groups import RayGroups
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.objects import Announce, Bookkeeper, RayObjects
 from nbaccel.ray_engine.submission.options_for_ray import Choosing
-from nbaccel.ray_engine.submission.shipping import Shipping
+from nbaccel.ray_engine.submission.shipping import Freshening, Shipping
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submissions
 from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
@@ -222,7 +224,6 @@ class RayEngine:
 def _session(
     options: InitOptions, address: str | None, lines_of_start: Sequence[str], *, ours: bool, in_worker: bool
 ) -> RaySession:
-    import_shipped()
     return RaySession(
         options,
         address,
@@ -242,7 +243,7 @@ def _lost(sentence: str) -> None:
 
 _PROMISE: type[engines.Engine] = RayEngine  # mypy compares the class with the promise
 
-os.register_at_fork(after_in_child=lambda: forked_children.disown(RayEngine))
+os.register_at_fork(after_in_child=lambda: disown(RayEngine))
 
 
 def _head_of(address: str | None) -> tuple[str, int]:
@@ -253,7 +254,34 @@ def _head_of(address: str | None) -> tuple[str, int]:
 
 def of_this_worker() -> RayEngine:
     """The engine of a process that Ray has started: a worker, or the server of Ray Client."""
-    in_worker = ray._private.worker.global_worker.mode == ray.WORKER_MODE
+    in_worker = internals.is_worker()
     engine = RayEngine(InitOptions(), None, ours=False, in_worker=in_worker)
     engines.adopt(engine)
     return engine
+
+
+# ---- children that the driver's process forks: there, Ray's handlers would end the Ray of the parent
+#
+# Ray ends the processes that it has started at the interpreter's end and at SIGTERM, which `multiprocessing.Pool`
+# sends to its children. A fork inherits both handlers.
+
+
+def disown(kind: type) -> None:
+    """In a forked child: an engine of this class is the parent's, and so is Ray."""
+    engine: Any = engines.started()
+    if isinstance(engine, kind):
+        _take_off_handlers()
+    engines.disown(kind)
+
+
+def _take_off_handlers() -> None:
+    worker = internals.worker
+    atexit.unregister(worker.shutdown)
+    if worker._global_node is not None:
+        worker._global_node.kill_all_processes = _end_nothing
+    if str(getattr(signal.getsignal(signal.SIGTERM), "__module__", "")).startswith("ray."):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _end_nothing(*_args: object, **_keywords: object) -> None:
+    """In place of what ends Ray's processes: its handler at the interpreter's end is registered without a name."""

@@ -14,7 +14,7 @@ from nbaccel import accelerators, cli
 from nbaccel.accelerators import NodeDevices
 from nbaccel.light_imports import FOLDER
 from nbaccel.machines import node_records
-from nbaccel.machines.ray_node import ended_by_signals, ray_start_line, stay
+from nbaccel.machines.node_commands import ended_by_signals, ray_start_line, stay
 from nbaccel.machines.ray_processes import node_environment
 from tests.machines.ray_nodes import ENDS_LATER, breaks, records, started
 

@@ -33,8 +33,9 @@ def test_nothing_but_the_engines_own_modules_is_left_to_import_once_ray_has_star
     pytest.importorskip("ray")
     code = (
         "import sys, nbaccel.api\n"
-        "from nbaccel.ray_engine.startup import rays_lines, starting\n"
-        "starting.import_ray(); starting.import_shipped()\n"
+        "from nbaccel.ray_engine.border import rays\n"
+        "from nbaccel.ray_engine.startup import starting\n"
+        "starting.import_ray(); rays.import_shipped()\n"
         "with starting.early_imports(): pass\n"
         "before = set(sys.modules)\n"
         "import nbaccel.ray_engine.driver\n"

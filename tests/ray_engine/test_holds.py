@@ -16,15 +16,15 @@ from ray.core.generated import autoscaler_pb2
 
 from nbaccel.exceptions import HeadDiedError
 from nbaccel.machines.sources import growing_machines
+from nbaccel.ray_engine.border.rays import import_shipped
 from nbaccel.ray_engine.reports import growing, planning
 from nbaccel.ray_engine.reports.growing import RayGrowing
-from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.views import node_tables, tables
 from nbaccel.views.snapshot import NodeRow, NodeTypeRow, Runtime, Snapshot
 
 import_shipped()
 from nbaccel_in_ray import cluster_request, growth  # noqa: E402
-from nbaccel_in_ray.holds import HoldBook  # noqa: E402
+from nbaccel_in_ray.growth import HoldBook  # noqa: E402
 
 GPU, CPU = {"GPU": 1.0}, {"CPU": 1.0}
 
@@ -229,7 +229,7 @@ def test_the_rows_of_a_snapshot_tell_who_comes_who_fails_and_who_asks() -> None:
     assert (request.kind, request.resources, request.bundles) == ("request", {"CPU": 2.0}, 2)
     assert (mine.kind, mine.by, mine.job) == ("held", "02000000.ipynb", 2)
     assert snapshot.infeasible_requests == [{"GPU": 9.0}, {"GPU": 2.0}]
-    assert "nbaccel" not in sys.modules["nbaccel_in_ray.holds"].__dict__  # it needs nothing of ours on a node
+    assert "nbaccel" not in sys.modules["nbaccel_in_ray.growth"].__dict__  # it needs nothing of ours on a node
 
 
 MACHINES: dict[str, Any] = {

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nbaccel.ray_engine.submission import shipping
+from nbaccel.ray_engine.border import rays
 
 PROGRAM = """
 import _thread, signal, sys, threading, time
@@ -29,7 +29,7 @@ LOCK = "lock = threading.Lock(); lock.acquire(); lock.acquire()"
 @pytest.mark.parametrize("before", ["signal.default_int_handler", "signal.SIG_IGN"], ids=["alone", "after a shell's &"])
 @pytest.mark.parametrize("blocks", ["time.sleep(600)", LOCK, "threading.Event().wait()"])
 def test_it_is_heard_at_once(blocks, before):
-    program = PROGRAM.format(folder=str(shipping.PACKAGE), blocks=blocks, before=before)
+    program = PROGRAM.format(folder=str(rays.PACKAGE), blocks=blocks, before=before)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["interrupted", "True"]
 
@@ -37,7 +37,7 @@ def test_it_is_heard_at_once(blocks, before):
 def test_a_program_that_uses_the_signals_itself_is_left_alone():
     program = (
         "import signal, socket, sys\n"
-        f"sys.path.insert(0, {str(shipping.PACKAGE)!r})\n"
+        f"sys.path.insert(0, {str(rays.PACKAGE)!r})\n"
         "import interrupting\n"
         "mine = socket.socketpair()\n"
         "mine[1].setblocking(False)\n"

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.handles.options import demand_of_task, task_options
+from nbaccel.ray_engine.border.rays import import_shipped
 from nbaccel.ray_engine.reports import planning
-from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.ray_engine.submission.options_for_ray import Choosing
 from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot
 

@@ -10,10 +10,10 @@ from tests.ray_engine.ids import Id
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine.border import rays
 from tests.rig import wait_until
 
-starting.import_shipped()
+rays.import_shipped()
 reporting = __import__("nbaccel_in_ray.reporting").reporting
 short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
 printing = __import__("nbaccel_in_ray.printing").printing
@@ -28,7 +28,6 @@ class _Core:
     """Stands for Ray, in a process that runs the task `current`."""
 
     def __init__(self):
-        self._private = self.worker = self.global_worker = self.core_worker = self
         self.current = Id(1)
 
     def get_current_task_id(self):
@@ -84,6 +83,7 @@ def clock(monkeypatch):
 def core(monkeypatch):
     core = _Core()
     monkeypatch.setattr(reporting, "ray", core)
+    monkeypatch.setattr(reporting.internals, "core", lambda: core)
     return core
 
 

@@ -12,7 +12,8 @@ pytest.importorskip("ray")
 
 import nbaccel
 from nbaccel import exceptions, package_environments
-from nbaccel.ray_engine.startup import own_environments, starting
+from nbaccel.ray_engine.border import rays
+from nbaccel.ray_engine.startup import own_environments
 from nbaccel.views import sinks
 
 
@@ -54,7 +55,7 @@ def test_an_interpreter_stands_for_the_list_and_the_rest_stays(said: list[str]) 
 
 
 def test_a_failure_becomes_a_set_up_that_raises_it(said: list[str]) -> None:
-    starting.import_shipped()
+    rays.import_shipped()
     made = own_environments.or_error({"pip": ["./no such wheel.whl"], "env_vars": {"A": "1"}})
     assert made.keys() == {"env_vars", "worker_process_setup_hook"}
     with pytest.raises(Exception, match=r"pip install of \./no such wheel\.whl ended with code"):

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine.border import rays
 from nbaccel.views import trace_events
 from nbaccel.views.snapshot import TaskRow
 
@@ -18,10 +18,10 @@ DESERIALIZE, EXECUTE, STORE = "task:deserialize_arguments", "task:execute", "tas
 
 @pytest.fixture
 def phases():
-    starting.import_shipped()
-    import nbaccel_in_ray.phases
+    rays.import_shipped()
+    import nbaccel_in_ray.tables
 
-    return nbaccel_in_ray.phases
+    return nbaccel_in_ray.tables
 
 
 def _event(name, start_s, end_s):

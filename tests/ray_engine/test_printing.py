@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine.border import rays
 
-starting.import_shipped()
+rays.import_shipped()
 printing = __import__("nbaccel_in_ray.printing").printing
 
 

@@ -12,10 +12,9 @@ import pytest
 pytest.importorskip("ray")
 
 import nbaccel
-from nbaccel.ray_engine.startup import starting
-from nbaccel.ray_engine.submission import shipping
+from nbaccel.ray_engine.border import rays
 
-FILES = sorted(shipping.PACKAGE.glob("*.py"))
+FILES = sorted(rays.PACKAGE.glob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -28,11 +27,11 @@ def test_it_imports_the_standard_library_and_ray_only(path):
 
 
 def test_it_has_the_version_of_the_package():
-    assert nbaccel.__version__ == starting.import_shipped().VERSION
+    assert nbaccel.__version__ == rays.import_shipped().VERSION
 
 
 def test_a_node_with_another_version_says_both(monkeypatch):
-    shipped = starting.import_shipped()
+    shipped = rays.import_shipped()
     monkeypatch.setattr(nbaccel, "__version__", "0.0.7")
     with pytest.raises(RuntimeError, match=rf"nbaccel 0\.0\.7 and the driver has {shipped.VERSION}"):
         shipped._found()
@@ -56,7 +55,7 @@ async def _async_generator():
 
 @pytest.fixture
 def wrapping():
-    starting.import_shipped()
+    rays.import_shipped()
     return __import__("nbaccel_in_ray.wrapping").wrapping
 
 
@@ -102,7 +101,7 @@ class _Sign:
 
 @pytest.fixture
 def collector():
-    starting.import_shipped()
+    rays.import_shipped()
     return __import__("nbaccel_in_ray.collector").collector.Collector(b"", _Sign())
 
 
@@ -448,9 +447,6 @@ def test_a_failure_is_never_told_as_a_good_end(reporter, sent):
 class _RaysCore:
     """As Ray's, of a worker that runs one task on a device."""
 
-    def __init__(self):
-        self._private = self.worker = self.global_worker = self.core_worker = self
-
     def get_current_task_id(self):
         return _Id(1)
 
@@ -470,7 +466,9 @@ class _RaysCore:
 def test_an_attempt_is_told_only_as_the_task_that_it_stands_for(make_reporter, sent, wrapping, monkeypatch):
     reporter = make_reporter(start=lambda made: made._send())  # the thread wakes and looks at once
     reporting, attempts = (getattr(__import__(f"nbaccel_in_ray.{name}"), name) for name in ("reporting", "attempts"))
-    monkeypatch.setattr(reporting, "ray", _RaysCore())
+    core = _RaysCore()
+    monkeypatch.setattr(reporting, "ray", core)
+    monkeypatch.setattr(reporting.internals, "core", lambda: core)
     monkeypatch.setattr(wrapping, "reporter", reporter)
     claim = attempts.Claim(b"", b"0", "cc" * 24, "cpu", "it was busy")
     with wrapping.noted(wrapping.CodeDescription("train", "task", ("GPU",)), claim):
@@ -503,7 +501,7 @@ class _Devices:
 
 
 def test_a_task_on_a_device_notes_its_peak(wrapping, monkeypatch):
-    peaks = __import__("nbaccel_in_ray.device_peaks").device_peaks
+    peaks = __import__("nbaccel_in_ray.leftovers").leftovers
     torch = type(sys)("torch")
     torch.cuda = _Devices()
     for name in peaks.FRAMEWORKS:

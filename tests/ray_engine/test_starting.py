@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from types import ModuleType
 
 import pytest
 
@@ -14,6 +13,7 @@ import ray
 
 import nbaccel
 from nbaccel.handles.options import init_options
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.startup import starting
 
 
@@ -30,12 +30,27 @@ def test_init_says_what_to_type_where_ray_is_missing():
     assert "Type: pip install 'nbaccel[ray]'" in ended.stderr.splitlines()[-1]
 
 
-def test_another_version_of_ray_is_refused_in_words(monkeypatch):
-    other = ModuleType("ray")
-    other.__version__ = "2.9.3"
-    monkeypatch.setitem(sys.modules, "ray", other)
-    with pytest.raises(ImportError, match=r"2\.9\.3"):
-        starting.import_ray()
+@pytest.mark.parametrize("version", ["2.48.0", "2.61.0", "3.0.0.dev0", "unknown"])
+def test_another_version_of_ray_is_named_in_one_line_and_tried(monkeypatch, capsys, version):
+    monkeypatch.setattr(ray, "__version__", version)
+    assert starting.import_ray() is ray
+    (line,) = capsys.readouterr().err.splitlines()
+    assert version in line and "2.49 to 2.60" in line
+
+
+def test_what_another_version_lacks_is_said_in_the_same_line(monkeypatch, capsys):
+    monkeypatch.setattr(ray, "__version__", "2.61.0")
+    monkeypatch.setitem(internals.NAMES, "ray._private.worker:no_such_name", "nobody hears of it")
+    starting.import_ray()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "nobody hears of it" in line
+
+
+@pytest.mark.parametrize("version", ["2.49.0", "2.54.1", "2.60.0", "2.60.1rc1"])
+def test_a_tested_version_of_ray_needs_no_line(monkeypatch, capsys, version):
+    monkeypatch.setattr(ray, "__version__", version)
+    assert starting.import_ray() is ray
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("option", [{"simulate": "nvidia:2xA100"}, {"shared": True}])

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.reports import task_rows
+from nbaccel.ray_engine.reports import snapshot_building
 from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts
 from nbaccel.ray_engine.submission.submissions import CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
@@ -42,7 +42,7 @@ def test_an_error_that_was_raised_here_is_known_before_its_task_says_that_it_end
     note |= {"node_id": "n", "worker_id": "w", "pid": 7}
     tables = {"actors": [], "workers": dict.fromkeys(workers, 7)}
     here = SimpleNamespace(job_id="01000000")
-    (row,) = task_rows.rows(SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, here, False), {"n"})
+    (row,) = snapshot_building.rows(SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, here, False), {"n"})
     assert (row.state, row.why) == (state, raised)
 
 
@@ -56,7 +56,7 @@ def test_an_error_that_was_raised_here_is_known_before_its_task_says_that_it_end
     ],
 )
 def test_a_task_whose_value_is_here_runs_no_more_though_it_has_only_said_that_it_began(monkeypatch, here, state):
-    monkeypatch.setattr(task_rows, "_ready", lambda asked: {id: here[id] for id in here if asked})
+    monkeypatch.setattr(snapshot_building, "_ready", lambda asked: {id: here[id] for id in here if asked})
     submissions, ref = Submissions(), Ref()
     about = CallFacts("train", TaskKind.TASK)
     submissions.note(Submission(TASK, about, "[1]", 0.0, None, weakref.ref(ref), b"cell"))
@@ -64,15 +64,20 @@ def test_a_task_whose_value_is_here_runs_no_more_though_it_has_only_said_that_it
     note |= {"node_id": "n", "worker_id": "w", "pid": 7}
     tables = {"actors": [], "workers": {"w": 7}}
     known = SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, SimpleNamespace(job_id="01000000"), False)
-    (row,) = task_rows.rows(known, {"n"})
+    (row,) = snapshot_building.rows(known, {"n"})
     assert (row.state, bool(row.why)) == (state, state in ("FAILED", "CANCELLED"))
 
 
 def test_tasks_are_counted_by_function_also_where_the_collector_has_forgotten_them():
     rows = [TaskRow("1", "train", "task", "RUNNING"), TaskRow("2", "load", "task", "PENDING_NODE_ASSIGNMENT")]
     rows += [TaskRow("3", "train", "task", "FINISHED", finished_at=2.0), TaskRow("4", "load", "task", "CANCELLED")]
-    numbers = list(task_rows.numbers(rows, {"train": {"FINISHED": 98, "FAILED": 0}, "": {"FINISHED": 3}}))
-    assert task_rows.counts(numbers) == {"FINISHED": 101, "RUNNING": 1, "PENDING_NODE_ASSIGNMENT": 1, "CANCELLED": 1}
+    numbers = list(snapshot_building.numbers_of(rows, {"train": {"FINISHED": 98, "FAILED": 0}, "": {"FINISHED": 3}}))
+    assert snapshot_building.counts_of(numbers) == {
+        "FINISHED": 101,
+        "RUNNING": 1,
+        "PENDING_NODE_ASSIGNMENT": 1,
+        "CANCELLED": 1,
+    }
     assert sorted(numbers)[-2:] == [("train", "FINISHED", 98), ("train", "RUNNING", 1)]
 
 
@@ -80,9 +85,9 @@ def test_a_long_run_keeps_its_row_however_many_short_ones_end_after_it():
     def ended(number, took_s):
         return TaskRow(str(number), "f", "task", "FINISHED", started_at=number, finished_at=number + took_s)
 
-    rows = [ended(0, 61), *(ended(100 + number, 1) for number in range(task_rows.MOST_ENDED + 5))]
-    shown = task_rows.shown(rows)
-    assert shown[0].task_id == "0" and len(shown) == task_rows.MOST_ENDED + 1
+    rows = [ended(0, 61), *(ended(100 + number, 1) for number in range(snapshot_building.MOST_ENDED + 5))]
+    shown = snapshot_building.shown_rows(rows)
+    assert shown[0].task_id == "0" and len(shown) == snapshot_building.MOST_ENDED + 1
     notes = [{"task_id": row.task_id, "started_at": row.started_at, "ended_at": row.finished_at} for row in rows]
     known = SimpleNamespace(notes={note["task_id"]: note for note in notes}, more_rows=0)
-    assert next(iter(task_rows._worth_a_row(known)))["task_id"] == "0"
+    assert next(iter(snapshot_building._worth_a_row(known)))["task_id"] == "0"

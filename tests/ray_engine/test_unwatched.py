@@ -10,9 +10,9 @@ from tests.ray_engine.ids import Id
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine.border import rays
 
-starting.import_shipped()
+rays.import_shipped()
 reporting = __import__("nbaccel_in_ray.reporting").reporting
 collecting = __import__("nbaccel_in_ray.collector").collector
 linking = __import__("nbaccel_in_ray.collector_link").collector_link

@@ -1,7 +1,7 @@
 """RayClusters for Kubernetes: `nbaccel kuberay …`.
 
 ```
-  commands ──► worker_groups ──┐
+  commands ──► type_groups ────┐
                legacy_values ──┴─► manifest ──► yaml_files ──► a file for kubectl
   commands ──► yaml_files ──► check ──► schema_check     what the API server refuses
                                   ├──► operator_rules    what KubeRay's operator refuses

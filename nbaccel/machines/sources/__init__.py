@@ -1,10 +1,9 @@
 """Where the machines of a growing Ray cluster come from: jobs of Slurm, and machines that ssh reaches.
 
 ```
-  machines.toml ──► autoscaling_config ──► Ray's autoscaler ──► provider ──► growing_machines
+  machines.toml ──► ray_head ──► Ray's autoscaler ──► provider ──► growing_machines
                                                                                │ begin, end, look
                                                               slurm_source ◄───┴───► ssh_source
-                                                        slurm_commands, _words     ssh_commands, _words
                                                                     └──► node_program ◄──┘   runs on the machine
 ```
 

@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import ray._raylet
 from ray.autoscaler.node_provider import NodeProvider
 from ray.autoscaler.tags import (
     NODE_KIND_HEAD,
@@ -26,7 +25,6 @@ from ray.autoscaler.tags import (
     TAG_RAY_NODE_STATUS,
     TAG_RAY_USER_NODE_TYPE,
 )
-from ray.core.generated.autoscaler_pb2 import GetClusterResourceStateReply
 from ray.exceptions import RayError
 
 from nbaccel.machines.sources import growing_machines
@@ -34,6 +32,7 @@ from nbaccel.machines.sources.growing_machines import LOOK_EVERY_S, GrowingMachi
 from nbaccel.machines.sources.machines import FarMachine, MachineSource, NodeSettings
 from nbaccel.machines.sources.slurm_source import SlurmSource
 from nbaccel.machines.sources.ssh_source import SshSource
+from nbaccel.ray_preflight import HeadLink
 
 logger = logging.getLogger(__name__)
 _ANSWER_TIMEOUT_S = 10
@@ -46,7 +45,7 @@ class MachinesProvider(NodeProvider):  # type: ignore[misc]  # Ray has no types
         super().__init__(provider_config, cluster_name)
         self._given = provider_config["nbaccel"]
         self._types: dict[str, dict[str, Any]] = self._given["types"]
-        self._ray = ray._raylet.GcsClient(address=self._given["address"])
+        self._ray = HeadLink(self._given["address"])
         self._machines = GrowingMachines(
             self._sources(cluster_name), {name: options["from"] for name, options in self._types.items()}, self._joined
         )
@@ -115,22 +114,18 @@ class MachinesProvider(NodeProvider):  # type: ignore[misc]  # Ray has no types
 
     def _joined(self) -> set[str] | None:
         """The ids of the machines whose node belongs to the cluster; None where Ray does not say."""
-        reply = GetClusterResourceStateReply()
         try:
-            reply.ParseFromString(self._ray.get_cluster_resource_state(timeout_s=_ANSWER_TIMEOUT_S))
+            return self._ray.joined(_ANSWER_TIMEOUT_S)
         except (RayError, RuntimeError, OSError) as error:
             logger.warning("Ray's head does not say which nodes have joined: %s", error)
             return None
-        dead = 2  # NodeStatus.DEAD
-        nodes = reply.cluster_resource_state.node_states
-        return {node.instance_id for node in nodes if node.instance_id and node.status != dead}
 
     def _publish(self) -> None:
         """Keep what views show where every driver of the cluster can read it."""
         told = growing_machines.arrivals_told(self._machines, self._types, time.monotonic(), time.time())
         text = json.dumps(told)
         if text != self._published:
-            self._ray.internal_kv_put(growing_machines.KEY, text.encode(), True, growing_machines.NAMESPACE)
+            self._ray.publish(growing_machines.KEY, text, growing_machines.NAMESPACE)
             self._published = text
 
     def _close(self) -> None:

@@ -1,11 +1,15 @@
-"""Types for Ray's objects, as far as nbaccel uses them, and a variable that Ray reads. Ray itself is untyped.
+"""Types for Ray's objects, as far as nbaccel uses them, a variable that Ray reads, and the package for its workers.
 
 This module does not import Ray: what starts Ray sets its variables first, and says what to type where Ray is missing.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -17,6 +21,16 @@ Environment = dict[str, Any]  # a runtime environment, as users write it
 
 # With it, Ray sets the visible-devices variable to nothing for what holds no device.
 HIDE_UNASSIGNED = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
+
+
+PACKAGE = Path(__file__).parent.parent / "shipped" / "nbaccel_in_ray"
+
+
+def import_shipped() -> ModuleType:
+    """nbaccel_in_ray, under the name that it has inside Ray's workers."""
+    if str(PACKAGE.parent) not in sys.path:
+        sys.path.append(str(PACKAGE.parent))
+    return importlib.import_module("nbaccel_in_ray")
 
 
 class RaysId(Protocol):
@@ -41,7 +55,6 @@ class RaysStream(Protocol):
     def completed(self) -> RaysRef: ...
     def next_ready(self) -> bool: ...
     def _next_sync(self, timeout_s: float | None) -> RaysRef: ...
-    def _get_next_ref_n(self, number: int) -> list[RaysRef]: ...
 
 
 class RaysMethod(Protocol):

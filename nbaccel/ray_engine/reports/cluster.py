@@ -10,11 +10,12 @@ import ray
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.quantities import ACCELERATORS
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import freshening, shipping
+from nbaccel.ray_engine.submission import shipping
 
-OWN_VARIABLES = (freshening.EDITION, shipping.VARIABLE)  # variables that nbaccel adds to runtime environments
+OWN_VARIABLES = (shipping.EDITION, shipping.VARIABLE)  # variables that nbaccel adds to runtime environments
 
 
 class RaysFacts(CodeFacts):
@@ -56,11 +57,11 @@ class RaysFacts(CodeFacts):
 
     @property
     def session_name(self) -> str:
-        return str(self._context.get_session_name())
+        return str(internals.session_name())
 
     @property
     def session_dir(self) -> str:
-        return _session_dir(self._context)
+        return str(internals.temporary_folder())
 
     @property
     def address(self) -> str:
@@ -104,7 +105,7 @@ class RaysFacts(CodeFacts):
 
     @property
     def is_canceled(self) -> bool:
-        return self.is_worker and bool(self._context.is_canceled())
+        return self.is_worker and internals.is_cancelled()
 
     @property
     def fallback_taken(self) -> bool:
@@ -116,7 +117,7 @@ class RaysFacts(CodeFacts):
 
     @property
     def attempt(self) -> int:
-        return _attempt() if self.is_worker else 0
+        return internals.attempt() if self.is_worker else 0
 
     @property
     def reconstructed(self) -> bool:
@@ -138,13 +139,6 @@ def _choice(session: RaySession) -> str:
     return note.get("choice", "") if note is not None else ""
 
 
-def _session_dir(context: ray.runtime_context.RuntimeContext) -> str:
-    try:
-        return str(context.get_temp_dir())
-    except AttributeError:
-        return ""  # Ray Client does not know it
-
-
 def _class_name(session: RaySession) -> str | None:
     creation = session.reporting.reporter.creation
     return creation["name"].removesuffix(".__init__") if creation is not None else None
@@ -152,7 +146,7 @@ def _class_name(session: RaySession) -> str | None:
 
 def _reconstructed(context: ray.runtime_context.RuntimeContext) -> bool:
     actor_id = context.get_actor_id()
-    row = ray._private.state.actors(actor_id) if actor_id else {}
+    row = internals.actors(actor_id) if actor_id else {}
     return bool(row.get("NumRestarts"))
 
 
@@ -208,7 +202,3 @@ def _own_environment(text: str) -> str:
         if own:
             environment[name] = own
     return json.dumps(environment)
-
-
-def _attempt() -> int:
-    return int(ray._private.worker.global_worker.core_worker.get_current_task_attempt_number())

@@ -12,7 +12,7 @@ import ray
 from nbaccel.accelerators import RESOURCES, vendor_for_resource, vendor_of
 from nbaccel.handles.options import ResourceOptions
 from nbaccel.quantities import TYPE_PREFIX, UNIT
-from nbaccel.ray_engine.reports.notes import DeviceSample, GroupFacts
+from nbaccel.ray_engine.reports.reports import DeviceSample, GroupFacts
 from nbaccel.ray_engine.reports.small_actors import Agent
 from nbaccel.scheduling.resources import bytes_text, listed
 from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, Snapshot, TaskRow

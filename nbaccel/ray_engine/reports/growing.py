@@ -63,7 +63,7 @@ class RayGrowing:
         ]
         try:
             keeper: KeeperHandle = ray.get_actor(
-                self._module("holds").NAME, namespace=self._session.namespace_of_reports
+                self._module("growth").NAME, namespace=self._session.namespace_of_reports
             )
             ray.get(keeper.request.remote(asked), timeout=ANSWER_S)
         except (ValueError, ray.exceptions.RayActorError):  # nobody holds anything
@@ -118,7 +118,7 @@ class RayGrowing:
                 each["since"] = self._first_seen[each["id"]] = before.get(each["id"], time.time())
 
     def _keeper(self) -> KeeperHandle:
-        module = self._module("holds")
+        module = self._module("growth")
         options = {
             "name": module.NAME,
             "namespace": self._session.namespace_of_reports,

@@ -13,6 +13,7 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.handles.refs import ObjectRef
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
@@ -173,8 +174,7 @@ class RayTaskLogs:
         if over and "error" in note:
             answer.failure = self._traceback(task_id) or note["error"]
         since = [max(asked.out_since, 0), max(asked.err_since, 0)]
-        context = ray.get_runtime_context()
-        session_dir = f"{context.get_temp_dir()}/{context.get_session_name()}"
+        session_dir = f"{internals.temporary_folder()}/{internals.session_name()}"
         agent, worker_id = self._actors.agent(note["node_id"]), note["worker_id"]
 
         def read(most: int) -> tuple[PrintedText, PrintedText]:

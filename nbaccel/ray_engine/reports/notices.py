@@ -18,10 +18,11 @@ import msgspec
 import ray
 
 from nbaccel import exceptions
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.rays import RaysRef, RaysStream, is_stream
 from nbaccel.ray_engine.reports import planning
-from nbaccel.ray_engine.reports.notes import ActorFacts
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
+from nbaccel.ray_engine.reports.reports import ActorFacts
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.reasons import Feasibility
 from nbaccel.scheduling.terms import TaskKind
@@ -63,7 +64,7 @@ class OutstandingWork:
             else:
                 refs[_end_of(ref._inner)] = each.task_id
         done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=False) if refs else ([], [])
-        rows = ray._private.state.actors() if actors else {}
+        rows = internals.actors() if actors else {}
         placed = {task_id for actor_id, task_id in actors.items() if _is_placed(rows.get(actor_id))}
         return found | {refs[ref] for ref in done} | placed
 
@@ -71,13 +72,11 @@ class OutstandingWork:
         """How many requests of each demand Ray's nodes could not start yet, of all jobs of the cluster."""
         if not self.reaches_head:
             return {}
-        reply = ray._private.worker.global_worker.gcs_client.get_all_resource_usage(timeout=_TIMEOUT_S)
         found: dict[Demand, int] = {}
-        for each in reply.resource_usage_data.resource_load_by_shape.resource_demands:
-            demand = demand_of(each.shape)
-            number = each.num_ready_requests_queued + each.num_infeasible_requests_queued + each.backlog_size
+        for shape, number in internals.waiting_demands(_TIMEOUT_S):
             if number:
-                found[demand] = found.get(demand, 0) + int(number)
+                demand = demand_of(shape)
+                found[demand] = found.get(demand, 0) + number
         return found
 
 

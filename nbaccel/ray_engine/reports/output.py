@@ -19,9 +19,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
-from ray._private import ray_logging, worker
 
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.views import sinks
+
+ray_logging, worker = internals.ray_logging, internals.worker
 
 # ---- lines whose cell is not known yet: output of tasks that other tasks have submitted, as only their reports tell
 #
@@ -197,7 +199,7 @@ class Output:
             stream=2 if batch["is_err"] else 1,
             text=_joined(lines).encode(),
             ip="" if batch["ip"] == batch.get("localhost") else batch["ip"],
-            bare=worker._should_ignore_worker_log_prefix(worker.global_worker),
+            bare=internals.are_lines_bare(),
         )
 
         def show(parent: bytes) -> None:

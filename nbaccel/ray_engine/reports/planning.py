@@ -13,7 +13,7 @@ import msgspec
 from nbaccel.engine import ListedRow
 from nbaccel.handles.options import TaskOptions, demand_of_task
 from nbaccel.quantities import ACCELERATORS, UNIT
-from nbaccel.ray_engine.reports.notes import JobFacts, RaysTables
+from nbaccel.ray_engine.reports.reports import JobFacts, RaysTables
 from nbaccel.scheduling import explain
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec
 from nbaccel.scheduling.explain import HolderFact, room_on_other_types, until_when, ways_out

@@ -16,6 +16,7 @@ from nbaccel.handles.ids import id_of
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import group_plans, planning
 from nbaccel.ray_engine.reports.device_rows import DeviceMemory
@@ -122,8 +123,7 @@ class RayAnswers:
         raise ValueError(f"Actor {actor_id} cannot be ended from here: this process holds no handle of it.")
 
     def logs(self, task_id: str | None, *, tail: int) -> str:
-        session_dir = ray.get_runtime_context().get_temp_dir()
-        session_dir = f"{session_dir}/{ray.get_runtime_context().get_session_name()}"
+        session_dir = f"{internals.temporary_folder()}/{internals.session_name()}"
         if task_id:
             self._reports.learn(0)
             note = self._reports.notes.get(task_id[:48])
@@ -144,7 +144,7 @@ class RayAnswers:
     def timeline(self) -> list[dict[str, object]]:
         self._snapshots.snapshot()  # reads the newest reports
         self._session.head.check()
-        phases: dict[str, list[float]] = self._session.asked_inside("phases", "phases")
+        phases: dict[str, list[float]] = self._session.asked_inside("tables", "phases")
         rows = self._snapshots.take(metrics=False, rows=MOST_NOTES).tasks
         # Of a task that still runs, Ray has only the time at which its arguments were read.
         return trace_events.of_rows(
@@ -167,7 +167,7 @@ class RayAnswers:
 
     def _objects(self) -> list[dict[str, object]]:
         self._session.head.check()
-        return list(self._session.asked_inside("objects", "objects", self._actors.ids()))
+        return list(self._session.asked_inside("tables", "objects", self._actors.ids()))
 
 
 # ---- opens the driver's door for observers, such as the Jupyter server

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Iterator
 
 import msgspec
+import ray
 
 from nbaccel import __version__
 from nbaccel.handles.code_facts import CodeFacts
-from nbaccel.ray_engine.reports import device_rows, task_rows
-from nbaccel.ray_engine.reports.notes import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
+from nbaccel.quantities import LONG_RUN_S
+from nbaccel.ray_engine.border.internals import internals
+from nbaccel.ray_engine.reports import device_rows, planning
+from nbaccel.ray_engine.reports.reports import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import function_rows
+from nbaccel.views import function_rows, wording
 from nbaccel.views.listed import ListedGroup
-from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, Runtime, Snapshot, WorkerRow
+from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, Runtime, Snapshot, TaskRow, WorkerRow
 
 MOST_DEAD = 10
 MOST_LEAKS = 20
@@ -44,12 +48,12 @@ class SnapshotFacts(msgspec.Struct):
 def build(known: SnapshotFacts, seq: int) -> Snapshot:
     """The whole snapshot."""
     nodes = [_node(row, known.tables["available"]) for row in known.tables["nodes"]]
-    tasks = task_rows.rows(known, {node.node_id for node in nodes if node.alive})
+    tasks = rows(known, {node.node_id for node in nodes if node.alive})
     actors = _actors(known)
-    numbers = list(task_rows.numbers(tasks, known.ended))
-    counts = task_rows.counts(numbers)
-    shown = task_rows.shown(tasks, known.more_rows)
-    failures = Alert.of_failures(counts, task_rows.last_failed(tasks), known.began_at)
+    numbers = list(numbers_of(tasks, known.ended))
+    counts = counts_of(numbers)
+    shown = shown_rows(tasks, known.more_rows)
+    failures = Alert.of_failures(counts, last_failed(tasks), known.began_at)
     snapshot = Snapshot(
         runtime=_runtime(known),
         seq=seq,
@@ -64,7 +68,7 @@ def build(known: SnapshotFacts, seq: int) -> Snapshot:
         counts=counts,
         functions=function_rows.rows(((name, state, number) for name, state, number in numbers if name), shown),
     )
-    task_rows.say_why(snapshot)
+    say_why(snapshot)
     return snapshot
 
 
@@ -215,3 +219,302 @@ def _workers(known: SnapshotFacts) -> list[WorkerRow]:
             )
         )
     return rows
+
+
+# ---- the tasks of a Ray cluster as rows: notes of those that have begun, submissions of those that have not
+
+
+MOST_RUNNING, MOST_WAITING, MOST_ENDED = 50, 20, 20
+MOST_FAILED = 50  # the newest failures and long runs stay, however many tasks end after them
+MOST_ASKED = 500  # the most refs that Ray checks for readiness
+MOST_EXPLAINED = 5
+# Explanations of Ray's error types, for tasks without a report of their own.
+UNREPORTED = {
+    "TASK_EXECUTION_EXCEPTION": "it raised an error, which get() raises here",
+    "TASK_CANCELLED": "cancelled",
+    "WORKER_DIED": "its worker process died before it returned",
+}
+NO_REPORT = "its process ended or it was cancelled before it could report; get() raises the error"
+REPORTS_COME_S = 60.0  # a task's report comes within this time or never
+_ENDED = ("FINISHED", "FAILED", "CANCELLED")
+_PENDING_ACTOR = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
+
+
+def rows(known: SnapshotFacts, nodes_alive: set[str]) -> list[TaskRow]:
+    """All that are known of, those that changed last at the end."""
+    shown = [each for each in known.submissions.all() if not each.about.internal or _is_asked_for(each, known)]
+    waiting = [each for each in shown if "started_at" not in known.notes.get(each.task_id.hex(), {})]
+    ready = _ready(waiting)
+    actors = {row["ActorID"]: row["State"] for row in known.tables["actors"]}
+    made = [_of_note(note, known, nodes_alive) for note in _worth_a_row(known)]
+    _set_untold_ends(made, known)
+    made += [row for each in waiting if (row := _of_submission(each, ready, actors, known)) is not None]
+    nested = [note for note in known.notes.values() if "started_at" not in note and not _mine(note, known)]
+    made += [row for note in nested if (row := _nested(note, actors, known)) is not None]
+    return made
+
+
+def _is_asked_for(each: Submission, known: SnapshotFacts) -> bool:
+    """Whether an internal submission has a row: an actor that waits; of a call nobody hears whether it has begun."""
+    return known.internal and each.about.kind is TaskKind.ACTOR_CREATION
+
+
+def _worth_a_row(known: SnapshotFacts) -> list[Note]:
+    """Of tasks that have begun: all that run, and as many of the last that have ended as a view may show."""
+    begun = [note for note in known.notes.values() if "started_at" in note]
+    ended = sorted((note for note in begun if "ended_at" in note), key=lambda note: note["ended_at"])
+    most = max(MOST_ENDED, known.more_rows)
+    kept = [
+        note for note in ended[:-most] if note.get("end") == "FAILED" or is_long(note["started_at"], note["ended_at"])
+    ]
+    return [note for note in begun if "ended_at" not in note] + kept[-MOST_FAILED:] + ended[-most:]
+
+
+def is_long(started_at: float | None, ended_at: float | None) -> bool:
+    """Whether a run took so long that somebody may wait for its notice."""
+    return started_at is not None and ended_at is not None and ended_at - started_at >= LONG_RUN_S
+
+
+def _mine(note: Note, known: SnapshotFacts) -> bool:
+    return known.submissions.get(bytes.fromhex(note["task_id"])) is not None
+
+
+def _ready(waiting: list[Submission]) -> dict[bytes, str]:
+    """Tasks whose refs we still hold and whose values are there ("") or their errors (Ray's word)."""
+    calls = [each for each in waiting[-MOST_ASKED:] if each.about.kind is not TaskKind.ACTOR_CREATION]
+    held = [(each.task_id, ref) for each in calls if (ref := each.inner()) is not None]
+    refs = {ref._inner: task_id for task_id, ref in held if isinstance(ref._inner, ray.ObjectRef)}
+    if not refs:
+        return {}
+    done, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=False)
+    return {refs[ref]: internals.error_type(ref) for ref in done}
+
+
+def _of_note(note: Note, known: SnapshotFacts, nodes_alive: set[str]) -> TaskRow:
+    asked = known.submissions.get(bytes.fromhex(note["task_id"]))
+    row = TaskRow(
+        task_id=note["task_id"],
+        name=asked.about.name if asked is not None else note["name"],
+        kind=note["kind"],
+        state="RUNNING",
+        job=known.job,
+        demand=note.get("demand") or (asked.about.demand if asked is not None else note.get("assigned") or {}),
+        device_ids=_devices(note, known),
+        node_id=note.get("node_id"),
+        worker_id=note.get("worker_id"),
+        pid=note.get("pid"),
+        actor_id=note.get("actor_id"),
+        parent_task_id=note.get("parent"),
+        cell=_cell(note, known),
+        submitted_at=asked.submitted_at if asked is not None else note.get("submitted_at"),
+        started_at=note["started_at"],
+        finished_at=note.get("ended_at"),
+        attempt=note["attempt"],
+        choice=note.get("choice") or (asked.about.choice if asked is not None else ""),
+        choice_why=note.get("choice_why") or (asked.about.choice_why if asked is not None else ""),
+        peak_memory_bytes=note.get("peak_memory_bytes"),
+        progress=_pair(note.get("progress")),
+    )
+    _set_end(row, note, asked.error if asked is not None else "", known, nodes_alive)
+    return row
+
+
+def _pair(progress: tuple[float, float] | None) -> tuple[float, float] | None:
+    """As a tuple: what has travelled may be a list."""
+    return (progress[0], progress[1]) if progress else None
+
+
+def _set_end(row: TaskRow, note: Note, raised_here: str, known: SnapshotFacts, nodes_alive: set[str]) -> None:
+    """The state of a task that said it began; one whose process is gone cannot say that it ended."""
+    if "error" in note and "ended_at" in note:
+        row.state, row.why = note["end"], note["error"]
+        row.error_type = "TASK_CANCELLED" if row.state == "CANCELLED" else "TASK_EXECUTION_EXCEPTION"
+    elif "ended_at" in note:
+        row.state = "FINISHED"
+    elif raised_here:  # get() was faster than the report of the end
+        is_cancel = raised_here.partition(":")[0].endswith("CancelledError")
+        row.state, row.why = "CANCELLED" if is_cancel else "FAILED", raised_here
+        row.error_type = "TASK_CANCELLED" if is_cancel else "TASK_EXECUTION_EXCEPTION"
+    elif row.node_id not in nodes_alive:
+        row.state, row.why, row.error_type = "FAILED", f"its node {(row.node_id or '')[:8]} was lost", "NODE_DIED"
+    elif row.worker_id not in known.tables["workers"]:
+        why = f"its worker (pid {row.pid}) has ended before it returned"
+        row.state, row.why, row.error_type = "FAILED", why, "WORKER_DIED"
+
+
+def _set_untold_ends(rows: list[TaskRow], known: SnapshotFacts) -> None:
+    """Of tasks that have not said how they did, or not yet, their refs tell; of a process that has ended, so does an
+    actor's good end.
+    """
+    untold = [row for row in rows if row.state == "RUNNING" or row.error_type in ("NODE_DIED", "WORKER_DIED")]
+    if not untold:
+        return
+    asked = [each for row in untold if (each := known.submissions.get(bytes.fromhex(row.task_id))) is not None]
+    ready = _ready(asked)
+    ended_well = {row["ActorID"] for row in known.tables["actors"] if row["State"] == "DEAD" and row["out_of_scope"]}
+    for row in untold:
+        state = ready.get(bytes.fromhex(row.task_id))
+        if row.state == "RUNNING":
+            if state is not None:  # it was told of as one that has ended before its process said that it began
+                row.state = "CANCELLED" if state == "TASK_CANCELLED" else "FAILED" if state else "FINISHED"
+                row.why, row.error_type = UNREPORTED.get(state, NO_REPORT) if state else "", state
+        elif state == "" or (state is None and row.actor_id in ended_well):
+            row.state, row.why, row.error_type = "FINISHED", "", ""
+        elif state == "TASK_CANCELLED":  # with force=True, which ends the process
+            row.state, row.why, row.error_type = "CANCELLED", UNREPORTED[state], state
+
+
+def _devices(note: Note, known: SnapshotFacts) -> dict[str, list[str]]:
+    if note.get("devices") or note["kind"] != "actor call":
+        return note.get("devices") or {}
+    creation = known.notes.get("ff" * 8 + (note.get("actor_id") or ""), {})
+    return creation.get("devices") or {}
+
+
+def _cell(note: Note, known: SnapshotFacts) -> str:
+    """The cell of the task, or of the one that submitted it, and so on up to the notebook."""
+    seen: set[str] = set()
+    task_id: str | None = note["task_id"]
+    while task_id and task_id not in seen:
+        seen.add(task_id)
+        asked = known.submissions.get(bytes.fromhex(task_id))
+        if asked is not None:
+            return asked.cell
+        task_id = known.notes.get(task_id, {}).get("parent")
+    return ""
+
+
+def _of_submission(
+    each: Submission, ready: dict[bytes, str], actors: dict[str, str], known: SnapshotFacts
+) -> TaskRow | None:
+    """A task that has not said that it began; None when nothing of it can be known any more."""
+    state = _state(each, ready, actors)
+    if state is None:
+        made = (
+            each.about.kind is TaskKind.ACTOR_CREATION and each.actor_id is not None and each.actor_id.hex() in actors
+        )
+        # An actor's cell and demand are needed as long as Ray knows the actor; a task's only until it reports.
+        if not made and time.time() > each.submitted_at + REPORTS_COME_S:
+            known.submissions.forget(each.task_id)
+        return None
+    return TaskRow(
+        task_id=each.task_id.hex(),
+        name=each.about.name,
+        kind=each.about.kind.words,
+        state=state,
+        job=known.job,
+        demand=each.about.demand,
+        actor_id=each.actor_id.hex() if each.actor_id else None,
+        cell=each.cell,
+        submitted_at=each.submitted_at,
+        why=(each.error or UNREPORTED.get(ready.get(each.task_id, ""), NO_REPORT))
+        if state in ("FAILED", "CANCELLED")
+        else "",
+        error_type=ready.get(each.task_id, ""),
+        choice=each.about.choice,
+        choice_why=each.about.choice_why,
+    )
+
+
+def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) -> str | None:
+    if each.about.kind is TaskKind.ACTOR_CREATION:
+        state = actors.get(each.actor_id.hex() if each.actor_id else "", "")
+        return "PENDING_NODE_ASSIGNMENT" if state in _PENDING_ACTOR else None
+    if each.inner() is None:
+        return None
+    if each.task_id in ready:
+        error = ready[each.task_id]
+        return "CANCELLED" if error == "TASK_CANCELLED" else "FAILED" if error else "FINISHED"
+    return "PENDING_NODE_ASSIGNMENT" if each.about.kind is TaskKind.TASK else "SUBMITTED_TO_WORKER"
+
+
+def _state_of_nested(note: Note, actors: dict[str, str], known: SnapshotFacts) -> str | None:
+    """If its actor or its submitter has ended, it may have run, and the end came before its report: None."""
+    if "name" not in note or note.get("forgotten"):
+        return None  # its submitter's first note was lost, or that of its run
+    if "cancelled_at" in note or known.notes.get(note.get("parent") or "", {}).get("end") == "CANCELLED":
+        return "CANCELLED"
+    is_old = time.time() > note["submitted_at"] + REPORTS_COME_S
+    actor, submitter = note.get("submitted_actor"), note.get("submitter")
+    if actor is not None and actors.get(actor, "DEAD" if is_old else "") == "DEAD":
+        return None
+    if submitter is not None and submitter not in known.tables["workers"]:
+        return None
+    return "PENDING_NODE_ASSIGNMENT" if note["kind"] != "actor call" else "SUBMITTED_TO_WORKER"
+
+
+def _nested(note: Note, actors: dict[str, str], known: SnapshotFacts) -> TaskRow | None:
+    """A task that another has submitted and that has not begun; None when nothing of it can be known any more."""
+    state = _state_of_nested(note, actors, known)
+    if state is None:
+        return None
+    cancelled = state == "CANCELLED"
+    return TaskRow(
+        task_id=note["task_id"],
+        name=note["name"],
+        kind=note["kind"],
+        state=state,
+        why=UNREPORTED["TASK_CANCELLED"] if cancelled else "",
+        error_type="TASK_CANCELLED" if cancelled else "",
+        job=known.job,
+        demand=note.get("demand") or {},
+        actor_id=note.get("submitted_actor"),
+        parent_task_id=note.get("parent"),
+        cell=_cell(note, known),
+        submitted_at=note.get("submitted_at"),
+    )
+
+
+def shown_rows(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:
+    """As many of each kind as a view shows: running, waiting, ended; `more` where a view asks for more."""
+    running: list[TaskRow] = []
+    waiting: list[TaskRow] = []
+    ended: list[TaskRow] = []
+    for row in tasks:
+        (running if row.state == "RUNNING" else ended if row.state in _ENDED else waiting).append(row)
+    ended.sort(key=planning.ended_at)
+    most = max(MOST_ENDED, more)
+    kept = [row for row in ended[:-most] if row.state == "FAILED" or is_long(row.started_at, row.finished_at)]
+    newest = kept[-MOST_FAILED:] + ended[-most:]
+    return running[: max(MOST_RUNNING, more)] + _of_each(waiting, max(MOST_WAITING, more)) + newest
+
+
+def _of_each(waiting: list[TaskRow], most: int) -> list[TaskRow]:
+    """So many of those that wait: at first one of each function and demand, so that each has its line in views."""
+    if len(waiting) <= most:
+        return waiting
+    first: dict[tuple[str, str], TaskRow] = {}
+    for row in waiting:
+        first.setdefault((function_rows.subject(row), wording.demand(row.demand)), row)
+    shown = {row.task_id: row for row in [*list(first.values())[:most], *waiting[: max(0, most - len(first))]]}
+    return list(shown.values())
+
+
+def last_failed(tasks: Iterable[TaskRow]) -> TaskRow | None:
+    """The task that failed last; None where no row is of one that failed."""
+    return max((row for row in tasks if row.state == "FAILED"), key=planning.ended_at, default=None)
+
+
+def numbers_of(tasks: Iterable[TaskRow], ended: dict[str, dict[str, int]]) -> Iterator[tuple[str, str, int]]:
+    """(function, state, number) of all tasks: those that have ended are counted by the collector, which may have
+    forgotten their rows."""
+    for function, states in ended.items():
+        yield from ((function, state, number) for state, number in states.items() if number)
+    for row in tasks:
+        if row.state not in _ENDED or row.finished_at is None:
+            yield function_rows.subject(row), row.state, 1
+
+
+def counts_of(numbers: Iterable[tuple[str, str, int]]) -> dict[str, int]:
+    """How many tasks there are in each state."""
+    found: dict[str, int] = {}
+    for _function, state, number in numbers:
+        found[state] = found.get(state, 0) + number
+    return found
+
+
+def say_why(snapshot: Snapshot) -> None:
+    """The reason of the first tasks that wait for resources."""
+    waiting = [row for row in snapshot.tasks if row.state == "PENDING_NODE_ASSIGNMENT"]
+    for row in waiting[:MOST_EXPLAINED]:
+        row.why = planning.waiting(snapshot, row).sentence

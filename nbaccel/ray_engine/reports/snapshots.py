@@ -11,9 +11,8 @@ from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import device_rows, growing
 from nbaccel.ray_engine.reports.cluster import RaysFacts
 from nbaccel.ray_engine.reports.growing import GrowthFacts
-from nbaccel.ray_engine.reports.notes import DeviceSample, Note, RaysTables
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
-from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
+from nbaccel.ray_engine.reports.reports import MOST_NOTES, DeviceSample, Note, RaysTables, Reports
 from nbaccel.ray_engine.reports.small_actors import SmallActors
 from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts, build, build_of_nodes
 from nbaccel.ray_engine.submission.submissions import Submissions

@@ -11,6 +11,7 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports.notices import Notices, OutstandingWork
 from nbaccel.ray_engine.reports.output import ClientOutput, LinesWithoutCell, Output
@@ -160,7 +161,7 @@ class Watcher:
 
 
 _OF_A_TASK = re.compile(r"Unhandled error \(.*?\): ray::(?P<name>.+?)\(\) \(pid=(?P<pid>\d+)[^\n]*\n")
-_logger = logging.getLogger("ray._private.worker")
+_logger = logging.getLogger(internals.worker.__name__)
 
 
 class _InOneLine(logging.Filter):

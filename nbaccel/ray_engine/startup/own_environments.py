@@ -21,7 +21,7 @@ from nbaccel.ray_engine.border.rays import Environment
 from nbaccel.views import sinks
 
 _HERE = "NBACCEL_RAY_OF_THIS_MACHINE"
-_LOG_LEVELS = "NBACCEL_LOG_LEVELS"  # as nbaccel_in_ray.plain_output calls it
+_LOG_LEVELS = "NBACCEL_LOG_LEVELS"  # as nbaccel_in_ray.printing calls it
 
 
 @contextmanager

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -18,14 +20,12 @@ from nbaccel.addresses import is_own
 from nbaccel.handles.options import InitOptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, Environment, Keywords
+from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, PACKAGE, Environment, Keywords, import_shipped
 from nbaccel.ray_engine.startup import own_environments
-from nbaccel.ray_engine.startup.rays_lines import RaysLines
-from nbaccel.ray_engine.submission.shipping import PACKAGE
-from nbaccel.views import wording
+from nbaccel.views import sinks, wording
 from nbaccel.views.start_steps import StartSteps
 
-RAY_VERSION = "2.60"  # the engine reads Ray's records of actors and workers, which change between minor versions
+OLDEST, NEWEST = (2, 49), (2, 60)  # the minor versions of Ray that `make test-ray-versions` is for
 T = TypeVar("T")
 _ATTEMPTS = 3
 _TOO_SLOW = "timed out during startup"
@@ -34,30 +34,38 @@ _INSTALL = "pip install 'nbaccel[ray]'"
 
 
 def import_ray() -> ModuleType:
-    """Import Ray. Raises an ImportError that says what to type if Ray is missing or has another version."""
+    """Import Ray. Raises an ImportError that says what to type if Ray is missing; an untested version gets a line."""
     # Ray holds lines back that differ in their numbers only, and forgets them at a cell's end.
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     # Ray looks for KeyboardInterrupt once a second while it waits in `get`: too late for the Stop button.
     os.environ.setdefault("RAY_get_check_signal_interval_milliseconds", "50")
+    # A task without a device keeps its environment: Ray's default since 2.60, and an option from 2.54 on.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         with lighter_imports():
             ray = importlib.import_module("ray")
     except ModuleNotFoundError as error:
         raise ImportError(f"engine='ray' needs Ray, which is not installed here ({error}). Type: {_INSTALL}") from None
-    version = getattr(ray, "__version__", "unknown")
-    if not version.startswith(f"{RAY_VERSION}."):
-        raise ImportError(
-            f"engine='ray' needs Ray {RAY_VERSION}, but version {version} is installed: its records differ. "
-            f"Type: {_INSTALL}"
-        )
+    version = str(getattr(ray, "__version__", "unknown"))
+    if not _is_tested(version):
+        sinks.installed.notice(sinks.Notice("version", _untested(version)))
     return ray
 
 
-def import_shipped() -> ModuleType:
-    """nbaccel_in_ray, under the name that it has inside Ray's workers."""
-    if str(PACKAGE.parent) not in sys.path:
-        sys.path.append(str(PACKAGE.parent))
-    return importlib.import_module("nbaccel_in_ray")
+def _untested(version: str) -> str:
+    """In one sentence, with what is known to be lost."""
+    oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
+    import_shipped()
+    lost = dict.fromkeys(importlib.import_module("nbaccel_in_ray.internals").missing().values())
+    return wording.sentence(
+        [f"Ray {version} is installed here, and nbaccel is tested with {oldest} to {newest}: parts may fail", *lost]
+    )
+
+
+def _is_tested(version: str) -> bool:
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    return major.isdigit() and minor.isdigit() and OLDEST <= (int(major), int(minor)) <= NEWEST
 
 
 def planned(options: InitOptions) -> list[str]:
@@ -153,13 +161,11 @@ def show_token(address: str) -> None:
 
     Raises ConnectionError. Of Ray Client, Ray says it soon enough.
     """
-    from ray.exceptions import AuthenticationError
-
     if address.startswith("ray://"):
         return
     try:
         versions = ray_preflight.ask_versions(address)
-    except AuthenticationError as error:
+    except ray_preflight.token_errors() as error:
         raise ConnectionError(why_not_joined(address, error)) from error
     wrong = ray_preflight.mismatch(versions, ray_preflight.versions_here()) if versions else ""
     if wrong:
@@ -256,16 +262,22 @@ def _job_config(options: InitOptions) -> Any:
 
 # None of them imports Ray: while Ray starts, it imports modules of its own, and two threads would wait for each other.
 WITHOUT_RAY = (
-    "nbaccel.accelerators",
+    "nbaccel.accelerators.counted_devices",
+    "nbaccel.freshness",
     "nbaccel.handles.internal_work",
+    "nbaccel.handles.placement_group_handle",
     "nbaccel.handles.unpicklable",
     "nbaccel.scheduling.explain",
+    "nbaccel.views.device_labels",
     "nbaccel.views.driver_door",
     "nbaccel.views.expected_growth",
+    "nbaccel.views.function_rows",
     "nbaccel.views.history.book",
     "nbaccel.views.history.task_log",
     "nbaccel.views.listed",
     "nbaccel.views.record_book",
+    "nbaccel.views.tables",
+    "nbaccel.views.totals",
     "nbaccel.views.trace_events",
     "nbaccel.views.unused_devices",
 )
@@ -392,3 +404,96 @@ def why_not_joined(address: str, error: BaseException) -> str:
         f"Ray's own node processes on this machine (`ray start --address={address}`). From a machine outside of the "
         f"cluster use address='ray://{host}:{CLIENT_PORT}'."
     )
+
+
+# ---- keeps Ray's own lines of a start out of the cell: its log up to warnings, and Python's warnings meanwhile
+#
+# A person who starts a cluster can do nothing about them. Errors are shown, and where the start fails, everything is.
+# The lines are kept: `logs` without a task has them.
+
+
+_RAYS = "ray"  # the logger of all that Ray logs in a driver
+_DASHBOARD = "View the dashboard at"  # of somebody who has asked for a dashboard
+
+
+class RaysLines:
+    """What is kept of one start. A filter of handlers, since a logger's own sees no record of the loggers below it."""
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        self.lines: list[str] = []
+        self.is_wanted = is_wanted
+        self._held: list[Callable[[], None]] = []  # shows each of them after all
+        self._handlers: list[logging.Handler] = []
+
+    def watch_log(self) -> None:
+        """Keep records from now on; called once Ray is imported, which makes its handlers."""
+        self._handlers = list(logging.getLogger(_RAYS).handlers) if self.is_wanted else []
+        for handler in self._handlers:
+            handler.addFilter(self)
+
+    def unwatch_log(self) -> None:
+        for handler in self._handlers:
+            handler.removeFilter(self)
+        self._handlers = []
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is shown."""
+        if record.levelno >= logging.ERROR or _DASHBOARD in record.getMessage():
+            return True
+        self.lines.append(f"{record.levelname} {record.filename}:{record.lineno} -- {record.getMessage()}")
+        handler = self._handlers[0]
+        self._held.append(lambda: handler.emit(record))
+        return False
+
+    def keep_warning(self, text: str, show: Callable[[], None]) -> None:
+        self.lines.append(text.rstrip())
+        self._held.append(show)
+
+    def hint(self) -> str:
+        """Where they are, in words; "" if there are none."""
+        return f"{wording.count(len(self.lines), 'line')} of Ray's log: %accel_logs" if self.lines else ""
+
+    def show_all(self) -> None:
+        """Show what was kept: the start has failed."""
+        for show in self._held:
+            show()
+
+
+@contextmanager
+def kept_back(options: InitOptions) -> Iterator[RaysLines]:
+    """Keep Ray's lines while it starts, unless the program has said how Ray is to log."""
+    kept = RaysLines(is_wanted=not _says_how_to_log(options))
+    try:
+        with _warnings_kept(kept):
+            yield kept
+    except BaseException:
+        kept.unwatch_log()
+        kept.show_all()
+        raise
+    finally:
+        kept.unwatch_log()
+
+
+def _says_how_to_log(options: InitOptions) -> bool:
+    asked = options.logging_level != "info" or options.logging_format or options.logging_config
+    return bool(asked) or not options.configure_logging
+
+
+@contextmanager
+def _warnings_kept(kept: RaysLines) -> Iterator[None]:
+    """Other threads of the program may warn meanwhile: their warnings are shown."""
+    show, here = warnings.showwarning, threading.get_ident()
+
+    def keep(message: Any, category: type[Warning], filename: str, lineno: int, *rest: Any, **given: Any) -> None:
+        if threading.get_ident() != here or not kept.is_wanted:
+            show(message, category, filename, lineno, *rest, **given)
+            return
+        text = warnings.formatwarning(message, category, filename, lineno)
+        kept.keep_warning(text, lambda: show(message, category, filename, lineno, *rest, **given))
+
+    warnings.showwarning = keep
+    try:
+        yield
+    finally:
+        if warnings.showwarning is keep:
+            warnings.showwarning = show

@@ -21,15 +21,16 @@ from nbaccel.engine import Engine
 from nbaccel.handles.internal_work import NAMESPACE, is_hidden
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
+from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.border.rays import RaysActor
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import pickling
+from nbaccel.ray_engine.submission import errors
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter
-from nbaccel.ray_engine.submission.freshening import Freshening
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.objects import Bookkeeper
 from nbaccel.ray_engine.submission.options_for_ray import Choices, Choosing, RayChoice, quantities
+from nbaccel.ray_engine.submission.shipping import Freshening
 from nbaccel.ray_engine.submission.tasks import Args, Named, unwrapped, unwrapped_named
 
 
@@ -89,15 +90,13 @@ class RayActors:
         try:
             return bound.remote(*args, **kwargs)
         except Exception as error:  # whatever the pickling of an argument raises
-            pickling.name_culprit(error, running._name, running._class, args[1:] if claimed else args, kwargs)
+            errors.name_culprit(error, running._name, running._class, args[1:] if claimed else args, kwargs)
             if isinstance(error, (ValueError, ray.exceptions.RayError)):
                 raise self._name_taken(error, choice.options) from None
             raise
 
     def _name_taken(self, error: Exception, options: ActorOptions) -> BaseException:
-        if options.name and (
-            "already taken" in str(error) or isinstance(error, ray.exceptions.ActorAlreadyExistsError)
-        ):
+        if options.name and internals.is_taken(error):
             return exceptions.ActorAlreadyExistsError(
                 f"The namespace {options.namespace or self._session.namespace!r} already has an actor named "
                 f"{options.name!r}. Get it with get_actor, kill it, choose another name, or pass get_if_exists=True."

@@ -21,12 +21,19 @@ from nbaccel.handles.options import ResourceOptions, TaskOptions, demand_of_task
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import RemoteFunction
-from nbaccel.ray_engine.border.rays import Bound, Keywords, RaysFunction, RaysRef, RaysRemote, RaysResult
+from nbaccel.ray_engine.border.rays import (
+    Bound,
+    Keywords,
+    RaysFunction,
+    RaysRef,
+    RaysRemote,
+    RaysResult,
+    import_shipped,
+)
 from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import group_plans
 from nbaccel.ray_engine.reports.group_plans import Labels
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
-from nbaccel.ray_engine.startup.starting import import_shipped
 from nbaccel.ray_engine.submission import options_for_ray
 from nbaccel.ray_engine.submission.errors import translated
 from nbaccel.ray_engine.submission.exports import Exporter

@@ -18,11 +18,10 @@ from nbaccel.engine import Returned
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorClass, ActorHandle
-from nbaccel.ray_engine.border.rays import RaysActor, RaysRef, RaysResult, RaysStream
+from nbaccel.ray_engine.border.internals import internals
+from nbaccel.ray_engine.border.rays import RaysActor, RaysRef, RaysResult, RaysStream, import_shipped
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports.task_rows import error_type
-from nbaccel.ray_engine.startup.starting import import_shipped
-from nbaccel.ray_engine.submission import pickling
+from nbaccel.ray_engine.submission import errors
 from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import RayChoice, quantities
@@ -34,7 +33,7 @@ from nbaccel.views.listed import ObjectPlaces
 
 def _failed_task(refs: Sequence[ObjectRef[object]]) -> str | None:
     """The task of the first ref that holds an error."""
-    failed = (ref._inner for ref in refs if isinstance(ref._inner, ray.ObjectRef) and error_type(ref._inner))
+    failed = (ref._inner for ref in refs if isinstance(ref._inner, ray.ObjectRef) and internals.error_type(ref._inner))
     first = next(failed, None)
     return first.task_id().hex() if first is not None else None
 
@@ -64,7 +63,7 @@ class RayObjects:
         try:
             inner = ray.put(value)
         except Exception as error:  # whatever the value's pickling raises
-            pickling.name_culprit_of_put(error, value)
+            errors.name_culprit_of_put(error, value)
             raise
         return self._handles.ref(inner)
 
@@ -137,7 +136,7 @@ class RayObjects:
         return [ref for ref in refs if ref._id in taken], [ref for ref in refs if ref._id not in taken]
 
     def object_locations(self, refs: Sequence[ObjectRef[object]]) -> list[ObjectPlaces]:
-        found = self._session.asked_inside("objects", "locations", [ref._inner for ref in refs])
+        found = self._session.asked_inside("tables", "locations", [ref._inner for ref in refs])
         return msgspec.convert(found, list[ObjectPlaces])
 
     def was_awaited(self, ref: ObjectRef[object]) -> None:
@@ -189,7 +188,7 @@ class RayObjects:
 
     def when_next_item(self, stream: ObjectRefGenerator, callback: Callable[[], None]) -> None:
         """The ref of the next place in the stream is known before its value; at the end it becomes an error."""
-        following = stream._inner._get_next_ref_n(1)[0]
+        following = internals.next_ref(stream._inner)
 
         def arrived(_value: object, keep: RaysRef = following) -> None:
             callback()

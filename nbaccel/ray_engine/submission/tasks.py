@@ -13,12 +13,12 @@ from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle, ActorMethod, MethodSpec, RemoteFunction
 from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult, is_stream
 from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.submission import groups, handle_maker, options_for_ray, pickling
+from nbaccel.ray_engine.submission import errors, groups, handle_maker, options_for_ray
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter
-from nbaccel.ray_engine.submission.freshening import Freshening
 from nbaccel.ray_engine.submission.objects import Bookkeeper
 from nbaccel.ray_engine.submission.options_for_ray import Choosing, quantities
+from nbaccel.ray_engine.submission.shipping import Freshening
 from nbaccel.ray_engine.submission.submissions import CallFacts, has_ended
 from nbaccel.scheduling.terms import TaskKind
 
@@ -51,7 +51,7 @@ class RayTasks:
         try:
             inner = bound.remote(*args, **kwargs)
         except Exception as error:  # whatever the pickling of an argument raises
-            pickling.name_culprit(error, function._short_name, function._function, args, kwargs)
+            errors.name_culprit(error, function._short_name, function._function, args, kwargs)
             raise
         return self._books.returned(inner, about, submitted_at)
 
@@ -92,7 +92,7 @@ class RayTasks:
             raise translate(error) from None
         except Exception as error:  # what an argument raises; and of Ray, if the handle has outlived its cluster
             if "Can't find actor" not in str(error):
-                pickling.name_culprit(error, f"{handle._class_name}.{spec.name}", None, args, kwargs)
+                errors.name_culprit(error, f"{handle._class_name}.{spec.name}", None, args, kwargs)
                 raise
             raise exceptions.ActorDiedError(
                 f"{handle._class_name}.{spec.name} cannot be called: Ray does not know this actor. Its cluster was "

@@ -40,9 +40,10 @@ def received_refs(inner: list[ray.ObjectRef]) -> object:
 
 def let_refs_be_received() -> None:
     """Have this worker pickle the value of num_returns="dynamic", which Ray itself makes, as nbaccel's."""
-    worker = ray._private.worker.global_worker
-    if worker.mode == ray.WORKER_MODE:
-        context = worker.get_serialization_context()  # this call makes Ray register its own reducers first
+    from nbaccel_in_ray import internals
+
+    if internals.is_worker():
+        context = internals.serialization_context()  # this call makes Ray register its own reducers first
         context._register_cloudpickle_serializer(ray.DynamicObjectRefGenerator, _inner_refs, received_refs)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
+from nbaccel_in_ray import internals
 from nbaccel_in_ray.collector_link import NAMESPACE
 from nbaccel_in_ray.reporting import first_line, reporter
 from nbaccel_in_ray.short_notes import Note
@@ -101,8 +102,7 @@ class Rounds:
         self._args = args
         self._kwargs = kwargs
         self._task_id: str = ray.get_runtime_context().get_task_id()
-        core = ray._private.worker.global_worker.core_worker
-        self._run = int(core.get_current_task_attempt_number())  # Ray runs a supervisor again if its node was lost
+        self._run = internals.attempt()  # Ray runs a supervisor again if its node was lost
         self._raced: dict[bytes, list[Answer]] = {}
         self._why = ""
         self._failed = 0

@@ -6,13 +6,14 @@ autoscaler keeps it in the head's tables, the first one in the head's key-value 
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterable
 from typing import Any
 
 import ray
 from ray.experimental import internal_kv
+
+from nbaccel_in_ray import internals
 
 Bundle = dict[str, dict[str, Any]]
 _TIMEOUT_S = 10
@@ -43,19 +44,16 @@ def write(bundles: list[Bundle]) -> None:
     if is_second():
         from ray.autoscaler.v2.sdk import request_cluster_resources
 
-        request_cluster_resources(_head(), bundles, timeout=_TIMEOUT_S)
+        request_cluster_resources(ray.get_runtime_context().gcs_address, bundles, timeout=_TIMEOUT_S)
     else:
-        internal_kv._internal_kv_put(_key(), json.dumps([bundle["resources"] for bundle in bundles]), overwrite=True)
+        internal_kv._internal_kv_put(
+            internals.request_key(), json.dumps([bundle["resources"] for bundle in bundles]), overwrite=True
+        )
 
 
 def status() -> Any:
     """What the second autoscaler knows of the cluster, as Ray's own message."""
-    from ray.core.generated.autoscaler_pb2 import GetClusterStatusReply
-
-    raylet: Any = importlib.import_module("ray._raylet")
-    reply = GetClusterStatusReply()
-    reply.ParseFromString(raylet.GcsClient(address=_head()).get_cluster_status(timeout_s=_TIMEOUT_S))
-    return reply
+    return internals.autoscaler_status(_TIMEOUT_S)
 
 
 def of_status(reply: Any) -> list[Bundle]:
@@ -100,18 +98,8 @@ def _words(constraint: Any) -> str:
 
 
 def _of_the_first() -> list[Bundle]:
-    asked = internal_kv._internal_kv_get(_key())
+    asked = internal_kv._internal_kv_get(internals.request_key())
     return [{"resources": bundle, "label_selector": {}} for bundle in json.loads(asked or b"[]")]
-
-
-def _key() -> str:
-    from ray._private.ray_constants import AUTOSCALER_RESOURCE_REQUEST_CHANNEL
-
-    return str(AUTOSCALER_RESOURCE_REQUEST_CHANNEL)
-
-
-def _head() -> str:
-    return str(ray.get_runtime_context().gcs_address)
 
 
 def same(left: Iterable[Bundle], right: Iterable[Bundle]) -> bool:

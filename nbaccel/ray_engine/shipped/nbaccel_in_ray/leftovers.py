@@ -6,13 +6,50 @@ after each. The frameworks in the process are asked when the user's code has end
 
 from __future__ import annotations
 
+import importlib
 import sys
 import traceback
 from typing import Any
 
-import ray
+from nbaccel_in_ray import internals
 
-from nbaccel_in_ray import device_peaks
+# ---- a task's peak of device memory, as its framework reports it; nbaccel's reader reads it if the node has nbaccel
+
+
+FRAMEWORKS = ("torch", "cupy", "jax")
+
+
+def began() -> None:
+    """Reset the peak, in a process that has used devices before."""
+    known = reader()
+    if known is not None:
+        known.begin()
+
+
+def peak_bytes() -> int | None:
+    """The peak in bytes; None if no framework that reports it has opened a device, or the node has no nbaccel."""
+    known = reader()
+    if known is None:
+        return None
+    peak: int | None = known.measure(sys.maxsize).peak_bytes
+    return peak
+
+
+def reader() -> Any:
+    """The module nbaccel.device_memory; None if it cannot report anything.
+
+    It is imported only if a framework is loaded: a useless import would cost every task.
+    """
+    if not any(name in sys.modules for name in FRAMEWORKS):
+        return None
+    try:
+        return importlib.import_module("nbaccel.device_memory")
+    except ImportError:
+        return None
+
+
+# ----
+
 
 WITHOUT_END = 1 << 30  # a number of calls that no process reaches; Ray counts, so that one can be told to stop
 DEFAULT_THRESHOLD_BYTES = 256 << 20  # of each device: what frameworks tell is exact, however large it is
@@ -26,17 +63,17 @@ def judge(note: Note, threshold: int | None, passed: tuple[object, ...], error: 
 
     `threshold`: bytes, None for 256 MiB of each device.
     """
-    reader = device_peaks.reader()
-    if reader is None:
+    frameworks = reader()
+    if frameworks is None:
         return
     if error is not None:
         traceback.clear_frames(error.__traceback__)  # the values in its frames would count as left behind
     if threshold is None:
         threshold = DEFAULT_THRESHOLD_BYTES * max(1, sum(map(len, note.get("devices", {}).values())))
-    kept = reader.measure(threshold + _on_devices(passed)).held_bytes
+    kept = frameworks.measure(threshold + _on_devices(passed)).held_bytes
     kept = None if kept is None else max(0, kept - _on_devices(passed))
     if kept is not None and kept > threshold:
-        note["leak"] = _sentence(note, kept, reader.measure(sys.maxsize).why, can_end=end_process_after_task())
+        note["leak"] = _sentence(note, kept, frameworks.measure(sys.maxsize).why, can_end=end_process_after_task())
         sys.stderr.write(f"nbaccel: {note['leak']}\n")
 
 
@@ -55,7 +92,7 @@ def _size(count: int) -> str:
 
 def end_process_after_task() -> bool:
     """Have Ray end this process after the running task, as after the last of `max_calls`. Returns whether it will."""
-    manager = ray._private.worker.global_worker.function_actor_manager
+    manager = internals.functions()
     try:
         with manager.lock:
             for id, info in list(manager._function_execution_info.items()):

@@ -12,8 +12,9 @@ from functools import _lru_cache_wrapper, lru_cache
 from types import CodeType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
-import ray
 from ray.cloudpickle import cloudpickle as theirs
+
+from nbaccel_in_ray import internals
 
 _MAIN = "__main__"
 _sends = [False]
@@ -121,7 +122,7 @@ _RESTORES = {theirs._function_setstate: received_function, theirs._class_setstat
 
 def _found_by_name(thing: Any) -> None:
     """In a worker: have `__main__` give this thing for its name, unless a decorator's result has the name."""
-    if ray._private.worker.global_worker.mode != ray.WORKER_MODE:
+    if not internals.is_worker():
         return
     if not _of_driver:
         _replaced.append(sys.modules[_MAIN])

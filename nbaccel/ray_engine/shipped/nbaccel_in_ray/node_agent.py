@@ -7,6 +7,8 @@ import os
 import time
 from typing import Any
 
+from nbaccel_in_ray import internals
+
 Sample = dict[str, Any]
 
 _MARKS = (":task_name:", ":actor_name:", ":job_id:")  # whose lines follow, for Ray's log monitor
@@ -18,9 +20,7 @@ class NodeAgent:
     def devices(self) -> list[Sample]:
         """One record for each NVIDIA device, as snapshot rows need them; [] without one."""
         try:
-            from ray._private.thirdparty import pynvml
-
-            pynvml.nvmlInit()
+            pynvml = internals.nvml()
         except Exception:  # no driver, no library, or one that Ray's copy of pynvml does not know
             return []
         try:

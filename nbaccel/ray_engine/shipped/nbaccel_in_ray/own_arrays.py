@@ -10,7 +10,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from ray._private import serialization
+from nbaccel_in_ray.internals import serialization
 
 LARGEST_COPIED_BYTES = 1 << 20  # of one array
 HINT = (

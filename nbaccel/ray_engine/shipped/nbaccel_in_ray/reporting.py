@@ -2,7 +2,7 @@
 
 A note costs a microsecond or two, and several times that where other work has pushed its code out of the processor's
 caches. The thread sleeps while no task runs. While a task runs, it looks every two seconds for the sign that somebody
-watches (a key in Ray's own store, read for all processes of a node, twice a second at most; see shared_look); then it
+watches (a key in Ray's own store, read for all processes of a node, twice a second at most: SharedLook); then it
 sends the running and the latest ended tasks. When nobody watches any more, it still says of tasks that the collector
 holds for running that they have ended, and no more.
 
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import ray
 
-from nbaccel_in_ray import interrupting, printing
+from nbaccel_in_ray import internals, interrupting, printing
 from nbaccel_in_ray.collector_link import LOOK_EVERY_S, CollectorLink, Forgotten, value_of
 from nbaccel_in_ray.short_notes import FIELDS_OF_BRIEF, Call, Description, Note, as_note, is_brief, packed
 
@@ -101,7 +101,7 @@ class Reporter:
 
         None for a method that another method of the actor calls: it is a part of that call. `told`: views hear of it.
         """
-        core = ray._private.worker.global_worker.core_worker
+        core = internals.core()
         task_id = core.get_current_task_id()
         if self._running and task_id in self._running and kind == "actor call":
             return None
@@ -129,7 +129,7 @@ class Reporter:
 
     def call_began(self, about: Description) -> Call | None:
         """`began` for a call that asks for no device, in as few steps as possible."""
-        core = ray._private.worker.global_worker.core_worker
+        core = internals.core()
         task_id = core.get_current_task_id()
         running = self._running
         if running and task_id in running:
@@ -426,7 +426,7 @@ def _is_told(note: Note, born_before: float) -> bool:
 
 def current_task_id() -> object:
     """The running task's id, also in an asyncio actor, where several run at once."""
-    return ray._private.worker.global_worker.core_worker.get_current_task_id()
+    return internals.core().get_current_task_id()
 
 
 def devices_here(families: tuple[str, ...]) -> dict[str, list[str]]:

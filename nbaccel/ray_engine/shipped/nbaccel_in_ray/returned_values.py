@@ -7,20 +7,21 @@ from types import FrameType
 from typing import Any
 
 import ray
-from ray._private.serialization import SerializationContext
 
 import nbaccel_in_ray
+from nbaccel_in_ray import internals
 
+SerializationContext: Any = internals.serialization.SerializationContext
 _rays_serialize = SerializationContext.serialize
 
 
 def name_culprits() -> None:
     """In a worker. What its code submits or puts is looked at where that is done."""
-    if ray._private.worker.global_worker.mode == ray.WORKER_MODE:
+    if internals.is_worker():
         SerializationContext.serialize = _serialize
 
 
-def _serialize(context: SerializationContext, value: Any) -> Any:
+def _serialize(context: Any, value: Any) -> Any:
     try:
         return _rays_serialize(context, value)
     except Exception as error:  # whatever the value's pickling raises

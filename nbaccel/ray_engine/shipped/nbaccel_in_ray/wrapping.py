@@ -12,20 +12,19 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-import ray
 from ray.exceptions import ActorUnschedulableError
 
+from nbaccel_in_ray import internal as internal_classes
 from nbaccel_in_ray import (
-    device_peaks,
+    internals,
     leftovers,
     let_refs_be_received,
     main_module,
     own_arrays,
-    plain_output,
+    printing,
     returned_values,
     setup_hooks,
 )
-from nbaccel_in_ray import internal as internal_classes
 from nbaccel_in_ray.reporting import devices_here, reporter
 from nbaccel_in_ray.short_notes import Note
 
@@ -35,7 +34,7 @@ Code = Callable[..., Any]  # the user's code, or its wrapper
 let_refs_be_received()
 own_arrays.copy_small(True)
 returned_values.name_culprits()
-plain_output.use()
+printing.use()
 
 
 class AttemptClaim(Protocol):
@@ -106,7 +105,7 @@ class noted:
             self.__exit__(type(error), error, None)
             raise error
         if families:
-            device_peaks.began()
+            leftovers.began()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
@@ -116,7 +115,7 @@ class noted:
             error = None  # the reader has stopped: the generator ends early, without a failure
         if error is not None:
             _mark(error, self._about, self._note)
-        if "devices" in self._note and (peak := device_peaks.peak_bytes()) is not None:
+        if "devices" in self._note and (peak := leftovers.peak_bytes()) is not None:
             self._note["peak_memory_bytes"] = peak
         if self._about.leaves_process:
             leftovers.judge(self._note, self._about.leak_threshold, self.passed, error)
@@ -237,11 +236,6 @@ def _plain(code: Code, about: CodeDescription) -> Code:
     return run_in_block if has_devices or about.last_of_process or about.internal else run
 
 
-def _is_cancelled() -> bool:
-    """Whether the call was cancelled: Ray does not interrupt an actor's threads or main thread, so the code asks."""
-    return bool(ray._private.worker.global_worker.is_canceled)
-
-
 def _generator(code: Code, about: CodeDescription) -> Code:
     in_actor = about.kind == "actor call"
 
@@ -252,7 +246,7 @@ def _generator(code: Code, about: CodeDescription) -> Code:
             try:
                 for item in items:
                     yield item
-                    if in_actor and _is_cancelled():
+                    if in_actor and internals.is_cancelled():  # Ray interrupts no thread of an actor
                         return
             finally:
                 items.close()

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from nbaccel import cli
-from nbaccel.machines.kuberay.rehearsal.command import chosen_cluster
+from nbaccel.machines.kuberay.commands import chosen_cluster
 from tests.machines.kuberay.rehearsal.manifests import manifest
 
 OTHER = {**manifest(), "metadata": {"name": "other"}}
