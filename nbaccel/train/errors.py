@@ -74,3 +74,8 @@ def outside(name: str) -> SessionMisuseError:
         else "call it in the function that you give to TorchTrainer or DataParallelTrainer"
     )
     return SessionMisuseError(f"`{name}` cannot be used outside of a training function: {hint}.")
+
+
+def is_out_of_memory(kind: str) -> bool:
+    """Whether an exception of this class says that a device has no memory left: torch's, CuPy's."""
+    return kind in ("OutOfMemoryError", "CudaOutOfMemoryError")

@@ -10,7 +10,9 @@ from nbaccel.train import signalling, travelling
 from nbaccel.train.controller import Say
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
 from nbaccel.train.loops import is_of_users_code
-from nbaccel.views import sinks
+from nbaccel.train.ranks import Seat
+from nbaccel.views import sinks, wording
+from nbaccel.views.snapshot import DeviceRow
 
 if TYPE_CHECKING:
     from nbaccel.train.configs import RunConfig
@@ -203,3 +205,44 @@ def of_the_run(name: str, folder: str, error: BaseException) -> TrainingFailedEr
     wrapped = ControllerError(words, error)
     wrapped.__cause__ = error
     return wrapped
+
+
+def memory_of(seat: Seat, gang: Sequence[Seat], peak_bytes: int | None, devices: Sequence[DeviceRow]) -> str:
+    """The memory of the rank's devices, what the rank itself had at most, and who else is on them; "" without a device.
+
+    gang     the seats of all ranks, of which some may share a device
+    devices  of a snapshot; what nobody has measured is left out
+    """
+    mine = [row for row in devices if _has_device(seat, row)]
+    if not mine:
+        return ""
+    peak = f" Rank {seat.rank} had at most {wording.size(peak_bytes)}." if peak_bytes is not None else ""
+    return " ".join(_memory_in_use(row) + peak * (row is mine[0]) + _others_on(row, seat, gang) for row in mine)
+
+
+def _has_device(seat: Seat, row: DeviceRow) -> bool:
+    return row.node_id == seat.facts.node_id and row.id in seat.facts.device_ids.get(row.resource, ())
+
+
+def _memory_in_use(row: DeviceRow) -> str:
+    used = row.metrics.memory_used_bytes if row.metrics is not None else None
+    total = row.memory_bytes or (row.metrics.memory_total_bytes if row.metrics is not None else None)
+    if total is None:
+        return f"{row.resource} {row.id} has no memory left."
+    in_use = f", of which {wording.size(used)} are in use" if used is not None else ""
+    return f"{row.resource} {row.id} has {wording.size(total)}{in_use}."
+
+
+def _others_on(row: DeviceRow, seat: Seat, gang: Sequence[Seat]) -> str:
+    names = {each.pid: each.name for each in row.holders if each.pid is not None}
+    names |= {other.facts.pid: f"rank {other.rank}" for other in gang if _has_device(other, row)}
+    measured = dict(row.metrics.processes) if row.metrics is not None else {}
+    others = [pid for pid in names | measured if pid != seat.facts.pid]
+    if not others:
+        return " Nobody else is known to use it."
+    words = [_user_of_memory(names.get(pid, "a program outside of nbaccel"), pid, measured.get(pid)) for pid in others]
+    return f" Others on it: {', '.join(words)}."
+
+
+def _user_of_memory(name: str, pid: int, size_bytes: int | None) -> str:
+    return f"{name} (pid {pid}{f', {wording.size(size_bytes)}' if size_bytes is not None else ''})"

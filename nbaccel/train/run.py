@@ -20,11 +20,11 @@ from typing import Any
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import controller as ct
-from nbaccel.train import failures, lost_nodes, out_of_memory, signalling, storage, travelling
+from nbaccel.train import failures, lost_nodes, signalling, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
-from nbaccel.train.errors import ControllerError, TrainingFailedError
+from nbaccel.train.errors import ControllerError, TrainingFailedError, is_out_of_memory
 from nbaccel.train.forwarding import Forwarding
 from nbaccel.train.gang import Gang, never_fits, new_mailbox
 from nbaccel.train.gathering import Gathering
@@ -322,9 +322,9 @@ class Run:
         if has_died and seats:
             error = lost_nodes.instead_of(error, seats[rank], row_queries.every(NodeRow))
         self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
-        if words is not None and seats and out_of_memory.is_out_of_memory(words.kind):
+        if words is not None and seats and is_out_of_memory(words.kind):
             devices = row_queries.every(DeviceRow)
-            self._notes[rank] = out_of_memory.sentences(seats[rank], seats, words.peak_bytes, devices)
+            self._notes[rank] = failures.memory_of(seats[rank], seats, words.peak_bytes, devices)
         at = words.at if words is not None else time.time()
         self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
 

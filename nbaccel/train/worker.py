@@ -30,10 +30,9 @@ from nbaccel.train import full_disk, journal, session, signalling, storage, trav
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
-from nbaccel.train.errors import StopTraining
+from nbaccel.train.errors import StopTraining, is_out_of_memory
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics, packed
-from nbaccel.train.out_of_memory import is_out_of_memory
 from nbaccel.train.ranks import Facts, Seat
 
 _OUR_FILES = str(Path(__file__).parent.parent) + os.sep

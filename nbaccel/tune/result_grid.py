@@ -108,7 +108,8 @@ class ResultGrid:
         return found
 
     def get_dataframe(self, filter_metric: str | None = None, filter_mode: str | None = None) -> Any:
-        """A row for each trial with its last report, as a pandas.DataFrame; parameters are columns such as "config/lr".
+        """A row for each trial with its last report, as a pandas.DataFrame; parameters are columns such as "config/lr",
+        and "logdir" is the trial's folder.
 
         filter_metric, filter_mode  the report with the best value of this metric instead of the last one
         """
@@ -118,7 +119,7 @@ class ResultGrid:
         for trial in self._trials:
             metrics = _chosen(trial, filter_metric, filter_mode or self._mode)
             if metrics is not None:
-                rows.append(comparing.flat(trial.result(metrics)))
+                rows.append(comparing.flat(trial.result(metrics)) | {"logdir": trial.local_path})
         return pandas.DataFrame(rows)
 
     def failures(self) -> dict[str, list[str]]:

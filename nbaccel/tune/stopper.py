@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
+from nbaccel.train.saying import say
 from nbaccel.tune import comparing
 from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.schedulers.trial_scheduler import nested
@@ -65,6 +66,7 @@ class DictStopper(NoopStopper):
     """Ends a trial when one of its metrics reaches its value; what `stop={...}` means. Names may be nested."""
 
     def __init__(self, limits: Mapping[str, Any]) -> None:
+        self._said_absent: set[str] = set()
         self.limits = {name: plain_number(limit) for name, limit in comparing.flat(dict(limits)).items()}
         for name, limit in self.limits.items():
             if not isinstance(limit, (int, float)):
@@ -74,11 +76,8 @@ class DictStopper(NoopStopper):
         for name, limit in self.limits.items():
             value = nested(result, name)
             if value is None and name not in result:
-                known = sorted(map(str, result))
-                raise ValueError(
-                    f"stop={{{name!r}: {limit!r}}}: the report has no {name!r}; it has: {', '.join(known)}."
-                    f"{did_you_mean(name, known)}"
-                )
+                self._say_absent(name, limit, sorted(map(str, result)))
+                continue
             if not isinstance(value, (int, float)):
                 raise ValueError(
                     f"stop={{{name!r}: {limit!r}}}: a report has {value!r} for {name!r}. Report a number; NaN ends "
@@ -87,6 +86,15 @@ class DictStopper(NoopStopper):
             if value >= limit:
                 return True
         return False
+
+    def _say_absent(self, name: str, limit: Any, known: list[str]) -> None:
+        if name not in self._said_absent:
+            self._said_absent.add(name)
+            say(
+                "tune",
+                f"stop={{{name!r}: {limit!r}}}: a report has no {name!r}; it has: {', '.join(known)}."
+                f"{did_you_mean(name, known)} A trial that never reports it runs on.",
+            )
 
 
 class MaximumIterationStopper(NoopStopper):

@@ -9,7 +9,7 @@ import pytest
 
 from nbaccel.train import RunConfig, ScalingConfig, WorkerGroupError, collective, get_context
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.out_of_memory import sentences
+from nbaccel.train.failures import memory_of
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.views.snapshot import DeviceMetrics, DeviceRow, Holder
 
@@ -30,17 +30,17 @@ def test_ranks_tasks_and_programs_on_the_device_are_named_with_their_memory() ->
         memory_used_bytes=79 * GIB, processes=[(101, 20 * GIB), (102, 19 * GIB), (7, 30 * GIB), (9, None)]
     )
     busy = row("1", memory_bytes=80 * GIB, metrics=metrics, holders=[Holder("infer", 0.25, pid=7)])
-    assert sentences(gang[1], gang, 18 * GIB, [row("0"), busy]) == (
+    assert memory_of(gang[1], gang, 18 * GIB, [row("0"), busy]) == (
         "GPU 1 has 80 GiB, of which 79 GiB are in use. Rank 1 had at most 18 GiB. Others on it: infer (pid 7, 30 GiB), "
         "rank 2 (pid 102, 19 GiB), a program outside of nbaccel (pid 9)."
     )
 
 
 def test_what_nobody_measured_is_left_out() -> None:
-    assert sentences(seat(0, "0"), [seat(0, "0")], None, [row("0")]) == (
+    assert memory_of(seat(0, "0"), [seat(0, "0")], None, [row("0")]) == (
         "GPU 0 has no memory left. Nobody else is known to use it."
     )
-    assert sentences(seat(0, "0"), [], None, []) == ""
+    assert memory_of(seat(0, "0"), [], None, []) == ""
 
 
 class OutOfMemoryError(RuntimeError):

@@ -58,6 +58,7 @@ def test_a_grid_and_its_best_trial(kept: Kept) -> None:
     assert len(results) == results.num_terminated == 3 and results.errors == []
     frame = results.get_dataframe()
     assert list(frame["config/x"]) == [3, -1, 2] and list(frame["training_iteration"]) == [1, 1, 1]
+    assert list(frame["logdir"]) == [result.path for result in results]
     assert repr(results).startswith("ResultGrid(3 done, path=")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from nbaccel import elsewhere
 from nbaccel.tune.logger.logger import CSVLoggerCallback, JsonLoggerCallback, LoggerCallback, pretty_print
-from nbaccel.tune.logger.tensorboard import TBXLoggerCallback
+from nbaccel.tune.logger.tensorboardx import TBXLoggerCallback
 
 __all__ = ["CSVLoggerCallback", "JsonLoggerCallback", "LoggerCallback", "TBXLoggerCallback", "pretty_print"]
 

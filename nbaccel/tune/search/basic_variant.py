@@ -62,7 +62,7 @@ class BasicVariantGenerator:
 def with_point(space: Mapping[str, Any], point: Mapping[str, Any], *, is_strict: bool = False) -> Space:
     """The space with the values of a point in it. Raises ValueError for a parameter that the space does not have.
 
-    A choice may be given a value that is none of its own, as in Ray, unless `is_strict`.
+    A value may be one that its domain never gives, as in Ray, unless `is_strict`.
     """
     chosen: Space = variant_generator.copied(space)
     for path, value in _values(space, point):
@@ -72,8 +72,7 @@ def with_point(space: Mapping[str, Any], point: Mapping[str, Any], *, is_strict:
             raise ValueError(
                 f"points_to_evaluate has a parameter {variant_generator.named(path)}, which param_space does not have."
             ) from None
-        is_free = isinstance(domain, Categorical) and not is_strict
-        if isinstance(domain, Domain) and not is_free and not domain.is_valid(value):
+        if is_strict and isinstance(domain, Domain) and not domain.is_valid(value):
             raise ValueError(
                 f"points_to_evaluate has {variant_generator.named(path)}={value!r}, which is outside of {domain!r}."
             )
