@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { draw } from "../../nbaccel/notebook/cockpit/dom.js";
+import { drawFrame } from "../../nbaccel/notebook/cockpit/draw_frame.js";
 import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 import { viewOfRuns } from "../../nbaccel/notebook/runs/runs.js";
@@ -37,6 +38,15 @@ test("there is a Serving tab while something is served, and a Runs tab only with
   const tabs = (given) => sceneOf({ ...busy(), runs: viewOfRuns(given) }, ASKED, NOW).tabs.filter(({ id }) => ["runs", "serving"].includes(id));
   assert.deepEqual(tabs({ served: CASES.map(({ record }) => record) }).map(({ id, badge }) => [id, badge]), [["serving", 2]]);
   assert.deepEqual(tabs({ runs: [], served: [] }), []);
+});
+
+test("where the chosen tab has gone with its applications, the devices are shown", () => {
+  const root = new Element("div");
+  const asked = { ...ASKED, tab: "serving" };
+  const scene = sceneOf(busy(), asked, NOW);
+  draw(root, drawFrame(scene, { ...newState(true), tab: "serving" }).filter(Boolean));
+  assert.match(root.html(), /aria-selected="true"[^>]*data-tab="devices"/);
+  assert.deepEqual(scene, sceneOf(busy(), { ...asked, tab: "devices" }, NOW));
 });
 
 test("the view shows address, replicas with their places, what is waited for, and the last error", () => {
