@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import nbaccel
-from nbaccel.exceptions import RayError, RayTaskError
+from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.serve import callers, context, pickling
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
@@ -255,7 +255,9 @@ class DeploymentResponse(_Response, Generic[T]):
         return self._result  # type: ignore[no-any-return]
 
     def result(self, *, timeout_s: float | None = None) -> T:
-        """Wait for the value. Raises what the deployment raised, and TimeoutError after `timeout_s` seconds."""
+        """Wait for the value. Raises what the deployment raised, and GetTimeoutError, a TimeoutError, after
+        `timeout_s` seconds.
+        """
         self._must_not_block("result()")
         if not self._frame.done():
             self._wait(timeout_s)
@@ -268,7 +270,7 @@ class DeploymentResponse(_Response, Generic[T]):
             self.cancel()
             raise
         if not is_done:
-            raise TimeoutError(f"Timed out waiting for result of {self._call._handle!r} after {timeout_s:g} s.")
+            raise GetTimeoutError(f"Timed out waiting for result of {self._call._handle!r} after {timeout_s:g} s.")
 
     def __await__(self) -> Any:
         return self._awaited().__await__()
