@@ -244,13 +244,13 @@ class FrameLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            frames = self._parser.feed(data)
+            for frame in self._parser.feed(data):
+                self._dispatch(frame)
+                if self.lost_because:
+                    return
         except BadFrame as error:
             self.bad_frames += 1
             self.close(f"a frame is damaged: {error}")
-            return
-        for frame in frames:
-            self._dispatch(frame)
 
     def _dispatch(self, frame: Frame) -> None:
         if frame.kind is FrameKind.CALL:
@@ -261,17 +261,16 @@ class FrameLink(asyncio.Protocol):
         if (exchange := self.exchanges.get(frame.id)) is not None:
             if frame.kind is FrameKind.CANCEL:
                 cancelled = exchange.on_cancel
+                if cancelled is None:
+                    raise BadFrame("a cancel came from the end that answers")
                 exchange.end()
-                if cancelled is not None:
-                    cancelled()
+                cancelled()
             else:
                 exchange.received(frame)
 
     def _open(self, frame: Frame) -> None:
         if self._opened is None or not frame.id or frame.id in self.exchanges:
-            self.bad_frames += 1
-            self.close("a call came where none is answered")
-            return
+            raise BadFrame("a call came where none is answered")
         exchange = self.exchanges[frame.id] = Exchange(self, frame.id)
         self._opened(exchange, frame)
 
