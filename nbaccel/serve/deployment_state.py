@@ -17,6 +17,7 @@ import msgspec
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.handles.internal_work import actor_of_a_run
 from nbaccel.serve.controlling import Seen, State, back_off_s, next_step
 from nbaccel.serve.exceptions import RayServeException
 from nbaccel.serve.frames import FrameKind
@@ -242,7 +243,7 @@ class DeploymentState:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(
                 nbaccel.get_runtime_context().get_node_id(), soft=False
             )
-        made: Any = nbaccel.remote(ReplicaActor)
+        made: Any = actor_of_a_run(ReplicaActor)
         made._name = self.name  # as views show it
         actor = self._submit(made.options(max_concurrency=4, max_restarts=0, **options).remote)
         record = self.replicas[tag] = ReplicaRecord(tag, self.goal, actor)
@@ -560,7 +561,6 @@ class DeploymentState:
             "device_ids": record.facts.get("device_ids", {}),
             "fallback": record.facts.get("fallback", ""),
             "since": record.since,
-            "waits": record.waits,
             "blocked": record.blocked,
             "batches": record.batches,
             "ongoing": known.under_way if known is not None else 0,  # of the door's requests

@@ -48,7 +48,7 @@ function deployment({ name, words, why, replicas, blocked }) {
   return h("div", { key: `of ${name}` },
     h("p", {}, h("strong", {}, name), ` ${words}`),
     why && h("p", { class: "quiet" }, `◌ ${why}`),
-    replicas.length > 0 && table(`Replicas of ${name}`, COLUMNS, replicas.map(({ id, place, state, underWay, pid, age, why: waits }) => h("tr", { key: id },
-      cell(place), cell(waits ? `${state}: ${waits}` : state), cell(String(underWay)), cell(pid == null ? "" : String(pid)), cell(age)))),
+    replicas.length > 0 && table(`Replicas of ${name}`, COLUMNS, replicas.map(({ id, place, state, underWay, pid, age }) => h("tr", { key: id },
+      cell(place), cell(state), cell(String(underWay)), cell(pid == null ? "" : String(pid)), cell(age)))),
     blocked && h("pre", { class: "quiet" }, blocked));
 }
