@@ -52,7 +52,7 @@ test("where the chosen tab has gone with its applications, the devices are shown
 test("the view shows address, replicas with their places, what is waited for, and the last error", () => {
   const drawn = html([CASES[0].record]);
   const shown = words(drawn);
-  for (const said of ["http://127.0.0.1:8000/", "3 of 4 replicas", "◌ waits for 0.5 GPU", "starting", "blocked", "ValueError: no"]) assert.ok(shown.includes(said), said);
+  for (const said of ["http://127.0.0.1:8000/", "3 of 4 replicas", "◌ waits for 0.5 GPU", "starting", "0 under way", "blocked", "ValueError: no"]) assert.ok(shown.includes(said), said);
   assert.equal(servedView(CASES[0].record, NOW, false).deployments[0].replicas[2].place, "", "one that starts has no place yet");
   assert.ok(drawn.includes('data-act="cancel-run"') && drawn.includes('data-id="served-1/0"'));
 });

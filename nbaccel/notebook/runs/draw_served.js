@@ -10,7 +10,7 @@ import { servedView } from "./served_views.js";
 /** @typedef {import("./types.js").State} State */
 /** @typedef {import("./served_views.js").ServedView} ServedView */
 
-const COLUMNS = ["Replica", "State", "Under way", "Pid", "Age"];
+const COLUMNS = ["Replica", "State", "Requests", "Process", "Age"];
 const OPEN_SERVED = 3;
 
 /** @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
@@ -49,6 +49,6 @@ function deployment({ name, words, why, replicas, blocked }) {
     h("p", {}, h("strong", {}, name), ` ${words}`),
     why && h("p", { class: "quiet" }, `◌ ${why}`),
     replicas.length > 0 && table(`Replicas of ${name}`, COLUMNS, replicas.map(({ id, place, state, underWay, pid, age }) => h("tr", { key: id },
-      cell(place), cell(state), cell(String(underWay)), cell(pid == null ? "" : String(pid)), cell(age)))),
+      cell(place), cell(state), cell(underWay), cell(pid == null ? "" : `pid ${pid}`), cell(age)))),
     blocked && h("pre", { class: "quiet" }, blocked));
 }

@@ -59,7 +59,7 @@ function replicaView(row, now) {
     state: row.blocked ? "blocked" : row.state.toLowerCase(),
     pid: row.pid ?? null,
     age: row.since ? age(now - row.since) : "",
-    underWay: row.under_way ?? 0,
+    underWay: row.state === "STARTING" ? "" : `${row.under_way ?? 0} under way`, // a narrow table has no heads
   };
 }
 
