@@ -18,10 +18,9 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.handles.internal_work import actor_of_a_run
-from nbaccel.serve.controlling import Seen, State, back_off_s, next_step
+from nbaccel.serve.controlling import Scaler, Seen, State, back_off_s, next_step
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import FrameKind
-from nbaccel.serve.link import FrameLink, LinkLost, connect
+from nbaccel.serve.link import FrameKind, FrameLink, LinkLost, connect
 from nbaccel.serve.records import (
     ControlCall,
     DeploymentSpec,
@@ -33,7 +32,6 @@ from nbaccel.serve.records import (
 )
 from nbaccel.serve.replica import ReplicaActor
 from nbaccel.serve.routing import Route
-from nbaccel.serve.scaling import Scaler
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 DOOR_QUEUE = 1000  # requests that may wait at the door, unless max_queued_requests is given: memory is finite

@@ -28,10 +28,9 @@ from nbaccel.serve.config import HTTPOptions
 from nbaccel.serve.controller import Replaced, ServeController
 from nbaccel.serve.deployment_state import UserFailure
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Frame, FrameKind
 from nbaccel.serve.front import Front
-from nbaccel.serve.limits import Limits
-from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
+from nbaccel.serve.http_protocol import Limits
+from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, LinkLost, listen
 from nbaccel.serve.records import AppSpec, Membership, decode_app, encode
 
 _STARTING_S = 60.0  # a door that has just made its folder may not listen yet

@@ -15,8 +15,7 @@ from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.serve import callers, context, pickling
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
-from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
-from nbaccel.serve.link import whole
+from nbaccel.serve.link import LONGEST_BODY, PART, Frame, FrameKind, whole
 from nbaccel.serve.records import HandleCall, decode_failure, encode
 from nbaccel.serve.routing import Sent, Upload
 from nbaccel.waits import interruptible
@@ -95,12 +94,12 @@ class DeploymentHandle:
 
     def _repr_html_(self) -> str | None:
         """The card of its application, as the last line of a cell shows it."""
-        from nbaccel.serve import cards, serving
+        from nbaccel.serve import schema, serving
 
         if self._call_would_block():
             return None
         try:
-            return cards.as_html(serving.status(), self.app_name)
+            return schema.as_html(serving.status(), self.app_name)
         except (RayServeException, RayError):
             return None  # the session has ended: the text is shown
 

@@ -22,9 +22,8 @@ from nbaccel.serve import callers, context
 from nbaccel.serve.config import HTTPOptions, http_options
 from nbaccel.serve.deployments import Application, Deployment, app_spec
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Frame
 from nbaccel.serve.handle import DeploymentHandle
-from nbaccel.serve.link import LinkLost
+from nbaccel.serve.link import Frame, LinkLost
 from nbaccel.serve.records import AppSpec, encode
 from nbaccel.serve.schema import ServeStatus, status_of
 from nbaccel.serve.seen import ShownApplications

@@ -14,8 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbaccel.serve.frames import HEADER, LONGEST_BODY, BadFrame, Frame, FrameKind, FrameParser, pack
-from nbaccel.serve.link import WINDOW, Exchange, FrameLink, LinkLost, connect, listen, whole
+from nbaccel.serve.link import (
+    HEADER,
+    LONGEST_BODY,
+    WINDOW,
+    BadFrame,
+    Exchange,
+    Frame,
+    FrameKind,
+    FrameLink,
+    FrameParser,
+    LinkLost,
+    connect,
+    listen,
+    pack,
+    whole,
+)
 from tests.serve.loop_thread import LoopThread
 
 
