@@ -107,12 +107,13 @@ class HttpDoor:
         self._later: asyncio.Task[None] | None = None
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         _sweep(self._folder)
+        for name in set(os.listdir(self._folder)) - {"goal"}:  # of a door that was killed; its replicas end with it
+            _remove(os.path.join(self._folder, name))
         goal, kept, port = self._kept()
         if kept is None:
             await self._listen(http)
         else:
             await self._listen_again(kept, port)
-        _remove(os.path.join(self._folder, "door"))
         self._control = await listen(
             os.path.join(self._folder, "door"), lambda: FrameLink(self._opened, self._link_ended)
         )
