@@ -371,6 +371,15 @@ async def whole(exchange: Exchange, frame: Frame) -> Frame:
     return Frame(FrameKind.DONE, frame.id, frame.meta, await exchange.rest_of_body(frame.body))
 
 
+def new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()  # type: ignore[no-any-return, unused-ignore]
+
+
 # ---- addresses: a Unix socket's path has at most 107 bytes, a session's directory may have more
 
 _LONGEST_PATH = 107

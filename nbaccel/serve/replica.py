@@ -28,7 +28,7 @@ import msgspec
 import nbaccel
 from nbaccel import roots
 from nbaccel.serve import asgi, batching, callers, context, pickling
-from nbaccel.serve.link import LONGEST_BODY, PART, Exchange, Frame, FrameKind, FrameLink, LinkLost, listen
+from nbaccel.serve.link import LONGEST_BODY, PART, Exchange, Frame, FrameKind, FrameLink, LinkLost, listen, new_loop
 from nbaccel.serve.records import ControlCall, DeploymentSpec, HandleCall, HttpCall, decode_call, encode
 from nbaccel.serve.users_callable import (
     STREAM_HEAD,
@@ -51,7 +51,7 @@ class ReplicaActor:
 
     def __init__(self) -> None:
         self._replica: ReplicaLoop | None = None
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._run, name="nbaccel-serve-replica", daemon=True)
         self._thread.start()
 
