@@ -45,7 +45,6 @@ def test_the_serving_view_shows_an_application_and_stops_it(opened: Callable[...
     view = cockpit.get_by_role("tabpanel", name="Serving")
     view.get_by_text("last error of Half").wait_for()
     page.screenshot("serving", cockpit)
-    page.screenshot("serving-card", card)
     if AXE.exists():
         assert _serious(page, ".nbaccel-cockpit") == []
     view.get_by_role("button", name="Stop default").click()
