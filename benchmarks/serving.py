@@ -279,7 +279,7 @@ def with_ray() -> Figures:
     from ray import serve
 
     with contextlib.redirect_stdout(sys.stderr):
-        ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR")
+        ray.init("local", num_cpus=4, include_dashboard=False, logging_level="ERROR")
         serve.start()
         try:
             return served(serve, ray)

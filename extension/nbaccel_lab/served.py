@@ -15,6 +15,7 @@ import os
 import socket as sockets
 import stat
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
@@ -112,7 +113,11 @@ class _AtSocket(Resolver):
 
 
 class _DoorStream(IOStream):
-    """A connection to the door. What it has said before it closed is read, also where that has broken a write."""
+    """A connection to the door. What it has said before it closed is read, also where that has broken a write.
+
+    Tornado keeps small pieces of a body back while more can be read at once, and forgets them where that read fails at
+    once. So a read fails a moment later.
+    """
 
     _is_drained = False
 
@@ -123,6 +128,23 @@ class _DoorStream(IOStream):
                 while self._read_to_buffer():
                     pass
         super().close(exc_info)
+
+    def read_until(self, delimiter: bytes, max_bytes: int | None = None) -> Awaitable[bytes]:
+        return self._not_failed_yet(lambda: super(_DoorStream, self).read_until(delimiter, max_bytes))
+
+    def read_bytes(self, num_bytes: int, partial: bool = False) -> Awaitable[bytes]:
+        return self._not_failed_yet(lambda: super(_DoorStream, self).read_bytes(num_bytes, partial))
+
+    def _not_failed_yet(self, read: Callable[[], Awaitable[bytes]]) -> Awaitable[bytes]:
+        async def failed(error: BaseException) -> bytes:
+            raise error
+
+        try:
+            found = read()
+        except StreamClosedError as error:
+            return failed(error)
+        broken = found.exception() if isinstance(found, asyncio.Future) and found.done() else None
+        return found if broken is None else failed(broken)
 
 
 class _Answer(HTTPMessageDelegate):
@@ -287,6 +309,8 @@ class ServedHandler(JupyterHandler, WebSocketHandler):
         if not self._answer.begin():
             raise HTTPError(502, "The door ended the connection without an answer.")
         if not is_whole and self._is_cut():
+            with suppress(StreamClosedError):
+                await self.flush()  # the head, where no piece of the body has come
             self.request.connection.stream.close()  # type: ignore[union-attr, unused-ignore]
             return
         if not self._finished:

@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import elsewhere
 
 if TYPE_CHECKING:
+    from nbaccel.serve.asgi import ingress
     from nbaccel.serve.batching import batch
     from nbaccel.serve.config import HTTPOptions
-    from nbaccel.serve.context import get_multiplexed_model_id, get_replica_context
+    from nbaccel.serve.context import get_multiplexed_model_id, get_replica_context, multiplexed
     from nbaccel.serve.deployments import Application, Deployment, deployment
-    from nbaccel.serve.ingresses import ingress
-    from nbaccel.serve.multiplexing import multiplexed
     from nbaccel.serve.records import AutoscalingConfig
     from nbaccel.serve.serving import (
         delete,
@@ -64,12 +63,11 @@ __all__ = [
 ]
 
 _MODULES = {
+    "asgi": "ingress",
     "batching": "batch",
     "config": "HTTPOptions",
-    "context": "get_multiplexed_model_id get_replica_context",
+    "context": "get_multiplexed_model_id get_replica_context multiplexed",
     "deployments": "Application Deployment deployment",
-    "ingresses": "ingress",
-    "multiplexing": "multiplexed",
     "records": "AutoscalingConfig",
     "serving": "delete get_app_handle get_deployment_handle run shutdown start status token_of",
 }

@@ -20,8 +20,7 @@ import msgspec
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Frame, FrameKind
-from nbaccel.serve.link import Exchange, FrameLink, LinkLost, connect
+from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, LinkLost, connect
 from nbaccel.serve.records import decode_membership, encode
 from nbaccel.serve.routing import Route
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from nbaccel import cloudpickle
+from nbaccel.handles import option_checks
 from nbaccel.handles.options import actor_options
 from nbaccel.serve.records import AutoscalingConfig
 
@@ -129,6 +130,7 @@ def _check_values(options: dict[str, Any]) -> None:
     name = options["name"]
     if name is not None and (not isinstance(name, str) or not name or "#" in name):
         raise ValueError(f"A deployment's name is a text without '#', not {name!r}.")
+    option_checks.word("name", name)
     number = options["num_replicas"]
     if number is not None and number != "auto" and (not isinstance(number, int) or number < 1):
         raise ValueError(f"num_replicas is a number of at least 1, or 'auto', not {number!r}.")

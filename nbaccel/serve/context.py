@@ -1,7 +1,14 @@
-"""What code in a replica can ask: which replica it is, and which request it answers."""
+"""What code in a replica can ask: which replica it is, which request it answers, and the models that it keeps.
+
+`@serve.multiplexed`: one deployment has many models, of which each replica keeps the last few that were used.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
+from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -70,3 +77,84 @@ def get_multiplexed_model_id() -> str:
     """
     now = request.get(None)
     return "" if now is None else now.multiplexed_model_id
+
+
+# ---- models
+
+
+class _Models:
+    """The models of one replica's object, the least recently used first."""
+
+    def __init__(self, load: Callable[[str], Any], most: int) -> None:
+        self._load = load
+        self._most = most
+        self._models: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
+
+    async def get(self, model_id: str) -> Any:
+        """The model; those who ask while it loads wait for the same one. Raises what loading raises."""
+        found = self._models.get(model_id)
+        if found is None:
+            while len(self._models) >= self._most:
+                await self._unload(self._models.popitem(last=False)[1])
+            found = self._models[model_id] = asyncio.ensure_future(self._load(model_id))
+        self._models.move_to_end(model_id)
+        try:
+            return await asyncio.shield(found)
+        except BaseException:
+            if found.done() and self._models.get(model_id) is found:
+                del self._models[model_id]  # the next one who asks tries again
+            raise
+
+    async def _unload(self, loaded: asyncio.Future[Any]) -> None:
+        """Let go of a model; its own `__del__` may be async, as in Ray."""
+        try:
+            model = await loaded
+        except Exception:  # whoever asked for it has got this error
+            return
+        end = getattr(model, "__del__", None)
+        if end is not None and inspect.iscoroutinefunction(end):
+            await end()
+
+
+def multiplexed(function: Callable[..., Any] | None = None, max_num_models_per_replica: int = 3) -> Any:
+    """Decorate an async method that loads a model by its id: it is called once for each id, and its result kept.
+
+    At most `max_num_models_per_replica` models are kept (-1: all of them); the least recently used one goes first. The
+    id of a request comes by `handle.options(multiplexed_model_id=...)` or the header `serve_multiplexed_model_id`, and
+    requests go first to replicas that had the same one lately.
+
+    >>> @serve.deployment
+    ... class Models:
+    ...     @serve.multiplexed(max_num_models_per_replica=2)
+    ...     async def load(self, model_id): return model_id.upper()
+    ...     async def __call__(self, _): return await self.load(serve.get_multiplexed_model_id())
+    >>> handle = serve.run(Models.bind(), route_prefix=None)
+    >>> handle.options(multiplexed_model_id="a").remote(None).result()
+    'A'
+    >>> serve.delete("default")
+    """
+    most = max_num_models_per_replica
+    if not isinstance(most, int) or (most < 1 and most != -1):
+        raise ValueError(f"max_num_models_per_replica is a number of at least 1, or -1 for no limit, not {most!r}.")
+
+    def decorate(decorated: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = list(inspect.signature(decorated).parameters) if inspect.isroutine(decorated) else []
+        if not inspect.iscoroutinefunction(decorated) or len(parameters) not in (1, 2):
+            raise TypeError(f"@serve.multiplexed takes an async method of one model id, not {decorated!r}.")
+        return _kept(decorated, most if most > 0 else 1 << 30, is_method=len(parameters) == 2)
+
+    return decorate if function is None else decorate(function)
+
+
+def _kept(load: Callable[..., Any], most: int, *, is_method: bool) -> Callable[..., Any]:
+    name = f"_nbaccel_serve_models_{load.__name__}"
+
+    @functools.wraps(load)
+    async def get(*args: Any) -> Any:
+        owner: Any = args[0] if is_method else get
+        models = owner.__dict__.get(name)
+        if models is None:
+            models = owner.__dict__[name] = _Models(functools.partial(load, *args[:-1]), most)
+        return await models.get(args[-1])
+
+    return get

@@ -17,10 +17,10 @@ import msgspec
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.serve.controlling import Seen, State, back_off_s, next_step
+from nbaccel.handles.internal_work import actor_of_a_run
+from nbaccel.serve.controlling import Scaler, Seen, State, back_off_s, next_step
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import FrameKind
-from nbaccel.serve.link import FrameLink, LinkLost, connect
+from nbaccel.serve.link import FrameKind, FrameLink, LinkLost, connect
 from nbaccel.serve.records import (
     ControlCall,
     DeploymentSpec,
@@ -32,7 +32,6 @@ from nbaccel.serve.records import (
 )
 from nbaccel.serve.replica import ReplicaActor
 from nbaccel.serve.routing import Route
-from nbaccel.serve.scaling import Scaler
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 DOOR_QUEUE = 1000  # requests that may wait at the door, unless max_queued_requests is given: memory is finite
@@ -242,7 +241,7 @@ class DeploymentState:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(
                 nbaccel.get_runtime_context().get_node_id(), soft=False
             )
-        made: Any = nbaccel.remote(ReplicaActor)
+        made: Any = actor_of_a_run(ReplicaActor)
         made._name = self.name  # as views show it
         actor = self._submit(made.options(max_concurrency=4, max_restarts=0, **options).remote)
         record = self.replicas[tag] = ReplicaRecord(tag, self.goal, actor)
@@ -560,7 +559,6 @@ class DeploymentState:
             "device_ids": record.facts.get("device_ids", {}),
             "fallback": record.facts.get("fallback", ""),
             "since": record.since,
-            "waits": record.waits,
             "blocked": record.blocked,
             "batches": record.batches,
             "ongoing": known.under_way if known is not None else 0,  # of the door's requests

@@ -28,10 +28,9 @@ from nbaccel.serve.config import HTTPOptions
 from nbaccel.serve.controller import Replaced, ServeController
 from nbaccel.serve.deployment_state import UserFailure
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Frame, FrameKind
 from nbaccel.serve.front import Front
-from nbaccel.serve.limits import Limits
-from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
+from nbaccel.serve.http_protocol import Limits
+from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, LinkLost, listen, new_loop
 from nbaccel.serve.records import AppSpec, Membership, decode_app, encode
 
 _STARTING_S = 60.0  # a door that has just made its folder may not listen yet
@@ -55,7 +54,7 @@ class DoorActor:
             raise self._trouble
 
     def _run(self, folder: str, http: HTTPOptions, ready: threading.Event) -> None:
-        loop = _new_loop()
+        loop = new_loop()
         asyncio.set_event_loop(loop)
         try:
             self._door = HttpDoor(folder)
@@ -75,15 +74,6 @@ class DoorActor:
         """What replicas print from now on belongs to the cell that calls this: this call's context knows it."""
         assert self._door is not None
         self._door.cell = copy_context()
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's where it is installed."""
-    try:
-        import uvloop
-    except ModuleNotFoundError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()  # type: ignore[no-any-return, unused-ignore]
 
 
 class HttpDoor:
@@ -108,12 +98,13 @@ class HttpDoor:
         self._later: asyncio.Task[None] | None = None
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         _sweep(self._folder)
+        for name in set(os.listdir(self._folder)) - {"goal"}:  # of a door that was killed; its replicas end with it
+            _remove(os.path.join(self._folder, name))
         goal, kept, port = self._kept()
         if kept is None:
             await self._listen(http)
         else:
             await self._listen_again(kept, port)
-        _remove(os.path.join(self._folder, "door"))
         self._control = await listen(
             os.path.join(self._folder, "door"), lambda: FrameLink(self._opened, self._link_ended)
         )

@@ -23,10 +23,8 @@ from nbaccel.serve.controller import ServeController, ServedApp
 from nbaccel.serve.counting import Counts
 from nbaccel.serve.deployment_state import DeploymentState
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
-from nbaccel.serve.frames import LONGEST_BODY, Frame, FrameKind
-from nbaccel.serve.http_protocol import LEAVE, LEFT, DoorProtocol, send_whole, write_whole
-from nbaccel.serve.limits import OverLimit, TooSlow
-from nbaccel.serve.link import LinkLost
+from nbaccel.serve.http_protocol import LEAVE, LEFT, DoorProtocol, OverLimit, TooSlow, send_whole, write_whole
+from nbaccel.serve.link import LONGEST_BODY, Frame, FrameKind, LinkLost
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
 from nbaccel.serve.routing import Candidate, Sent, Upload
 

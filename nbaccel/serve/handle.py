@@ -11,12 +11,11 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import nbaccel
-from nbaccel.exceptions import RayError, RayTaskError
+from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.serve import callers, context, pickling
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
-from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
-from nbaccel.serve.link import whole
+from nbaccel.serve.link import LONGEST_BODY, PART, Frame, FrameKind, whole
 from nbaccel.serve.records import HandleCall, decode_failure, encode
 from nbaccel.serve.routing import Sent, Upload
 from nbaccel.waits import interruptible
@@ -104,12 +103,12 @@ class DeploymentHandle:
 
     def _repr_html_(self) -> str | None:
         """The card of its application, as the last line of a cell shows it."""
-        from nbaccel.serve import cards, serving
+        from nbaccel.serve import schema, serving
 
         if self._call_would_block():
             return None
         try:
-            return cards.as_html(serving.status(), self.app_name)
+            return schema.as_html(serving.status(), self.app_name)
         except (RayServeException, RayError):
             return None  # the session has ended: the text is shown
 
@@ -264,7 +263,9 @@ class DeploymentResponse(_Response, Generic[T]):
         return self._result  # type: ignore[no-any-return]
 
     def result(self, *, timeout_s: float | None = None) -> T:
-        """Wait for the value. Raises what the deployment raised, and TimeoutError after `timeout_s` seconds."""
+        """Wait for the value. Raises what the deployment raised, and GetTimeoutError, a TimeoutError, after
+        `timeout_s` seconds.
+        """
         self._must_not_block("result()")
         if not self._frame.done():
             self._wait(timeout_s)
@@ -277,7 +278,7 @@ class DeploymentResponse(_Response, Generic[T]):
             self.cancel()
             raise
         if not is_done:
-            raise TimeoutError(f"Timed out waiting for result of {self._call._handle!r} after {timeout_s:g} s.")
+            raise GetTimeoutError(f"Timed out waiting for result of {self._call._handle!r} after {timeout_s:g} s.")
 
     def __await__(self) -> Any:
         return self._awaited().__await__()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import Callable
+from dataclasses import dataclass
 from email.utils import formatdate
 from time import time
 from typing import Any, cast
@@ -13,9 +15,52 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from nbaccel.serve import limits
-from nbaccel.serve.limits import Limits, OverLimit
 from nbaccel.serve.records import AnswerHead
+
+HEAD_S = 10.0  # from the first byte of a head to its last
+BODY_PAUSE_S = 20.0  # without a byte of a body
+BODY_SPAN_S = 30.0  # in which a body has at least so many bytes a second
+BODY_BYTES_PER_S = 1024
+READER_S = 60.0  # in which a client takes nothing of its answer
+HEAD_BYTES = 64 << 10
+HEADERS = 200
+URL_BYTES = 16 << 10
+_SPARE_DESCRIPTORS = 32  # for links, files and what the process has anyway
+
+
+class OverLimit(Exception):
+    """A request that goes over a limit; answered with this status, and its connection is closed."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+class TooSlow(OverLimit):
+    """A body that stopped coming."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(408, words)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The times are fields, so that a test need not wait for them."""
+
+    head_s: float = HEAD_S
+    body_pause_s: float = BODY_PAUSE_S
+    body_span_s: float = BODY_SPAN_S
+    reader_s: float = READER_S
+    max_connections: int = 2000
+
+
+def connections(wanted: int) -> int:
+    """As many connections as wanted, as far as this process may have descriptors."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    return max(1, min(wanted, soft - _SPARE_DESCRIPTORS))
+
 
 LEAVE = "nbaccel.leave"  # in the scope: called when the client goes
 LEFT = "nbaccel.left"  # in the scope: the client has gone, perhaps before the task of its request began
@@ -29,7 +74,7 @@ class Counters(ServerState):
         self.refused: dict[int, int] = {}
         self.slow = 0  # connections that were closed since they took too long
         self.limit = limit
-        self.most = limits.connections(limit.max_connections)
+        self.most = connections(limit.max_connections)
         self._second = 0
         self._headers: list[tuple[bytes, bytes]] = []
         super().__init__()
@@ -178,8 +223,8 @@ class DoorProtocol(HttpToolsProtocol):
                 self._begin(*begun)
         if self._in_head:
             self._head_bytes += len(data)
-            if self._head_bytes > limits.HEAD_BYTES:
-                self._refuse(OverLimit(431, f"The head may have {limits.HEAD_BYTES >> 10} KB."))
+            if self._head_bytes > HEAD_BYTES:
+                self._refuse(OverLimit(431, f"The head may have {HEAD_BYTES >> 10} KB."))
             elif not began_in_head or self._deadline is None:
                 self._arm(self._shared.limit.head_s, self._head_is_late)
         elif self._in_body:
@@ -206,7 +251,7 @@ class DoorProtocol(HttpToolsProtocol):
         if self.flow.read_paused:
             self._body_bytes, self._body_since, self._last_byte = 0, now, now
         span_s = now - self._body_since
-        trickles = span_s >= limit.body_span_s and self._body_bytes < span_s * limits.BODY_BYTES_PER_S
+        trickles = span_s >= limit.body_span_s and self._body_bytes < span_s * BODY_BYTES_PER_S
         if now - self._last_byte >= limit.body_pause_s or trickles:
             self._shared.slow += 1
             self.transport.close()
@@ -226,8 +271,8 @@ class DoorProtocol(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         self.url += url
-        if len(self.url) > limits.URL_BYTES:
-            raise self._refusing(414, f"The URL may have {limits.URL_BYTES >> 10} KB.")
+        if len(self.url) > URL_BYTES:
+            raise self._refusing(414, f"The URL may have {URL_BYTES >> 10} KB.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -239,8 +284,8 @@ class DoorProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if len(self.headers) > limits.HEADERS:
-            raise self._refusing(431, f"A request may have {limits.HEADERS} headers.")
+        if len(self.headers) > HEADERS:
+            raise self._refusing(431, f"A request may have {HEADERS} headers.")
         if self._hosts != 1 and (self._hosts or self.parser.get_http_version() == "1.1"):
             raise self._refusing(400, "A request has one Host header.")
         self._in_body = True

@@ -8,6 +8,13 @@
 All of it runs in one asyncio loop; the frames of one turn of the loop leave in one write. A body that is sent in chunks
 waits for its reader: at most `WINDOW` bytes are under way, and a chunk counts as at least `LEAST` bytes.
 
+A frame, whose `meta` is msgpack and whose `body` only the last reader looks into:
+```
+  body length (4) · meta length (4) · id (4) · kind (1) · meta · body
+```
+Whoever opens a call gives it an id; every frame of that call, in both directions, has the same id. Frames with the id 0
+are about the link itself.
+
 A later line between workers in the core can take the place of the socket: this module alone knows of it.
 """
 
@@ -16,14 +23,79 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from asyncio import AbstractEventLoop, Future, Transport
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
 
-from nbaccel.serve.frames import LONGEST_BODY, BadFrame, Frame, FrameKind, FrameParser, pack
+HEADER = Struct("<IIIB")
+LONGEST_META = 1 << 20
+LONGEST_BODY = 1 << 18  # a longer one is sent in chunks
+PART = b"+"  # the meta of a chunk that has not all of an item
 
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Future, Transport
+
+class FrameKind(IntEnum):
+    """What a frame is."""
+
+    CALL = 1  # a request; its body follows in chunks if meta announces it
+    DONE = 2  # the whole answer
+    CHUNK = 3  # a part of a body; the first one of a streamed answer has the answer's head as its meta
+    END = 4  # no chunk follows
+    ERROR = 5  # user code raised; meta has words, the body the pickled exception
+    CANCEL = 6  # the caller no longer wants the answer
+    FULL = 7  # refused: the replica is at its limit
+    GOING = 8  # refused, and everything from now on: the replica is about to end
+    CREDIT = 9  # the reader has consumed so much of a stream; with the id 0: the replica has room again
+    LOST = 10  # never sent: the link has ended
+
+
+class Frame(NamedTuple):
+    kind: FrameKind
+    id: int
+    meta: bytes
+    body: bytes
+
+
+class BadFrame(ValueError):
+    """Bytes that are no frame: the link cannot go on."""
+
+
+def pack(kind: FrameKind, id: int, meta: bytes = b"", body: bytes = b"") -> bytes:
+    return HEADER.pack(len(body), len(meta), id, kind) + meta + body
+
+
+_KINDS = {int(kind): kind for kind in FrameKind if kind is not FrameKind.LOST}
+
+
+class FrameParser:
+    """Cuts a stream of bytes into frames."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete now. Raises BadFrame."""
+        if self._rest:
+            data = self._rest + data
+        frames: list[Frame] = []
+        at, end, head = 0, len(data), HEADER.size
+        while end - at >= head:
+            body_length, meta_length, id, number = HEADER.unpack_from(data, at)
+            kind = _KINDS.get(number)
+            if kind is None or meta_length > LONGEST_META or body_length > LONGEST_BODY:
+                raise BadFrame(f"kind {number}, {meta_length} bytes of meta, {body_length} of body")
+            start = at + head
+            middle = start + meta_length
+            stop = middle + body_length
+            if stop > end:
+                break
+            frames.append(Frame(kind, id, data[start:middle], data[middle:stop]))
+            at = stop
+        self._rest = data[at:] if at else data
+        return frames
+
 
 WINDOW = 1 << 20
 LEAST = 1 << 14
@@ -244,13 +316,13 @@ class FrameLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            frames = self._parser.feed(data)
+            for frame in self._parser.feed(data):
+                self._dispatch(frame)
+                if self.lost_because:
+                    return
         except BadFrame as error:
             self.bad_frames += 1
             self.close(f"a frame is damaged: {error}")
-            return
-        for frame in frames:
-            self._dispatch(frame)
 
     def _dispatch(self, frame: Frame) -> None:
         if frame.kind is FrameKind.CALL:
@@ -261,17 +333,16 @@ class FrameLink(asyncio.Protocol):
         if (exchange := self.exchanges.get(frame.id)) is not None:
             if frame.kind is FrameKind.CANCEL:
                 cancelled = exchange.on_cancel
+                if cancelled is None:
+                    raise BadFrame("a cancel came from the end that answers")
                 exchange.end()
-                if cancelled is not None:
-                    cancelled()
+                cancelled()
             else:
                 exchange.received(frame)
 
     def _open(self, frame: Frame) -> None:
         if self._opened is None or not frame.id or frame.id in self.exchanges:
-            self.bad_frames += 1
-            self.close("a call came where none is answered")
-            return
+            raise BadFrame("a call came where none is answered")
         exchange = self.exchanges[frame.id] = Exchange(self, frame.id)
         self._opened(exchange, frame)
 
@@ -298,6 +369,15 @@ async def whole(exchange: Exchange, frame: Frame) -> Frame:
     if frame.kind is not FrameKind.CHUNK:
         return frame
     return Frame(FrameKind.DONE, frame.id, frame.meta, await exchange.rest_of_body(frame.body))
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()  # type: ignore[no-any-return, unused-ignore]
 
 
 # ---- addresses: a Unix socket's path has at most 107 bytes, a session's directory may have more

@@ -27,11 +27,20 @@ import msgspec
 
 import nbaccel
 from nbaccel import roots
-from nbaccel.serve import answering, asgi, batching, callers, context, pickling
-from nbaccel.serve.frames import LONGEST_BODY, PART, Frame, FrameKind
-from nbaccel.serve.link import Exchange, FrameLink, LinkLost, listen
+from nbaccel.serve import asgi, batching, callers, context, pickling
+from nbaccel.serve.link import LONGEST_BODY, PART, Exchange, Frame, FrameKind, FrameLink, LinkLost, listen, new_loop
 from nbaccel.serve.records import ControlCall, DeploymentSpec, HandleCall, HttpCall, decode_call, encode
-from nbaccel.serve.users_callable import UsersCallable, yields
+from nbaccel.serve.users_callable import (
+    STREAM_HEAD,
+    UsersCallable,
+    as_bytes,
+    failure,
+    head_and_body,
+    is_response,
+    pickled,
+    task_error,
+    yields,
+)
 
 _T = TypeVar("_T")
 _LOOK_S = 0.5  # a loop that does not turn within this time is blocked
@@ -42,7 +51,7 @@ class ReplicaActor:
 
     def __init__(self) -> None:
         self._replica: ReplicaLoop | None = None
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._run, name="nbaccel-serve-replica", daemon=True)
         self._thread.start()
 
@@ -117,7 +126,7 @@ class ReplicaLoop:
         began = time.monotonic()
         error = await self._in_context(self._make())
         if error is not None:
-            return {"error": answering.pickled(error), "words": answering.failure(error)}
+            return {"error": pickled(error), "words": failure(error)}
         self._server = await listen(self._path, lambda: FrameLink(self._opened, self._link_ended))
         return {
             **self._where,
@@ -143,7 +152,7 @@ class ReplicaLoop:
                 step = "check_health"
                 await self._users.call(self._users.method("check_health"), (), {})
         except (KeyboardInterrupt, SystemExit, Exception) as error:
-            return answering.task_error(error, f"{self._spec.name}.{step}", self._where)
+            return task_error(error, f"{self._spec.name}.{step}", self._where)
         return None
 
     async def _reconfigure(self, packed: bytes) -> None:
@@ -245,15 +254,15 @@ class ReplicaLoop:
 
     def _failed(self, exchange: Exchange, call: HttpCall | HandleCall, error: BaseException) -> None:
         method = call.method if isinstance(call, HandleCall) else "__call__"
-        wrapped = answering.task_error(error, f"{self._spec.name}.{method}", self._where)
-        words = answering.failure(wrapped, call.request_id)
+        wrapped = task_error(error, f"{self._spec.name}.{method}", self._where)
+        words = failure(wrapped, call.request_id)
         if isinstance(call, HttpCall):
             sys.stderr.write(f"request {call.request_id}: {wrapped.traceback_str}\n")
             exchange.finish(FrameKind.ERROR, words)
             return
-        packed = answering.pickled(wrapped)
+        packed = pickled(wrapped)
         if len(packed) > LONGEST_BODY:
-            packed = answering.pickled(nbaccel.exceptions.RayTaskError(method, wrapped.traceback_str[-100_000:], None))
+            packed = pickled(nbaccel.exceptions.RayTaskError(method, wrapped.traceback_str[-100_000:], None))
         exchange.finish(FrameKind.ERROR, words, packed)
 
     # ---- from Python
@@ -291,15 +300,15 @@ class ReplicaLoop:
         if call.websocket:
             error = TypeError("A WebSocket needs an ASGI app: use @serve.ingress(app).")
             sys.stderr.write(f"request {call.request_id}: {error}\n")  # no fault of the code: no traceback
-            exchange.finish(FrameKind.ERROR, answering.failure(error, call.request_id))
+            exchange.finish(FrameKind.ERROR, failure(error, call.request_id))
             return
         value = await self._users.call_with_request(lambda: asgi.request(exchange, call, body))
-        if answering.is_response(value):
+        if is_response(value):
             await asgi.answer(value, exchange, call, b"")
         elif yields(value):
             await _send_stream(exchange, value)
         else:
-            await exchange.finish_with(*answering.head_and_body(value))
+            await exchange.finish_with(*head_and_body(value))
 
     # ---- for the controller
 
@@ -309,8 +318,8 @@ class ReplicaLoop:
         except LinkLost:
             return
         except (KeyboardInterrupt, SystemExit, Exception) as error:
-            wrapped = answering.task_error(error, f"{self._spec.name}.{call.what}", self._where)
-            exchange.finish(FrameKind.ERROR, answering.failure(wrapped), answering.pickled(wrapped))
+            wrapped = task_error(error, f"{self._spec.name}.{call.what}", self._where)
+            exchange.finish(FrameKind.ERROR, failure(wrapped), pickled(wrapped))
             return
         await exchange.finish_with(b"", answer)
 
@@ -364,10 +373,10 @@ async def _refuse_stream(value: Any, name: str, call: HandleCall) -> None:
 
 async def _send_stream(exchange: Exchange, items: Any) -> None:
     """The items of a generator, as the body of an answer."""
-    meta = answering.STREAM_HEAD
+    meta = STREAM_HEAD
     try:
         async for item in items:
-            if packed := answering.as_bytes(item):
+            if packed := as_bytes(item):
                 await exchange.send_chunk(packed, meta)
                 meta = b""
     finally:

@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING
 
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
-from nbaccel.serve.frames import Frame, FrameKind
-from nbaccel.serve.link import WINDOW, Exchange, FrameLink, LinkLost, connect
+from nbaccel.serve.link import WINDOW, Exchange, Frame, FrameKind, FrameLink, LinkLost, connect
 from nbaccel.serve.records import Membership, Target
 
 if TYPE_CHECKING:

@@ -201,7 +201,6 @@ def _replica(row: dict[str, Any]) -> ReplicaRow:
         row["ongoing"],
         wording.encodable(row["fallback"]),
         wording.encodable(row["blocked"])[-_TRACEBACK:],
-        wording.encodable(row["waits"])[:300],
     )
 
 

@@ -17,14 +17,14 @@ import msgspec
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.handles import option_checks
 from nbaccel.handles.internal_work import internal_actor
 from nbaccel.serve import callers, context
 from nbaccel.serve.config import HTTPOptions, http_options
 from nbaccel.serve.deployments import Application, Deployment, app_spec
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.frames import Frame
 from nbaccel.serve.handle import DeploymentHandle
-from nbaccel.serve.link import LinkLost
+from nbaccel.serve.link import Frame, LinkLost
 from nbaccel.serve.records import AppSpec, encode
 from nbaccel.serve.schema import ServeStatus, status_of
 from nbaccel.serve.seen import ShownApplications
@@ -108,6 +108,8 @@ def _check_run(target: Any, name: Any, route_prefix: Any, logging_config: Any, u
         raise ValueError(f"route_prefix begins with '/', or is None for no HTTP, not {route_prefix!r}.")
     if route_prefix not in (None, "/") and route_prefix.endswith("/"):
         raise ValueError(f"route_prefix has no '/' at its end: {route_prefix!r}.")
+    for option, value in (("name", name), ("route_prefix", route_prefix)):
+        option_checks.word(option, value)
     if logging_config is not None:
         raise ValueError("logging_config is not built here: what replicas print is shown as that of any actor.")
     if unknown.pop("_local_testing_mode", False):

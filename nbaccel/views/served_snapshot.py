@@ -18,7 +18,7 @@ MOST_REPLICAS = 8  # that a line names
 
 
 class ReplicaRow(msgspec.Struct, omit_defaults=True):
-    """A replica. `wait` has what it waits for while it starts; `blocked` the stack of a loop that does not turn."""
+    """A replica. `blocked` is the stack of a loop that does not turn."""
 
     id: str  # of its actor
     state: str
@@ -28,7 +28,6 @@ class ReplicaRow(msgspec.Struct, omit_defaults=True):
     under_way: int = 0
     fallback: str = ""
     blocked: str = ""
-    wait: str = ""
 
 
 class LastError(msgspec.Struct, omit_defaults=True):

@@ -23,7 +23,8 @@ ANSWERS = 30  # to a page's questions, in a row; a page that is laid out may nee
 RELOADS = 5
 SCREENSHOTS = ROOT / "docs" / "images"
 PAGES = [
-    ROOT / "docs" / f"{name}.md" for name in ("cockpit", "design", "extension", "machines", "training", "tuning")
+    ROOT / "docs" / f"{name}.md"
+    for name in ("cockpit", "design", "extension", "machines", "serving", "training", "tuning")
 ]  # that show them
 _numbers = iter(range(1, 10_000))
 BEGUN = re.compile(r"\[(\*|\d+)\]")  # the prompt of a cell that runs or has run; one that is not drawn yet says nothing

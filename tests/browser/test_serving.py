@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.browser.test_looks import AXE
+from tests.browser.test_reopened import assert_no_error, shown
 from tests.browser.test_runs import START, _serious
 
 pytest.importorskip("uvicorn")
@@ -42,9 +45,35 @@ def test_the_serving_view_shows_an_application_and_stops_it(opened: Callable[...
     view = cockpit.get_by_role("tabpanel", name="Serving")
     view.get_by_text("last error of Half").wait_for()
     page.screenshot("serving", cockpit)
-    page.screenshot("serving-card", card)
     if AXE.exists():
         assert _serious(page, ".nbaccel-cockpit") == []
     view.get_by_role("button", name="Stop default").click()
     page.until(lambda: not cockpit.get_by_role("tab", name="Serving").is_visible())
+    assert cockpit.get_by_role("tab", name="Devices").get_attribute("aria-selected") == "true"
     assert not page.refused
+
+
+TOKEN = "import hashlib\nprint('digest', hashlib.sha256(serve.token_of().encode()).hexdigest(), len(serve.token_of()))"
+
+
+def test_a_saved_notebook_keeps_the_last_state_and_no_token(opened: Callable[..., Any]) -> None:
+    page = opened(START, SERVE, TOKEN).run_all()
+    page.output("digest ")
+    page.page.locator(".nbaccel-cockpit").last.get_by_text("last error of Half").wait_for()
+
+    def has_the_last_state() -> bool:  # the picture below a live card is drawn some seconds later
+        page.menu("File", "Save Notebook")
+        return any("last error 2" in output for output in page.saved())
+
+    page.until(has_the_last_state)
+    text = page.file(page.name).read_text()
+    digest, length = page.printed().partition("digest ")[2].split()[:2]
+    found = re.findall(rf"(?=([A-Za-z0-9_-]{{{length}}}))", text)
+    assert digest not in {hashlib.sha256(each.encode()).hexdigest() for each in found}
+    page.end_kernel()
+    again = opened(text=text)
+    shown(again, 1)
+    kept = again.page.locator(".jp-CodeCell").nth(1).inner_text()
+    for words in ("default", "serving", "2 replicas", "1 failed", "Bearer …", "ValueError: no weights", "as of 20"):
+        assert words in kept, words
+    assert_no_error(again)

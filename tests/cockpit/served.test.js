@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { draw } from "../../nbaccel/notebook/cockpit/dom.js";
+import { drawFrame } from "../../nbaccel/notebook/cockpit/draw_frame.js";
 import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
 import { newState } from "../../nbaccel/notebook/cockpit/state.js";
 import { viewOfRuns } from "../../nbaccel/notebook/runs/runs.js";
@@ -39,10 +40,20 @@ test("there is a Serving tab while something is served, and a Runs tab only with
   assert.deepEqual(tabs({ runs: [], served: [] }), []);
 });
 
+test("where the chosen tab has gone with its applications, the devices are shown", () => {
+  const root = new Element("div");
+  const asked = { ...ASKED, tab: "serving" };
+  const scene = sceneOf(busy(), asked, NOW);
+  draw(root, drawFrame(scene, { ...newState(true), tab: "serving" }).filter(Boolean));
+  assert.match(root.html(), /aria-selected="true"[^>]*data-tab="devices"/);
+  assert.deepEqual(scene, sceneOf(busy(), { ...asked, tab: "devices" }, NOW));
+});
+
 test("the view shows address, replicas with their places, what is waited for, and the last error", () => {
   const drawn = html([CASES[0].record]);
   const shown = words(drawn);
-  for (const said of ["http://127.0.0.1:8000/", "3 of 4 replicas", "◌ waits for 0.5 GPU", "starting: it waits for 0.5 GPU", "blocked", "ValueError: no"]) assert.ok(shown.includes(said), said);
+  for (const said of ["http://127.0.0.1:8000/", "3 of 4 replicas", "◌ waits for 0.5 GPU", "starting", "0 under way", "blocked", "ValueError: no"]) assert.ok(shown.includes(said), said);
+  assert.equal(servedView(CASES[0].record, NOW, false).deployments[0].replicas[2].place, "", "one that starts has no place yet");
   assert.ok(drawn.includes('data-act="cancel-run"') && drawn.includes('data-id="served-1/0"'));
 });
 

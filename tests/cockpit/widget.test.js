@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { runsOf } from "../../nbaccel/notebook/cockpit/second.js";
 import { sourceOf } from "../../nbaccel/notebook/cockpit/widget.js";
 
 /** What anywidget gives, of a kernel that may end. */
@@ -34,4 +35,17 @@ test("a view whose kernel has ended says nothing to it", () => {
   kernel.end();
   source.send({ say: "hidden" });
   assert.deepEqual(kernel.sent, [{ say: "visible" }]);
+});
+
+test("a kernel that takes back the last of its runs and applications leaves none in the view", async (context) => {
+  context.mock.method(URL, "createObjectURL", () => "data:text/javascript,export default () => (sent) => sent");
+  const sent = { runs_code: "code", runs: '{"served":[]}' };
+  let runs;
+  await new Promise((loaded) => {
+    runs = runsOf({ get: (name) => sent[name] }, loaded);
+    runs();
+  });
+  assert.deepEqual(runs(), { served: [] });
+  sent.runs = "";
+  assert.equal(runs(), null);
 });

@@ -16,8 +16,7 @@ import pytest
 
 from nbaccel import serve
 from nbaccel.serve import callers, serving
-from nbaccel.serve.frames import FrameKind, pack
-from nbaccel.serve.link import FrameLink, LinkLost, connect
+from nbaccel.serve.link import FrameKind, FrameLink, LinkLost, connect, pack
 from nbaccel.serve.records import ControlCall, HandleCall, HttpCall, encode
 from tests.rig import wait_until
 from tests.serve.conftest import connection

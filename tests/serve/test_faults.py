@@ -17,6 +17,7 @@ import pytest
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import serve
+from nbaccel.serve import callers
 from nbaccel.serve.exceptions import ReplicaUnavailableError
 from nbaccel.views.served_snapshot import of_snapshot
 from tests.census import Place
@@ -277,6 +278,8 @@ def test_a_killed_door_has_a_successor_on_the_same_port_with_the_same_applicatio
     wait_until(answers, "the successor's answer")
     assert serve.status().url == url
     assert handle.pid.remote().result()
+    sockets = [name for name in os.listdir(callers.folder()) if name.startswith("Model-")]
+    assert len(sockets) == 1, "the one of the replica that serves"
     serve.start(http_options={})
 
 

@@ -13,7 +13,7 @@ import nbaccel
 from nbaccel import serve
 from nbaccel.serve import callers, serving
 from nbaccel.serve.exceptions import RequestCancelledError
-from nbaccel.serve.frames import FrameKind, pack
+from nbaccel.serve.link import FrameKind, pack
 from nbaccel.serve.records import HandleCall, encode
 from tests.rig import Gate, wait_until
 

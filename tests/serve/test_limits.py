@@ -15,9 +15,8 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from nbaccel.serve import limits
-from nbaccel.serve.http_protocol import LEAVE, Counters, DoorProtocol
-from nbaccel.serve.limits import Limits
+from nbaccel.serve import http_protocol
+from nbaccel.serve.http_protocol import LEAVE, Counters, DoorProtocol, Limits
 from tests.rig import wait_until
 from tests.serve.loop_thread import LoopThread
 
@@ -199,8 +198,8 @@ def test_a_reader_that_takes_nothing_is_closed_and_its_app_waits_meanwhile() -> 
 
 
 def test_descriptors_bound_the_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (64, 64))
-    assert limits.connections(2000) == 32
+    monkeypatch.setattr(http_protocol.resource, "getrlimit", lambda which: (64, 64))
+    assert http_protocol.connections(2000) == 32
 
 
 @pytest.mark.parametrize(

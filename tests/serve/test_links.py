@@ -14,8 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbaccel.serve.frames import HEADER, LONGEST_BODY, BadFrame, Frame, FrameKind, FrameParser, pack
-from nbaccel.serve.link import WINDOW, Exchange, FrameLink, LinkLost, connect, listen, whole
+from nbaccel.serve.link import (
+    HEADER,
+    LONGEST_BODY,
+    WINDOW,
+    BadFrame,
+    Exchange,
+    Frame,
+    FrameKind,
+    FrameLink,
+    FrameParser,
+    LinkLost,
+    connect,
+    listen,
+    pack,
+    whole,
+)
 from tests.serve.loop_thread import LoopThread
 
 
@@ -61,7 +75,9 @@ class End:
         exchange.on_cancel = lambda: (self.cancelled.append(what), task.cancel())[0]
 
     async def answer(self, what: str, exchange: Exchange, frame: Frame) -> None:
-        if what == "echo":
+        if what in ("first", "second"):
+            await asyncio.sleep(600)
+        elif what == "echo":
             await exchange.finish_with(b"", frame.body)
         elif what == "long":
             await exchange.finish_with(b"", await exchange.rest_of_body(frame.body))
@@ -166,6 +182,33 @@ def test_a_call_to_an_end_that_answers_none_closes_the_link(tmp_path: Path) -> N
         end.links[0].call(b"back")
         while not link.lost_because:
             await asyncio.sleep(0)
+
+    linked(work, tmp_path / "socket")
+
+
+def test_a_cancel_of_a_call_by_its_answerer_ends_the_link_and_the_call(tmp_path: Path) -> None:
+    """Nobody sends it; a caller that let the call go without an answer would wait for ever."""
+
+    async def work(link: FrameLink, end: End) -> None:
+        waiting = link.call(b"stream")
+        await waiting.next()
+        end.links[0].send(FrameKind.CANCEL, waiting.id)
+        while (await waiting.next()).kind is FrameKind.CHUNK:
+            pass
+        assert "damaged" in link.lost_because and link.bad_frames == 1
+
+    linked(work, tmp_path / "socket")
+
+
+def test_a_link_that_is_closed_opens_no_call_that_came_with_the_reason(tmp_path: Path) -> None:
+    async def work(link: FrameLink, end: End) -> None:
+        await link.ask(b"echo")
+        link.call(b"first")
+        for id in (2, 7):  # the first is open already
+            link.send(FrameKind.CALL, id, b"second")
+        while not link.lost_because:
+            await asyncio.sleep(0)
+        assert end.cancelled == ["first"] and not end.links[0].exchanges
 
     linked(work, tmp_path / "socket")
 

@@ -28,6 +28,8 @@ class Model:
         ({"version": "1"}, ValueError, "compared"),
         ({"route_prefix": "/"}, TypeError, "serve.run"),
         ({"max_ongoing_requests": 0}, ValueError, "at least 1"),
+        ({"name": "a\0b"}, ValueError, "without NUL"),
+        ({"name": "\ud800"}, ValueError, "without NUL"),
         ({"max_queued_requests": -2}, ValueError, "-1 for no limit"),
         ({"graceful_shutdown_timeout_s": -1}, ValueError, "seconds"),
         ({"ray_actor_options": {"num_gpu": 1}}, ValueError, "no num_gpu"),
@@ -59,6 +61,8 @@ def test_options_of_ray_serve_are_accepted_at_their_defaults() -> None:
     [
         (lambda: serve.run(Model), TypeError, r"Model.bind\(...\)"),
         (lambda: serve.run(3), TypeError, "takes an application"),
+        (lambda: serve.run(Model.bind(), name="a\0b"), ValueError, "without NUL"),
+        (lambda: serve.run(Model.bind(), route_prefix="/\ud800"), ValueError, "without NUL"),
         (lambda: serve.run(Model.bind(), route_prefix="x"), ValueError, "begins with '/'"),
         (lambda: serve.run(Model.bind(), logging_config={"a": 1}), ValueError, "not built"),
         (lambda: serve.run(Model.bind(), _local_testing_mode=True), ValueError, "engine='debug'"),
@@ -90,6 +94,18 @@ def test_two_bound_deployments_of_one_name_get_two_names() -> None:
     spec = app_spec(Model.bind(Model.bind(1), {"x": [Model.bind(2)]}), "app", "/", None, is_open=False)
     assert [each.name for each in spec.deployments] == ["Model", "Model_1", "Model_2"]
     assert spec.ingress == "Model_2"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "../../a", "a\nb", "ü" * 200])
+def test_any_name_can_be_served(door: Any, name: str) -> None:
+    serve.run(serve.deployment(Named).options(name=name).bind(), name=name)
+    assert door("/").text == "ok"
+    assert name in serve.status().applications and name in serve.status().applications[name].deployments
+
+
+class Named:
+    def __call__(self, request: Any) -> str:
+        return "ok"
 
 
 def test_what_cannot_be_pickled_is_named_with_its_place() -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from nbaccel.serve import routing
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
-from nbaccel.serve.frames import Frame, FrameKind
-from nbaccel.serve.link import Exchange, FrameLink, listen
+from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, listen
 from nbaccel.serve.records import Membership, Target
 from nbaccel.serve.routing import Route
 

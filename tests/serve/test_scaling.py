@@ -7,8 +7,8 @@ from typing import Any
 
 import nbaccel
 from nbaccel import serve
+from nbaccel.serve.controlling import Scaler
 from nbaccel.serve.records import AutoscalingConfig
-from nbaccel.serve.scaling import Scaler
 from tests.rig import Gate, wait_until
 from tests.serve.conftest import Answer
 

@@ -83,6 +83,8 @@ def test_stop_in_a_view_ends_the_application_and_its_record(door: Any) -> None:
     engines.current().ask(record.id, "stop 0")
     wait_until(lambda: seen() is None, "its record to go")
     assert "default" not in serve.status().applications
+    shown = {each.name for each in nbaccel.util.state.list_tasks() if each.name.startswith("Half.")}
+    assert shown <= {"Half.__init__"}, "what its end asks of a replica is no task of the user's"
 
 
 def test_the_record_outlives_the_process_that_has_published_it(door: Any) -> None:

@@ -91,7 +91,7 @@ function firstLine({ busy, counts, title }, state) {
 /** @param {Scene} scene @param {State} state */
 function tabs(scene, state) {
   return h("div", { class: "tabs", role: "tablist", "aria-label": "Views", key: "tabs" }, scene.tabs.map(({ id, label, badge, urgent, failed }) => {
-    const chosen = id === state.tab;
+    const chosen = id === scene.tab;
     const bad = failed && badge > 0;
     return h("button", { type: "button", key: id, role: "tab", id: `${state.id}-${id}`, "aria-selected": String(chosen), "aria-label": bad && `${label}, ${badge} failed`,
       "aria-controls": `${state.id}-panel`, tabindex: chosen ? "0" : "-1", "data-act": "tab", "data-tab": id },
@@ -101,7 +101,7 @@ function tabs(scene, state) {
 
 /** @param {Scene} scene @param {State} state */
 function panel(scene, state) {
-  const view = VIEWS[state.tab];
-  return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${state.tab}`, tabindex: "-1", key: `panel-${state.tab}`, class: "panel" },
-    ...(view?.(scene, state) ?? scene.runs?.views[state.tab]?.(state) ?? drawDevices(scene, state)).flat());
+  const view = VIEWS[scene.tab];
+  return h("div", { role: "tabpanel", id: `${state.id}-panel`, "aria-labelledby": `${state.id}-${scene.tab}`, tabindex: "-1", key: `panel-${scene.tab}`, class: "panel" },
+    ...(view?.(scene, state) ?? scene.runs?.views[scene.tab]?.(state) ?? drawDevices(scene, state)).flat());
 }

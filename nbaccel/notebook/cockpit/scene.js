@@ -25,8 +25,9 @@ export function sceneOf(given, asked, now) {
   const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.died ? "its head has gone" : given.runtime.shared ? "left" : "shut down";
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
-  const tab = asked.tab;
   const runs = snapshot.runs?.(now, ended !== "", snapshot);
+  const tabs = tabsOf(snapshot, counts, runs);
+  const tab = tabs.some(({ id }) => id === asked.tab) ? asked.tab : "devices"; // a tab goes with what it shows
   const tasks = tab === "tasks" ? tasksOf(snapshot, asked, now) : [];
   return {
     title: titleOf(snapshot),
@@ -35,7 +36,8 @@ export function sceneOf(given, asked, now) {
     counts,
     busy: ended ? [] : busyOf(snapshot),
     resources: ended ? resourcesOf(snapshot, true) : besideOf(snapshot),
-    tabs: tabsOf(snapshot, counts, runs),
+    tab,
+    tabs,
     ...devicesOf(snapshot, now, tab === "devices" ? asked : null),
     noDevice: ["No accelerator.", ...(snapshot.found ?? []).map(plain), toCome(snapshot)].filter(Boolean).join(" "),
     advice: toCome(snapshot) ? "" : "nbaccel.init(num_gpus=2)",

@@ -57,7 +57,10 @@ export function runsOf(model, changed) {
   let view = null;
   return () => {
     const [drawing, now] = [module(), model.get("runs")];
-    if (drawing && now !== text) view = drawing(JSON.parse((text = now)));
+    if (drawing && now !== text) {
+      text = now;
+      view = now ? drawing(JSON.parse(now)) : null; // the last of them may be taken back
+    }
     return view;
   };
 }

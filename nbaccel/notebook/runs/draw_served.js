@@ -10,7 +10,7 @@ import { servedView } from "./served_views.js";
 /** @typedef {import("./types.js").State} State */
 /** @typedef {import("./served_views.js").ServedView} ServedView */
 
-const COLUMNS = ["Replica", "State", "Under way", "Pid", "Age"];
+const COLUMNS = ["Replica", "State", "Requests", "Process", "Age"];
 const OPEN_SERVED = 3;
 
 /** @param {Given} given @param {number} now @param {boolean} ended @param {State} state */
@@ -48,7 +48,7 @@ function deployment({ name, words, why, replicas, blocked }) {
   return h("div", { key: `of ${name}` },
     h("p", {}, h("strong", {}, name), ` ${words}`),
     why && h("p", { class: "quiet" }, `◌ ${why}`),
-    replicas.length > 0 && table(`Replicas of ${name}`, COLUMNS, replicas.map(({ id, place, state, underWay, pid, age, why: waits }) => h("tr", { key: id },
-      cell(place), cell(waits ? `${state}: ${waits}` : state), cell(String(underWay)), cell(pid == null ? "" : String(pid)), cell(age)))),
+    replicas.length > 0 && table(`Replicas of ${name}`, COLUMNS, replicas.map(({ id, place, state, underWay, pid, age }) => h("tr", { key: id },
+      cell(place), cell(state), cell(underWay), cell(pid == null ? "" : `pid ${pid}`), cell(age)))),
     blocked && h("pre", { class: "quiet" }, blocked));
 }

@@ -13,7 +13,7 @@ export const RUNS_STYLE = `
 .nbaccel-cockpit .head{align-items:center}
 .nbaccel-cockpit .head .facts{flex:1 1 14em;min-width:0;overflow-wrap:anywhere}
 .nbaccel-cockpit .run{padding:2px 0 4px 16px}
-.nbaccel-cockpit .run p{margin:4px 0;overflow-wrap:anywhere}
+.nbaccel-cockpit .run p,.nbaccel-cockpit .run details{margin:4px 0;overflow-wrap:anywhere}
 .nbaccel-cockpit .run code{overflow-wrap:anywhere;white-space:normal}
 .nbaccel-cockpit .attention{padding-left:8px;border-left:4px solid ${PALETTE.attention}}
 .nbaccel-cockpit .ranks{display:flex;flex-wrap:wrap;gap:2px 14px;list-style:none;margin:4px 0;padding:0}

@@ -55,12 +55,11 @@ export function servedView(served, now, ended) {
 function replicaView(row, now) {
   return {
     id: row.id,
-    place: placeOfReplica(row),
+    place: row.state === "STARTING" ? "" : placeOfReplica(row), // it is not known yet
     state: row.blocked ? "blocked" : row.state.toLowerCase(),
     pid: row.pid ?? null,
     age: row.since ? age(now - row.since) : "",
-    underWay: row.under_way ?? 0,
-    why: plain(row.wait),
+    underWay: row.state === "STARTING" ? "" : `${row.under_way ?? 0} under way`, // a narrow table has no heads
   };
 }
 

@@ -68,7 +68,7 @@
  * @property {boolean} [waits]
  *
  * An application of nbaccel.serve (nbaccel/views/served_snapshot.py).
- * @typedef {{id: string, state: string, pid?: number, devices?: Record<string, string[]>, since?: number, under_way?: number, fallback?: string, blocked?: string, wait?: string}} ServedReplica
+ * @typedef {{id: string, state: string, pid?: number, devices?: Record<string, string[]>, since?: number, under_way?: number, fallback?: string, blocked?: string}} ServedReplica
  * @typedef {{name: string, wanted: number, replicas?: ServedReplica[], more?: number, most_each?: number, share?: string, batch?: number, batch_limit?: number, message?: string,
  *   error?: {time: number, type: string, message: string, traceback?: string}}} ServedDeployment
  * @typedef {object} Served

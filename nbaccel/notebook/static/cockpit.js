@@ -17,9 +17,9 @@ if(aS<60)return`${aS} s`;
 const[cF,eu,aD,ev]=aS<3600?["min",60,aS%60,"s"]:["h",3600,Math.floor((aS%3600)/60),"min"];
 return`${Math.floor(aS/Number(eu))} ${cF}${aD?` ${String(aD).padStart(2,"0")} ${ev}`:""}`}function duration(aJ){return aJ<9.95?`${Math.max(0,aJ).toFixed(1)} s`:age(aJ)}function clock(b8,j){const n=new Date(b8*1000),b9=l=>String(l).padStart(2,"0"),[d5,dm]=[`${b9(n.getMonth()+1)}-${b9(n.getDate())}`,`${b9(n.getHours())}:${b9(n.getMinutes())}`];
 return n.toDateString()===new Date(j*1000).toDateString()?`${dm}:${b9(n.getSeconds())}`:`${d5} ${dm}`}function plain(D){return(D??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,d1=>`\\u${d1.charCodeAt(0).toString(16).padStart(4,"0")}`)}function count(l,c$){return l===1||c$.endsWith("s")?`${l} ${c$}`:`${l} ${c$}s`}function demandWords(d6){const a0=Object.entries(d6??{}).filter(([,b$])=>b$);
-return a0.map(([f,b$])=>`${amount(b$)} ${plain(f)}`).join(", ")||"nothing"}function deviceWords(a7){return Object.entries(a7??{}).filter(([,ba])=>ba.length).map(([f,ba])=>`${plain(f)} ${ba.map(plain).join(", ")}`).join("; ")}function shortId(A){const eB=A.length===48&&A.startsWith("000000",24);
-if(eB)return`${A.slice(0,4)}-${parseInt(A.slice(30,40),16)}`;
-return A.startsWith("f".repeat(16))?A.slice(16,28):A.slice(0,12)}function taskName(f){return plain(f).replace(/\.__init__$/," (starting)")}function stateWord(a){if(RUNNING.has(a))return"running";
+return a0.map(([f,b$])=>`${amount(b$)} ${plain(f)}`).join(", ")||"nothing"}function deviceWords(a7){return Object.entries(a7??{}).filter(([,ba])=>ba.length).map(([f,ba])=>`${plain(f)} ${ba.map(plain).join(", ")}`).join("; ")}function shortId(y){const eB=y.length===48&&y.startsWith("000000",24);
+if(eB)return`${y.slice(0,4)}-${parseInt(y.slice(30,40),16)}`;
+return y.startsWith("f".repeat(16))?y.slice(16,28):y.slice(0,12)}function taskName(f){return plain(f).replace(/\.__init__$/," (starting)")}function stateWord(a){if(RUNNING.has(a))return"running";
 if(a.startsWith("PENDING"))return"waiting";
 return a.toLowerCase().replaceAll("_"," ")}function stateSign(R){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[R]??"◌"}function ownerOf(c,b){if(!b.job||b.job===c.runtime.job||!c.jobs?.length)return"";
 return plain(c.jobs.find(er=>er.number===b.job)?.name??`job ${b.job}`)}function cellWords(c,b){return[ownerOf(c,b),plain(b.cell)].filter(Boolean).join(" ")}
@@ -27,9 +27,9 @@ const PALETTE={hues:[["#1870d3","#3378c2","#2371ab"],["#a8631d","#976e40","#9260
 const HUES=PALETTE.hues.length,SHADES=PALETTE.hues[0].length;
 function numberOf(D){let cm=2166136261;
 for(let cT=0;cT<D.length;cT++)cm=Math.imul(cm^D.charCodeAt(cT),16777619);
-return(cm^(cm>>>15))>>>0}function colourOf(c,u,A){const ek=c.hues?.[u]??numberOf(u)%HUES;
-return ek*SHADES+(A?numberOf(A)%SHADES:0)}function subjectOf(b){const aS=b.function||b.name;
-return(b.kind??"task")==="task"?aS:aS.split(".",1)[0]}function inkOn(aG){const[eE,eg,Z]=[1,3,5].map(n=>parseInt(aG.slice(n,n+2),16)/255).map(av=>(av<=0.03928?av/12.92:((av+0.055)/1.055)**2.4));
+return(cm^(cm>>>15))>>>0}function colourOf(c,u,y){const ek=c.hues?.[u]??numberOf(u)%HUES;
+return ek*SHADES+(y?numberOf(y)%SHADES:0)}function subjectOf(b){const aS=b.function||b.name;
+return(b.kind??"task")==="task"?aS:aS.split(".",1)[0]}function inkOn(aG){const[eE,eg,Z]=[1,3,5].map(n=>parseInt(aG.slice(n,n+2),16)/255).map(aw=>(aw<=0.03928?aw/12.92:((aw+0.055)/1.055)**2.4));
 return 0.2126*eE+0.7152*eg+0.0722*Z>0.183?"#000":"#fff"}function colourRules(eM){return PALETTE.hues.flat().map((aG,l)=>`${eM} .c${l}{background:${aG};fill:${aG};--c:${aG};--on:${inkOn(aG)}}`).join("\n")}
 const STATES=["running","waiting","failed","cancelled","finished"];
 function taskCounts(c){const G=Object.fromEntries(STATES.map(a=>[a,0]));
@@ -62,7 +62,7 @@ const[dF,dH]=[N(ab),N(Z)],cc=dF<dH?-1:dF>dH?1:0;
 return(bu.down?-cc:cc)||dU(ab,Z)};
 const b6=[...aa].sort(d4);
 if(!ac)return b6;
-const F=new Map(ac.map((A,H)=>[A,H]));
+const F=new Map(ac.map((y,H)=>[y,H]));
 return b6.sort((ab,Z)=>(F.get(ab.id)??ac.length)-(F.get(Z.id)??ac.length))}function grouped(aa,bs,cl=[],bt=null){const bQ=new Map();
 for(const e of aa){if(!bQ.has(e.subject))bQ.set(e.subject,[]);
 bQ.get(e.subject)?.push(e)}
@@ -83,7 +83,7 @@ a6.set(N,[...(a6.get(N)??[]),e])}
 const dQ=new Map(cl.map(({name:f,waiting:l=0})=>[plain(f),l])),ai=[...a6.values()].map(aa=>{const{rows:o,lines:aK}=cC.get(aa[0].subject)??{rows:0,lines:0};
 const s=Math.max(dQ.get(aa[0].subject)??0,o);
 return lineOf(aa,s===o?aa.length:aK>1?0:s,s)}),e_=[...dQ].filter(([u,l])=>l&&!cC.has(u)).map(([u,l])=>lineOf([behind(u)],l,l));
-return[...ai,...e_].sort((ab,Z)=>(Z.number||Z.total)-(ab.number||ab.total))}function lineOf([e,...aj],l,s){return{task:e,number:l,total:s,many:!l?`some of ${s} `:l>1?`× ${l} `:"",ids:[e,...aj].map(({id:A})=>A)}}function behind(u){return{id:`function ${u}`,name:u,subject:u,why:"they are behind others in their line",asks:"",cell:"",age:"",short:""}}function othersThan(q,told){const dK=new Map(told.filter(({number:l})=>!l).map(({task:e,total:s})=>[e.subject,s])),w=told.reduce((ap,{task:e,number:l})=>ap+(dK.has(e.subject)?0:l),0);
+return[...ai,...e_].sort((ab,Z)=>(Z.number||Z.total)-(ab.number||ab.total))}function lineOf([e,...aj],l,s){return{task:e,number:l,total:s,many:!l?`some of ${s} `:l>1?`× ${l} `:"",ids:[e,...aj].map(({id:y})=>y)}}function behind(u){return{id:`function ${u}`,name:u,subject:u,why:"they are behind others in their line",asks:"",cell:"",age:"",short:""}}function othersThan(q,told){const dK=new Map(told.filter(({number:l})=>!l).map(({task:e,total:s})=>[e.subject,s])),w=told.reduce((ap,{task:e,number:l})=>ap+(dK.has(e.subject)?0:l),0);
 return Math.max(0,q-[...dK.values()].reduce((ap,s)=>ap+s,w))}function tasksInSight(o,{top:aM,height:an,row:b,reason}){let q=0;
 const aP=o.map(p=>(q+="gap"in p?p.gap*b:"task"in p&&p.task.why?b+reason:b)),n=dX=>(q>dX?aP.findIndex(af=>af>dX):o.length),ao=n(Math.min(aM,q-an)),P=Math.max(0,ao-OVERSCAN),W=Math.min(o.length,n(aM+an)+2*OVERSCAN-(ao-P));
 return{first:P,last:W,above:aP[P-1]??0,below:q-(aP[W-1]??0),asks:asksOf(o,aP,ao,n(aM+an),aM,b)}}function asksOf(o,aP,ao,af,aM,an){const cf=new Map();
@@ -110,7 +110,7 @@ else aH??=setTimeout(aU,Math.max(0,W+FIND_EVERY_MS-Date.now()))};
 return{find:ee,moved:aI,end:()=>clearTimeout(aH)}}
 const STEP=0.8;
 function isHere(k,X){return X.startsWith("[")&&Boolean(k.closest(".jp-Notebook"))}
-async function eO(k,X,aw){const cv=k.closest(".jp-Notebook"),B=k.ownerDocument.defaultView;
+async function eO(k,X,ax){const cv=k.closest(".jp-Notebook"),B=k.ownerDocument.defaultView;
 if(!cv||!B)return;
 const c5=X.split(" ")[0],ag=D=>[...cv.querySelectorAll(".jp-InputPrompt")].find(p=>p.textContent===`${D}:`)?.closest(".jp-Cell"),b1=cv.querySelector(".jp-WindowedPanel-outer")??cv,F=b1.scrollTop;
 let cell=ag(c5);
@@ -119,7 +119,7 @@ await new Promise(aB=>B.requestAnimationFrame(()=>B.requestAnimationFrame(aB)));
 cell=ag(c5)}
 if(!cell)b1.scrollTop=F;
 cell??=ag("[*]");
-if(!cell)return aw(`No cell of this notebook is ${c5} any more.`);
+if(!cell)return ax(`No cell of this notebook is ${c5} any more.`);
 cell.scrollIntoView({block:"center"});
 (cell).focus({preventScroll:true})}function listenTo(a2,d$,b_){const q=Object.entries(d$);
 for(const[dc,cM]of q)a2.addEventListener(dc,cM,b_);
@@ -146,22 +146,22 @@ aC.told.add(b.task_id);
 const ae=b.reason==null?b.why:c.reasons?.[b.reason],be=`${plain(b.name)} #${shortId(b.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[b.state]??`was ${stateWord(b.state)}`}`;
 told.push({id:b.task_id,title:be,body:[`after ${age(aJ)}`,b.cell&&`cell ${plain(b.cell)}`,plain(ae)].filter(Boolean).join(" · ")})}
 return told}
-async function eX(B,a,aw){const bY=(B)?.Notification;
+async function eX(B,a,ax){const bY=(B)?.Notification;
 if(a.notices){a.notices=false;
-aw("");
+ax("");
 return}
-if(!bY)return aw("This browser shows no notices.");
+if(!bY)return ax("This browser shows no notices.");
 a.notices=(await bY.requestPermission())==="granted";
-aw(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}function notify(B,told){const bY=(B)?.Notification;
+ax(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}function notify(B,told){const bY=(B)?.Notification;
 if(!bY)return;
-for(const{id:A,title:be,body:bP}of told)new bY(be,{body:bP,tag:`nbaccel-${A}`})}
+for(const{id:y,title:be,body:bP}of told)new bY(be,{body:bP,tag:`nbaccel-${y}`})}
 const OFFERED="nbaccel-order";
 function secondWay(k,O,J,aE){const bJ=O.snapshot()?.runtime.pid,c0=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:J,pid:bJ,taken:aE}});
 return!k.dispatchEvent(c0)}
 const TILES=".scroll.of-tiles",REGIONS=".scroll[data-sight]";
-function watchRows(k,a,bc){const a1=I=>{const y=(I.target);
-if(y.matches?.(TILES))measureTiles(k,a);
-else if(y.matches?.(REGIONS))note(y,a);
+function watchRows(k,a,bc){const a1=I=>{const z=(I.target);
+if(z.matches?.(TILES))measureTiles(k,a);
+else if(z.matches?.(REGIONS))note(z,a);
 else return;
 bc()};
 const aI=I=>{const bP=I.type==="pointerover"?(I.target).closest?.(`${REGIONS} tbody`):null,a$=(bP?.closest(REGIONS)??null)?.dataset.sight??"";
@@ -174,38 +174,38 @@ k.addEventListener("pointerleave",aI);
 return()=>{k.removeEventListener("scroll",a1,true);
 k.removeEventListener("pointerover",aI);
 k.removeEventListener("pointerleave",aI)}}function measureRows(k,a){const eJ=([...k.querySelectorAll(REGIONS)]);
-return eJ.map(y=>note(y,a)).some(Boolean)}function measureTiles(k,a){const y=k.querySelector(TILES),tile=y?.querySelector(".of-node,li:not(.gap)"),list=tile?.parentElement;
-if(!y||!tile||!list)return false;
-const bL=getComputedStyle(list),j={top:y.scrollTop,height:y.clientHeight,columns:bL.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bL.rowGap)};
+return eJ.map(z=>note(z,a)).some(Boolean)}function measureTiles(k,a){const z=k.querySelector(TILES),tile=z?.querySelector(".of-node,li:not(.gap)"),list=tile?.parentElement;
+if(!z||!tile||!list)return false;
+const bL=getComputedStyle(list),j={top:z.scrollTop,height:z.clientHeight,columns:bL.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bL.rowGap)};
 const F=a.tiles;
 a.tiles=j;
-return F?.columns!==j.columns||Math.abs(F.top-j.top)>j.row||Math.abs(F.height-j.height)>j.row||Math.abs(F.row-j.row)>0.1}function note(y,a){const f=y.dataset.sight??"",F=a.sights.get(f),o=y.querySelectorAll("tbody tr:not(.gap)");
+return F?.columns!==j.columns||Math.abs(F.top-j.top)>j.row||Math.abs(F.height-j.height)>j.row||Math.abs(F.row-j.row)>0.1}function note(z,a){const f=z.dataset.sight??"",F=a.sights.get(f),o=z.querySelectorAll("tbody tr:not(.gap)");
 if(!o.length)return false;
 const an=(o[o.length-1].getBoundingClientRect().bottom-o[0].getBoundingClientRect().top)/o.length,Y=F&&(an<8||Math.abs(an-F.row)<4);
-a.sights.set(f,{top:y.scrollTop,height:Math.max(y.clientHeight,100),row:Y?F.row:an});
-return!Y||Math.abs(F.top-y.scrollTop)>1}
+a.sights.set(f,{top:z.scrollTop,height:Math.max(z.clientHeight,100),row:Y?F.row:an});
+return!Y||Math.abs(F.top-z.scrollTop)>1}
 const TASKS='.scroll[aria-label="Tasks"]';
-function watchSight(k,a,bc){const a1=I=>{const y=(I.target);
-if(a.log&&y.matches?.(".printed"))a.log.follow=isAtEnd(y);
-if(!y.matches?.(TASKS))return;
-a.endOf=y.scrollTop>0&&isAtEnd(y)?rowCount(y):"";
-a.scrolled={...a.scrolled,top:y.scrollTop,height:y.clientHeight};
+function watchSight(k,a,bc){const a1=I=>{const z=(I.target);
+if(a.log&&z.matches?.(".printed"))a.log.follow=isAtEnd(z);
+if(!z.matches?.(TASKS))return;
+a.endOf=z.scrollTop>0&&isAtEnd(z)?rowCount(z):"";
+a.scrolled={...a.scrolled,top:z.scrollTop,height:z.clientHeight};
 bc()};
 const aI=I=>{const a$=I.type==="pointerover"&&Boolean((I.target).closest?.(`${TASKS} tbody`));
 if(a$===Boolean(a.held))return;
 a.held=a$?a.order:null;
 bc()};
 return listening(k,a1,aI)}
-const isAtEnd=y=>y.scrollTop+y.clientHeight>y.scrollHeight-4,rowCount=y=>y.querySelector("table")?.getAttribute("aria-rowcount")??"";
+const isAtEnd=z=>z.scrollTop+z.clientHeight>z.scrollHeight-4,rowCount=z=>z.querySelector("table")?.getAttribute("aria-rowcount")??"";
 function stayAtEnd(k,a){const cX=a.log?.follow&&k.querySelector(".printed");
 if(cX)cX.scrollTop=cX.scrollHeight;
-const y=a.endOf&&k.querySelector(TASKS);
-if(y&&rowCount(y)===a.endOf)y.scrollTop=y.scrollHeight}function measure(k,a){const y=k.querySelector(TASKS);
-if(!y?.querySelector("tr[data-task]"))return false;
-const F=a.scrolled,du=e3=>[...y.querySelectorAll(e3)].map(p=>p.getBoundingClientRect().height),dz=(q,w)=>{const j=q.reduce((ap,p)=>ap+p,0)/q.length;
+const z=a.endOf&&k.querySelector(TASKS);
+if(z&&rowCount(z)===a.endOf)z.scrollTop=z.scrollHeight}function measure(k,a){const z=k.querySelector(TASKS);
+if(!z?.querySelector("tr[data-task]"))return false;
+const F=a.scrolled,du=e3=>[...z.querySelectorAll(e3)].map(p=>p.getBoundingClientRect().height),dz=(q,w)=>{const j=q.reduce((ap,p)=>ap+p,0)/q.length;
 return j>8&&Math.abs(j-w)>=4?j:w};
 const[b,reason]=[dz(du("tr[data-task]"),F.row),dz(du("tr.reason"),F.reason)],Y=b===F.row&&reason===F.reason;
-a.scrolled={top:y.scrollTop,height:Math.max(y.clientHeight,100),row:b,reason};
+a.scrolled={top:z.scrollTop,height:Math.max(z.clientHeight,100),row:b,reason};
 return!Y||Math.abs(a.scrolled.top-F.top)>1}
 const SAY_EVERY_MS=5000;
 function speaker(a,x){let W=0,aH;
@@ -215,36 +215,36 @@ aH=setTimeout(()=>{W=Date.now();
 a.said=X;
 x.redraw()},a.said?cG:0)}}
 const TAKEN_WITHIN_MS=1500;
-function actions(k,O,a,x){const cb=new Map(),aw=speaker(a,x),aR=()=>a.range??a.shown,dG=(J,f)=>{a.doubted="";
+function actions(k,O,a,x){const cb=new Map(),ax=speaker(a,x),aR=()=>a.range??a.shown,dG=(J,f)=>{a.doubted="";
 O.send(J);
 a.asked.add(J.id);
 clearTimeout(cb.get(J.id));
-cb.set(J.id,setTimeout(()=>{if(J.say!=="retry"&&secondWay(k,O,J,aw))return;
-aw(`The kernel is busy and takes messages only between cells: ${f} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
+cb.set(J.id,setTimeout(()=>{if(J.say!=="retry"&&secondWay(k,O,J,ax))return;
+ax(`The kernel is busy and takes messages only between cells: ${f} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
 x.redraw()};
-const cx=aw=>z=>dG({say:aw,id:z.id},`${z.name}`),bv={cancel:cx("cancel"),retry:cx("retry"),kill:cx("kill"),"cancel-run":cx("stop"),doubt(z){a.doubted=z.id??"";
-aw(z.owner?`${z.name} belongs to ${z.owner}, not to this notebook.`:`${z.name} would lose its state, and its calls would fail.`)},notices:()=>void eX(k.ownerDocument.defaultView,a,aw).then(x.more),sure:z=>void(a.doubted=z.id??""),"cancel-many":z=>dG({say:"cancel-many",id:z.id,function:z.function,filter:{state:z.state,cell:z.cell,text:z.text}},`${z.name}`),keep(){a.doubted="";
-aw("")},logs(z){delete a.past.task_log;
-a.log=a.log?.id===z.id?null:{id:z.id??"",name:z.name??"",search:"",follow:true};
-x.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(O.go?O.go(cell):eO(k,cell,aw)),details(){a.details=!a.details;
-x.look()},tab(z){a.details=true;
-a.tab=z.tab??"devices";
-x.look()},window(z){a.window=Number(z.window);
+const cx=ax=>A=>dG({say:ax,id:A.id},`${A.name}`),bv={cancel:cx("cancel"),retry:cx("retry"),kill:cx("kill"),"cancel-run":cx("stop"),doubt(A){a.doubted=A.id??"";
+ax(A.owner?`${A.name} belongs to ${A.owner}, not to this notebook.`:`${A.name} would lose its state, and its calls would fail.`)},notices:()=>void eX(k.ownerDocument.defaultView,a,ax).then(x.more),sure:A=>void(a.doubted=A.id??""),"cancel-many":A=>dG({say:"cancel-many",id:A.id,function:A.function,filter:{state:A.state,cell:A.cell,text:A.text}},`${A.name}`),keep(){a.doubted="";
+ax("")},logs(A){delete a.past.task_log;
+a.log=a.log?.id===A.id?null:{id:A.id??"",name:A.name??"",search:"",follow:true};
+x.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(O.go?O.go(cell):eO(k,cell,ax)),details(){a.details=!a.details;
+x.look()},tab(A){a.details=true;
+a.tab=A.tab??"devices";
+x.look()},window(A){a.window=Number(A.window);
 a.range=null;
-x.look()},zoom(z){a.range=O.snapshot()?.past?.zoomed(aR(),Number(z.by))??null;
+x.look()},zoom(A){a.range=O.snapshot()?.past?.zoomed(aR(),Number(A.by))??null;
 x.look()},follow(){a.range=null;
 x.look()},"ask-more"(){a.wide=true;
 x.more();
-x.look()},lead({tab:ax="tasks",state:R="",text:D="",aim:df=""}){if(ax==="tasks")a.filter={state:R==="ended with it"?"":R,cell:"",text:D};
-if(ax==="devices")a.device=df;
+x.look()},lead({tab:aq="tasks",state:R="",text:D="",aim:df=""}){if(aq==="tasks")a.filter={state:R==="ended with it"?"":R,cell:"",text:D};
+if(aq==="devices")a.device=df;
 a.aim=df;
-bv.tab({tab:ax})},sort(z){const bq=z.column??"";
+bv.tab({tab:aq})},sort(A){const bq=A.column??"";
 a.sort={column:bq,down:a.sort.column===bq&&!a.sort.down};
 a.held=null},group({function:u=""}){if(!a.open.delete(u))a.open.add(u);
 a.asks.delete(u);
 a.pages.delete(u);
-x.look()},tile:z=>void(a.device=a.device===z.device?"":(z.device??"")),copy(z){copyText(k.ownerDocument,z.text??"");
-aw(`Copied ${z.name}.`)},trace(){const c=O.snapshot();
+x.look()},tile:A=>void(a.device=a.device===A.device?"":(A.device??"")),copy(A){copyText(k.ownerDocument,A.text??"");
+ax(`Copied ${A.name}.`)},trace(){const c=O.snapshot();
 if(c)c.past?.saveTrace(k.ownerDocument,c,x.now())}};
 const d2=I=>{const a2=((I.target).closest?.("[data-act]"));
 if(!a2||a2.hasAttribute("disabled"))return;
@@ -272,16 +272,16 @@ cI(I);
 pressed(I,k,bv,x)};
 const bF=O.listen(J=>{if(J.say==="taken"){clearTimeout(cb.get(J.id));
 cb.delete(J.id);
-aw(J.words??"")}else if(J.say==="found"&&J.id===a.id){takeFound(J.found,a)}else if(J.say==="history"&&J.id===a.id){x.recall(J)}
+ax(J.words??"")}else if(J.say==="found"&&J.id===a.id){takeFound(J.found,a)}else if(J.say==="history"&&J.id===a.id){x.recall(J)}
 x.redraw()}),B=(k.ownerDocument.defaultView),aP=[bF,watchSight(k,a,x.redraw),watchHover(k,a,x.redraw),listenTo(k,{click:d2,input:eY}),listenTo(k,{wheel:cI,pointerdown:cI,pointerup:cI},{passive:false}),listenTo(B,{keydown:N},{capture:true})];
 return()=>{for(const af of aP)af();
 for(const eT of cb.values())clearTimeout(eT)}}function pressed(I,k,bv,x){const a2=(I.target);
 if(I.key==="Escape"&&k.querySelector('[data-act="keep"]'))bv.keep({});
 else if(I.key==="Escape"&&k.querySelector(".log"))bv["close-log"]({});
 else if(a2.getAttribute("role")==="tab"){const tabs=([...k.querySelectorAll('[role="tab"]')]),n=tabs.indexOf(a2),bX={ArrowRight:n+1,ArrowLeft:n-1,Home:0,End:tabs.length-1}[I.key];
-if(bX!==undefined){const ax=tabs[(bX+tabs.length)%tabs.length];
-bv.tab(ax.dataset);
-ax.focus();
+if(bX!==undefined){const aq=tabs[(bX+tabs.length)%tabs.length];
+bv.tab(aq.dataset);
+aq.focus();
 I.preventDefault()}}
 if(I.key!=="Tab")I.stopPropagation();
 x.redraw()}function kernelClock(dV=()=>Date.now()/1000){let cJ=0;
@@ -313,14 +313,14 @@ return _}function update(g,r,ad){if(typeof r==="string"){if((g)[DRAWN]?.text===r
 (g)[DRAWN]={text:r};
 g.nodeValue=unbroken(r,ad);
 return}
-const _=(g),aq=(_)[DRAWN];
-if(aq.shape===r)return;
-const F=aq.props;
+const _=(g),ar=(_)[DRAWN];
+if(ar.shape===r)return;
+const F=ar.props;
 for(const f in F)if(!(f in r.props))set(_,f,null);
 for(const f in r.props)if(F[f]!==r.props[f])set(_,f,r.props[f]);
 if("value"in r.props&&(_).value!==r.props.value)set(_,"value",r.props.value);
-aq.props=r.props;
-aq.shape=r;
+ar.props=r.props;
+ar.shape=r;
 if(r.children.length||_.firstChild)draw(_,r.children)}function unbroken(D,ad){return D.endsWith("\n")||["pre","code"].includes((ad)[DRAWN]?.tag)?D:D.replace(UNIT,"$1\u00a0")}function set(_,f,Q){if(f==="key")return;
 if(f==="value")(_).value=Q??"";
 else if(Q==null||Q===false)_.removeAttribute(f);
@@ -328,14 +328,14 @@ else if(f==="style")_.setAttribute("style",Q);
 else _.setAttribute(f,Q===true?"":String(Q))}function laneName(i){return`${(i.node_id??"").slice(0,12)}/${i.resource}/${i.id}`}
 const KEPT_S=120,LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",MOST_DEVICES=128;
 function hasLines(c){const L=c.devices??[];
-return L.length<=MOST_DEVICES&&L.some(b=>b.metrics)}function lacksLines({lines:ai},c){const en=at=>at.filter(aX=>aX!=null).length>1,b7=(c?.devices??[]).some(({metrics:dA})=>(dA?.utilisation_percent??dA?.memory_used_bytes)!=null);
+return L.length<=MOST_DEVICES&&L.some(b=>b.metrics)}function lacksLines({lines:ai},c){const en=au=>au.filter(aX=>aX!=null).length>1,b7=(c?.devices??[]).some(({metrics:dA})=>(dA?.utilisation_percent??dA?.memory_used_bytes)!=null);
 return b7&&![...ai.values()].some(({utilisation,memory,power})=>[utilisation,memory,power].some(en))}function withReadings(F,U){const Y=F?.origin===U.origin&&F?.step===U.step_s?F:null,af=U.first+U.steps,P=Math.max(af-Math.round(KEPT_S/U.step_s),Y?Y.first:U.first),ai=new Map();
-U.devices.forEach((ec,H)=>{const f=U.prefix+ec,w=Y?.lines.get(f),bz=(av,c8=1)=>Array.from({length:af-P},(e7,n)=>{const da=P+n-U.first,bH=da<0?w?.[av][P+n-(Y?.first??0)]:null;
+U.devices.forEach((ec,H)=>{const f=U.prefix+ec,w=Y?.lines.get(f),bz=(aw,c8=1)=>Array.from({length:af-P},(e7,n)=>{const da=P+n-U.first,bH=da<0?w?.[aw][P+n-(Y?.first??0)]:null;
 if(da<0)return bH==null?null:bH*c8;
-const aX=LETTERS.indexOf(U[av][H*U.steps+da]);
+const aX=LETTERS.indexOf(U[aw][H*U.steps+da]);
 return aX<0?null:aX/(LETTERS.length-1)}),q={utilisation:bz("utilisation"),memory:bz("memory"),power:bz("power",Y?Y.watts/U.power_watts:1)};
 ai.set(f,q).set(f.slice(f.indexOf("/")),q)});
-return{since:U.seq,origin:U.origin,step:U.step_s,first:P,watts:U.power_watts,lines:ai}}function linesOf(eG,b){return eG?.lines.get(laneName(b))??null}function rowsQuestion(a,c){const dq=A=>a.past[`rows/${A}`]?.due??0,[b0]=(c.runs?.open(a)??[]).sort((ab,Z)=>dq(ab)-dq(Z));
+return{since:U.seq,origin:U.origin,step:U.step_s,first:P,watts:U.power_watts,lines:ai}}function linesOf(eG,b){return eG?.lines.get(laneName(b))??null}function rowsQuestion(a,c){const dq=y=>a.past[`rows/${y}`]?.due??0,[b0]=(c.runs?.open(a)??[]).sort((ab,Z)=>dq(ab)-dq(Z));
 return b0?{ask:"rows",key:`rows/${b0}`,record:b0}:null}function placeOf({ask:aU,key:N}){return aU==="rows"?N:aU}function withRows(F,U){const o=new Map(F?.rows);
 for(const[N,b]of Object.entries(U.rows))o.set(N,b);
 return{since:U.seq,total:U.total,rows:o}}
@@ -373,9 +373,9 @@ if(!["readings","rows"].includes(bm.ask)&&!c?.past)return void ew();
 const t=placeOf(bm),w=a.past[t],Y=w?.key===bm.key&&w.start===bm.start,cG=Math.max(Y?w.due:0,W+LEAST_PAUSE_MS)-Date.now();
 if(cG>0)return void(aH=setTimeout(aU,cG));
 W=Date.now();
-const z=Y||bm.ask==="runs"?w?.data:null;
-a.past[t]={key:bm.key,start:bm.start,due:W+LATE_MS,moves:bW,data:z};
-O.send({say:"history",id:a.id,...bm,since:(Y&&z?.since)||0});
+const A=Y||bm.ask==="runs"?w?.data:null;
+a.past[t]={key:bm.key,start:bm.start,due:W+LATE_MS,moves:bW,data:A};
+O.send({say:"history",id:a.id,...bm,since:(Y&&A?.since)||0});
 aH=setTimeout(aU,LATE_MS)};
 const bF=J=>{const bB=a.past[placeOf(J)];
 if(bB?.key!==J.key)return;
@@ -394,29 +394,29 @@ return h("th",{scope:"col",key:f,"aria-sort":cc},h("button",{type:"button",class
 const WARNING=h("span",{"aria-hidden":"true"},"⚠ ");
 function button(K,bK){return h("button",{type:"button",...bK},K)}
 const VERBS={cancel:"Cancel",kill:"Kill",retry:"Retry"};
-function endButton(bf,cd,K,a){const{id:A,name:f,owner:au}=cd;
-const ca=VERBS[bf],aN={"data-id":A,"data-name":f};
-const ce=au&&` of ${au}`,P={...aN,"aria-label":`${ca} ${f} ${K}${ce}`};
-if(a.asked.has(A))return button("asked…",{...P,disabled:true});
-if(!au&&bf!=="kill")return button(ca,{...P,"data-act":bf});
-if(a.doubted!==A)return button(`${ca}…`,{...P,"data-act":"doubt","data-owner":au});
+function endButton(bf,cd,K,a){const{id:y,name:f,owner:av}=cd;
+const ca=VERBS[bf],aN={"data-id":y,"data-name":f};
+const ce=av&&` of ${av}`,P={...aN,"aria-label":`${ca} ${f} ${K}${ce}`};
+if(a.asked.has(y))return button("asked…",{...P,disabled:true});
+if(!av&&bf!=="kill")return button(ca,{...P,"data-act":bf});
+if(a.doubted!==y)return button(`${ca}…`,{...P,"data-act":"doubt","data-owner":av});
 return h("span",{class:"ask nowrap"},button("Keep",{...aN,"data-act":"keep","aria-label":`Keep ${f}${ce}`})," ",button(`${ca} it`,{...aN,"data-act":bf,class:"urgent","aria-label":`${ca} it: ${f}${ce}`}))}function empty(D,bD){return h("p",{class:"quiet empty",key:"empty"},D,bD&&" ",bD&&h("code",{},bD))}function leftOut(l,a3){return l>0&&h("p",{class:"quiet small",key:"left out"},`and ${count(l,`more ${a3}`)}: those that are held or in trouble are shown`)}function stateCell(c9,R,aG){const cy=aG!=null&&(R==="running"||R==="alive")?` ink c${aG}`:"";
-return h("td",{class:`nowrap state ${R}`},h("span",{class:`sign${cy}`,"aria-hidden":"true"},c9),` ${R}`)}function whereCell(X,a){const au=X.startsWith("[")?"":X.replace(/ \[\d+\].*/,""),S=au.length>24?[h("span",{class:"cut",title:au},au),X.slice(au.length)]:[X];
+return h("td",{class:`nowrap state ${R}`},h("span",{class:`sign${cy}`,"aria-hidden":"true"},c9),` ${R}`)}function whereCell(X,a){const av=X.startsWith("[")?"":X.replace(/ \[\d+\].*/,""),S=av.length>24?[h("span",{class:"cut",title:av},av),X.slice(av.length)]:[X];
 return cell(X&&a.goes(X)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":X,title:"Show the cell"},S):S,"nowrap where")}function reason(ae,aT){return ae&&ae===aT?h("span",{class:"quiet",title:ae},"same reason"):ae}function cell(bx,C){return h("td",C?{class:C}:{},bx)}
 const GROUPS=8;
-function heldWords({heldBy,deviceTotal:ay,devicesMore:bE,devicesFree:dn,devicesTaken:bR,devicesGone:ck,ended:ar},bh){if(ar)return[];
+function heldWords({heldBy,deviceTotal:ay,devicesMore:bE,devicesFree:dn,devicesTaken:bR,devicesGone:ck,ended:at},bh){if(at)return[];
 const ba=heldBy.slice(0,GROUPS).map(({name:f,number:l,colour:aG,where:bp},n)=>[n>0&&(bh?" · ":", "),h("span",{key:f,class:"key"},h("span",{class:`swatch c${aG}`,"aria-hidden":"true"}),"\u00a0",bh?[nameOf(f),` ${numbers(bp)}`]:`${f}${l>1?` × ${l}`:""}`)]).flat(),aj=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`,a_=[bE&&`of ${ay} shown`,dn&&`${dn} free`,bR&&`${bR} taken by others`,ck&&`${ck} gone`].filter(Boolean).map(X=>` · ${X}`).join("");
-return[ba.length?!bh&&"Held by ":"Nobody holds one",...ba,aj,a_]}function numbers(a8){return a8.map(K=>K.replace(/^\S+ /,"")).join(", ")}function takenBar({state:a}){return a==="taken"&&h("span",{class:"part taken"})}function shareBar({heldBy,deviceTotal:ay,devicesMore:bE,devicesTaken:bR,devicesGone:ck}){const av=(C,b4)=>h("span",{key:C,class:`part ${C}`,style:`width:${Math.round(1000*b4/Math.max(ay+bE-ck,1))/10}%`});
-return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:aG,share:b4})=>av(`c${aG}`,b4)),bR>0&&av("taken",bR))}
+return[ba.length?!bh&&"Held by ":"Nobody holds one",...ba,aj,a_]}function numbers(a8){return a8.map(K=>K.replace(/^\S+ /,"")).join(", ")}function takenBar({state:a}){return a==="taken"&&h("span",{class:"part taken"})}function shareBar({heldBy,deviceTotal:ay,devicesMore:bE,devicesTaken:bR,devicesGone:ck}){const aw=(C,b4)=>h("span",{key:C,class:`part ${C}`,style:`width:${Math.round(1000*b4/Math.max(ay+bE-ck,1))/10}%`});
+return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:aG,share:b4})=>aw(`c${aG}`,b4)),bR>0&&aw("taken",bR))}
 const MOST_CHIPS=8,NAMED_IN_FULL=4,CHIP=140;
-function drawCard(d,a){return[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(d,a)),h("div",{key:"most",class:"one-line most"},mostUrgent(d,a))]}function strip(d,a){const{deviceTotal:ay,devicesMore:bE,devices:L,ended:ar}=d;
+function drawCard(d,a){return[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(d,a)),h("div",{key:"most",class:"one-line most"},mostUrgent(d,a))]}function strip(d,a){const{deviceTotal:ay,devicesMore:bE,devices:L,ended:at}=d;
 if(!ay)return h("span",{class:"has quiet",title:`${d.noDevice} ${d.advice}`},d.noDevice,d.advice&&[" This counts two logical ones: ",h("code",{},d.advice)]);
-if(ar)return h("span",{class:"has quiet"},`It had ${ay+bE} × ${d.sameModel||ay===1?L[0].model:"devices"}.`);
+if(at)return h("span",{class:"has quiet"},`It had ${ay+bE} × ${d.sameModel||ay===1?L[0].model:"devices"}.`);
 const bh=ay+bE<=MOST_CHIPS;
 if(!bh||a.room<CHIP*ay)return[!bh&&shareBar(d),h("span",{class:bh?"has few":"has",title:d.heldBy.map(({name:f,number:l,where:bp})=>`${f} ${bh?`on ${bp.join(", ")}`:`× ${l}`}`).join(", ")},heldWords(d,bh))];
 return L.map(i=>deviceChip(i,ay))}function deviceChip(i,s){const{label:K,holders:$,state:a,reason}=i;
-const ak=$.map(({name:f,part:av,cell,owner:au,age})=>[f,...[av,[cell&&`cell ${cell}`,au].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · ")),ac=$.map((m,n)=>[n>0&&", ",h("span",{key:m.key,class:"name"},m.name),h("span",{class:"quiet"},ak[n].slice(m.name.length))]).flat();
-return h("span",{key:i.key,class:s>NAMED_IN_FULL?"device many":"device","data-device":K,title:[K,...($.length?ak:[reason||a])].join(", ")},h("span",{class:"label"},s>NAMED_IN_FULL?K.replace(/^\S+ /,""):K),h("span",{class:"bar","aria-hidden":"true"},$.map(m=>h("span",{class:`part c${m.colour}`,style:`width:${100*m.fraction}%`})),!$.length&&takenBar(i)),h("span",{class:"has"},$.length?ac:h("span",{class:"quiet"},reason?`${a}: ${reason}`:a)))}function mostUrgent(d,a){const{alerts:aF,nodes:bb,ended:ar}=d;
+const ak=$.map(({name:f,part:aw,cell,owner:av,age})=>[f,...[aw,[cell&&`cell ${cell}`,av].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · ")),ac=$.map((m,n)=>[n>0&&", ",h("span",{key:m.key,class:"name"},m.name),h("span",{class:"quiet"},ak[n].slice(m.name.length))]).flat();
+return h("span",{key:i.key,class:s>NAMED_IN_FULL?"device many":"device","data-device":K,title:[K,...($.length?ak:[reason||a])].join(", ")},h("span",{class:"label"},s>NAMED_IN_FULL?K.replace(/^\S+ /,""):K),h("span",{class:"bar","aria-hidden":"true"},$.map(m=>h("span",{class:`part c${m.colour}`,style:`width:${100*m.fraction}%`})),!$.length&&takenBar(i)),h("span",{class:"has"},$.length?ac:h("span",{class:"quiet"},reason?`${a}: ${reason}`:a)))}function mostUrgent(d,a){const{alerts:aF,nodes:bb,ended:at}=d;
 const[T]=aF;
 if(T){const aj=aF.length>1&&button(`and ${aF.length-1} more`,{"data-act":"tab","data-tab":"alerts"});
 return[h(T.leads?"button":"span",{class:"has alert",title:T.message,...T.leads},h("strong",{},"⚠ Attention:"),` ${T.message}`),aj]}
@@ -426,18 +426,18 @@ const dR=d.runs?.brief(a)??[];
 if(dR.length)return dR.slice(0,2);
 const bk=bb.find(({moves:bW})=>bW);
 if(bk)return h("span",{class:"has",title:bk.why},h("span",{class:"sign","aria-hidden":"true"},`${bk.sign} `),nameOf(bk.name,bk.title),` ${bk.state} `,h("span",{class:"quiet"},bk.why));
-if(ar)return h("span",{class:"quiet"},d.endedAt);
+if(at)return h("span",{class:"quiet"},d.endedAt);
 if(d.taskTotal)return h("span",{class:"quiet"},"Nothing waits, and nothing needs attention.");
 return h("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call makes one: ",h("code",{},"f.remote()"))}function waits({task:e,many:a9},a_){const ae=e.why||e.asks;
 return[h("span",{class:"has",title:ae},h("span",{class:"sign","aria-hidden":"true"},"◌ "),a9,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},ae)),a_>0&&button(`and ${a_} more`,{"data-act":"tab","data-tab":"waiting"})]}
 const HEIGHT=16;
-function shapeOf(at,ed=false){const cB=at.map((aX,n)=>(aX==null?null:`${n} ${Math.round(10*(HEIGHT-1-aX*(HEIGHT-2)))/10}`));
+function shapeOf(au,ed=false){const cB=au.map((aX,n)=>(aX==null?null:`${n} ${Math.round(10*(HEIGHT-1-aX*(HEIGHT-2)))/10}`));
 let c3="",dj=-1;
 cB.forEach((cA,n)=>{if(cA!=null)c3+=(cB[n-1]==null?"M":"L")+cA;
 if(cA!=null&&cB[n-1]==null)dj=n;
 if(cA!=null&&cB[n+1]==null&&ed)c3+=`L${n} ${HEIGHT}L${dj} ${HEIGHT}Z`});
-return c3}function spark(ai,bK={}){const eR=Math.max(2,...ai.map(({levels:at})=>at.length));
-return h("svg",{class:"spark",viewBox:`0 0 ${eR-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bK},ai.map(({levels:at,kind:C})=>[C==="area"&&h("path",{key:"under",class:"under",d:shapeOf(at,true)}),h("path",{key:C,class:C,d:shapeOf(at)})]).flat())}function between(at){const w=(at??[]).filter(aX=>aX!=null),bl=aX=>`${Math.round(100*aX)} %`;
+return c3}function spark(ai,bK={}){const eR=Math.max(2,...ai.map(({levels:au})=>au.length));
+return h("svg",{class:"spark",viewBox:`0 0 ${eR-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bK},ai.map(({levels:au,kind:C})=>[C==="area"&&h("path",{key:"under",class:"under",d:shapeOf(au,true)}),h("path",{key:C,class:C,d:shapeOf(au)})]).flat())}function between(au){const w=(au??[]).filter(aX=>aX!=null),bl=aX=>`${Math.round(100*aX)} %`;
 return w.length>1?`between ${bl(Math.min(...w))} and ${bl(Math.max(...w))} in the last two minutes`:""}
 const GAP_PX=4,IN_LINE=8;
 function drawTiles(d,a){const{devices:L,devicesBefore:d8,deviceTotal:ay,tileGroups:{many:a9,first:P,last:W,all:q,most:aZ}}=d;
@@ -463,15 +463,15 @@ return[models(d),drawTiles(d,a),leftOut(d.devicesMore,"device"),d.chosenDevice&&
 return h("p",{class:"quiet small models",key:"models"},`${ay} × ${L[0].model}`)}function deviceTable(L,d,a){const cu=L.some(i=>i.utilisation||i.memory),aK=L.some(i=>i.node),ak=d.sameModel,ac=!d.ended&&L.some(i=>i.holders.length||i.reason),V=["Device",...(aK?["Node"]:[]),d.ended?"State":"In use",...(cu?["Load, memory, power"]:[]),...(ac?["Held by"]:[])];
 return table("Devices",V,L.map(i=>deviceLine(i,{several:aK,measured:cu,said:ak,held:ac},d,a)))}function deviceLine(i,{several:aK,measured:cu,said:ak,held:ac},d,a){return h("tr",{key:i.key,"data-device":i.label,"data-at":i.key},h("th",{scope:"row",title:i.title||null},h("span",{class:"label"},i.label),!ak&&h("span",{class:"quiet small model"},i.model)),aK&&h("td",{class:"quiet short",title:i.nodeTitle},i.node),h("td",{class:"use"},!d.ended&&useBar(i),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},i.sign),` ${i.state}`)),cu&&h("td",{class:"load",title:i.facts},meter("utilisation",i,i.utilisation),meter("memory",i,i.memory),i.power&&meter("power",i,i.power)),ac&&h("td",{class:"holders"},holderList(i,d,a)))}function useBar(i){const a0=i.holders.map(m=>h("span",{key:m.key,class:`part c${m.colour}`,style:`width:${100*m.fraction}%`}));
 return h("div",{class:"bar",role:"img","aria-label":`${i.label}: ${i.use}`,title:i.use},a0,!a0.length&&takenBar(i))}function meter(a3,i,Q){if(!Q)return h("div",{class:"measure quiet small"},`${a3} unknown`);
-const bl=Math.min(100,Math.max(0,Math.round(Q.percent))),f=`${i.label} ${a3}`,at=i.lines?.[a3],ak={title:[a3,between(at)].filter(Boolean).join(": ")};
-const aq=at?spark([{levels:at,kind:a3==="power"?"line":"area"}]):h("span",{class:"part",style:`width:${bl}%`}),c8=a3==="power"?{role:"img","aria-label":`${f} ${Q.text}`}:{role:"meter","aria-label":f,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":bl,"aria-valuetext":Q.text};
-return h("div",{class:"measure",...ak},a3==="power"&&!at?null:h("div",{class:at?"trend":"bar",...c8},aq),h("span",{class:"small"},Q.text))}function holderList(i,d,a){const list=i.holders.map(m=>holderLine(m,i,d,a));
-return[list.length>0&&h("ul",{},list),i.reason&&h("span",{class:"quiet"},i.reason)]}function holderLine(m,i,d,a){const{part:av,cell,owner:au,age}=m;
-const facts=[av,cell&&`cell ${cell}`].filter(Boolean).join(" · "),ce=au&&[cell?" of ":facts&&" · ",h("span",{class:"cut",title:au},au)];
-return h("li",{key:m.key,title:m.pid},h("span",{class:`swatch c${m.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(m.name),h("span",{class:"quiet facts"},facts,ce,(facts||au)&&age&&" · ",age)),(m.taskId||m.actorId)&&stop(m,i,a))}function stop(m,i,a){const bf=m.taskId?"cancel":"kill";
-return endButton(bf,{id:m.taskId||m.actorId,name:m.name,owner:m.owner},`on ${i.label}`,a)}function cancelMany(K,A,v,c1,a){const cd=c1?` ${c1}`:"",aN={key:A,"data-id":A,"data-name":K+cd,"data-function":c1,"data-state":v.state,"data-cell":v.cell,"data-text":v.text};
-if(a.doubted!==A)return button(`${K}…`,{...aN,"data-act":"sure","aria-label":`${K}${cd}…`});
-return h("span",{class:"ask nowrap",key:A},button("Keep",{...aN,key:"keep","data-act":"keep"})," ",button(K,{...aN,key:"do","data-act":"cancel-many",class:"urgent","aria-label":K+cd}))}function drawWaiting(d,a){if(!d.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
+const bl=Math.min(100,Math.max(0,Math.round(Q.percent))),f=`${i.label} ${a3}`,au=i.lines?.[a3],ak={title:[a3,between(au)].filter(Boolean).join(": ")};
+const ar=au?spark([{levels:au,kind:a3==="power"?"line":"area"}]):h("span",{class:"part",style:`width:${bl}%`}),c8=a3==="power"?{role:"img","aria-label":`${f} ${Q.text}`}:{role:"meter","aria-label":f,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":bl,"aria-valuetext":Q.text};
+return h("div",{class:"measure",...ak},a3==="power"&&!au?null:h("div",{class:au?"trend":"bar",...c8},ar),h("span",{class:"small"},Q.text))}function holderList(i,d,a){const list=i.holders.map(m=>holderLine(m,i,d,a));
+return[list.length>0&&h("ul",{},list),i.reason&&h("span",{class:"quiet"},i.reason)]}function holderLine(m,i,d,a){const{part:aw,cell,owner:av,age}=m;
+const facts=[aw,cell&&`cell ${cell}`].filter(Boolean).join(" · "),ce=av&&[cell?" of ":facts&&" · ",h("span",{class:"cut",title:av},av)];
+return h("li",{key:m.key,title:m.pid},h("span",{class:`swatch c${m.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(m.name),h("span",{class:"quiet facts"},facts,ce,(facts||av)&&age&&" · ",age)),(m.taskId||m.actorId)&&stop(m,i,a))}function stop(m,i,a){const bf=m.taskId?"cancel":"kill";
+return endButton(bf,{id:m.taskId||m.actorId,name:m.name,owner:m.owner},`on ${i.label}`,a)}function cancelMany(K,y,v,c1,a){const cd=c1?` ${c1}`:"",aN={key:y,"data-id":y,"data-name":K+cd,"data-function":c1,"data-state":v.state,"data-cell":v.cell,"data-text":v.text};
+if(a.doubted!==y)return button(`${K}…`,{...aN,"data-act":"sure","aria-label":`${K}${cd}…`});
+return h("span",{class:"ask nowrap",key:y},button("Keep",{...aN,key:"keep","data-act":"keep"})," ",button(K,{...aN,key:"do","data-act":"cancel-many",class:"urgent","aria-label":K+cd}))}function drawWaiting(d,a){if(!d.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
 let aT="";
 const o=d.waiting.map(({task:e,number:l,many:a9,ids:a7})=>{const cZ=told(d.alerts,a7),ae=reason(e.why,aT);
 aT=cZ?"":e.why;
@@ -485,18 +485,18 @@ return[table("Nodes",["Node","State","Role","Resources",...(ak?["Why"]:[])],o),l
 const WAITING_SHOWN=3,ALERTS_SHOWN=2;
 function drawListed(d,a){const aF=d.alerts.slice(0,ALERTS_SHOWN),bk=d.nodes.filter(g=>g.moves).map(g=>h("li",{key:g.key},signOf(g.sign),nameOf(g.name,g.title),` ${g.state} `,h("span",{class:"quiet"},g.why))),ak=aF.map(T=>alertItem(T,"Attention:"));
 return[...drawDevices(d,a),...(d.runs?.brief(a)??[]),list("lines","Nodes that come and go",bk),list("lines","Waiting tasks",waiting(d,aF)),list("alerts","Alerts",[...ak,...moreOf(d.alerts.length-ak.length,"alerts")])]}function waiting(d,aF){const q=d.waiting,dT=q.filter(({ids:a7})=>!told(aF,a7)),S=dT.slice(0,WAITING_SHOWN),ai=S.map(({task:e,many:a9})=>h("li",{key:e.id},signOf("◌"),a9,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},e.why||e.asks))),w=q.filter(aQ=>!dT.includes(aQ)||S.includes(aQ));
-return[...ai,...moreOf(othersThan(d.counts.waiting,w),"waiting")]}function signOf(ex){return h("span",{class:"sign","aria-hidden":"true"},`${ex} `)}function moreOf(l,ax){return l>0?[h("li",{key:"more"},button(`and ${l} more`,{"data-act":"tab","data-tab":ax}))]:[]}function list(C,K,ai){return ai.length>0&&h("ul",{class:C,key:K,"aria-label":K},ai)}function drawTasks(d,a){a.order=[d.tasks,...[...(d.pages?.values()??[])].map(B=>B.shown)].flat().map(e=>e.id);
+return[...ai,...moreOf(othersThan(d.counts.waiting,w),"waiting")]}function signOf(ex){return h("span",{class:"sign","aria-hidden":"true"},`${ex} `)}function moreOf(l,aq){return l>0?[h("li",{key:"more"},button(`and ${l} more`,{"data-act":"tab","data-tab":aq}))]:[]}function list(C,K,ai){return ai.length>0&&h("ul",{class:C,key:K,"aria-label":K},ai)}function drawTasks(d,a){a.order=[d.tasks,...[...(d.pages?.values()??[])].map(B=>B.shown)].flat().map(e=>e.id);
 const cU=a.sort.column!=="",o=cU?d.tasks.map(e=>({task:e,inGroup:false})):grouped(d.tasks,a.open,d.functions,d.pages),aO=new Map(cU?[]:d.functions.map(p=>[p.subject,p.total])),cn=d.tasks.filter(e=>!aO.has(e.subject)).length+[...aO.values()].reduce((ap,p)=>ap+p,0),q=d.foundInAll?d.tasksFound:d.taskTotal,e$=d.foundInAll||cU||d.taskTotal>d.taskRows?q-cn:0;
 return[filters(d,a),o.length?tableOf(o,d,a):nothingFound(d),e$>0&&moreLine(`${cn} of ${q} tasks are here`,a)]}function tableOf(o,d,a){const bI=d.tasks.some(e=>e.peak),V=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(bI?["Peak"]:[]),""],{first:P,last:W,above:aT,below:bO,asks:cf}=tasksInSight(o,a.scrolled);
 for(const[u,aL]of cf)a.asks.set(u,aL);
-const aq=o.slice(P,W).flatMap((b,n)=>{if("group"in b)return[groupRow(b.group,V.length,d,a)];
+const ar=o.slice(P,W).flatMap((b,n)=>{if("group"in b)return[groupRow(b.group,V.length,d,a)];
 if("gap"in b)return[gapRow(`gap/${b.subject}/${b.from}`,b.gap*a.scrolled.row)];
 const F=o[P+n-1],dJ=knownRow(b.task,b.inGroup,F&&"task"in F?F.task.why:"",bI,V.length,d,a);
 return a.log?.id===b.task.id?[...dJ,logRow(V.length,d,a)]:dJ});
-return table("Tasks",V,[gapRow("above",aT),...aq,gapRow("below",bO)].filter(Boolean),{rows:o.reduce((ap,b)=>ap+("gap"in b?b.gap:1),0),sort:a.sort})}function gapRow(bp,an){return an>0&&h("tr",{key:bp,class:"gap","aria-hidden":"true",style:`height:${Math.round(an)}px`})}function nothingFound(d){if(!d.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
+return table("Tasks",V,[gapRow("above",aT),...ar,gapRow("below",bO)].filter(Boolean),{rows:o.reduce((ap,b)=>ap+("gap"in b?b.gap:1),0),sort:a.sort})}function gapRow(bp,an){return an>0&&h("tr",{key:bp,class:"gap","aria-hidden":"true",style:`height:${Math.round(an)}px`})}function nothingFound(d){if(!d.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
 return empty(d.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}function groupRow(aQ,V,d,a){const{subject:u,total:s,open:bs,done:aB,failed:bS,others:a_,listed:dx}=aQ;
-const cz=!aQ.counted&&(d.foundInAll?d.tasksFound>d.tasks.length:d.taskTotal>d.taskRows),av=(C,l)=>l>0&&h("span",{key:C,class:`part ${C}`,style:`width:${(100*l)/s}%`}),X=[...(cz?[]:[`${aB} of ${s}`]),...a_,...(cz&&aB?[`${aB} finished`]:[]),...(dx<s?[`${dx} of them are still listed`]:[])];
-return h("tr",{key:`group/${u}`,class:"group","data-function":u},h("th",{scope:"row",colspan:V},h("button",{type:"button",class:"opens","data-act":"group","data-function":u,"aria-expanded":String(bs)},h("span",{"aria-hidden":"true"},bs?"▾ ":"▸ "),nameOf(u)),!cz&&h("span",{class:"bar","aria-hidden":"true"},av(`c${aQ.colour}`,aB),av("failed",bS)),h("span",{class:"quiet"},cz&&`of the newest ${s}: `,X.map((p,n)=>[n>0&&" · ",p.endsWith(" failed")?h("span",{key:p,class:"state failed"},p):p]).flat()),!d.ended&&aQ.live&&cancelMany("Cancel all",`group/${u}`,a.filter,u,a)))}function knownRow(e,cp,aT,bI,V,d,a){const bx=[...Object.values(e),cp,aT===e.why,V,d.ended,a.asked.has(e.id),a.doubted===e.id,a.log?.id===e.id].join("\n"),w=a.rows.get(e.id);
+const cz=!aQ.counted&&(d.foundInAll?d.tasksFound>d.tasks.length:d.taskTotal>d.taskRows),aw=(C,l)=>l>0&&h("span",{key:C,class:`part ${C}`,style:`width:${(100*l)/s}%`}),X=[...(cz?[]:[`${aB} of ${s}`]),...a_,...(cz&&aB?[`${aB} finished`]:[]),...(dx<s?[`${dx} of them are still listed`]:[])];
+return h("tr",{key:`group/${u}`,class:"group","data-function":u},h("th",{scope:"row",colspan:V},h("button",{type:"button",class:"opens","data-act":"group","data-function":u,"aria-expanded":String(bs)},h("span",{"aria-hidden":"true"},bs?"▾ ":"▸ "),nameOf(u)),!cz&&h("span",{class:"bar","aria-hidden":"true"},aw(`c${aQ.colour}`,aB),aw("failed",bS)),h("span",{class:"quiet"},cz&&`of the newest ${s}: `,X.map((p,n)=>[n>0&&" · ",p.endsWith(" failed")?h("span",{key:p,class:"state failed"},p):p]).flat()),!d.ended&&aQ.live&&cancelMany("Cancel all",`group/${u}`,a.filter,u,a)))}function knownRow(e,cp,aT,bI,V,d,a){const bx=[...Object.values(e),cp,aT===e.why,V,d.ended,a.asked.has(e.id),a.doubted===e.id,a.log?.id===e.id].join("\n"),w=a.rows.get(e.id);
 if(w?.content===bx)return w.shape;
 const b=taskRow(e,cp,bI,d,a),b3=e.why?[b,reasonRow(e,aT,V)]:[b];
 a.rows.set(e.id,{content:bx,shape:b3});
@@ -511,9 +511,9 @@ function drawFrame(d,a){const bP=a.details?[tabs(d,a),panel(d,a)]:a.listed?drawL
 return[header(d,a),...bP,statusLine(a)]}function drawOnly(d,a){const S=d.runs?.only(a).flat()??[];
 return[...(S.length?S:drawEmpty("Waiting for news of it …")),statusLine(a)]}function statusLine(a){return h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)}function drawEmpty(X){return[h("p",{class:"quiet",key:"none"},X)]}function loading(d){return[empty(d.ended?"This view was not opened before the end.":"Asking the kernel …")]}function header(d,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(d,a),d.ended&&h("span",{class:"chip"},d.ended),d.alerts.length>0&&h("button",{type:"button",key:"alerts",class:"chip urgent","data-act":"tab","data-tab":"alerts"},WARNING,count(d.alerts.length,"alert")),h("button",{type:"button",key:"details","data-act":"details","aria-expanded":String(a.details),class:"aside"},"Details",h("span",{"aria-hidden":"true"},a.details?" ▴":" ▾"))),h("div",{class:"one-line quiet",title:d.title.join(" · ")},h("span",{class:"has"},secondLine(d,a).join(" · "))))}function secondLine(d,a){if(!d.resources.length)return d.title;
 return a.details||a.listed?d.resources:[...d.resources,...d.unrealDevices]}function firstLine({busy:cL,counts:G,title:be},a){const dP=Object.entries(G).filter(([,l])=>l),ak=dP.map(([R,l])=>`${l} ${R}`),d_=a.room>NARROW?cL.join(" · ").length+BUTTONS:0,fits=(ak.join(" · ").length+d_)*LETTER<a.room,between=(n,ea=" · ")=>h("span",{key:`dot${n}`,class:"quiet dot"},ea),S=dP.flatMap(([R,l],n)=>[n>0&&between(n,fits?" · ":"\u2002"),h("button",{type:"button",key:R,class:`count ${R}`,"data-act":"lead","data-state":R,title:`Show the ${R} tasks`,"aria-label":ak[n]},fits?ak[n]:`${stateSign(R)} ${l}`)]);
-return h("span",{class:"first",title:be.join(" · ")},cL.length>0&&[h("strong",{key:"busy"},cL.join(" · ")),between(-1)],h("span",{class:"counts",key:"counts"},S.length?S:h("span",{class:"quiet"},"no task yet")))}function tabs(d,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},d.tabs.map(({id:A,label:K,badge:bN,urgent:e0,failed:bS})=>{const aA=A===a.tab,cK=bS&&bN>0;
-return h("button",{type:"button",key:A,role:"tab",id:`${a.id}-${A}`,"aria-selected":String(aA),"aria-label":cK&&`${K}, ${bN} failed`,"aria-controls":`${a.id}-panel`,tabindex:aA?"0":"-1","data-act":"tab","data-tab":A},e0&&WARNING,K,bN>0&&[" ",h("span",{class:cK?"badge failed":"badge"},cK&&"✕ ",bN>MOST_IN_BADGE?`${MOST_IN_BADGE}+`:String(bN))])}))}function panel(d,a){const x=VIEWS[a.tab];
-return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${a.tab}`,tabindex:"-1",key:`panel-${a.tab}`,class:"panel"},...(x?.(d,a)??d.runs?.views[a.tab]?.(a)??drawDevices(d,a)).flat())}function goneNodes(c){return new Set((c.nodes??[]).filter(g=>g.alive===false).map(g=>g.node_id))}function whereItIs(b,bi){return bi.has(b.node_id??"")?{...b,holders:[],gone:true,metrics:null,free_reason:"its node has gone"}:b}
+return h("span",{class:"first",title:be.join(" · ")},cL.length>0&&[h("strong",{key:"busy"},cL.join(" · ")),between(-1)],h("span",{class:"counts",key:"counts"},S.length?S:h("span",{class:"quiet"},"no task yet")))}function tabs(d,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},d.tabs.map(({id:y,label:K,badge:bN,urgent:e0,failed:bS})=>{const aA=y===d.tab,cK=bS&&bN>0;
+return h("button",{type:"button",key:y,role:"tab",id:`${a.id}-${y}`,"aria-selected":String(aA),"aria-label":cK&&`${K}, ${bN} failed`,"aria-controls":`${a.id}-panel`,tabindex:aA?"0":"-1","data-act":"tab","data-tab":y},e0&&WARNING,K,bN>0&&[" ",h("span",{class:cK?"badge failed":"badge"},cK&&"✕ ",bN>MOST_IN_BADGE?`${MOST_IN_BADGE}+`:String(bN))])}))}function panel(d,a){const x=VIEWS[d.tab];
+return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${d.tab}`,tabindex:"-1",key:`panel-${d.tab}`,class:"panel"},...(x?.(d,a)??d.runs?.views[d.tab]?.(a)??drawDevices(d,a)).flat())}function goneNodes(c){return new Set((c.nodes??[]).filter(g=>g.alive===false).map(g=>g.node_id))}function whereItIs(b,bi){return bi.has(b.node_id??"")?{...b,holders:[],gone:true,metrics:null,free_reason:"its node has gone"}:b}
 const NONE={total:0,held:0,taken:0,shared:0,most_free:0,least_free:1,logical:0,simulated:0};
 function deviceCounts(c){if(c.device_counts?.length)return c.device_counts.map(p=>({...NONE,...p}));
 const br=new Map(),bi=goneNodes(c);
@@ -537,7 +537,7 @@ a8.set(b,`${plain(b.resource)} ${cN.number} · MIG ${cN.instances++}${eD}`)}
 return a8}function firstFree(C,aE){let l=0;
 while(aE.has(`${C}/${l}`))l+=1;
 aE.add(`${C}/${l}`);
-return l}function short(A){return plain(A).length>LONG_ID?`${plain(A).slice(0,12)}…`:plain(A)}function unrealDevices(G){return(["logical","simulated"]).flatMap(C=>{const l=sumOf(G,C);
+return l}function short(y){return plain(y).length>LONG_ID?`${plain(y).slice(0,12)}…`:plain(y)}function unrealDevices(G){return(["logical","simulated"]).flatMap(C=>{const l=sumOf(G,C);
 return l?[count(l,`${C} device`)]:[]})}function modelWords(b){const[f,C]=[plain(b.name||b.type||b.family),b.kind??"real"];
 return[f.startsWith(`${C} `)?f.slice(C.length+1):f,!b.parent&&plain(b.profile),C!=="real"&&`(${C})`].filter(Boolean).join(" ")}
 const HEAD=13,TAIL=10;
@@ -555,8 +555,8 @@ const W=Math.min(s,V*(Math.ceil((aM+an)/b)+LINES_BEYOND));
 return{first:Math.max(0,Math.min(Math.floor(aM/b)-LINES_BEYOND,Math.floor(s/V)))*V,last:W}}function devicesOf(c,j,E){const[bi,G]=[goneNodes(c),deviceCounts(c)],q=(c.devices??[]).map(b=>whereItIs(b,bi)),o=q.filter(b=>b.offered!==false),aj=Math.max(0,sumOf(G,"total")-o.length),aK=new Set(o.map(b=>b.node_id)).size>1,ba=nodeNames(c),x=b=>({...deviceView(b,a8.get(b)??"",c,j),...ez(b),lines:b.metrics?linesOf(E?.past?.readings?.data,b):null}),ez=({node_id:bA})=>{const f=ba.get(bA);
 return aK?{node:f?.words??(bA??"").slice(0,8),nodeTitle:f?.whole??"",nodeKey:bA??""}:{node:"",nodeTitle:"",nodeKey:""}};
 const a6=aK?byNode(o):o.map(b=>[b]),{first:P,last:W}=tilesInSight(o.length,a6.length,E?.tiles??firstSight(aK));
-const[F,aq]=[a6.slice(0,P).flat().length,a6.slice(P,W).flat()],aA=E?.device?o.find(b=>deviceKey(b)===E.device):null,a8=deviceLabels(o.some(b=>b.parent)?q:aA?[...aq,aA]:aq);
-return{devices:E?aq.map(x):[],devicesBefore:F,tileGroups:{many:isMany(o),first:P,last:W,all:a6.length,most:aK?Math.max(...a6.map(p=>p.length)):0},deviceTotal:o.length,devicesMore:aj,unrealDevices:unrealDevices(G),sameModel:!aj&&o.length>1&&new Set(o.map(modelOf)).size===1,chosenDevice:aA?x(aA):null,heldBy:heldBy(o,c,a8),devicesFree:sumOf(G,"total")-sumOf(G,"held")-sumOf(G,"taken"),devicesTaken:sumOf(G,"taken"),devicesGone:o.filter(b=>b.gone).length}}function heldBy(o,c,a8){const numbers=new Map();
+const[F,ar]=[a6.slice(0,P).flat().length,a6.slice(P,W).flat()],aA=E?.device?o.find(b=>deviceKey(b)===E.device):null,a8=deviceLabels(o.some(b=>b.parent)?q:aA?[...ar,aA]:ar);
+return{devices:E?ar.map(x):[],devicesBefore:F,tileGroups:{many:isMany(o),first:P,last:W,all:a6.length,most:aK?Math.max(...a6.map(p=>p.length)):0},deviceTotal:o.length,devicesMore:aj,unrealDevices:unrealDevices(G),sameModel:!aj&&o.length>1&&new Set(o.map(modelOf)).size===1,chosenDevice:aA?x(aA):null,heldBy:heldBy(o,c,a8),devicesFree:sumOf(G,"total")-sumOf(G,"held")-sumOf(G,"taken"),devicesTaken:sumOf(G,"taken"),devicesGone:o.filter(b=>b.gone).length}}function heldBy(o,c,a8){const numbers=new Map();
 for(const b of o){for(const m of b.holders??[]){const w=numbers.get(m.name)??{number:0,share:0,first:m,where:new Set()};
 w.number+=1;
 w.where.add(a8.get(b)??"");
@@ -580,7 +580,7 @@ if(b.metrics?.temperature_celsius!=null)a0.push(`${Math.round(b.metrics.temperat
 if(b.metrics?.power_watts!=null)a0.push(`${Math.round(b.metrics.power_watts)} W`);
 return a0.join(" · ")}
 const ALERTS={infeasible:"Can never start",leak:"Memory leak"};
-function alertsOf(c,j){return(c.alerts??[]).map((T,H)=>({...leadOf(T,c),key:`${T.since}/${H}`,kind:T.kind,title:ALERTS[T.kind]??plain(T.kind[0].toUpperCase()+T.kind.slice(1)),message:plain(T.message),age:age(j-T.since),of:T.task_id}))}function leadOf({kind:C,task_id:e,device:i,node_id:g},c){const cr=(a3,z)=>({shows:`Show ${a3}`,leads:{"data-act":"lead",...z}});
+function alertsOf(c,j){return(c.alerts??[]).map((T,H)=>({...leadOf(T,c),key:`${T.since}/${H}`,kind:T.kind,title:ALERTS[T.kind]??plain(T.kind[0].toUpperCase()+T.kind.slice(1)),message:plain(T.message),age:age(j-T.since),of:T.task_id}))}function leadOf({kind:C,task_id:e,device:i,node_id:g},c){const cr=(a3,A)=>({shows:`Show ${a3}`,leads:{"data-act":"lead",...A}});
 if(C==="failed")return cr("failed tasks",{"data-state":"failed"});
 if(i){const b=c.devices?.find(p=>p.id===i&&(!g||!p.node_id||p.node_id===g));
 return cr("device",{"data-tab":"devices","data-aim":b?deviceKey(b):""})}
@@ -597,8 +597,8 @@ return ordered(taskViews(o,ag?NO_FILTER:v,j),bu,ac)}function functionsOf(c,{filt
 return(o??[]).map(({name:f,...G})=>({subject:plain(f),counts:G,total:Object.values(G).reduce((ap,l)=>ap+l,0),colour:colourOf(c,f)})).filter(({total:s})=>s>MOST_OF_ONE)}function pagesOf(c,E,j){const bt=[...(E.pages??[])].filter(([,{filter:v}])=>v===JSON.stringify(E.filter));
 return new Map(bt.map(([u,{skip:aL,found:ag}])=>[u,{skip:aL,shown:tasksOf(c,{...E,found:ag,sort:BY_STATE},j),all:ag.total}]))}
 const ACCELERATORS=["GPU","TPU","NPU","HPU","neuron_cores","RBLN","FURIOSA","MBLT","TTNPU"],HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
-function sceneOf(ah,E,j){const ar=ah.lost?"the kernel has gone":!ah.ended?"":ah.died?"its head has gone":ah.runtime.shared?"left":"shut down",c=ar?afterEnd(ah):ah,G=taskCounts(c),ax=E.tab,bC=c.runs?.(j,ar!=="",c),aa=ax==="tasks"?tasksOf(c,E,j):[];
-return{title:titleOf(c),ended:ar,endedAt:ar&&`${ah.lost||ah.died?"This was known":ah.runtime.shared?"Left":"Shut down"} at ${clock(ah.time??j,j)}.`,counts:G,busy:ar?[]:busyOf(c),resources:ar?resourcesOf(c,true):besideOf(c),tabs:tabsOf(c,G,bC),...devicesOf(c,j,ax==="devices"?E:null),noDevice:["No accelerator.",...(c.found??[]).map(plain),toCome(c)].filter(Boolean).join(" "),advice:toCome(c)?"":"nbaccel.init(num_gpus=2)",waiting:ar?[]:alike(waitingViews(c,j),c.functions),tasks:aa,functions:ax==="tasks"?functionsOf(c,E):[],pages:ar?null:pagesOf(c,E,j),tasksFound:E.found?.total??aa.length,foundInAll:Boolean(E.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(G).reduce((ap,l)=>ap+l,0),cells:ax==="tasks"?cellsOf(c):[],actors:ax==="actors"?actorViews(c,j):[],actorsMore:actorsMore(c),runs:bC,pastViews:c.past,timeline:ax==="timeline"&&c.past?c.past.timelineOf(c,E.window,j,E.range,E.past?.runs?.data):null,accounts:ax==="accounting"&&c.past?c.past.accountsView(E.past?.accounting?.data,c,j):null,alerts:alertsOf(c,j),nodes:nodesOf(c,j),nodesMore:(c.node_counts?.alive??0)-living(c)}}function toCome(c){const L=q=>Object.fromEntries(Object.entries(q).filter(([f])=>ACCELERATORS.includes(f))),eZ=(c.node_types??[]).filter(C=>!C.given_up&&Object.keys(L(C.resources??{})).length),named=eZ.map(({name:f,resources:eK})=>`${plain(f)} (${demandWords(L(eK??{}))})`);
+function sceneOf(ah,E,j){const at=ah.lost?"the kernel has gone":!ah.ended?"":ah.died?"its head has gone":ah.runtime.shared?"left":"shut down",c=at?afterEnd(ah):ah,G=taskCounts(c),bC=c.runs?.(j,at!=="",c),tabs=tabsOf(c,G,bC),aq=tabs.some(({id:y})=>y===E.tab)?E.tab:"devices",aa=aq==="tasks"?tasksOf(c,E,j):[];
+return{title:titleOf(c),ended:at,endedAt:at&&`${ah.lost||ah.died?"This was known":ah.runtime.shared?"Left":"Shut down"} at ${clock(ah.time??j,j)}.`,counts:G,busy:at?[]:busyOf(c),resources:at?resourcesOf(c,true):besideOf(c),tab:aq,tabs,...devicesOf(c,j,aq==="devices"?E:null),noDevice:["No accelerator.",...(c.found??[]).map(plain),toCome(c)].filter(Boolean).join(" "),advice:toCome(c)?"":"nbaccel.init(num_gpus=2)",waiting:at?[]:alike(waitingViews(c,j),c.functions),tasks:aa,functions:aq==="tasks"?functionsOf(c,E):[],pages:at?null:pagesOf(c,E,j),tasksFound:E.found?.total??aa.length,foundInAll:Boolean(E.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(G).reduce((ap,l)=>ap+l,0),cells:aq==="tasks"?cellsOf(c):[],actors:aq==="actors"?actorViews(c,j):[],actorsMore:actorsMore(c),runs:bC,pastViews:c.past,timeline:aq==="timeline"&&c.past?c.past.timelineOf(c,E.window,j,E.range,E.past?.runs?.data):null,accounts:aq==="accounting"&&c.past?c.past.accountsView(E.past?.accounting?.data,c,j):null,alerts:alertsOf(c,j),nodes:nodesOf(c,j),nodesMore:(c.node_counts?.alive??0)-living(c)}}function toCome(c){const L=q=>Object.fromEntries(Object.entries(q).filter(([f])=>ACCELERATORS.includes(f))),eZ=(c.node_types??[]).filter(C=>!C.given_up&&Object.keys(L(C.resources??{})).length),named=eZ.map(({name:f,resources:eK})=>`${plain(f)} (${demandWords(L(eK??{}))})`);
 return named.length?`A node of the type ${named.join(" or ")} comes when work asks for it.`:""}function titleOf(c){const{engine:cO,version:e2,pid:bJ,shared:bd}=c.runtime;
 const dg=c.node_counts?.alive??living(c);
 return["nbaccel "+plain(e2),`${plain(cO)} engine`,dg>1?count(dg,"node"):"",bJ?`head pid ${bJ}`:"",bd?"shared by several notebooks":""].filter(Boolean)}function living({nodes:bb}){return(bb??[]).filter(g=>g.alive!==false).length}function busyOf(c){const br=deviceCounts(c);
@@ -607,7 +607,7 @@ const[aW,q]=sumsOf(c).get("CPU")??[0,0];
 return q?[`${amount(q-aW)} of ${amount(q)} CPUs busy`]:[]}function besideOf(c){const G=deviceCounts(c),br=G.length?G.map(({resource:bn})=>bn):["CPU"],a_=[...sumsOf(c)].filter(([f])=>!br.includes(f)).map(([f,[aW,q]])=>`${amount(q-aW)} of ${count(+amount(q),plain(f))} busy`),az=G.filter(({shared:bd})=>bd).map(({resource:bn,shared:bd,most_free:aZ,least_free:et})=>{const L=count(bd,`shared ${plain(bn)}`);
 if(bd<2)return`${L} has ${amount(aZ)} free`;
 return`${L} have ${et===aZ?"":"up to "}${amount(aZ)} free each`});
-return[...a_,...az]}function resourcesOf(c,ar){return[...sumsOf(c)].map(([f,[aW,q]])=>`${plain(f)} ${ar?amount(q):`${amount(aW)} of ${amount(q)} free`}`)}function sumsOf(c){const cD=new Map(Object.entries(c.resources??{}).filter(([f])=>!HIDDEN_RESOURCES.test(f)));
+return[...a_,...az]}function resourcesOf(c,at){return[...sumsOf(c)].map(([f,[aW,q]])=>`${plain(f)} ${at?amount(q):`${amount(aW)} of ${amount(q)} free`}`)}function sumsOf(c){const cD=new Map(Object.entries(c.resources??{}).filter(([f])=>!HIDDEN_RESOURCES.test(f)));
 for(const g of cD.size?[]:c.nodes??[]){for(const[f,s]of g.alive===false?[]:Object.entries(g.totals??{})){if(HIDDEN_RESOURCES.test(f))continue;
 const[aW,q]=cD.get(f)??[0,0];
 cD.set(f,[aW+(g.available?.[f]??0),q+s])}}
@@ -681,16 +681,16 @@ bL.remove();
 k.remove()}}function drawSnapshot(k,c,a,j){const E={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),pages:a.pages,past:a.past,device:a.device,tiles:a.tiles};
 const d=sceneOf(c,E,j);
 if(d.timeline)a.shown={from:d.timeline.start,to:d.timeline.start+d.timeline.seconds};
-const aq=()=>((a.only?drawOnly(d,a):drawFrame(d,a)).filter(Boolean));
-draw(k,aq());
+const ar=()=>((a.only?drawOnly(d,a):drawFrame(d,a)).filter(Boolean));
+draw(k,ar());
 if(measureTiles(k,a))return drawSnapshot(k,c,a,j);
-if(a.tab==="tasks"&&measure(k,a))draw(k,aq());
-if((a.tab==="runs"||a.only)&&measureRows(k,a))draw(k,aq());
+if(a.tab==="tasks"&&measure(k,a))draw(k,ar());
+if((a.tab==="runs"||a.only)&&measureRows(k,a))draw(k,ar());
 stayAtEnd(k,a)}function forget(a,c){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
 if(!a.asked.size||!c)return;
 const aY=new Set((c.actors??[]).filter(b=>b.state!=="DEAD").map(b=>b.actor_id));
 for(const b of c.tasks??[])if(!ENDED.has(b.state))aY.add(b.task_id);
-for(const A of a.asked)if(!aY.has(A))a.asked.delete(A)}function takeAim(k,a){const b=a.aim&&([...k.querySelectorAll("tr,li")]).find(p=>Object.values(p.dataset).includes(a.aim));
+for(const y of a.asked)if(!aY.has(y))a.asked.delete(y)}function takeAim(k,a){const b=a.aim&&([...k.querySelectorAll("tr,li")]).find(p=>Object.values(p.dataset).includes(a.aim));
 if(!b)return;
 a.aim="";
 b.tabIndex=-1;
@@ -761,7 +761,8 @@ am()})}
 return dy}}function pastOf(M,am){return loadedFrom(M,"past_code",am)}function runsOf(M,am){const cY=loadedFrom(M,"runs_code",am);
 let D="",x=null;
 return()=>{const[dp,j]=[cY(),M.get("runs")];
-if(dp&&j!==D)x=dp(JSON.parse((D=j)));
+if(dp&&j!==D){D=j;
+x=j?dp(JSON.parse(j)):null}
 return x}}function sourceOf(M){let D="",c2=null,ct=false,b7=()=>{};
 const bC=runsOf(M,()=>b7()),bB=pastOf(M,()=>b7());
 return{snapshot(){const j=M.get("snapshot");

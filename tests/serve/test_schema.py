@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbaccel import serve
-from nbaccel.serve import cards
+from nbaccel.serve import schema
 from nbaccel.serve.schema import (
     ApplicationStatus,
     ApplicationStatusOverview,
@@ -37,7 +37,7 @@ def test_a_card_has_the_url_curl_devices_requests_and_the_last_error() -> None:
     app = ApplicationStatusOverview(
         ApplicationStatus.RUNNING, "", 0.0, {"Model": model}, "/x", counts, queued=3, asks_token=True
     )
-    lines = cards.text(ServeStatus({}, {"sd": app}, "http://h:1")).splitlines()
+    lines = schema.text(ServeStatus({}, {"sd": app}, "http://h:1")).splitlines()
     assert lines[:4] == [
         "sd  RUNNING  http://h:1/x",
         "  curl -s http://h:1/x -H 'Authorization: Bearer …'",
@@ -46,8 +46,8 @@ def test_a_card_has_the_url_curl_devices_requests_and_the_last_error() -> None:
     ]
     assert lines[4].endswith("ValueError: <b>")
     assert lines[5] == "  41 requests  12.3/s  p50 ≤ 48 ms  queue 3  2 failed"
-    assert "<b>" not in cards.as_html(ServeStatus({}, {"sd": app}))
-    assert cards.text(ServeStatus(), "x") == "nbaccel.serve: nothing is served as x."
+    assert "<b>" not in schema.as_html(ServeStatus({}, {"sd": app}))
+    assert schema.text(ServeStatus(), "x") == "nbaccel.serve: nothing is served as x."
 
 
 def test_a_handle_shows_the_card_of_its_application_and_no_token(door: Door) -> None:
