@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sourceOf } from "../../nbaccel/notebook/cockpit/widget.js";
+import { sourceOf } from "../src/cockpit/widget.js";
 
 /** What anywidget gives, of a kernel that may end. */
 function model() {
