@@ -13,9 +13,8 @@ OUTSIDE := ray or browser or real or slow
 # A test that outlasts its limit ends its process and the run, since xdist would wait for the tests of its lane. The runner
 # then runs the rest.
 RUN_TESTS = $(PY) -m tools.run_tests -n $(TEST_PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0
-COCKPIT := tests/cockpit
-NODE_MODULES := $(COCKPIT)/node_modules/.package-lock.json
-EXTENSION_SOURCES := $(shell find extension nbaccel/notebook/cockpit nbaccel/notebook/past nbaccel/notebook/runs -type f \
+NODE_MODULES := frontend/node_modules/.package-lock.json
+EXTENSION_SOURCES := $(shell find extension frontend/src -type f \
     -not -path '*/node_modules/*' -not -path '*/labextension/*' -not -name '*.pyc')
 
 # Images of Python often forbid it to keep bytecode. Each of a run's thousands of processes would then compile nbaccel.
@@ -58,7 +57,7 @@ test-ray-versions:
 
 installed-for-tests: $(VENV)/.stamp-dev
 	if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_MODULES) || \
-	    echo "npm could not install axe and TypeScript; their tests are skipped" >&2; fi
+	    echo "npm could not install what the front end is built and checked with; its tests are skipped" >&2; fi
 	$(MAKE) --no-print-directory extension || echo "nbaccel-lab could not be installed; its tests are skipped" >&2
 
 # Format, lint, types, and generated files.
@@ -66,11 +65,10 @@ check: $(VENV)/.stamp-test
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	$(PY) tools/join_cockpit.py --check
 	$(PY) tools/observer_schema.py --check
 	$(PY) -m tools.panel_types --check
 	if command -v npm >/dev/null; then \
-	    $(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix $(COCKPIT) run --silent check; fi
+	    $(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix frontend run --silent check; fi
 
 # Bytes at random, from every kind of connection and file that others may write.
 fuzz: $(VENV)/.stamp-test
@@ -109,11 +107,11 @@ lab: $(VENV)/.stamp-tutorials
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 clean:
-	rm -rf $(VENV) extension/node_modules extension/nbaccel_lab/labextension build dist nbaccel/site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) frontend/node_modules extension/node_modules extension/nbaccel_lab/labextension build dist nbaccel/site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# What checks the cockpit's sources and looks. npm writes this file once it has installed everything.
-$(NODE_MODULES): $(COCKPIT)/package-lock.json
-	npm --prefix $(COCKPIT) ci --no-audit --no-fund --loglevel=error
+# What builds and checks the front end. npm writes this file once it has installed everything.
+$(NODE_MODULES): frontend/package-lock.json
+	npm --prefix frontend ci --loglevel=error
 	touch $@
 
 $(VENV)/.stamp-env:

@@ -1,4 +1,4 @@
-"""What nodes are called in every view: the same as in the page (`tests/cockpit/node_names.test.js`)."""
+"""What nodes are called in every view: the same as in the page (`frontend/tests/node_names.test.js`)."""
 
 from __future__ import annotations
 

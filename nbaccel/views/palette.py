@@ -1,8 +1,8 @@
 """The colours of every view: a hue for each function or class, a shade for each of its instances, three for states.
 
-They stand in `palette.json`, which `tools/join_cockpit.py` writes into the cockpit's sources too, so that Python and
-JavaScript draw the same ([design](../../docs/design.md)). Each colour has a contrast of at least 3:1 against the white
-and the dark ground, and the eight hues can be told apart with each of the three kinds of colour blindness.
+They stand in `palette.json`, which the front end imports too, so that Python and JavaScript draw the same
+([design](../../docs/design.md)). Each colour has a contrast of at least 3:1 against the white and the dark ground, and
+the eight hues can be told apart with each of the three kinds of colour blindness.
 
 Example::
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.servers import ROOT
 
-AXE = ROOT / "tests" / "cockpit" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 TABS = ("Devices", "Waiting", "Tasks", "Actors", "Timeline", "Accounting", "Alerts")
 START = "%load_ext nbaccel\n%accel_init num_cpus=4 simulate=nvidia:4xH100"
 BUSY = """
@@ -60,7 +60,7 @@ def _show(page: Any, tab: str) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing_serious_in_any_view(busy: Callable[..., Any], dark: bool) -> None:
     if not AXE.exists():
-        pytest.skip("axe-core is not installed: npm --prefix tests/cockpit ci")
+        pytest.skip("axe-core is not installed: npm --prefix frontend ci")
     page = busy(dark=dark)
     page.screenshot("cockpit-dark" if dark else "cockpit", page.cockpit(1))
     page.screenshot("card-dark" if dark else "card", page.cockpit(0))

@@ -55,7 +55,7 @@ def test_the_types_of_the_panel_fit_the_cockpit_that_it_bundles() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-@pytest.mark.parametrize("folder", [EXTENSION, EXTENSION.parent / "tests" / "cockpit"], ids=["panel", "cockpit"])
+@pytest.mark.parametrize("folder", [EXTENSION, EXTENSION.parent / "frontend"], ids=["panel", "front end"])
 def test_the_lock_files_name_no_registry(folder: Path) -> None:
     packages = json.loads((folder / "package-lock.json").read_text())["packages"]
     assert packages and not [name for name, package in packages.items() if "resolved" in package]

@@ -18,7 +18,7 @@ from nbaccel.views import served_snapshot, tables, top
 from nbaccel.views.served_snapshot import ServedSnapshot
 from tests.rig import wait_until
 
-CASES = json.loads((Path(__file__).parents[1] / "cockpit" / "served.json").read_text())
+CASES = json.loads((Path(__file__).parents[2] / "frontend" / "tests" / "served.json").read_text())
 
 
 def seen(name: str = "default") -> ServedSnapshot | None:

@@ -1,787 +1,176 @@
-// nbaccel's cockpit, joined from nbaccel/notebook/cockpit/ by tools/join_cockpit.py. Change it there.
-function copyText(B,D){const dl=B.defaultView?.navigator.clipboard;
-if(dl)dl.writeText(D).catch(()=>copySelected(B,D));
-else copySelected(B,D)}function copySelected(B,D){const a5=B.createElement("textarea");
-a5.value=D;
-a5.style.position="fixed";
-B.body.append(a5);
-a5.select();
-B.execCommand("copy");
-a5.remove()}
-const SIZES=([[2**40,"TiB"],[2**30,"GiB"],[2**20,"MiB"],[2**10,"KiB"]]),ENDED=new Set(["FINISHED","FAILED","CANCELLED"]),RUNNING=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);
-function amount(b$){return String(Math.round(b$*10000)/10000)}function size(ci){if(ci==null)return"unknown";
-for(const[cF,R]of SIZES){if(ci>=cF){const Q=ci/cF;
-return`${Q>=10||Number.isInteger(Q)?Math.round(Q):Q.toFixed(1)} ${R}`}}
-return`${ci} B`}function age(aJ){const aS=Math.max(0,Math.floor(aJ));
-if(aS<60)return`${aS} s`;
-const[cF,eu,aD,ev]=aS<3600?["min",60,aS%60,"s"]:["h",3600,Math.floor((aS%3600)/60),"min"];
-return`${Math.floor(aS/Number(eu))} ${cF}${aD?` ${String(aD).padStart(2,"0")} ${ev}`:""}`}function duration(aJ){return aJ<9.95?`${Math.max(0,aJ).toFixed(1)} s`:age(aJ)}function clock(b8,j){const n=new Date(b8*1000),b9=l=>String(l).padStart(2,"0"),[d5,dm]=[`${b9(n.getMonth()+1)}-${b9(n.getDate())}`,`${b9(n.getHours())}:${b9(n.getMinutes())}`];
-return n.toDateString()===new Date(j*1000).toDateString()?`${dm}:${b9(n.getSeconds())}`:`${d5} ${dm}`}function plain(D){return(D??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,d1=>`\\u${d1.charCodeAt(0).toString(16).padStart(4,"0")}`)}function count(l,c$){return l===1||c$.endsWith("s")?`${l} ${c$}`:`${l} ${c$}s`}function demandWords(d6){const a0=Object.entries(d6??{}).filter(([,b$])=>b$);
-return a0.map(([f,b$])=>`${amount(b$)} ${plain(f)}`).join(", ")||"nothing"}function deviceWords(a7){return Object.entries(a7??{}).filter(([,ba])=>ba.length).map(([f,ba])=>`${plain(f)} ${ba.map(plain).join(", ")}`).join("; ")}function shortId(y){const eB=y.length===48&&y.startsWith("000000",24);
-if(eB)return`${y.slice(0,4)}-${parseInt(y.slice(30,40),16)}`;
-return y.startsWith("f".repeat(16))?y.slice(16,28):y.slice(0,12)}function taskName(f){return plain(f).replace(/\.__init__$/," (starting)")}function stateWord(a){if(RUNNING.has(a))return"running";
-if(a.startsWith("PENDING"))return"waiting";
-return a.toLowerCase().replaceAll("_"," ")}function stateSign(R){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[R]??"◌"}function ownerOf(c,b){if(!b.job||b.job===c.runtime.job||!c.jobs?.length)return"";
-return plain(c.jobs.find(er=>er.number===b.job)?.name??`job ${b.job}`)}function cellWords(c,b){return[ownerOf(c,b),plain(b.cell)].filter(Boolean).join(" ")}
-const PALETTE={hues:[["#1870d3","#3378c2","#2371ab"],["#a8631d","#976e40","#926037"],["#149599","#229da0","#2da4a7"],["#bb3d68","#b94182","#a74f6a"],["#978d17","#9e9423","#908606"],["#9082f1","#897be9","#8274e1"],["#6aa173","#639a6d","#5c9366"],["#c27bc6","#bb74bf","#b36db8"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};
-const HUES=PALETTE.hues.length,SHADES=PALETTE.hues[0].length;
-function numberOf(D){let cm=2166136261;
-for(let cT=0;cT<D.length;cT++)cm=Math.imul(cm^D.charCodeAt(cT),16777619);
-return(cm^(cm>>>15))>>>0}function colourOf(c,u,y){const ek=c.hues?.[u]??numberOf(u)%HUES;
-return ek*SHADES+(y?numberOf(y)%SHADES:0)}function subjectOf(b){const aS=b.function||b.name;
-return(b.kind??"task")==="task"?aS:aS.split(".",1)[0]}function inkOn(aG){const[eE,eg,Z]=[1,3,5].map(n=>parseInt(aG.slice(n,n+2),16)/255).map(aw=>(aw<=0.03928?aw/12.92:((aw+0.055)/1.055)**2.4));
-return 0.2126*eE+0.7152*eg+0.0722*Z>0.183?"#000":"#fff"}function colourRules(eM){return PALETTE.hues.flat().map((aG,l)=>`${eM} .c${l}{background:${aG};fill:${aG};--c:${aG};--on:${inkOn(aG)}}`).join("\n")}
-const STATES=["running","waiting","failed","cancelled","finished"];
-function taskCounts(c){const G=Object.fromEntries(STATES.map(a=>[a,0]));
-for(const[a,l]of Object.entries(c.counts??{})){const R=stateWord(a);
-G[R]=(G[R]??0)+l}
-return G}function waitingViews(c,j){return(c.tasks??[]).filter(b=>stateWord(b.state)==="waiting").sort((ab,Z)=>(ab.submitted_at??0)-(Z.submitted_at??0)).map(b=>taskView(b,c,j))}function taskViews(c,v,j){const D=v.text.trim().toLowerCase(),o=(c.tasks??[]).filter(b=>passes(b,c,v,D));
-return o.map(b=>taskView(b,c,j))}function passes(b,c,v,D){if(v.state&&stateWord(b.state)!==v.state)return false;
-if(v.cell&&cellOf(b,c)!==v.cell)return false;
-if(!D)return true;
-return[b.name,taskName(b.name),b.task_id,shortId(b.task_id),b.cell,whyOf(b,c),deviceWords(b.device_ids)].some(p=>(p??"").toLowerCase().includes(D))}function cellOf(b,c){return b.cell?cellWords(c,{job:b.job,cell:b.cell.split(" ")[0]}):""}function cellsOf(c){const l=cell=>Number(/\[(\d+)\]$/.exec(cell)?.[1]??0),cy=cell=>(cell.startsWith("[")?0:1),d0=new Set((c.tasks??[]).map(b=>cellOf(b,c)).filter(Boolean));
-return[...d0].sort((ab,Z)=>cy(ab)-cy(Z)||l(ab)-l(Z))}function whyOf(b,c){return b.reason==null?(b.why??""):(c.reasons?.[b.reason]??"")}function withoutSubject(ae,b){const f=plain(b.name).replace(/\.__init__$/,""),cell=plain(b.cell);
-if(!ae.startsWith(f))return ae;
-let aD=ae.slice(f.length+1);
-if(cell&&aD.startsWith(`(cell ${cell}`))aD=aD.slice(aD.indexOf(") ")+2);
-if(aD.startsWith("waits for "))return aD.includes(". ")?aD.slice(aD.indexOf(". ")+2):aD;
-return aD.startsWith("asks ")?aD:ae}function taskView(b,c,j){const a=stateWord(b.state),ao=a==="waiting"?b.submitted_at:(b.started_at??b.submitted_at),a$=ENDED.has(b.state);
-return{id:b.task_id,short:shortId(b.task_id),name:taskName(b.name),sign:stateSign(a),state:a,devices:deviceWords(b.device_ids),pid:b.pid?String(b.pid):"",cell:cellWords(c,b),owner:ownerOf(c,b),age:ao==null?"":age((b.finished_at??j)-ao),started:b.started_at==null?"":clock(b.started_at,j),took:tookWords(b,a,j),subject:plain(subjectOf(b)),colour:colourOf(c,subjectOf(b),b.actor_id||b.task_id),keys:{submitted:b.submitted_at??0,started:b.started_at??Infinity,took:b.started_at==null?-1:(b.finished_at??j)-b.started_at},peak:b.peak_memory_bytes==null?"":size(b.peak_memory_bytes),why:[b.retry_of&&`retry of #${shortId(b.retry_of)}`,b.choice?`runs as ${plain(b.choice)}`:"",withoutSubject(plain(whyOf(b,c)),b)].filter(Boolean).join(": "),retryable:Boolean(b.retryable),asks:Object.keys(b.demand??{}).length?demandWords(b.demand):"",cancellable:!a$&&b.state!=="ENDED_WITH_IT"}}function tookWords(b,a,j){if(a==="waiting")return b.submitted_at==null?"":`waits ${age(j-b.submitted_at)}`;
-if(b.started_at==null)return"";
-const aJ=(b.finished_at??j)-b.started_at;
-if(b.finished_at!=null)return duration(aJ);
-const[aB,s]=b.progress??[0,0];
-if(!s)return age(aJ);
-const az=aB>0&&aB<s?`${age((aJ*(s-aB))/aB)} left`:"";
-return[age(aJ),`${Math.round((100*aB)/s)} %`,az].filter(Boolean).join(" · ")}function actorViews(c,j){return(c.actors??[]).map(b=>actorView(b,c,j))}function actorView(b,c,j){const a=b.state==="PENDING_CREATION"?"waiting":stateWord(b.state);
-return{id:b.actor_id,name:plain(b.class_name)+(b.name?` “${plain(b.name)}”`:""),sign:stateSign(a),state:a,devices:deviceWords(b.device_ids),pid:b.pid?String(b.pid):"",cell:cellWords(c,b),owner:ownerOf(c,b),age:b.since==null?"":age(j-b.since),colour:colourOf(c,b.class_name,b.actor_id),calls:b.pending_calls?String(b.pending_calls):"",why:[b.restarts?`restarted ${b.restarts} ×`:"",plain(b.why)].filter(Boolean).join(" · "),alive:b.state!=="DEAD"}}
-const MOST_OF_ONE=8,ORDER=["running","failed","waiting","cancelled","finished"],PAGE=200,OVERSCAN=12,KEYS={task:e=>`${e.name}\n${e.short}`,state:e=>rankOf(e.state),devices:e=>e.devices||"~",started:e=>e.keys.started,took:e=>e.keys.took};
-function rankOf(a){const n=ORDER.indexOf(a);
-return n<0?ORDER.length:n}function ordered(aa,bu,ac){const N=KEYS[bu.column],dU=(ab,Z)=>rankOf(ab.state)-rankOf(Z.state)||Z.keys.submitted-ab.keys.submitted,d4=(ab,Z)=>{if(!N)return dU(ab,Z);
-const[dF,dH]=[N(ab),N(Z)],cc=dF<dH?-1:dF>dH?1:0;
-return(bu.down?-cc:cc)||dU(ab,Z)};
-const b6=[...aa].sort(d4);
-if(!ac)return b6;
-const F=new Map(ac.map((y,H)=>[y,H]));
-return b6.sort((ab,Z)=>(F.get(ab.id)??ac.length)-(F.get(Z.id)??ac.length))}function grouped(aa,bs,cl=[],bt=null){const bQ=new Map();
-for(const e of aa){if(!bQ.has(e.subject))bQ.set(e.subject,[]);
-bQ.get(e.subject)?.push(e)}
-const aO=new Map(cl.map(p=>[p.subject,p])),aQ=(u,Y)=>groupRows(u,Y,bs.has(u),aO.get(u),bt),o=[];
-for(const e of aa){const Y=bQ.get(e.subject)??[];
-if(Y.length<=MOST_OF_ONE&&!aO.has(e.subject))o.push({task:e,inGroup:false});
-else if(Y[0]===e)o.push(...aQ(e.subject,Y))}
-for(const{subject:u}of cl)if(!bQ.has(u))o.push(...aQ(u,[]));
-return o}function groupRows(u,aa,bs,aO,bt){const numbers=STATES.map(a=>aO?aO.counts[a]??0:aa.filter(e=>e.state===a).length),[c6,waiting,bS,,aB]=numbers,s=aO?.total??aa.length,B=s>aa.length&&bt?.get(u),{skip:aL,shown:S,all:q}=B||{skip:0,shown:aa,all:bt&&aO?s:aa.length};
-const aQ={subject:u,open:bs,total:s,counted:Boolean(aO),colour:aO?.colour??aa[0].colour,done:aB,failed:bS,live:c6+waiting>0,others:STATES.slice(0,4).map((a,n)=>numbers[n]>0&&`${numbers[n]} ${a}`).filter(p=>p!==false),listed:bs&&q<s?q:s};
-const dt=(from,l)=>(l>0?[{gap:l,subject:u,from}]:[]);
-return[{group:aQ},...(bs?[...dt(0,Math.min(aL,q)),...S.map(e=>({task:e,inGroup:true})),...dt(aL+S.length,q-aL-S.length)]:[])]}function alike(waiting,cl=[]){const a6=new Map(),cC=new Map(),told=new Map();
-for(const e of waiting){const aN=`${e.subject}\n${e.name}\n${e.asks}`,ae=e.why||(told.get(aN)??"");
-if(!told.has(aN))told.set(aN,ae);
-const N=`${aN}\n${ae}`,of=cC.get(e.subject)??{rows:0,lines:0};
-cC.set(e.subject,{rows:of.rows+1,lines:of.lines+(a6.has(N)?0:1)});
-a6.set(N,[...(a6.get(N)??[]),e])}
-const dQ=new Map(cl.map(({name:f,waiting:l=0})=>[plain(f),l])),ai=[...a6.values()].map(aa=>{const{rows:o,lines:aK}=cC.get(aa[0].subject)??{rows:0,lines:0};
-const s=Math.max(dQ.get(aa[0].subject)??0,o);
-return lineOf(aa,s===o?aa.length:aK>1?0:s,s)}),e_=[...dQ].filter(([u,l])=>l&&!cC.has(u)).map(([u,l])=>lineOf([behind(u)],l,l));
-return[...ai,...e_].sort((ab,Z)=>(Z.number||Z.total)-(ab.number||ab.total))}function lineOf([e,...aj],l,s){return{task:e,number:l,total:s,many:!l?`some of ${s} `:l>1?`× ${l} `:"",ids:[e,...aj].map(({id:y})=>y)}}function behind(u){return{id:`function ${u}`,name:u,subject:u,why:"they are behind others in their line",asks:"",cell:"",age:"",short:""}}function othersThan(q,told){const dK=new Map(told.filter(({number:l})=>!l).map(({task:e,total:s})=>[e.subject,s])),w=told.reduce((ap,{task:e,number:l})=>ap+(dK.has(e.subject)?0:l),0);
-return Math.max(0,q-[...dK.values()].reduce((ap,s)=>ap+s,w))}function tasksInSight(o,{top:aM,height:an,row:b,reason}){let q=0;
-const aP=o.map(p=>(q+="gap"in p?p.gap*b:"task"in p&&p.task.why?b+reason:b)),n=dX=>(q>dX?aP.findIndex(af=>af>dX):o.length),ao=n(Math.min(aM,q-an)),P=Math.max(0,ao-OVERSCAN),W=Math.min(o.length,n(aM+an)+2*OVERSCAN-(ao-P));
-return{first:P,last:W,above:aP[P-1]??0,below:q-(aP[W-1]??0),asks:asksOf(o,aP,ao,n(aM+an),aM,b)}}function asksOf(o,aP,ao,af,aM,an){const cf=new Map();
-o.slice(ao,af+1).forEach((b,H)=>{if(!("gap"in b))return;
-const e5=Math.max(0,(aM-(aP[ao+H-1]??0))/an);
-cf.set(b.subject,Math.max(0,b.from+Math.floor(e5)-PAGE/4))});
-return cf}function inSight(l,a1){const b2=Math.ceil(a1.height/a1.row)+2*OVERSCAN,P=Math.max(0,Math.min(Math.floor(a1.top/a1.row)-OVERSCAN,l-b2));
-return{first:P,last:Math.min(l,P+b2)}}
-const FIND_EVERY_MS=1000,FOUND_AT_FIRST=200,MOST_FOUND=1000;
-function findKey({filter:v,wide:cH}){return v.state||v.cell||v.text.trim()?JSON.stringify([v,cH]):""}function foundNow(a){const N=findKey(a);
-return N&&a.found?.key===N?a.found:null}function questions(a){const{filter:v}=a;
-const N=findKey(a),bt=[...a.asks].filter(([u])=>a.open.has(u)).map(([u,aL])=>({key:JSON.stringify([v,u,aL]),function:u,skip:aL,by_state:true,filter:v,limit:PAGE}));
-return[...(N?[{key:N,filter:v,limit:a.wide?MOST_FOUND:FOUND_AT_FIRST}]:[]),...bt]}function takeFound(ag,a){const[v,u,aL]=JSON.parse(ag.key);
-if(aL==null)a.found=ag;
-else a.pages.set(u,{filter:JSON.stringify(v),skip:aL,found:ag})}function finder(O,a){let W=0,E="",aH;
-const aR=()=>(a.details&&a.tab==="tasks"?questions(a):[]),keyOf=q=>q.map(p=>p.key).join("\n"),aU=()=>{clearTimeout(aH);
-aH=undefined;
-const q=aR();
-E=keyOf(q);
-if(q.length)W=Date.now();
-for(const p of q)O.send({say:"find",id:a.id,...p})};
-const aI=()=>void(keyOf(aR())!==E&&aU()),ee=()=>{if(keyOf(aR())!==E)aU();
-else aH??=setTimeout(aU,Math.max(0,W+FIND_EVERY_MS-Date.now()))};
-return{find:ee,moved:aI,end:()=>clearTimeout(aH)}}
-const STEP=0.8;
-function isHere(k,X){return X.startsWith("[")&&Boolean(k.closest(".jp-Notebook"))}
-async function eO(k,X,ax){const cv=k.closest(".jp-Notebook"),B=k.ownerDocument.defaultView;
-if(!cv||!B)return;
-const c5=X.split(" ")[0],ag=D=>[...cv.querySelectorAll(".jp-InputPrompt")].find(p=>p.textContent===`${D}:`)?.closest(".jp-Cell"),b1=cv.querySelector(".jp-WindowedPanel-outer")??cv,F=b1.scrollTop;
-let cell=ag(c5);
-for(let aM=0;!cell&&aM<b1.scrollHeight;aM+=STEP*b1.clientHeight){b1.scrollTop=aM;
-await new Promise(aB=>B.requestAnimationFrame(()=>B.requestAnimationFrame(aB)));
-cell=ag(c5)}
-if(!cell)b1.scrollTop=F;
-cell??=ag("[*]");
-if(!cell)return ax(`No cell of this notebook is ${c5} any more.`);
-cell.scrollIntoView({block:"center"});
-(cell).focus({preventScroll:true})}function listenTo(a2,d$,b_){const q=Object.entries(d$);
-for(const[dc,cM]of q)a2.addEventListener(dc,cM,b_);
-return()=>{for(const[dc,cM]of q)a2.removeEventListener(dc,cM,b_)}}
-const CARD_PX=246;
-function placeOfCard(k,cg){const[bg,ch]=[k.getBoundingClientRect(),cg.getBoundingClientRect()],az=Math.max(8,Math.min(ch.left,bg.right-CARD_PX)-bg.left),bO=ch.top-bg.top<bg.height/2?`top:${ch.bottom-bg.top+4}px`:`bottom:${bg.bottom-ch.top+4}px`;
-return`left:${Math.round(az)}px;max-width:${CARD_PX-16}px;${bO}`}function watchHover(k,a,bc){const co=I=>{const a$=(/pointerover|focusin/.test(I.type)?(I.target).closest?.("[data-bar]"):null),cg=a$?.dataset.bar??"";
-if(cg===a.hover.bar)return;
-a.hover={bar:cg,style:a$?placeOfCard(k,a$):""};
-bc()};
-return listenTo(k,{pointerover:co,pointerleave:co,focusin:co,focusout:co})}
-const LONG_S=60,MOST_KNOWN=10_000;
-function endings(aC,c){const told=[];
-aC.since??=c.time??0;
-if(aC.running.size+aC.told.size>MOST_KNOWN){aC.since=c.time??0;
-for(const w of[aC.running,aC.told])w.clear()}
-for(const b of c.tasks??[]){if(b.started_at==null||ownerOf(c,b))continue;
-if(!ENDED.has(b.state)){aC.running.add(b.task_id);
-aC.told.delete(b.task_id);
-continue}
-const eo=aC.running.delete(b.task_id)||(b.finished_at??0)>aC.since,aJ=(b.finished_at??c.time??0)-b.started_at;
-if(!eo||aJ<LONG_S||aC.told.has(b.task_id))continue;
-aC.told.add(b.task_id);
-const ae=b.reason==null?b.why:c.reasons?.[b.reason],be=`${plain(b.name)} #${shortId(b.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[b.state]??`was ${stateWord(b.state)}`}`;
-told.push({id:b.task_id,title:be,body:[`after ${age(aJ)}`,b.cell&&`cell ${plain(b.cell)}`,plain(ae)].filter(Boolean).join(" · ")})}
-return told}
-async function eX(B,a,ax){const bY=(B)?.Notification;
-if(a.notices){a.notices=false;
-ax("");
-return}
-if(!bY)return ax("This browser shows no notices.");
-a.notices=(await bY.requestPermission())==="granted";
-ax(a.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}function notify(B,told){const bY=(B)?.Notification;
-if(!bY)return;
-for(const{id:y,title:be,body:bP}of told)new bY(be,{body:bP,tag:`nbaccel-${y}`})}
-const OFFERED="nbaccel-order";
-function secondWay(k,O,J,aE){const bJ=O.snapshot()?.runtime.pid,c0=new CustomEvent(OFFERED,{bubbles:true,cancelable:true,detail:{message:J,pid:bJ,taken:aE}});
-return!k.dispatchEvent(c0)}
-const TILES=".scroll.of-tiles",REGIONS=".scroll[data-sight]";
-function watchRows(k,a,bc){const a1=I=>{const z=(I.target);
-if(z.matches?.(TILES))measureTiles(k,a);
-else if(z.matches?.(REGIONS))note(z,a);
-else return;
-bc()};
-const aI=I=>{const bP=I.type==="pointerover"?(I.target).closest?.(`${REGIONS} tbody`):null,a$=(bP?.closest(REGIONS)??null)?.dataset.sight??"";
-if(a$===a.heldSight)return;
-a.heldSight=a$;
-bc()};
-return listening(k,a1,aI)}function listening(k,a1,aI){k.addEventListener("scroll",a1,true);
-k.addEventListener("pointerover",aI);
-k.addEventListener("pointerleave",aI);
-return()=>{k.removeEventListener("scroll",a1,true);
-k.removeEventListener("pointerover",aI);
-k.removeEventListener("pointerleave",aI)}}function measureRows(k,a){const eJ=([...k.querySelectorAll(REGIONS)]);
-return eJ.map(z=>note(z,a)).some(Boolean)}function measureTiles(k,a){const z=k.querySelector(TILES),tile=z?.querySelector(".of-node,li:not(.gap)"),list=tile?.parentElement;
-if(!z||!tile||!list)return false;
-const bL=getComputedStyle(list),j={top:z.scrollTop,height:z.clientHeight,columns:bL.gridTemplateColumns.split(" ").length,row:tile.getBoundingClientRect().height+parseFloat(bL.rowGap)};
-const F=a.tiles;
-a.tiles=j;
-return F?.columns!==j.columns||Math.abs(F.top-j.top)>j.row||Math.abs(F.height-j.height)>j.row||Math.abs(F.row-j.row)>0.1}function note(z,a){const f=z.dataset.sight??"",F=a.sights.get(f),o=z.querySelectorAll("tbody tr:not(.gap)");
-if(!o.length)return false;
-const an=(o[o.length-1].getBoundingClientRect().bottom-o[0].getBoundingClientRect().top)/o.length,Y=F&&(an<8||Math.abs(an-F.row)<4);
-a.sights.set(f,{top:z.scrollTop,height:Math.max(z.clientHeight,100),row:Y?F.row:an});
-return!Y||Math.abs(F.top-z.scrollTop)>1}
-const TASKS='.scroll[aria-label="Tasks"]';
-function watchSight(k,a,bc){const a1=I=>{const z=(I.target);
-if(a.log&&z.matches?.(".printed"))a.log.follow=isAtEnd(z);
-if(!z.matches?.(TASKS))return;
-a.endOf=z.scrollTop>0&&isAtEnd(z)?rowCount(z):"";
-a.scrolled={...a.scrolled,top:z.scrollTop,height:z.clientHeight};
-bc()};
-const aI=I=>{const a$=I.type==="pointerover"&&Boolean((I.target).closest?.(`${TASKS} tbody`));
-if(a$===Boolean(a.held))return;
-a.held=a$?a.order:null;
-bc()};
-return listening(k,a1,aI)}
-const isAtEnd=z=>z.scrollTop+z.clientHeight>z.scrollHeight-4,rowCount=z=>z.querySelector("table")?.getAttribute("aria-rowcount")??"";
-function stayAtEnd(k,a){const cX=a.log?.follow&&k.querySelector(".printed");
-if(cX)cX.scrollTop=cX.scrollHeight;
-const z=a.endOf&&k.querySelector(TASKS);
-if(z&&rowCount(z)===a.endOf)z.scrollTop=z.scrollHeight}function measure(k,a){const z=k.querySelector(TASKS);
-if(!z?.querySelector("tr[data-task]"))return false;
-const F=a.scrolled,du=e3=>[...z.querySelectorAll(e3)].map(p=>p.getBoundingClientRect().height),dz=(q,w)=>{const j=q.reduce((ap,p)=>ap+p,0)/q.length;
-return j>8&&Math.abs(j-w)>=4?j:w};
-const[b,reason]=[dz(du("tr[data-task]"),F.row),dz(du("tr.reason"),F.reason)],Y=b===F.row&&reason===F.reason;
-a.scrolled={top:z.scrollTop,height:Math.max(z.clientHeight,100),row:b,reason};
-return!Y||Math.abs(a.scrolled.top-F.top)>1}
-const SAY_EVERY_MS=5000;
-function speaker(a,x){let W=0,aH;
-return X=>{clearTimeout(aH);
-const cG=Math.max(0,W+SAY_EVERY_MS-Date.now());
-aH=setTimeout(()=>{W=Date.now();
-a.said=X;
-x.redraw()},a.said?cG:0)}}
-const TAKEN_WITHIN_MS=1500;
-function actions(k,O,a,x){const cb=new Map(),ax=speaker(a,x),aR=()=>a.range??a.shown,dG=(J,f)=>{a.doubted="";
-O.send(J);
-a.asked.add(J.id);
-clearTimeout(cb.get(J.id));
-cb.set(J.id,setTimeout(()=>{if(J.say!=="retry"&&secondWay(k,O,J,ax))return;
-ax(`The kernel is busy and takes messages only between cells: ${f} is told when the running cell ends. To end the cell itself, use Stop.`)},TAKEN_WITHIN_MS));
-x.redraw()};
-const cx=ax=>A=>dG({say:ax,id:A.id},`${A.name}`),bv={cancel:cx("cancel"),retry:cx("retry"),kill:cx("kill"),"cancel-run":cx("stop"),doubt(A){a.doubted=A.id??"";
-ax(A.owner?`${A.name} belongs to ${A.owner}, not to this notebook.`:`${A.name} would lose its state, and its calls would fail.`)},notices:()=>void eX(k.ownerDocument.defaultView,a,ax).then(x.more),sure:A=>void(a.doubted=A.id??""),"cancel-many":A=>dG({say:"cancel-many",id:A.id,function:A.function,filter:{state:A.state,cell:A.cell,text:A.text}},`${A.name}`),keep(){a.doubted="";
-ax("")},logs(A){delete a.past.task_log;
-a.log=a.log?.id===A.id?null:{id:A.id??"",name:A.name??"",search:"",follow:true};
-x.look()},"close-log":()=>void(a.log=null),go:({cell=""})=>void(O.go?O.go(cell):eO(k,cell,ax)),details(){a.details=!a.details;
-x.look()},tab(A){a.details=true;
-a.tab=A.tab??"devices";
-x.look()},window(A){a.window=Number(A.window);
-a.range=null;
-x.look()},zoom(A){a.range=O.snapshot()?.past?.zoomed(aR(),Number(A.by))??null;
-x.look()},follow(){a.range=null;
-x.look()},"ask-more"(){a.wide=true;
-x.more();
-x.look()},lead({tab:aq="tasks",state:R="",text:D="",aim:df=""}){if(aq==="tasks")a.filter={state:R==="ended with it"?"":R,cell:"",text:D};
-if(aq==="devices")a.device=df;
-a.aim=df;
-bv.tab({tab:aq})},sort(A){const bq=A.column??"";
-a.sort={column:bq,down:a.sort.column===bq&&!a.sort.down};
-a.held=null},group({function:u=""}){if(!a.open.delete(u))a.open.add(u);
-a.asks.delete(u);
-a.pages.delete(u);
-x.look()},tile:A=>void(a.device=a.device===A.device?"":(A.device??"")),copy(A){copyText(k.ownerDocument,A.text??"");
-ax(`Copied ${A.name}.`)},trace(){const c=O.snapshot();
-if(c)c.past?.saveTrace(k.ownerDocument,c,x.now())}};
-const d2=I=>{const a2=((I.target).closest?.("[data-act]"));
-if(!a2||a2.hasAttribute("disabled"))return;
-if(a2.tagName==="LI"&&String(k.ownerDocument.getSelection()))return;
-const bf=a2.dataset.act??"";
-a.aim="";
-const eq=(I).detail>1;
-if(!eq||!/^(cancel|kill|retry|keep)/.test(bf))bv[bf]?.(a2.dataset);
-x.redraw()};
-const eY=I=>{const a5=(I.target);
-if(a5.dataset?.search&&a.log){a.log.search=a5.value;
-x.redraw()}
-const f=(a5.dataset?.filter);
-if(!f)return;
-a.filter={...a.filter,[f]:a5.value};
-x.look();
-x.redraw()};
-const cI=I=>{const dI=O.snapshot()?.past?.rangeOf(I,k,a,aR());
-if(dI===undefined)return;
-a.range=dI;
-x.look();
-x.redraw()};
-const N=I=>{if(!k.contains((I.target)))return;
-cI(I);
-pressed(I,k,bv,x)};
-const bF=O.listen(J=>{if(J.say==="taken"){clearTimeout(cb.get(J.id));
-cb.delete(J.id);
-ax(J.words??"")}else if(J.say==="found"&&J.id===a.id){takeFound(J.found,a)}else if(J.say==="history"&&J.id===a.id){x.recall(J)}
-x.redraw()}),B=(k.ownerDocument.defaultView),aP=[bF,watchSight(k,a,x.redraw),watchHover(k,a,x.redraw),listenTo(k,{click:d2,input:eY}),listenTo(k,{wheel:cI,pointerdown:cI,pointerup:cI},{passive:false}),listenTo(B,{keydown:N},{capture:true})];
-return()=>{for(const af of aP)af();
-for(const eT of cb.values())clearTimeout(eT)}}function pressed(I,k,bv,x){const a2=(I.target);
-if(I.key==="Escape"&&k.querySelector('[data-act="keep"]'))bv.keep({});
-else if(I.key==="Escape"&&k.querySelector(".log"))bv["close-log"]({});
-else if(a2.getAttribute("role")==="tab"){const tabs=([...k.querySelectorAll('[role="tab"]')]),n=tabs.indexOf(a2),bX={ArrowRight:n+1,ArrowLeft:n-1,Home:0,End:tabs.length-1}[I.key];
-if(bX!==undefined){const aq=tabs[(bX+tabs.length)%tabs.length];
-bv.tab(aq.dataset);
-aq.focus();
-I.preventDefault()}}
-if(I.key!=="Tab")I.stopPropagation();
-x.redraw()}function kernelClock(dV=()=>Date.now()/1000){let cJ=0;
-return{heard(b8){cJ=Math.max(cJ,b8-dV())},now:()=>dV()+cJ}}
-const SVG="http://www.w3.org/2000/svg",DRAWN=Symbol("drawn"),UNIT=/(\d) (?=(?:s|min|h|%|°C|W|B|[KMGT]iB|[CGT]PUs?)(?!\w))/g;
-function h(bM,bK={},...a4){const ah=[];
-for(const r of a4){if(!Array.isArray(r))r||r===""?ah.push(r):null;
-else for(const p of r)if(p||p==="")ah.push(p)}
-return{tag:bM,key:bK.key??"",props:bK,children:ah}}function draw(ad,a4){if(!fits(ad,a4))return arrange(ad,a4);
-let g=ad.firstChild;
-for(const r of a4){if(g)update(g,r,ad);
-g=g?.nextSibling??null}}function fits(ad,a4){let g=ad.firstChild;
-for(const r of a4){if(!g||!isOf(g,r)||(typeof r!=="string"&&r.key!==keyOf(g)))return false;
-g=g.nextSibling}
-return!g}function arrange(ad,a4){const bH=([...ad.childNodes]),cq=new Map(bH.filter(g=>keyOf(g)).map(g=>[keyOf(g),g])),eC=bH.filter(g=>!keyOf(g)),aR=a4.map(r=>matching(r,cq,eC)??created(r,ad)),es=new Set(aR);
-for(const g of bH)if(!es.has(g))g.remove();
-let t=ad.firstChild;
-aR.forEach((g,n)=>{update(g,a4[n],ad);
-if(g===t)t=t.nextSibling;
-else ad.insertBefore(g,t)})}function keyOf(g){return(g)[DRAWN]?.key??""}function isOf(g,r){return typeof r==="string"?g.nodeType===3:(g)[DRAWN]?.tag===r.tag}function matching(r,cq,a_){if(typeof r!=="string"&&r.key){const g=cq.get(r.key);
-cq.delete(r.key);
-return g&&isOf(g,r)?g:undefined}
-const H=a_.findIndex(g=>isOf(g,r));
-return H<0?undefined:a_.splice(0,H+1)[H]}function created(r,ad){const B=ad.ownerDocument;
-if(typeof r==="string")return B.createTextNode("");
-const el=r.tag==="svg"||ad.namespaceURI===SVG,_=el?B.createElementNS(SVG,r.tag):B.createElement(r.tag);
-(_)[DRAWN]={tag:r.tag,key:r.key,props:{},children:[]};
-return _}function update(g,r,ad){if(typeof r==="string"){if((g)[DRAWN]?.text===r)return;
-(g)[DRAWN]={text:r};
-g.nodeValue=unbroken(r,ad);
-return}
-const _=(g),ar=(_)[DRAWN];
-if(ar.shape===r)return;
-const F=ar.props;
-for(const f in F)if(!(f in r.props))set(_,f,null);
-for(const f in r.props)if(F[f]!==r.props[f])set(_,f,r.props[f]);
-if("value"in r.props&&(_).value!==r.props.value)set(_,"value",r.props.value);
-ar.props=r.props;
-ar.shape=r;
-if(r.children.length||_.firstChild)draw(_,r.children)}function unbroken(D,ad){return D.endsWith("\n")||["pre","code"].includes((ad)[DRAWN]?.tag)?D:D.replace(UNIT,"$1\u00a0")}function set(_,f,Q){if(f==="key")return;
-if(f==="value")(_).value=Q??"";
-else if(Q==null||Q===false)_.removeAttribute(f);
-else if(f==="style")_.setAttribute("style",Q);
-else _.setAttribute(f,Q===true?"":String(Q))}function laneName(i){return`${(i.node_id??"").slice(0,12)}/${i.resource}/${i.id}`}
-const KEPT_S=120,LETTERS="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",MOST_DEVICES=128;
-function hasLines(c){const L=c.devices??[];
-return L.length<=MOST_DEVICES&&L.some(b=>b.metrics)}function lacksLines({lines:ai},c){const en=au=>au.filter(aX=>aX!=null).length>1,b7=(c?.devices??[]).some(({metrics:dA})=>(dA?.utilisation_percent??dA?.memory_used_bytes)!=null);
-return b7&&![...ai.values()].some(({utilisation,memory,power})=>[utilisation,memory,power].some(en))}function withReadings(F,U){const Y=F?.origin===U.origin&&F?.step===U.step_s?F:null,af=U.first+U.steps,P=Math.max(af-Math.round(KEPT_S/U.step_s),Y?Y.first:U.first),ai=new Map();
-U.devices.forEach((ec,H)=>{const f=U.prefix+ec,w=Y?.lines.get(f),bz=(aw,c8=1)=>Array.from({length:af-P},(e7,n)=>{const da=P+n-U.first,bH=da<0?w?.[aw][P+n-(Y?.first??0)]:null;
-if(da<0)return bH==null?null:bH*c8;
-const aX=LETTERS.indexOf(U[aw][H*U.steps+da]);
-return aX<0?null:aX/(LETTERS.length-1)}),q={utilisation:bz("utilisation"),memory:bz("memory"),power:bz("power",Y?Y.watts/U.power_watts:1)};
-ai.set(f,q).set(f.slice(f.indexOf("/")),q)});
-return{since:U.seq,origin:U.origin,step:U.step_s,first:P,watts:U.power_watts,lines:ai}}function linesOf(eG,b){return eG?.lines.get(laneName(b))??null}function rowsQuestion(a,c){const dq=y=>a.past[`rows/${y}`]?.due??0,[b0]=(c.runs?.open(a)??[]).sort((ab,Z)=>dq(ab)-dq(Z));
-return b0?{ask:"rows",key:`rows/${b0}`,record:b0}:null}function placeOf({ask:aU,key:N}){return aU==="rows"?N:aU}function withRows(F,U){const o=new Map(F?.rows);
-for(const[N,b]of Object.entries(U.rows))o.set(N,b);
-return{since:U.seq,total:U.total,rows:o}}
-const LAST_MINUTE=60,WHOLE_RUN=0;
-let views=0;
-function newState(d7){views+=1;
-return{id:`nbaccel-${views}-${Math.random().toString(36).slice(2,8)}`,details:d7,listed:false,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:false},held:null,order:[],open:new Set(),asks:new Map(),pages:new Map(),device:"",aim:"",scrolled:{top:0,height:460,row:46,reason:23},endOf:"",sights:new Map(),tiles:undefined,heldSight:"",only:"",wide:false,window:LAST_MINUTE,range:null,shown:{from:0,to:1},lanes:{width:1000,left:110,right:990},room:1000,hover:{bar:"",style:""},rows:new Map(),asked:new Set(),doubted:"",found:null,retries:false,goes:()=>false,said:"",log:null,notices:false,past:{}}}
-const LEAST_PAUSE_MS=250,LATE_MS=10_000,IDLE_MS=600_000,MINUTES_TOLD=3;
-function questionOf(a,c,j){const{engine:cO,pid:bJ}=c.runtime;
-const bw=`${cO} ${bJ??""} ${c.nodes?.[0]?.node_id??""}`;
-if(a.only)return rowsQuestion(a,c);
-const x=a.details?a.tab:"devices";
-if(x==="runs")return rowsQuestion(a,c);
-if(x==="devices"&&hasLines(c))return{ask:"readings",key:bw};
-if(x==="tasks"&&a.log){const[N,w]=[`${bw} ${a.log.id}`,a.past.task_log],D=w?.key===N?w.data:null;
-return D?.done?null:{ask:"task_log",key:N,task_id:a.log.id,out_since:D?.out??0,err_since:D?.err??0}}
-if(x==="accounting")return{ask:"accounting",key:bw};
-if(x!=="timeline")return null;
-if(a.range)return{ask:"runs",key:`${bw} ${a.range.from} ${a.range.to}`,start:a.range.from,end:a.range.to};
-if(a.window===WHOLE_RUN)return{ask:"runs",key:`${bw} all`};
-const w=a.past.runs,eH=w?.start&&w.key===`${bw} last`&&j-w.start<MINUTES_TOLD*LAST_MINUTE;
-return{ask:"runs",key:`${bw} last`,start:eH?w.start:j-a.window}}function historian(O,a,j){let W=0,aH,E=-LATE_MS;
-const ew=()=>{if(Date.now()-E<LATE_MS)return;
-E=Date.now();
-O.send({say:"past"})};
-let bV=true,aI=0,bW=0;
-const bj=()=>{bV=true;
-aI=Date.now();
-bW++;
-aU()};
-const aR=c=>(c&&!c.ended?questionOf(a,c,j()):null),aU=()=>{clearTimeout(aH);
-const c=O.snapshot(),bm=aR(c);
-if(!bm)return;
-if(!["readings","rows"].includes(bm.ask)&&!c?.past)return void ew();
-const t=placeOf(bm),w=a.past[t],Y=w?.key===bm.key&&w.start===bm.start,cG=Math.max(Y?w.due:0,W+LEAST_PAUSE_MS)-Date.now();
-if(cG>0)return void(aH=setTimeout(aU,cG));
-W=Date.now();
-const A=Y||bm.ask==="runs"?w?.data:null;
-a.past[t]={key:bm.key,start:bm.start,due:W+LATE_MS,moves:bW,data:A};
-O.send({say:"history",id:a.id,...bm,since:(Y&&A?.since)||0});
-aH=setTimeout(aU,LATE_MS)};
-const bF=J=>{const bB=a.past[placeOf(J)];
-if(bB?.key!==J.key)return;
-const U=JSON.parse(J.answer),c=O.snapshot(),told={readings:withReadings,rows:withRows}[(J.ask)]??c?.past?.told[J.ask];
-if(told)bB.data=told(bB.data,U);
-bB.due=Date.now()+1000*U.pause_s;
-const ep=!a.only&&(a.details?a.tab==="devices":a.listed),e6=ep&&(Date.now()-aI<IDLE_MS||c?.devices?.some(b=>b.holders?.length)),eh=!U.pause_s||J.ask==="task_log"||(J.ask==="readings"&&(e6||lacksLines(bB.data,c))),bX=aR(c);
-clearTimeout(aH);
-if(bV&&(eh||(bX&&a.past[placeOf(bX)]?.moves!==bW)))aU()};
-const af=()=>{bV=false;
-clearTimeout(aH)};
-return{look:bj,heard:bF,end:af}}function table(cj,V,o,aj={}){const ej=V.map((bq,H)=>head(typeof bq==="string"?{name:bq}:bq,H,aj.sort));
-return h("div",{class:cj==="Devices"?"scroll whole":"scroll",key:cj,role:"region","aria-label":cj,tabindex:"0","data-sight":aj.sight??null},h("table",{"aria-rowcount":aj.rows&&aj.rows+1},h("caption",{class:"unseen"},cj),h("thead",{},h("tr",{},ej)),h("tbody",{},o)))}function head({name:f,sort:bu},H,b6){if(!bu)return h("th",{scope:"col",key:f||`c${H}`},f||h("span",{class:"unseen"},"Actions"));
-const cc=b6?.column!==bu?"none":b6.down?"descending":"ascending",dZ={none:"",ascending:" ↑",descending:" ↓"}[cc];
-return h("th",{scope:"col",key:f,"aria-sort":cc},h("button",{type:"button",class:"sorts","data-act":"sort","data-column":bu},f,h("span",{"aria-hidden":"true"},dZ)))}function nameOf(f,be=f){return h("span",{class:be===f?"name cut":"name",title:be},f)}
-const WARNING=h("span",{"aria-hidden":"true"},"⚠ ");
-function button(K,bK){return h("button",{type:"button",...bK},K)}
-const VERBS={cancel:"Cancel",kill:"Kill",retry:"Retry"};
-function endButton(bf,cd,K,a){const{id:y,name:f,owner:av}=cd;
-const ca=VERBS[bf],aN={"data-id":y,"data-name":f};
-const ce=av&&` of ${av}`,P={...aN,"aria-label":`${ca} ${f} ${K}${ce}`};
-if(a.asked.has(y))return button("asked…",{...P,disabled:true});
-if(!av&&bf!=="kill")return button(ca,{...P,"data-act":bf});
-if(a.doubted!==y)return button(`${ca}…`,{...P,"data-act":"doubt","data-owner":av});
-return h("span",{class:"ask nowrap"},button("Keep",{...aN,"data-act":"keep","aria-label":`Keep ${f}${ce}`})," ",button(`${ca} it`,{...aN,"data-act":bf,class:"urgent","aria-label":`${ca} it: ${f}${ce}`}))}function empty(D,bD){return h("p",{class:"quiet empty",key:"empty"},D,bD&&" ",bD&&h("code",{},bD))}function leftOut(l,a3){return l>0&&h("p",{class:"quiet small",key:"left out"},`and ${count(l,`more ${a3}`)}: those that are held or in trouble are shown`)}function stateCell(c9,R,aG){const cy=aG!=null&&(R==="running"||R==="alive")?` ink c${aG}`:"";
-return h("td",{class:`nowrap state ${R}`},h("span",{class:`sign${cy}`,"aria-hidden":"true"},c9),` ${R}`)}function whereCell(X,a){const av=X.startsWith("[")?"":X.replace(/ \[\d+\].*/,""),S=av.length>24?[h("span",{class:"cut",title:av},av),X.slice(av.length)]:[X];
-return cell(X&&a.goes(X)?h("button",{type:"button",class:"goes","data-act":"go","data-cell":X,title:"Show the cell"},S):S,"nowrap where")}function reason(ae,aT){return ae&&ae===aT?h("span",{class:"quiet",title:ae},"same reason"):ae}function cell(bx,C){return h("td",C?{class:C}:{},bx)}
-const GROUPS=8;
-function heldWords({heldBy,deviceTotal:ay,devicesMore:bE,devicesFree:dn,devicesTaken:bR,devicesGone:ck,ended:at},bh){if(at)return[];
-const ba=heldBy.slice(0,GROUPS).map(({name:f,number:l,colour:aG,where:bp},n)=>[n>0&&(bh?" · ":", "),h("span",{key:f,class:"key"},h("span",{class:`swatch c${aG}`,"aria-hidden":"true"}),"\u00a0",bh?[nameOf(f),` ${numbers(bp)}`]:`${f}${l>1?` × ${l}`:""}`)]).flat(),aj=heldBy.length>GROUPS&&` and ${heldBy.length-GROUPS} more`,a_=[bE&&`of ${ay} shown`,dn&&`${dn} free`,bR&&`${bR} taken by others`,ck&&`${ck} gone`].filter(Boolean).map(X=>` · ${X}`).join("");
-return[ba.length?!bh&&"Held by ":"Nobody holds one",...ba,aj,a_]}function numbers(a8){return a8.map(K=>K.replace(/^\S+ /,"")).join(", ")}function takenBar({state:a}){return a==="taken"&&h("span",{class:"part taken"})}function shareBar({heldBy,deviceTotal:ay,devicesMore:bE,devicesTaken:bR,devicesGone:ck}){const aw=(C,b4)=>h("span",{key:C,class:`part ${C}`,style:`width:${Math.round(1000*b4/Math.max(ay+bE-ck,1))/10}%`});
-return h("span",{class:"bar","aria-hidden":"true"},heldBy.map(({colour:aG,share:b4})=>aw(`c${aG}`,b4)),bR>0&&aw("taken",bR))}
-const MOST_CHIPS=8,NAMED_IN_FULL=4,CHIP=140;
-function drawCard(d,a){return[h("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},strip(d,a)),h("div",{key:"most",class:"one-line most"},mostUrgent(d,a))]}function strip(d,a){const{deviceTotal:ay,devicesMore:bE,devices:L,ended:at}=d;
-if(!ay)return h("span",{class:"has quiet",title:`${d.noDevice} ${d.advice}`},d.noDevice,d.advice&&[" This counts two logical ones: ",h("code",{},d.advice)]);
-if(at)return h("span",{class:"has quiet"},`It had ${ay+bE} × ${d.sameModel||ay===1?L[0].model:"devices"}.`);
-const bh=ay+bE<=MOST_CHIPS;
-if(!bh||a.room<CHIP*ay)return[!bh&&shareBar(d),h("span",{class:bh?"has few":"has",title:d.heldBy.map(({name:f,number:l,where:bp})=>`${f} ${bh?`on ${bp.join(", ")}`:`× ${l}`}`).join(", ")},heldWords(d,bh))];
-return L.map(i=>deviceChip(i,ay))}function deviceChip(i,s){const{label:K,holders:$,state:a,reason}=i;
-const ak=$.map(({name:f,part:aw,cell,owner:av,age})=>[f,...[aw,[cell&&`cell ${cell}`,av].filter(Boolean).join(" of "),age].filter(Boolean)].join(" · ")),ac=$.map((m,n)=>[n>0&&", ",h("span",{key:m.key,class:"name"},m.name),h("span",{class:"quiet"},ak[n].slice(m.name.length))]).flat();
-return h("span",{key:i.key,class:s>NAMED_IN_FULL?"device many":"device","data-device":K,title:[K,...($.length?ak:[reason||a])].join(", ")},h("span",{class:"label"},s>NAMED_IN_FULL?K.replace(/^\S+ /,""):K),h("span",{class:"bar","aria-hidden":"true"},$.map(m=>h("span",{class:`part c${m.colour}`,style:`width:${100*m.fraction}%`})),!$.length&&takenBar(i)),h("span",{class:"has"},$.length?ac:h("span",{class:"quiet"},reason?`${a}: ${reason}`:a)))}function mostUrgent(d,a){const{alerts:aF,nodes:bb,ended:at}=d;
-const[T]=aF;
-if(T){const aj=aF.length>1&&button(`and ${aF.length-1} more`,{"data-act":"tab","data-tab":"alerts"});
-return[h(T.leads?"button":"span",{class:"has alert",title:T.message,...T.leads},h("strong",{},"⚠ Attention:"),` ${T.message}`),aj]}
-const[bz]=d.waiting;
-if(bz)return waits(bz,othersThan(d.counts.waiting,[bz]));
-const dR=d.runs?.brief(a)??[];
-if(dR.length)return dR.slice(0,2);
-const bk=bb.find(({moves:bW})=>bW);
-if(bk)return h("span",{class:"has",title:bk.why},h("span",{class:"sign","aria-hidden":"true"},`${bk.sign} `),nameOf(bk.name,bk.title),` ${bk.state} `,h("span",{class:"quiet"},bk.why));
-if(at)return h("span",{class:"quiet"},d.endedAt);
-if(d.taskTotal)return h("span",{class:"quiet"},"Nothing waits, and nothing needs attention.");
-return h("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call makes one: ",h("code",{},"f.remote()"))}function waits({task:e,many:a9},a_){const ae=e.why||e.asks;
-return[h("span",{class:"has",title:ae},h("span",{class:"sign","aria-hidden":"true"},"◌ "),a9,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},ae)),a_>0&&button(`and ${a_} more`,{"data-act":"tab","data-tab":"waiting"})]}
-const HEIGHT=16;
-function shapeOf(au,ed=false){const cB=au.map((aX,n)=>(aX==null?null:`${n} ${Math.round(10*(HEIGHT-1-aX*(HEIGHT-2)))/10}`));
-let c3="",dj=-1;
-cB.forEach((cA,n)=>{if(cA!=null)c3+=(cB[n-1]==null?"M":"L")+cA;
-if(cA!=null&&cB[n-1]==null)dj=n;
-if(cA!=null&&cB[n+1]==null&&ed)c3+=`L${n} ${HEIGHT}L${dj} ${HEIGHT}Z`});
-return c3}function spark(ai,bK={}){const eR=Math.max(2,...ai.map(({levels:au})=>au.length));
-return h("svg",{class:"spark",viewBox:`0 0 ${eR-1} ${HEIGHT}`,preserveAspectRatio:"none","aria-hidden":"true",...bK},ai.map(({levels:au,kind:C})=>[C==="area"&&h("path",{key:"under",class:"under",d:shapeOf(au,true)}),h("path",{key:C,class:C,d:shapeOf(au)})]).flat())}function between(au){const w=(au??[]).filter(aX=>aX!=null),bl=aX=>`${Math.round(100*aX)} %`;
-return w.length>1?`between ${bl(Math.min(...w))} and ${bl(Math.max(...w))} in the last two minutes`:""}
-const GAP_PX=4,IN_LINE=8;
-function drawTiles(d,a){const{devices:L,devicesBefore:d8,deviceTotal:ay,tileGroups:{many:a9,first:P,last:W,all:q,most:aZ}}=d;
-const inSight=a9?a.tiles??{row:40,columns:20}:null;
-const ai=l=>Math.ceil(l/(inSight?.columns??1))*(inSight?.row??0),dw=L.some(i=>i.lines),cE=L.map((i,H)=>knownTile(i,inSight?d8+H+1:0,ay,a)),cs=(K,S)=>h("ul",{class:dw?"tiles lined":"tiles","aria-label":K},S),bg=(S,bM="li")=>[emptyLines(bM,"above",ai(P)),...S,emptyLines(bM,"below",ai(q)-ai(W))],list=aZ?h("div",{class:"of-nodes",role:"group","aria-label":"Devices",style:gridOf(aZ)},bg(ofNodes(L,cE,cs),"div")):cs("Devices",bg(cE));
-return h("div",{key:"tiles"},inSight?h("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${ay} devices`},list):list,h("p",{class:"quiet small",key:"holders"},heldWords(d),dw&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),cardOf(L.find(i=>i.key===a.hover.bar),a))}function ofNodes(L,cE,cs){const dL=L.flatMap(({nodeKey:c_},n)=>(c_===L[n-1]?.nodeKey?[]:[n]));
-return dL.map((ao,n)=>{const{node:g,nodeTitle:eA,nodeKey:c_}=L[ao];
-return h("div",{key:c_,class:"of-node"},h("div",{class:"node quiet small",title:eA},g),cs(`Devices of ${g}`,cE.slice(ao,dL[n+1])))})}function gridOf(aZ){const[cH,dD]=[Math.min(aZ,IN_LINE),Math.min(aZ,IN_LINE/2)];
-return`--wide:${cH};--lines:${Math.ceil(aZ/cH)};--narrow:${dD};--more:${Math.ceil(aZ/dD)}`}function emptyLines(bM,bp,an){return an>GAP_PX&&h(bM,{key:bp,class:"gap","aria-hidden":"true",style:`height:${an-GAP_PX}px`})}function cardOf(i,a){if(!i)return null;
-const{node:g,label:K,model:M,holders:$,utilisation,memory,facts,reason}=i;
-const ac=$.map(m=>h("div",{key:m.key},h("span",{class:`swatch c${m.colour}`}),h("strong",{},m.name)," ",[m.part,m.cell&&`cell ${m.cell}`,m.owner,m.age].filter(Boolean).join(" · ")));
-return h("div",{class:"hover",key:"hover",style:a.hover.style,"aria-hidden":"true"},h("strong",{},[g,K].filter(Boolean).join(" ")),` ${i.state}`,ac,h("div",{class:"quiet small"},[utilisation?.text,memory?.text,facts,between(i.lines?.utilisation),reason].filter(Boolean).join(" · ")||M))}function knownTile(i,t,s,a){const aA=i.key===a.device,X=tileWords(i),bx=[X,aA,t,i.holders.map(m=>`${m.colour}/${m.fraction}`)].join("\n"),w=a.rows.get(`tile ${i.key}`);
-if(w?.content===bx&&w.of===i.lines)return w.shape;
-const b3=tile(i,X,aA,t?{"aria-posinset":t,"aria-setsize":s}:{});
-a.rows.set(`tile ${i.key}`,{content:bx,shape:b3,of:i.lines});
-return b3}function tile(i,X,aA,c4){const l=i.label.replace(/^\S+ /,""),a0=i.holders.map(m=>h("span",{class:`part c${m.colour}`,style:`width:${100*m.fraction}%`}));
-return h("li",{key:i.key,...c4},h("button",{type:"button",class:i.state==="gone"?"tile gone":"tile","data-act":"tile","data-device":i.key,"data-bar":i.key,"aria-expanded":String(aA),"aria-label":X},h("span",{class:"number"},l),h("span",{class:"load quiet"},i.state==="gone"?"gone":i.utilisation?.text),h("span",{class:"bar"},a0,!a0.length&&takenBar(i)),i.lines&&spark(linesIn(i.lines))))}function linesIn({utilisation,memory,power}){return[{levels:utilisation,kind:"area"},{levels:memory,kind:"line"},{levels:power,kind:"dots"}]}function tileWords(i){const $=i.holders.map(m=>[m.name,m.part,m.cell&&`cell ${m.cell}`,m.owner].filter(Boolean).join(" ")),facts=[i.utilisation?.text,i.memory?.text,i.facts,between(i.lines?.utilisation),i.reason].filter(Boolean);
-return`${[i.node,i.label].filter(Boolean).join(" ")}, ${i.state}${$.length?`: ${$.join("; ")}`:""}${facts.map(cP=>`, ${cP}`).join("")}`}
-const MOST_ROWS=8;
-function drawDevices(d,a){if(!d.deviceTotal){return[empty(`${d.noDevice}${d.advice&&" This counts two logical ones:"}`,d.advice)]}
-if(d.deviceTotal+d.devicesMore<=MOST_ROWS)return[models(d),deviceTable(d.devices,d,a)];
-return[models(d),drawTiles(d,a),leftOut(d.devicesMore,"device"),d.chosenDevice&&deviceTable([d.chosenDevice],d,a)]}function models({sameModel:eL,deviceTotal:ay,devices:L}){if(!eL)return null;
-return h("p",{class:"quiet small models",key:"models"},`${ay} × ${L[0].model}`)}function deviceTable(L,d,a){const cu=L.some(i=>i.utilisation||i.memory),aK=L.some(i=>i.node),ak=d.sameModel,ac=!d.ended&&L.some(i=>i.holders.length||i.reason),V=["Device",...(aK?["Node"]:[]),d.ended?"State":"In use",...(cu?["Load, memory, power"]:[]),...(ac?["Held by"]:[])];
-return table("Devices",V,L.map(i=>deviceLine(i,{several:aK,measured:cu,said:ak,held:ac},d,a)))}function deviceLine(i,{several:aK,measured:cu,said:ak,held:ac},d,a){return h("tr",{key:i.key,"data-device":i.label,"data-at":i.key},h("th",{scope:"row",title:i.title||null},h("span",{class:"label"},i.label),!ak&&h("span",{class:"quiet small model"},i.model)),aK&&h("td",{class:"quiet short",title:i.nodeTitle},i.node),h("td",{class:"use"},!d.ended&&useBar(i),h("span",{class:"nowrap"},h("span",{class:"sign","aria-hidden":"true"},i.sign),` ${i.state}`)),cu&&h("td",{class:"load",title:i.facts},meter("utilisation",i,i.utilisation),meter("memory",i,i.memory),i.power&&meter("power",i,i.power)),ac&&h("td",{class:"holders"},holderList(i,d,a)))}function useBar(i){const a0=i.holders.map(m=>h("span",{key:m.key,class:`part c${m.colour}`,style:`width:${100*m.fraction}%`}));
-return h("div",{class:"bar",role:"img","aria-label":`${i.label}: ${i.use}`,title:i.use},a0,!a0.length&&takenBar(i))}function meter(a3,i,Q){if(!Q)return h("div",{class:"measure quiet small"},`${a3} unknown`);
-const bl=Math.min(100,Math.max(0,Math.round(Q.percent))),f=`${i.label} ${a3}`,au=i.lines?.[a3],ak={title:[a3,between(au)].filter(Boolean).join(": ")};
-const ar=au?spark([{levels:au,kind:a3==="power"?"line":"area"}]):h("span",{class:"part",style:`width:${bl}%`}),c8=a3==="power"?{role:"img","aria-label":`${f} ${Q.text}`}:{role:"meter","aria-label":f,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":bl,"aria-valuetext":Q.text};
-return h("div",{class:"measure",...ak},a3==="power"&&!au?null:h("div",{class:au?"trend":"bar",...c8},ar),h("span",{class:"small"},Q.text))}function holderList(i,d,a){const list=i.holders.map(m=>holderLine(m,i,d,a));
-return[list.length>0&&h("ul",{},list),i.reason&&h("span",{class:"quiet"},i.reason)]}function holderLine(m,i,d,a){const{part:aw,cell,owner:av,age}=m;
-const facts=[aw,cell&&`cell ${cell}`].filter(Boolean).join(" · "),ce=av&&[cell?" of ":facts&&" · ",h("span",{class:"cut",title:av},av)];
-return h("li",{key:m.key,title:m.pid},h("span",{class:`swatch c${m.colour}`,"aria-hidden":"true"}),h("span",{class:"who"},nameOf(m.name),h("span",{class:"quiet facts"},facts,ce,(facts||av)&&age&&" · ",age)),(m.taskId||m.actorId)&&stop(m,i,a))}function stop(m,i,a){const bf=m.taskId?"cancel":"kill";
-return endButton(bf,{id:m.taskId||m.actorId,name:m.name,owner:m.owner},`on ${i.label}`,a)}function cancelMany(K,y,v,c1,a){const cd=c1?` ${c1}`:"",aN={key:y,"data-id":y,"data-name":K+cd,"data-function":c1,"data-state":v.state,"data-cell":v.cell,"data-text":v.text};
-if(a.doubted!==y)return button(`${K}…`,{...aN,"data-act":"sure","aria-label":`${K}${cd}…`});
-return h("span",{class:"ask nowrap",key:y},button("Keep",{...aN,key:"keep","data-act":"keep"})," ",button(K,{...aN,key:"do","data-act":"cancel-many",class:"urgent","aria-label":K+cd}))}function drawWaiting(d,a){if(!d.counts.waiting)return[empty("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];
-let aT="";
-const o=d.waiting.map(({task:e,number:l,many:a9,ids:a7})=>{const cZ=told(d.alerts,a7),ae=reason(e.why,aT);
-aT=cZ?"":e.why;
-return h("tr",{key:e.id,"data-task":e.id},nameCell(e,a9),cell(e.asks,"nowrap"),whereCell(e.cell,a),cell(e.age,"short"),cell(cZ?button("never: see Alerts",{"data-act":"lead","data-tab":"alerts","data-aim":cZ.of}):ae||h("span",{class:"quiet"},"asked for, not looked at yet"),"why"),cell(a9?showAll(e,l):cancel(e,d,a),"acts"))}),aj=othersThan(d.counts.waiting,d.waiting);
-return[o.length>0&&table("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],o),aj>0&&moreLine(`and ${aj} more that wait`,a),d.counts.waiting>1&&!d.ended&&h("p",{key:"all"},cancelMany("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",a))]}function told(aF,a7){return aF.find(T=>T.kind==="infeasible"&&a7.includes(T.of))}function showAll(e,l){return button(`Show all ${l||""}`.trim(),{"data-act":"lead","data-state":"waiting","data-text":e.name,"aria-label":`Show all ${l||""} ${e.name} that wait`})}function nameCell(e,a9){return h("th",{scope:"row"},nameOf(e.name),h("span",{class:"quiet small below"},a9.trim()||`#${e.short}`))}function cancel(e,d,a){if(!e.cancellable||d.ended)return null;
-return endButton("cancel",e,`#${e.short}`,a)}function moreLine(D,a){return h("p",{class:"more",key:"unsent"},h("span",{class:"quiet"},`${D} `),!a.wide&&button("Show more",{"data-act":"ask-more"}))}function drawActors(d,a){if(!d.actors.length)return[empty("No actor. A remote class that is called makes one:","Counter.remote()")];
-const o=d.actors.map((al,n)=>h("tr",{key:al.id,"data-actor":al.id},h("th",{scope:"row"},nameOf(al.name),h("span",{class:"quiet small below"},[`#${al.id.slice(0,8)}`,al.pid&&`pid ${al.pid}`].filter(Boolean).join(" · "))),stateCell(al.sign,al.state,al.colour),cell(al.devices,"nowrap"),whereCell(al.cell,a),cell(al.age,"short"),h("td",{"data-head":"calls waiting"},al.calls),cell(reason(al.why,d.actors[n-1]?.why),"why"),cell(al.alive&&!d.ended&&endButton("kill",al,`#${al.id.slice(0,8)}`,a),"acts")));
-return[table("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],o),d.actorsMore>0&&h("p",{class:"quiet more",key:"more"},`and ${d.actorsMore} more actors`)]}function drawAlerts(d){if(!d.alerts.length)return[empty("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")];
-return[h("ul",{class:"alerts",key:"alerts"},d.alerts.map(T=>alertItem(T,T.title,h("span",{class:"quiet nowrap"},`· ${T.age} ago`))))]}function alertItem({key:N,message:J,shows:eP,leads:cW},be,aj){return h("li",{key:N,...cW},h("div",{},h("strong",{},WARNING,be),` ${J} `,aj),cW&&button(eP??"",cW))}function drawNodes(d){const ak=d.nodes.some(g=>g.why),o=d.nodes.map(g=>h("tr",{key:g.key,"data-at":g.key},h("th",{scope:"row"},nameOf(g.name,g.title)),stateCell(g.sign,g.state),cell(g.role),cell(g.resources),ak&&cell(g.why,"why")));
-return[table("Nodes",["Node","State","Role","Resources",...(ak?["Why"]:[])],o),leftOut(d.nodesMore,"node")]}
-const WAITING_SHOWN=3,ALERTS_SHOWN=2;
-function drawListed(d,a){const aF=d.alerts.slice(0,ALERTS_SHOWN),bk=d.nodes.filter(g=>g.moves).map(g=>h("li",{key:g.key},signOf(g.sign),nameOf(g.name,g.title),` ${g.state} `,h("span",{class:"quiet"},g.why))),ak=aF.map(T=>alertItem(T,"Attention:"));
-return[...drawDevices(d,a),...(d.runs?.brief(a)??[]),list("lines","Nodes that come and go",bk),list("lines","Waiting tasks",waiting(d,aF)),list("alerts","Alerts",[...ak,...moreOf(d.alerts.length-ak.length,"alerts")])]}function waiting(d,aF){const q=d.waiting,dT=q.filter(({ids:a7})=>!told(aF,a7)),S=dT.slice(0,WAITING_SHOWN),ai=S.map(({task:e,many:a9})=>h("li",{key:e.id},signOf("◌"),a9,nameOf(e.name),` waits ${e.age}: `,h("span",{class:"quiet"},e.why||e.asks))),w=q.filter(aQ=>!dT.includes(aQ)||S.includes(aQ));
-return[...ai,...moreOf(othersThan(d.counts.waiting,w),"waiting")]}function signOf(ex){return h("span",{class:"sign","aria-hidden":"true"},`${ex} `)}function moreOf(l,aq){return l>0?[h("li",{key:"more"},button(`and ${l} more`,{"data-act":"tab","data-tab":aq}))]:[]}function list(C,K,ai){return ai.length>0&&h("ul",{class:C,key:K,"aria-label":K},ai)}function drawTasks(d,a){a.order=[d.tasks,...[...(d.pages?.values()??[])].map(B=>B.shown)].flat().map(e=>e.id);
-const cU=a.sort.column!=="",o=cU?d.tasks.map(e=>({task:e,inGroup:false})):grouped(d.tasks,a.open,d.functions,d.pages),aO=new Map(cU?[]:d.functions.map(p=>[p.subject,p.total])),cn=d.tasks.filter(e=>!aO.has(e.subject)).length+[...aO.values()].reduce((ap,p)=>ap+p,0),q=d.foundInAll?d.tasksFound:d.taskTotal,e$=d.foundInAll||cU||d.taskTotal>d.taskRows?q-cn:0;
-return[filters(d,a),o.length?tableOf(o,d,a):nothingFound(d),e$>0&&moreLine(`${cn} of ${q} tasks are here`,a)]}function tableOf(o,d,a){const bI=d.tasks.some(e=>e.peak),V=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...(bI?["Peak"]:[]),""],{first:P,last:W,above:aT,below:bO,asks:cf}=tasksInSight(o,a.scrolled);
-for(const[u,aL]of cf)a.asks.set(u,aL);
-const ar=o.slice(P,W).flatMap((b,n)=>{if("group"in b)return[groupRow(b.group,V.length,d,a)];
-if("gap"in b)return[gapRow(`gap/${b.subject}/${b.from}`,b.gap*a.scrolled.row)];
-const F=o[P+n-1],dJ=knownRow(b.task,b.inGroup,F&&"task"in F?F.task.why:"",bI,V.length,d,a);
-return a.log?.id===b.task.id?[...dJ,logRow(V.length,d,a)]:dJ});
-return table("Tasks",V,[gapRow("above",aT),...ar,gapRow("below",bO)].filter(Boolean),{rows:o.reduce((ap,b)=>ap+("gap"in b?b.gap:1),0),sort:a.sort})}function gapRow(bp,an){return an>0&&h("tr",{key:bp,class:"gap","aria-hidden":"true",style:`height:${Math.round(an)}px`})}function nothingFound(d){if(!d.taskTotal)return empty("No task yet. A remote function that is called makes one:","f.remote()");
-return empty(d.foundInAll?"No task passes the filter.":"No task of these rows passes the filter.")}function groupRow(aQ,V,d,a){const{subject:u,total:s,open:bs,done:aB,failed:bS,others:a_,listed:dx}=aQ;
-const cz=!aQ.counted&&(d.foundInAll?d.tasksFound>d.tasks.length:d.taskTotal>d.taskRows),aw=(C,l)=>l>0&&h("span",{key:C,class:`part ${C}`,style:`width:${(100*l)/s}%`}),X=[...(cz?[]:[`${aB} of ${s}`]),...a_,...(cz&&aB?[`${aB} finished`]:[]),...(dx<s?[`${dx} of them are still listed`]:[])];
-return h("tr",{key:`group/${u}`,class:"group","data-function":u},h("th",{scope:"row",colspan:V},h("button",{type:"button",class:"opens","data-act":"group","data-function":u,"aria-expanded":String(bs)},h("span",{"aria-hidden":"true"},bs?"▾ ":"▸ "),nameOf(u)),!cz&&h("span",{class:"bar","aria-hidden":"true"},aw(`c${aQ.colour}`,aB),aw("failed",bS)),h("span",{class:"quiet"},cz&&`of the newest ${s}: `,X.map((p,n)=>[n>0&&" · ",p.endsWith(" failed")?h("span",{key:p,class:"state failed"},p):p]).flat()),!d.ended&&aQ.live&&cancelMany("Cancel all",`group/${u}`,a.filter,u,a)))}function knownRow(e,cp,aT,bI,V,d,a){const bx=[...Object.values(e),cp,aT===e.why,V,d.ended,a.asked.has(e.id),a.doubted===e.id,a.log?.id===e.id].join("\n"),w=a.rows.get(e.id);
-if(w?.content===bx)return w.shape;
-const b=taskRow(e,cp,bI,d,a),b3=e.why?[b,reasonRow(e,aT,V)]:[b];
-a.rows.set(e.id,{content:bx,shape:b3});
-return b3}function logRow(V,d,a){return h("tr",{key:`log/${a.log?.id}`,class:"logrow"},h("td",{colspan:V},d.pastViews?.drawLog(a)??"Asking the kernel …"))}function reasonRow(e,aT,V){return h("tr",{key:`why/${e.id}`,class:"reason"},h("td",{colspan:V},h("span",{class:"quiet",title:e.why},reason(e.why,aT))))}function taskRow(e,cp,bI,d,a){const bO=[`#${e.short}`,e.pid&&`pid ${e.pid}`].filter(Boolean).join(" · ");
-return h("tr",{key:e.id,"data-task":e.id,class:cp?"inner":null},h("th",{scope:"row"},nameOf(e.name),h("span",{class:"quiet small below"},bO)),stateCell(e.sign,e.state,e.colour),cell(e.devices||e.asks,e.devices?"nowrap":"quiet nowrap"),whereCell(e.cell,a),cell(e.started,"nowrap"),tookCell(e.took),bI&&h("td",{class:"nowrap","data-head":"peak"},e.peak),cell([cancel(e,d,a),e.retryable&&a.retries&&!d.ended&&endButton("retry",e,`#${e.short}`,a),logs(e,d,a)],"acts"))}function tookCell(eV){const[b8,...ds]=eV.split(" · ");
-return cell([b8,ds.length>0&&[" ",h("span",{class:"quiet small below"},ds.join(" · "))]].flat(),"short")}function logs(e,d,a){if(e.state==="waiting"||d.ended)return null;
-return button("Log",{key:"log","data-act":"logs","data-id":e.id,"data-name":e.name,"aria-expanded":String(a.log?.id===e.id),"aria-label":`Log of ${e.name} #${e.short}`})}function filters(d,a){const{filter:v}=a;
-const cw=(Q,K,aA)=>h("option",{key:Q||"all",value:Q,selected:Q===aA},K);
-return h("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},h("label",{},"State ",h("select",{"data-filter":"state",value:v.state},cw("","all",v.state),STATES.map(R=>cw(R,`${R} (${d.counts[R]??0})`,v.state)))),h("label",{},"Cell ",h("select",{"data-filter":"cell",value:v.cell},cw("","all",v.cell),d.cells.map(f=>cw(f,f,v.cell)))),h("label",{},"Text ",h("input",{type:"search","data-filter":"text",value:v.text,placeholder:"name, id, reason"})),(v.state||v.cell||v.text)&&!d.ended&&d.tasks.some(e=>e.cancellable)&&cancelMany("Cancel all of these","these",v,"",a),!d.ended&&button("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(a.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),a.sort.column&&button("In the usual order",{"data-act":"sort","data-column":""}))}
-const NARROW=700,LETTER=7.1,BUTTONS=28,MOST_IN_BADGE=999,VIEWS={devices:drawDevices,waiting:drawWaiting,tasks:drawTasks,actors:drawActors,timeline:(d,a)=>d.pastViews?.drawTimeline(d,a)??loading(d),accounting:d=>(d.accounts?d.pastViews?.drawAccounts(d):null)??loading(d),alerts:drawAlerts,nodes:drawNodes};
-function drawFrame(d,a){const bP=a.details?[tabs(d,a),panel(d,a)]:a.listed?drawListed(d,a):drawCard(d,a);
-return[header(d,a),...bP,statusLine(a)]}function drawOnly(d,a){const S=d.runs?.only(a).flat()??[];
-return[...(S.length?S:drawEmpty("Waiting for news of it …")),statusLine(a)]}function statusLine(a){return h("p",{class:"said",key:"said",role:"status","aria-live":"polite"},a.said)}function drawEmpty(X){return[h("p",{class:"quiet",key:"none"},X)]}function loading(d){return[empty(d.ended?"This view was not opened before the end.":"Asking the kernel …")]}function header(d,a){return h("header",{key:"header"},h("div",{class:"line top"},firstLine(d,a),d.ended&&h("span",{class:"chip"},d.ended),d.alerts.length>0&&h("button",{type:"button",key:"alerts",class:"chip urgent","data-act":"tab","data-tab":"alerts"},WARNING,count(d.alerts.length,"alert")),h("button",{type:"button",key:"details","data-act":"details","aria-expanded":String(a.details),class:"aside"},"Details",h("span",{"aria-hidden":"true"},a.details?" ▴":" ▾"))),h("div",{class:"one-line quiet",title:d.title.join(" · ")},h("span",{class:"has"},secondLine(d,a).join(" · "))))}function secondLine(d,a){if(!d.resources.length)return d.title;
-return a.details||a.listed?d.resources:[...d.resources,...d.unrealDevices]}function firstLine({busy:cL,counts:G,title:be},a){const dP=Object.entries(G).filter(([,l])=>l),ak=dP.map(([R,l])=>`${l} ${R}`),d_=a.room>NARROW?cL.join(" · ").length+BUTTONS:0,fits=(ak.join(" · ").length+d_)*LETTER<a.room,between=(n,ea=" · ")=>h("span",{key:`dot${n}`,class:"quiet dot"},ea),S=dP.flatMap(([R,l],n)=>[n>0&&between(n,fits?" · ":"\u2002"),h("button",{type:"button",key:R,class:`count ${R}`,"data-act":"lead","data-state":R,title:`Show the ${R} tasks`,"aria-label":ak[n]},fits?ak[n]:`${stateSign(R)} ${l}`)]);
-return h("span",{class:"first",title:be.join(" · ")},cL.length>0&&[h("strong",{key:"busy"},cL.join(" · ")),between(-1)],h("span",{class:"counts",key:"counts"},S.length?S:h("span",{class:"quiet"},"no task yet")))}function tabs(d,a){return h("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},d.tabs.map(({id:y,label:K,badge:bN,urgent:e0,failed:bS})=>{const aA=y===d.tab,cK=bS&&bN>0;
-return h("button",{type:"button",key:y,role:"tab",id:`${a.id}-${y}`,"aria-selected":String(aA),"aria-label":cK&&`${K}, ${bN} failed`,"aria-controls":`${a.id}-panel`,tabindex:aA?"0":"-1","data-act":"tab","data-tab":y},e0&&WARNING,K,bN>0&&[" ",h("span",{class:cK?"badge failed":"badge"},cK&&"✕ ",bN>MOST_IN_BADGE?`${MOST_IN_BADGE}+`:String(bN))])}))}function panel(d,a){const x=VIEWS[d.tab];
-return h("div",{role:"tabpanel",id:`${a.id}-panel`,"aria-labelledby":`${a.id}-${d.tab}`,tabindex:"-1",key:`panel-${d.tab}`,class:"panel"},...(x?.(d,a)??d.runs?.views[d.tab]?.(a)??drawDevices(d,a)).flat())}function goneNodes(c){return new Set((c.nodes??[]).filter(g=>g.alive===false).map(g=>g.node_id))}function whereItIs(b,bi){return bi.has(b.node_id??"")?{...b,holders:[],gone:true,metrics:null,free_reason:"its node has gone"}:b}
-const NONE={total:0,held:0,taken:0,shared:0,most_free:0,least_free:1,logical:0,simulated:0};
-function deviceCounts(c){if(c.device_counts?.length)return c.device_counts.map(p=>({...NONE,...p}));
-const br=new Map(),bi=goneNodes(c);
-for(const{resource:bn,kind:C,node_id:bA,offered:c0,holders:$,free_reason:ef,free:aW=1}of c.devices??[]){if(c0===false||bi.has(bA??""))continue;
-const count=br.get(bn)??{...NONE,resource:bn};
-br.set(bn,count);
-count.total+=1;
-if(C==="logical"||C==="simulated")count[C]+=1;
-if(!$?.length)count.taken+=ef?1:0;
-else{count.held+=1;
-if(aW>0)Object.assign(count,{shared:count.shared+1,most_free:Math.max(count.most_free,aW),least_free:Math.min(count.least_free,aW)})}}
-return[...br.values()]}function sumOf(G,cP){return G.reduce((ap,p)=>ap+p[cP],0)}
-const LONG_ID=20;
-function deviceLabels(o){const C=b=>`${b.node_id??""}/${b.resource}`,aE=new Set(o.filter(b=>!b.parent).map(b=>`${C(b)}/${b.id}`)),dk=new Map(),a8=new Map();
-for(const b of o){if(!b.parent){a8.set(b,`${plain(b.resource)} ${short(b.id)}`);
-continue}
-const N=`${C(b)}/${b.parent}`,cN=dk.get(N)??{number:firstFree(C(b),aE),instances:0};
-dk.set(N,cN);
-const eD=b.profile?` (${plain(b.profile)})`:"";
-a8.set(b,`${plain(b.resource)} ${cN.number} · MIG ${cN.instances++}${eD}`)}
-return a8}function firstFree(C,aE){let l=0;
-while(aE.has(`${C}/${l}`))l+=1;
-aE.add(`${C}/${l}`);
-return l}function short(y){return plain(y).length>LONG_ID?`${plain(y).slice(0,12)}…`:plain(y)}function unrealDevices(G){return(["logical","simulated"]).flatMap(C=>{const l=sumOf(G,C);
-return l?[count(l,`${C} device`)]:[]})}function modelWords(b){const[f,C]=[plain(b.name||b.type||b.family),b.kind??"real"];
-return[f.startsWith(`${C} `)?f.slice(C.length+1):f,!b.parent&&plain(b.profile),C!=="real"&&`(${C})`].filter(Boolean).join(" ")}
-const HEAD=13,TAIL=10;
-function nodeNames({nodes:bb=[]}){const cS=bb.map(({name:f})=>hostOf(plain(f))),db=new Map();
-for(const dv of cS)db.set(dv,(db.get(dv)??0)+1);
-return new Map(bb.map(({node_id:bA,name:f},n)=>{const aS=plain(f);
-return[bA,{whole:aS,words:shortened((db.get(cS[n])??0)>1?aS:cS[n])}]}))}function hostOf(f){return/^[\d.:]+$/.test(f)?f:f.split(".")[0]}function shortened(f){return f.length>HEAD+1+TAIL?`${f.slice(0,HEAD)}…${f.slice(-TAIL)}`:f}
-const MOST_TILES=128,FIRST_TILES={row:40,columns:20};
-const FIRST_NODES={row:66,columns:2};
-const LINES_BEYOND=1;
-function isMany(o){return o.length>MOST_TILES}function firstSight(aK){return{top:0,height:460,...(aK?FIRST_NODES:FIRST_TILES)}}function byNode(o){const bb=new Map();
-for(const b of o)bb.get(b.node_id)?.push(b)??bb.set(b.node_id,[b]);
-return[...bb.values()]}function tilesInSight(L,s,{top:aM,height:an,row:b,columns:V}){if(L<=MOST_TILES)return{first:0,last:s};
-const W=Math.min(s,V*(Math.ceil((aM+an)/b)+LINES_BEYOND));
-return{first:Math.max(0,Math.min(Math.floor(aM/b)-LINES_BEYOND,Math.floor(s/V)))*V,last:W}}function devicesOf(c,j,E){const[bi,G]=[goneNodes(c),deviceCounts(c)],q=(c.devices??[]).map(b=>whereItIs(b,bi)),o=q.filter(b=>b.offered!==false),aj=Math.max(0,sumOf(G,"total")-o.length),aK=new Set(o.map(b=>b.node_id)).size>1,ba=nodeNames(c),x=b=>({...deviceView(b,a8.get(b)??"",c,j),...ez(b),lines:b.metrics?linesOf(E?.past?.readings?.data,b):null}),ez=({node_id:bA})=>{const f=ba.get(bA);
-return aK?{node:f?.words??(bA??"").slice(0,8),nodeTitle:f?.whole??"",nodeKey:bA??""}:{node:"",nodeTitle:"",nodeKey:""}};
-const a6=aK?byNode(o):o.map(b=>[b]),{first:P,last:W}=tilesInSight(o.length,a6.length,E?.tiles??firstSight(aK));
-const[F,ar]=[a6.slice(0,P).flat().length,a6.slice(P,W).flat()],aA=E?.device?o.find(b=>deviceKey(b)===E.device):null,a8=deviceLabels(o.some(b=>b.parent)?q:aA?[...ar,aA]:ar);
-return{devices:E?ar.map(x):[],devicesBefore:F,tileGroups:{many:isMany(o),first:P,last:W,all:a6.length,most:aK?Math.max(...a6.map(p=>p.length)):0},deviceTotal:o.length,devicesMore:aj,unrealDevices:unrealDevices(G),sameModel:!aj&&o.length>1&&new Set(o.map(modelOf)).size===1,chosenDevice:aA?x(aA):null,heldBy:heldBy(o,c,a8),devicesFree:sumOf(G,"total")-sumOf(G,"held")-sumOf(G,"taken"),devicesTaken:sumOf(G,"taken"),devicesGone:o.filter(b=>b.gone).length}}function heldBy(o,c,a8){const numbers=new Map();
-for(const b of o){for(const m of b.holders??[]){const w=numbers.get(m.name)??{number:0,share:0,first:m,where:new Set()};
-w.number+=1;
-w.where.add(a8.get(b)??"");
-w.share+=Math.min(1,m.amount??1);
-numbers.set(m.name,w)}}
-const q=[...numbers].sort((ab,Z)=>Z[1].number-ab[1].number);
-return q.map(([f,{number:l,share:b4,where:bp,first:P}])=>({name:plain(f),number:l,share:b4,where:[...bp],colour:colourOf(c,P.function||f)}))}function deviceKey(b){return`${b.node_id??""}/${b.resource}/${b.id}`}function modelOf(b){return`${b.name||b.type||b.family}·${b.parent?"":(b.profile??"")}·${b.kind??"real"}`}function deviceView(b,K,c,j){const[c9,a]=deviceState(b),$=holderViews(b.holders??[],c,j);
-return{key:deviceKey(b),label:K,title:b.parent?plain(b.id):"",model:modelWords(b),sign:c9,state:a,use:useWords($),utilisation:utilisation(b),memory:memory(b),power:power(b),facts:facts(b),reason:plain(b.free_reason),holders:$}}function deviceState(b){const ac=b.holders?.length;
-if(b.over)return["–","given back"];
-if(b.gone)return["✕","gone"];
-if(b.free_reason&&!ac)return["◼","taken"];
-if(!ac)return["○","free"];
-return(b.free??1)>0?["◐","shared"]:["●","held"]}function holderViews($,c,j){const a7=$.map(m=>m.task_id??m.actor_id??m.name);
-return $.map((m,H)=>({key:a7[H],name:plain(m.name),part:(m.amount??1)===1?"":amount(m.amount??1),cell:plain(m.cell),owner:ownerOf(c,m),age:m.since?age(j-m.since):"",pid:m.pid?`pid ${m.pid}`:"",colour:colourOf(c,m.function||m.name,m.actor_id??a7[H]),fraction:Math.min(1,Math.max(0,m.amount??1)),taskId:m.task_id??"",actorId:m.task_id?"":(m.actor_id??"")}))}function useWords($){if(!$.length)return"nobody holds it";
-return $.map(m=>`${m.name} ${m.part||"1"}`).join(", ")}function utilisation(b){const bl=b.metrics?.utilisation_percent;
-return bl==null?null:{percent:bl,text:`${Math.round(bl)} %`}}function memory(b){const dd=b.metrics?.memory_used_bytes,s=b.metrics?.memory_total_bytes??b.memory_bytes;
-if(dd==null||!s)return null;
-return{percent:(100*dd)/s,text:`${size(dd)} of ${size(s)}`}}function power(b){const dW=b.metrics?.power_watts;
-return dW==null?null:{percent:0,text:`${Math.round(dW)} W`}}function facts(b){const a0=[];
-if(b.metrics?.temperature_celsius!=null)a0.push(`${Math.round(b.metrics.temperature_celsius)} °C`);
-if(b.metrics?.power_watts!=null)a0.push(`${Math.round(b.metrics.power_watts)} W`);
-return a0.join(" · ")}
-const ALERTS={infeasible:"Can never start",leak:"Memory leak"};
-function alertsOf(c,j){return(c.alerts??[]).map((T,H)=>({...leadOf(T,c),key:`${T.since}/${H}`,kind:T.kind,title:ALERTS[T.kind]??plain(T.kind[0].toUpperCase()+T.kind.slice(1)),message:plain(T.message),age:age(j-T.since),of:T.task_id}))}function leadOf({kind:C,task_id:e,device:i,node_id:g},c){const cr=(a3,A)=>({shows:`Show ${a3}`,leads:{"data-act":"lead",...A}});
-if(C==="failed")return cr("failed tasks",{"data-state":"failed"});
-if(i){const b=c.devices?.find(p=>p.id===i&&(!g||!p.node_id||p.node_id===g));
-return cr("device",{"data-tab":"devices","data-aim":b?deviceKey(b):""})}
-if(e)return cr("task",{"data-text":shortId(e),"data-aim":e});
-return g?cr("node",{"data-tab":"nodes","data-aim":g}):null}function afterEnd(c){const bd=c.runtime.shared&&!c.died,cV=a=>(ENDED.has(a)?a:"ENDED_WITH_IT"),aa=(c.tasks??[]).map(b=>({...b,state:cV(b.state),reason:ENDED.has(b.state)?b.reason:null})),G={};
-for(const[a,l]of Object.entries(c.counts??{}))G[cV(a)]=(G[cV(a)]??0)+l;
-if(bd)delete G.ENDED_WITH_IT;
-return{...c,devices:(c.devices??[]).map(b=>({...b,holders:[],free_reason:"",metrics:null,over:true})),tasks:bd?aa.filter(b=>ENDED.has(b.state)):aa,counts:G,functions:(c.functions??[]).map(({running:c6=0,waiting=0,...b})=>(bd?b:{...b,ended:c6+waiting})),actors:(c.actors??[]).map(b=>({...b,state:"DEAD",pending_calls:0})),actor_counts:{}}}
-const BY_STATE={column:"",down:false};
-const NO_FILTER={state:"",cell:"",text:""};
-function tasksOf(c,E,j){const{found:ag,filter:v,sort:bu=BY_STATE,held:ac=null}=E;
-const o=ag?{...c,tasks:ag.tasks,reasons:ag.reasons}:c;
-return ordered(taskViews(o,ag?NO_FILTER:v,j),bu,ac)}function functionsOf(c,{filter:v,found:ag}){const o=ag?ag.functions:v.state||v.cell||v.text.trim()?[]:c.functions;
-return(o??[]).map(({name:f,...G})=>({subject:plain(f),counts:G,total:Object.values(G).reduce((ap,l)=>ap+l,0),colour:colourOf(c,f)})).filter(({total:s})=>s>MOST_OF_ONE)}function pagesOf(c,E,j){const bt=[...(E.pages??[])].filter(([,{filter:v}])=>v===JSON.stringify(E.filter));
-return new Map(bt.map(([u,{skip:aL,found:ag}])=>[u,{skip:aL,shown:tasksOf(c,{...E,found:ag,sort:BY_STATE},j),all:ag.total}]))}
-const ACCELERATORS=["GPU","TPU","NPU","HPU","neuron_cores","RBLN","FURIOSA","MBLT","TTNPU"],HIDDEN_RESOURCES=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
-function sceneOf(ah,E,j){const at=ah.lost?"the kernel has gone":!ah.ended?"":ah.died?"its head has gone":ah.runtime.shared?"left":"shut down",c=at?afterEnd(ah):ah,G=taskCounts(c),bC=c.runs?.(j,at!=="",c),tabs=tabsOf(c,G,bC),aq=tabs.some(({id:y})=>y===E.tab)?E.tab:"devices",aa=aq==="tasks"?tasksOf(c,E,j):[];
-return{title:titleOf(c),ended:at,endedAt:at&&`${ah.lost||ah.died?"This was known":ah.runtime.shared?"Left":"Shut down"} at ${clock(ah.time??j,j)}.`,counts:G,busy:at?[]:busyOf(c),resources:at?resourcesOf(c,true):besideOf(c),tab:aq,tabs,...devicesOf(c,j,aq==="devices"?E:null),noDevice:["No accelerator.",...(c.found??[]).map(plain),toCome(c)].filter(Boolean).join(" "),advice:toCome(c)?"":"nbaccel.init(num_gpus=2)",waiting:at?[]:alike(waitingViews(c,j),c.functions),tasks:aa,functions:aq==="tasks"?functionsOf(c,E):[],pages:at?null:pagesOf(c,E,j),tasksFound:E.found?.total??aa.length,foundInAll:Boolean(E.found),taskRows:(c.tasks??[]).length,taskTotal:Object.values(G).reduce((ap,l)=>ap+l,0),cells:aq==="tasks"?cellsOf(c):[],actors:aq==="actors"?actorViews(c,j):[],actorsMore:actorsMore(c),runs:bC,pastViews:c.past,timeline:aq==="timeline"&&c.past?c.past.timelineOf(c,E.window,j,E.range,E.past?.runs?.data):null,accounts:aq==="accounting"&&c.past?c.past.accountsView(E.past?.accounting?.data,c,j):null,alerts:alertsOf(c,j),nodes:nodesOf(c,j),nodesMore:(c.node_counts?.alive??0)-living(c)}}function toCome(c){const L=q=>Object.fromEntries(Object.entries(q).filter(([f])=>ACCELERATORS.includes(f))),eZ=(c.node_types??[]).filter(C=>!C.given_up&&Object.keys(L(C.resources??{})).length),named=eZ.map(({name:f,resources:eK})=>`${plain(f)} (${demandWords(L(eK??{}))})`);
-return named.length?`A node of the type ${named.join(" or ")} comes when work asks for it.`:""}function titleOf(c){const{engine:cO,version:e2,pid:bJ,shared:bd}=c.runtime;
-const dg=c.node_counts?.alive??living(c);
-return["nbaccel "+plain(e2),`${plain(cO)} engine`,dg>1?count(dg,"node"):"",bJ?`head pid ${bJ}`:"",bd?"shared by several notebooks":""].filter(Boolean)}function living({nodes:bb}){return(bb??[]).filter(g=>g.alive!==false).length}function busyOf(c){const br=deviceCounts(c);
-if(br.length)return br.map(({resource:bn,held:ac,taken:aE,total:s})=>`${ac+aE} of ${count(s,plain(bn))} busy`);
-const[aW,q]=sumsOf(c).get("CPU")??[0,0];
-return q?[`${amount(q-aW)} of ${amount(q)} CPUs busy`]:[]}function besideOf(c){const G=deviceCounts(c),br=G.length?G.map(({resource:bn})=>bn):["CPU"],a_=[...sumsOf(c)].filter(([f])=>!br.includes(f)).map(([f,[aW,q]])=>`${amount(q-aW)} of ${count(+amount(q),plain(f))} busy`),az=G.filter(({shared:bd})=>bd).map(({resource:bn,shared:bd,most_free:aZ,least_free:et})=>{const L=count(bd,`shared ${plain(bn)}`);
-if(bd<2)return`${L} has ${amount(aZ)} free`;
-return`${L} have ${et===aZ?"":"up to "}${amount(aZ)} free each`});
-return[...a_,...az]}function resourcesOf(c,at){return[...sumsOf(c)].map(([f,[aW,q]])=>`${plain(f)} ${at?amount(q):`${amount(aW)} of ${amount(q)} free`}`)}function sumsOf(c){const cD=new Map(Object.entries(c.resources??{}).filter(([f])=>!HIDDEN_RESOURCES.test(f)));
-for(const g of cD.size?[]:c.nodes??[]){for(const[f,s]of g.alive===false?[]:Object.entries(g.totals??{})){if(HIDDEN_RESOURCES.test(f))continue;
-const[aW,q]=cD.get(f)??[0,0];
-cD.set(f,[aW+(g.available?.[f]??0),q+s])}}
-return cD}function tabsOf(c,G,bC){const aF=(c.alerts??[]).length,dY=(c.actors??[]).filter(b=>b.state!=="DEAD").length+actorsMore(c),tabs=[{id:"devices",label:"Devices",badge:0,urgent:false},{id:"waiting",label:"Waiting",badge:G.waiting,urgent:false},{id:"tasks",label:"Tasks",badge:G.failed,urgent:false,failed:true},{id:"actors",label:"Actors",badge:dY,urgent:false},{id:"timeline",label:"Timeline",badge:0,urgent:false},{id:"accounting",label:"Accounting",badge:0,urgent:false},{id:"alerts",label:"Alerts",badge:aF,urgent:aF>0}];
-if(bC)tabs.push(...bC.tabs);
-if((c.nodes??[]).length>1||c.arrivals?.length)tabs.push({id:"nodes",label:"Nodes",badge:0,urgent:false});
-return tabs}function actorsMore(c){const S=(c.actors??[]).filter(b=>b.state!=="DEAD").length,q=Object.entries(c.actor_counts??{}).filter(([a])=>a!=="DEAD");
-return Math.max(0,q.reduce((ap,[,l])=>ap+l,0)-S)}function nodesOf(c,j){const ba=nodeNames(c),cn=(c.nodes??[]).map(g=>({key:g.node_id,name:ba.get(g.node_id)?.words??"",title:plain(g.name),sign:g.alive===false?"✕":"●",state:g.alive===false?"gone":"alive",role:g.is_head?"head":"",resources:resourcesOf({...c,nodes:[g],resources:{}},Boolean(c.ended)).join(" · "),why:plain(g.why)||whyOfNode(g,j),moves:(g.leaves_at??0)>j})),d3=(c.arrivals??[]).map(p=>({key:p.id,name:plain(p.node_type),title:plain(p.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:true,why:`for ${duration(j-(p.since??j))}${p.usually_s?` (usually ${duration(p.usually_s)})`:""}${["","arriving"].includes(p.state??"")?"":`: ${plain(p.state)}`}`}));
-return[...cn,...d3]}function whyOfNode(g,j){if(g.kept_by)return`stays: ${plain(g.kept_by)}`;
-if(!g.leaves_at||!g.idle_since)return"";
-const az=g.leaves_at-j;
-return`idle for ${duration(j-g.idle_since)}, ${az>0?`leaves in ${duration(az)}`:"kept for a request or its type's min"}`}
-const STYLE=`
-&{--ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));--quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));--ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));--raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));--line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));--edge:color-mix(in srgb,var(--ink) 55%,transparent);--focus:var(--jp-brand-color1,var(--vscode-focusBorder,CanvasText));--warn:${PALETTE.attention};--failed:color-mix(in srgb,${PALETTE.failure} 65%,var(--ink));color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;position:relative;padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));font-variant-numeric:tabular-nums}& *{box-sizing:border-box}& .quiet{color:var(--quiet)}& .small{font-size:.92em}& .nowrap,& .short{white-space:nowrap}& .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}& p{margin:6px 0;overflow-wrap:anywhere}& .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}& .aside{margin-left:auto}& .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0;font-size:1.08em}& .one-line{display:flex;gap:4px 14px;align-items:center;min-height:24px;white-space:nowrap;overflow:hidden}& .one-line .has{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}& .one-line button,& .one-line .line,& .one-line style+*{flex:none}& .one-line .sign{margin:0}& .one-line .cut{vertical-align:bottom}& .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}& .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}& .few .cut{max-width:16ch}& .many .name+.quiet{display:none}& .most .alert{border:0;border-left:4px solid var(--warn);border-radius:0;padding-left:8px;text-align:left}& button,& select,& input{font:inherit;color:var(--ink);background:transparent;border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}& select,& input{background:var(--ground);border-color:var(--edge)}& option{color:var(--ink);background:var(--ground)}& button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}& button:hover{background:var(--raised)}& button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}& button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}& :focus-visible{outline:2px solid var(--focus);outline-offset:1px}& .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}& .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}& .tabs{display:grid;grid-template-columns:repeat(auto-fill,minmax(100px,1fr));gap:2px;border-bottom:1px solid var(--line);margin-top:8px}& [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 6px;color:var(--quiet);text-align:left}& [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}& .count,& .goes{border:0;padding:0;text-decoration:underline var(--line);text-underline-offset:3px}& .goes{min-height:0}& .count.failed,& .state.failed{color:var(--failed)}& .count.finished,& .count.cancelled,& .state.cancelled .sign,& .state.waiting .sign{color:var(--quiet)}& .ink{background:none!important;color:var(--c)}& .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}& .below,& .model{display:block;margin-left:0!important}& .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}& .opens{border:0;padding:0 4px 0 0}& .part.failed{background:${PALETTE.failure}}& tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}& tr.inner th{padding-left:18px}& tr.group th{padding-right:3px}& .group th>:last-child:not(.quiet){float:right;margin-left:auto}& tr.gap{border:0}& .models{margin:8px 0 -2px}& code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}& .tiles{--tall:calc(1.34em + 20px)}& .tiles.lined{--tall:calc(1.34em + 38px)}& .tiles li{margin:0;min-width:0;height:var(--tall);contain:size layout style}& .of-nodes{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,max(110px,var(--wide)*80px)),1fr));gap:4px 20px}& .of-nodes .gap,& .tiles li.gap{grid-column:1/-1}& .node{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding-top:4px}& .of-node .tiles{margin:0;grid-template:repeat(var(--lines),var(--tall))/repeat(var(--wide),1fr)}& .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}& .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}& .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}& .tile.gone{border-style:dashed;color:var(--quiet)}& .tile.gone .bar{visibility:hidden}& .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}& .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}& .tile .bar{width:100%;height:8px}& .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}& .badge{padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}& .scroll{overflow:auto;max-height:600px;margin-top:6px;background:linear-gradient(transparent,var(--ground) 70%) bottom/100% 48px no-repeat local,linear-gradient(transparent,var(--line)) bottom/100% 12px no-repeat scroll}& .scroll.whole{max-height:none}& select{max-width:24ch}& table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}& tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}& th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;white-space:normal;max-width:none;color:inherit;line-height:inherit}& td.quiet{color:var(--quiet)}& thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;position:sticky;top:0;background:var(--ground);z-index:1}& tbody tr+tr th,& tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}& th[scope=row]{white-space:nowrap}& th[scope=row]>*+*{margin-left:8px}& .label,& .name{font-weight:600}& .why{min-width:15em;overflow-wrap:anywhere}& tr.reason td{border:0!important;padding:0 0 5px;max-width:0}& tr.reason span{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px}& .acts button+button{margin-left:4px}& .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;outline:1px solid var(--edge);outline-offset:-1px}& .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}& .part.taken{width:100%;background:repeating-linear-gradient(135deg,${PALETTE.waiting} 0 3px,transparent 3px 6px)}& .part+.part{border-left:2px solid var(--ground)}& td.use .bar{width:84px;margin-bottom:3px}& td.use{white-space:nowrap}& .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}& .measure .bar{width:52px;height:8px}& .trend{width:64px;flex:none;box-shadow:0 1px var(--line)}& .trend[role=meter],& .tile .spark{box-shadow:0 0 0 1px var(--line);border-radius:2px}& .spark{display:block;width:100%;height:16px;overflow:visible}& .spark path{vector-effect:non-scaling-stroke;fill:none;stroke:var(--quiet);stroke-width:1.2}& .spark .under{fill:color-mix(in srgb,var(--quiet) 25%,transparent);stroke:none}& .measure+.measure{margin-top:2px}& .spark .dots{stroke-dasharray:1 3}& .tile .spark{height:14px;margin-top:4px}& .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}& .holders li{display:flex;gap:8px;align-items:baseline;margin:0;min-height:27px}& .holders .who{min-width:0;overflow-wrap:anywhere}& .holders .name{margin-right:8px}& .holders .facts,& .key{display:inline-block}& .holders .who+*{margin-left:auto}& .holders{padding-right:2px;min-width:230px}& .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}& .alerts,& .lines{margin-top:6px}& .lines li{margin:4px 0}& .alerts li{display:flex;flex-wrap:wrap;gap:4px 12px;align-items:center;border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0;overflow-wrap:anywhere}& .alerts div{flex:1}& li[data-act]{cursor:pointer}& tr:focus,& li:focus{outline:2px solid var(--focus)}& .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}& .filters label{color:var(--quiet)}& .said{min-height:0;margin:0}& .said:not(:empty){margin-top:8px}& .empty{margin:10px 0 4px}& .hover{position:absolute;z-index:2;background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:6px 10px;pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}& .hover .swatch{margin-right:8px}@container (min-width:1200px){& td.load{white-space:nowrap}& .measure{display:inline-flex;margin:0 12px 0 0!important;width:132px;vertical-align:top}& .measure:nth-child(2){width:208px}& td.use .bar{display:inline-flex;margin:0 8px 0 0;vertical-align:middle}}@container (max-width:960px){& th,& td{padding-right:10px}& td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}@container (max-width:700px){& .of-node .tiles{grid-template:repeat(var(--more),var(--tall))/repeat(var(--narrow),1fr)}& .first>.dot,& .device.many .has{display:none}& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1}& .counts{order:1;flex:1 0 100%}& .strip>.bar{flex-basis:80px}& td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}& .alerts div{flex-basis:100%}& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}& td.where{min-width:0}& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center;flex:0 0 164px}& .group th{display:flex;flex-wrap:wrap;align-items:center}& .group th>.quiet{order:1;flex:1 0 100%;margin:0}& td.use .bar{margin:0}& thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}& table,& tbody{display:block}& tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}& tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}& tbody tr th[scope=row]{flex:1 1 calc(100% - 180px);padding:0;border:0!important;min-width:0}& tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}& tbody tr td:empty{display:none}& tbody tr.reason{border:0!important;padding:0 0 5px}& tr.reason td{max-width:none;flex:1 0 100%}& tr.reason span{white-space:normal}& tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}& tbody tr td{overflow-wrap:anywhere}& td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}& tr.gap{padding:0;border:0!important}}@container (max-width:340px){& .top>.urgent{display:none}& .tabs{grid-template-columns:repeat(auto-fill,minmax(86px,1fr))}}@container (max-width:320px){& .holders{min-width:0}}@media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}@media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}& .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}& .tile .bar{forced-color-adjust:none}& .bar .part{border-right:1px solid CanvasText}& .swatch{forced-color-adjust:none}& [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}}${colourRules("&")}`.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");
-function watchVisibility(_,am){const B=_.ownerDocument,e4=B.defaultView??window;
-let dE=false,W=null;
-const bj=(bU=false)=>{const bo=dE&&!bU&&B.visibilityState!=="hidden";
-if(bo!==W){W=bo;
-am(bo,bU)}else if(bU)am(false,true)};
-const bZ=new IntersectionObserver(dr=>{dE=dr[dr.length-1].isIntersecting;
-bj()});
-bZ.observe(_);
-const aP=[listenTo(B,{visibilitychange:()=>bj()}),listenTo(e4,{pagehide:()=>bj(true)})];
-return()=>{bZ.disconnect();
-for(const af of aP)af();
-bj(true)}}
-const MORE_ROWS=1000;
-function mount(t,O,b_={}){const B=t.ownerDocument,k=B.createElement("div"),bL=B.createElement("style");
-bL.textContent=STYLE;
-k.className="nbaccel-cockpit";
-k.dataset.lmSuppressShortcuts="true";
-t.append(bL,k);
-const a=b_.state??newState(b_.details??false);
-a.goes=cell=>Boolean(O.go)||isHere(k,cell);
-a.retries=Boolean(O.retries);
-const clock=kernelClock();
-let bo=false;
-const aC={running:(new Set()),told:(new Set())};
-let waiting=0;
-const bc=()=>{waiting=0;
-const c=O.snapshot(),aV=k.contains(B.activeElement)?B.activeElement:null;
-if(k.clientWidth)a.room=k.clientWidth-30;
-if(!c)draw(k,drawEmpty("Waiting for the first snapshot of the cluster …"));
-else drawSnapshot(k,c,a,c.ended?(c.time??0):clock.now());
-if(bo&&!c?.ended)cQ.moved();
-if(aV&&aV!==B.activeElement)refocus(k,a,aV);
-takeAim(k,a)};
-const b5=()=>{if(bo&&!waiting)waiting=requestAnimationFrame(bc)};
-const dh=()=>{const c=O.snapshot();
-if(c?.time)clock.heard(c.time);
-forget(a,c);
-if(bo&&!c?.ended)bj();
-const told=c?endings(aC,c):[];
-if(a.notices)notify(B.defaultView,told);
-b5()};
-const b2=(j,bU=false)=>{bo=j;
-const bV=j||(a.notices&&!bU);
-O.send({say:bV?"visible":"hidden",view:a.id,rows:j&&a.wide?MORE_ROWS:0});
-if(j)bT.look();
-else bT.end();
-b5()};
-const cQ=finder(O,a),bT=historian(O,a,clock.now),bj=()=>{cQ.find();
-bT.look()};
-const aP=[cQ.end,bT.end,O.subscribe(dh),actions(k,O,a,{redraw:b5,more:()=>b2(bo),look:bj,recall:bT.heard,now:clock.now}),watchRows(k,a,b5),watchVisibility(k,b2)],eS=setInterval(b5,1000);
-dh();
-bc();
-return()=>{clearInterval(eS);
-if(waiting)cancelAnimationFrame(waiting);
-for(const af of aP)af();
-bL.remove();
-k.remove()}}function drawSnapshot(k,c,a,j){const E={filter:a.filter,window:a.window,range:a.range,sort:a.sort,held:a.held,tab:a.details?a.tab:"devices",found:foundNow(a),pages:a.pages,past:a.past,device:a.device,tiles:a.tiles};
-const d=sceneOf(c,E,j);
-if(d.timeline)a.shown={from:d.timeline.start,to:d.timeline.start+d.timeline.seconds};
-const ar=()=>((a.only?drawOnly(d,a):drawFrame(d,a)).filter(Boolean));
-draw(k,ar());
-if(measureTiles(k,a))return drawSnapshot(k,c,a,j);
-if(a.tab==="tasks"&&measure(k,a))draw(k,ar());
-if((a.tab==="runs"||a.only)&&measureRows(k,a))draw(k,ar());
-stayAtEnd(k,a)}function forget(a,c){if(a.rows.size>4*MORE_ROWS)a.rows.clear();
-if(!a.asked.size||!c)return;
-const aY=new Set((c.actors??[]).filter(b=>b.state!=="DEAD").map(b=>b.actor_id));
-for(const b of c.tasks??[])if(!ENDED.has(b.state))aY.add(b.task_id);
-for(const y of a.asked)if(!aY.has(y))a.asked.delete(y)}function takeAim(k,a){const b=a.aim&&([...k.querySelectorAll("tr,li")]).find(p=>Object.values(p.dataset).includes(a.aim));
-if(!b)return;
-a.aim="";
-b.tabIndex=-1;
-b.focus()}function refocus(k,a,aV){const Y=`[data-id="${CSS.escape((aV).dataset?.id??"")}"]:not([disabled])`,ey=aV.isConnected?aV:k.querySelector('[data-act="keep"]')??k.querySelector(Y)??k.querySelector(a.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]');
-(ey)?.focus({preventScroll:true})}function unpacked(ah){return{...ah,devices:rowsOf(ah.devices),tasks:rowsOf(ah.tasks)}}function rowsOf(table){if(!table||Array.isArray(table))return table??[];
-const o=Array.from({length:table.rows},()=>({})),by=(V,eF)=>{for(const f in V){const e1=eF(V[f]);
-o.forEach((b,H)=>{const Q=e1(H);
-if(Q!=null)b[f]=Q})}};
-by(table.same,Q=>()=>Q);
-by({...table.each,...table.within},bq=>{const de=rowsOf(bq);
-return H=>de[H]});
-by(table.of,([d9,c4])=>H=>d9[c4[H]]);
-by(table.cut,([ao,dB,af])=>H=>dB[H]==null?null:ao+dB[H]+af);
-by(table.lists,({sizes:eQ,rows:em})=>{const de=rowsOf(em);
-return H=>de.splice(0,eQ[H])});
-return o}
-const AT="nbaccel-at-",OF="nbaccel-of-",OF_HEAD="nbaccel-head-",COVERED="nbaccel-covered",DRAWN_ANEW_MS=1000;
-function takePlaces(B,f,eN){const aE=new Map(),az=[],dN=t=>{if(aE.has(t))return;
-const n=named(t,AT),w=az.findIndex(p=>n&&p.at===n),[di]=w<0?[]:az.splice(w,1);
-di?.cover.move(t);
-const cover=di?.cover??eN(t);
-if(cover)aE.set(t,cover)};
-const bG=(t,cover)=>{aE.delete(t);
-const bi={at:named(t,AT),cover};
-if(!bi.at)return cover.end();
-az.push(bi);
-setTimeout(()=>{const H=az.indexOf(bi);
-if(H>=0)az.splice(H,1)[0].cover.end()},DRAWN_ANEW_MS)};
-const dO=g=>{if(g.nodeType!==1)return;
-const _=(g);
-if(_.classList.contains(f))dN(_);
-for(const t of _.getElementsByClassName(f))dN((t))};
-const bZ=new MutationObserver(eI=>{for(const[t,cover]of aE)if(!t.isConnected)bG(t,cover);
-for(const b0 of eI)for(const g of b0.addedNodes)if(g.isConnected)dO(g)});
-bZ.observe(B,{childList:true,subtree:true});
-dO(B.documentElement);
-return()=>{bZ.disconnect();
-for(const cover of[...aE.values(),...az.splice(0).map(p=>p.cover)])cover.end()}}function named(t,ao){return[...t.classList].find(f=>f.startsWith(ao))?.slice(ao.length)??""}function headOf(t){return named(t,OF_HEAD)}function stateOf(t){return{...newState(t.classList.contains("nbaccel-details")),only:named(t,OF)}}function cover(t,by){const aY=t.ownerDocument.createElement("div");
-let c7=[],n=t,aV=null;
-aY.addEventListener("focusin",I=>(aV=(I.target)));
-aY.addEventListener("focusout",()=>(aV=null));
-let cR=false;
-const bG=()=>{if(cR)return;
-cR=true;
-n.removeEventListener(COVERED,bG);
-af();
-aY.remove();
-for(const p of c7)p.style.display=""};
-const dC=eU=>{if(cR)return;
-const ei=aV;
-n.removeEventListener(COVERED,bG);
-n=eU;
-n.dispatchEvent(new CustomEvent(COVERED));
-c7=([...n.children]).filter(p=>p!==aY);
-for(const p of c7)p.style.display="none";
-n.append(aY);
-n.addEventListener(COVERED,bG);
-(ei)?.focus({preventScroll:true})};
-dC(t);
-const af=by(aY);
-return{end:bG,move:dC}}
-const PARTS={h,button,cell,empty,nameOf,table,rowsOf,PALETTE,age,amount,clock,count,demandWords,deviceWords,duration,plain,stateWord,colourOf,subjectOf,deviceLabels,laneName,nodeNames,cellWords,LAST_MINUTE,WHOLE_RUN,inSight};
-function loadedFrom(M,eW,am){let E=false,dy=null;
-return()=>{const bD=M.get(eW);
-if(bD&&!E){E=true;
-import(URL.createObjectURL(new Blob([bD],{type:"text/javascript"}))).then(cY=>{dy=cY.default(PARTS);
-am()})}
-return dy}}function pastOf(M,am){return loadedFrom(M,"past_code",am)}function runsOf(M,am){const cY=loadedFrom(M,"runs_code",am);
-let D="",x=null;
-return()=>{const[dp,j]=[cY(),M.get("runs")];
-if(dp&&j!==D){D=j;
-x=j?dp(JSON.parse(j)):null}
-return x}}function sourceOf(M){let D="",c2=null,ct=false,b7=()=>{};
-const bC=runsOf(M,()=>b7()),bB=pastOf(M,()=>b7());
-return{snapshot(){const j=M.get("snapshot");
-if(j!==D){D=j;
-c2=j?unpacked(JSON.parse(j)):null}
-const S=c2&&{...c2,runs:bC(),past:bB()};
-return ct&&S?{...S,ended:true,lost:ct}:S},subscribe(am){const dS=()=>{ct=true;
-am()};
-b7=am;
-M.on("change:snapshot",am);
-M.on("change:runs",am);
-M.on("change:past_code",am);
-M.on("comm_live_update",dS);
-return()=>{M.off("change:snapshot",am);
-M.off("change:runs",am);
-M.off("change:past_code",am);
-M.off("comm_live_update",dS)}},listen(bF){M.on("msg:custom",bF);
-return()=>M.off("msg:custom",bF)},send:J=>ct||M.send(J),retries:true}}function render({model:M,el:eb}){return mount(eb,sourceOf(M),{state:newState(Boolean(M.get("details")))})}function initialize({model:M}){const dM=new WeakMap();
-return takePlaces(document,M.get("place"),t=>{const a=dM.get(t)??stateOf(t);
-dM.set(t,a);
-return cover(t,aY=>mount(aY,sourceOf(M),{state:a}))})}
-export default{initialize,render};
+// nbaccel's front end, built from frontend/src/cockpit/widget.js by "npm run build". Change it there.
+
+function Zt(t,e){let n=t.defaultView?.navigator.clipboard;n?n.writeText(e).catch(()=>Xt(t,e)):Xt(t,e)}function Xt(t,e){let n=t.createElement("textarea");n.value=e,n.style.position="fixed",t.body.append(n),n.select(),t.execCommand("copy"),n.remove()}var so=[[1099511627776,"TiB"],[1073741824,"GiB"],[1048576,"MiB"],[1024,"KiB"]],j=new Set(["FINISHED","FAILED","CANCELLED"]),ao=new Set(["RUNNING","RUNNING_IN_RAY_GET","RUNNING_IN_RAY_WAIT","SUBMITTED_TO_WORKER"]);function T(t){return String(Math.round(t*1e4)/1e4)}function tt(t){if(t==null)return"unknown";for(let[e,n]of so)if(t>=e){let o=t/e;return`${o>=10||Number.isInteger(o)?Math.round(o):o.toFixed(1)} ${n}`}return`${t} B`}function O(t){let e=Math.max(0,Math.floor(t));if(e<60)return`${e} s`;let[n,o,r,i]=e<3600?["min",60,e%60,"s"]:["h",3600,Math.floor(e%3600/60),"min"];return`${Math.floor(e/Number(o))} ${n}${r?` ${String(r).padStart(2,"0")} ${i}`:""}`}function L(t){return t<9.95?`${Math.max(0,t).toFixed(1)} s`:O(t)}function U(t,e){let n=new Date(t*1e3),o=s=>String(s).padStart(2,"0"),[r,i]=[`${o(n.getMonth()+1)}-${o(n.getDate())}`,`${o(n.getHours())}:${o(n.getMinutes())}`];return n.toDateString()===new Date(e*1e3).toDateString()?`${i}:${o(n.getSeconds())}`:`${r} ${i}`}function h(t){return(t??"").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,e=>`\\u${e.charCodeAt(0).toString(16).padStart(4,"0")}`)}function E(t,e){return t===1||e.endsWith("s")?`${t} ${e}`:`${t} ${e}s`}function P(t){return Object.entries(t??{}).filter(([,n])=>n).map(([n,o])=>`${T(o)} ${h(n)}`).join(", ")||"nothing"}function V(t){return Object.entries(t??{}).filter(([,e])=>e.length).map(([e,n])=>`${h(e)} ${n.map(h).join(", ")}`).join("; ")}function R(t){return t.length===48&&t.startsWith("000000",24)?`${t.slice(0,4)}-${parseInt(t.slice(30,40),16)}`:t.startsWith("f".repeat(16))?t.slice(16,28):t.slice(0,12)}function Tt(t){return h(t).replace(/\.__init__$/," (starting)")}function D(t){return ao.has(t)?"running":t.startsWith("PENDING")?"waiting":t.toLowerCase().replaceAll("_"," ")}function et(t){return{running:"●",waiting:"◌",finished:"✓",failed:"✕",cancelled:"⊘","ended with it":"–",alive:"●",dead:"✕"}[t]??"◌"}function W(t,e){return!e.job||e.job===t.runtime.job||!t.jobs?.length?"":h(t.jobs.find(n=>n.number===e.job)?.name??`job ${e.job}`)}function G(t,e){return[W(t,e),h(e.cell)].filter(Boolean).join(" ")}var te={hues:[["#1870d3","#3378c2","#2371ab"],["#a8631d","#976e40","#926037"],["#149599","#229da0","#2da4a7"],["#bb3d68","#b94182","#a74f6a"],["#978d17","#9e9423","#908606"],["#9082f1","#897be9","#8274e1"],["#6aa173","#639a6d","#5c9366"],["#c27bc6","#bb74bf","#b36db8"]],failure:"#ec1c24",attention:"#c77700",waiting:"#808080",grounds:["#ffffff","#212121"]};var A=te;var co=A.hues.length,ee=A.hues[0].length;function ne(t){let e=2166136261;for(let n=0;n<t.length;n++)e=Math.imul(e^t.charCodeAt(n),16777619);return(e^e>>>15)>>>0}function I(t,e,n){return(t.hues?.[e]??ne(e)%co)*ee+(n?ne(n)%ee:0)}function nt(t){let e=t.function||t.name;return(t.kind??"task")==="task"?e:e.split(".",1)[0]}function uo(t){let[e,n,o]=[1,3,5].map(r=>parseInt(t.slice(r,r+2),16)/255).map(r=>r<=.03928?r/12.92:((r+.055)/1.055)**2.4);return .2126*e+.7152*n+.0722*o>.183?"#000":"#fff"}function oe(t){return A.hues.flat().map((e,n)=>`${t} .c${n}{background:${e};fill:${e};--c:${e};--on:${uo(e)}}`).join(`
+`)}var z=["running","waiting","failed","cancelled","finished"];function re(t){let e=Object.fromEntries(z.map(n=>[n,0]));for(let[n,o]of Object.entries(t.counts??{})){let r=D(n);e[r]=(e[r]??0)+o}return e}function ie(t,e){return(t.tasks??[]).filter(n=>D(n.state)==="waiting").sort((n,o)=>(n.submitted_at??0)-(o.submitted_at??0)).map(n=>de(n,t,e))}function se(t,e,n){let o=e.text.trim().toLowerCase();return(t.tasks??[]).filter(i=>fo(i,t,e,o)).map(i=>de(i,t,n))}function fo(t,e,n,o){return n.state&&D(t.state)!==n.state||n.cell&&ae(t,e)!==n.cell?!1:o?[t.name,Tt(t.name),t.task_id,R(t.task_id),t.cell,ce(t,e),V(t.device_ids)].some(r=>(r??"").toLowerCase().includes(o)):!0}function ae(t,e){return t.cell?G(e,{job:t.job,cell:t.cell.split(" ")[0]}):""}function le(t){let e=r=>Number(/\[(\d+)\]$/.exec(r)?.[1]??0),n=r=>r.startsWith("[")?0:1;return[...new Set((t.tasks??[]).map(r=>ae(r,t)).filter(Boolean))].sort((r,i)=>n(r)-n(i)||e(r)-e(i))}function ce(t,e){return t.reason==null?t.why??"":e.reasons?.[t.reason]??""}function po(t,e){let n=h(e.name).replace(/\.__init__$/,""),o=h(e.cell);if(!t.startsWith(n))return t;let r=t.slice(n.length+1);return o&&r.startsWith(`(cell ${o}`)&&(r=r.slice(r.indexOf(") ")+2)),r.startsWith("waits for ")?r.includes(". ")?r.slice(r.indexOf(". ")+2):r:r.startsWith("asks ")?r:t}function de(t,e,n){let o=D(t.state),r=o==="waiting"?t.submitted_at:t.started_at??t.submitted_at,i=j.has(t.state);return{id:t.task_id,short:R(t.task_id),name:Tt(t.name),sign:et(o),state:o,devices:V(t.device_ids),pid:t.pid?String(t.pid):"",cell:G(e,t),owner:W(e,t),age:r==null?"":O((t.finished_at??n)-r),started:t.started_at==null?"":U(t.started_at,n),took:mo(t,o,n),subject:h(nt(t)),colour:I(e,nt(t),t.actor_id||t.task_id),keys:{submitted:t.submitted_at??0,started:t.started_at??1/0,took:t.started_at==null?-1:(t.finished_at??n)-t.started_at},peak:t.peak_memory_bytes==null?"":tt(t.peak_memory_bytes),why:[t.retry_of&&`retry of #${R(t.retry_of)}`,t.choice?`runs as ${h(t.choice)}`:"",po(h(ce(t,e)),t)].filter(Boolean).join(": "),retryable:!!t.retryable,asks:Object.keys(t.demand??{}).length?P(t.demand):"",cancellable:!i&&t.state!=="ENDED_WITH_IT"}}function mo(t,e,n){if(e==="waiting")return t.submitted_at==null?"":`waits ${O(n-t.submitted_at)}`;if(t.started_at==null)return"";let o=(t.finished_at??n)-t.started_at;if(t.finished_at!=null)return L(o);let[r,i]=t.progress??[0,0];if(!i)return O(o);let s=r>0&&r<i?`${O(o*(i-r)/r)} left`:"";return[O(o),`${Math.round(100*r/i)} %`,s].filter(Boolean).join(" · ")}function ue(t,e){return(t.actors??[]).map(n=>ho(n,t,e))}function ho(t,e,n){let o=t.state==="PENDING_CREATION"?"waiting":D(t.state);return{id:t.actor_id,name:h(t.class_name)+(t.name?` “${h(t.name)}”`:""),sign:et(o),state:o,devices:V(t.device_ids),pid:t.pid?String(t.pid):"",cell:G(e,t),owner:W(e,t),age:t.since==null?"":O(n-t.since),colour:I(e,t.class_name,t.actor_id),calls:t.pending_calls?String(t.pending_calls):"",why:[t.restarts?`restarted ${t.restarts} ×`:"",h(t.why)].filter(Boolean).join(" · "),alive:t.state!=="DEAD"}}var Mt=8,fe=["running","failed","waiting","cancelled","finished"],Nt=200,ft=12,go={task:t=>`${t.name}
+${t.short}`,state:t=>Et(t.state),devices:t=>t.devices||"~",started:t=>t.keys.started,took:t=>t.keys.took};function Et(t){let e=fe.indexOf(t);return e<0?fe.length:e}function me(t,e,n){let o=go[e.column],r=(a,d)=>Et(a.state)-Et(d.state)||d.keys.submitted-a.keys.submitted,i=(a,d)=>{if(!o)return r(a,d);let[u,p]=[o(a),o(d)],m=u<p?-1:u>p?1:0;return(e.down?-m:m)||r(a,d)},s=[...t].sort(i);if(!n)return s;let l=new Map(n.map((a,d)=>[a,d]));return s.sort((a,d)=>(l.get(a.id)??n.length)-(l.get(d.id)??n.length))}function he(t,e,n=[],o=null){let r=new Map;for(let a of t)r.has(a.subject)||r.set(a.subject,[]),r.get(a.subject)?.push(a);let i=new Map(n.map(a=>[a.subject,a])),s=(a,d)=>bo(a,d,e.has(a),i.get(a),o),l=[];for(let a of t){let d=r.get(a.subject)??[];d.length<=Mt&&!i.has(a.subject)?l.push({task:a,inGroup:!1}):d[0]===a&&l.push(...s(a.subject,d))}for(let{subject:a}of n)r.has(a)||l.push(...s(a,[]));return l}function bo(t,e,n,o,r){let i=z.map(f=>o?o.counts[f]??0:e.filter(g=>g.state===f).length),[s,l,a,,d]=i,u=o?.total??e.length,p=u>e.length&&r?.get(t),{skip:m,shown:v,all:y}=p||{skip:0,shown:e,all:r&&o?u:e.length},w={subject:t,open:n,total:u,counted:!!o,colour:o?.colour??e[0].colour,done:d,failed:a,live:s+l>0,others:z.slice(0,4).map((f,g)=>i[g]>0&&`${i[g]} ${f}`).filter(f=>f!==!1),listed:n&&y<u?y:u},x=(f,g)=>g>0?[{gap:g,subject:t,from:f}]:[];return[{group:w},...n?[...x(0,Math.min(m,y)),...v.map(f=>({task:f,inGroup:!0})),...x(m+v.length,y-m-v.length)]:[]]}function ge(t,e=[]){let n=new Map,o=new Map,r=new Map;for(let a of t){let d=`${a.subject}
+${a.name}
+${a.asks}`,u=a.why||(r.get(d)??"");r.has(d)||r.set(d,u);let p=`${d}
+${u}`,m=o.get(a.subject)??{rows:0,lines:0};o.set(a.subject,{rows:m.rows+1,lines:m.lines+(n.has(p)?0:1)}),n.set(p,[...n.get(p)??[],a])}let i=new Map(e.map(({name:a,waiting:d=0})=>[h(a),d])),s=[...n.values()].map(a=>{let{rows:d,lines:u}=o.get(a[0].subject)??{rows:0,lines:0},p=Math.max(i.get(a[0].subject)??0,d);return pe(a,p===d?a.length:u>1?0:p,p)}),l=[...i].filter(([a,d])=>d&&!o.has(a)).map(([a,d])=>pe([wo(a)],d,d));return[...s,...l].sort((a,d)=>(d.number||d.total)-(a.number||a.total))}function pe([t,...e],n,o){return{task:t,number:n,total:o,many:n?n>1?`× ${n} `:"":`some of ${o} `,ids:[t,...e].map(({id:r})=>r)}}function wo(t){return{id:`function ${t}`,name:t,subject:t,why:"they are behind others in their line",asks:"",cell:"",age:"",short:""}}function K(t,e){let n=new Map(e.filter(({number:r})=>!r).map(({task:r,total:i})=>[r.subject,i])),o=e.reduce((r,{task:i,number:s})=>r+(n.has(i.subject)?0:s),0);return Math.max(0,t-[...n.values()].reduce((r,i)=>r+i,o))}function be(t,{top:e,height:n,row:o,reason:r}){let i=0,s=t.map(p=>i+="gap"in p?p.gap*o:"task"in p&&p.task.why?o+r:o),l=p=>i>p?s.findIndex(m=>m>p):t.length,a=l(Math.min(e,i-n)),d=Math.max(0,a-ft),u=Math.min(t.length,l(e+n)+2*ft-(a-d));return{first:d,last:u,above:s[d-1]??0,below:i-(s[u-1]??0),asks:xo(t,s,a,l(e+n),e,o)}}function xo(t,e,n,o,r,i){let s=new Map;return t.slice(n,o+1).forEach((l,a)=>{if(!("gap"in l))return;let d=Math.max(0,(r-(e[n+a-1]??0))/i);s.set(l.subject,Math.max(0,l.from+Math.floor(d)-Nt/4))}),s}function we(t,e){let n=Math.ceil(e.height/e.row)+2*ft,o=Math.max(0,Math.min(Math.floor(e.top/e.row)-ft,t-n));return{first:o,last:Math.min(t,o+n)}}var yo=1e3,ko=200,vo=1e3;function xe({filter:t,wide:e}){return t.state||t.cell||t.text.trim()?JSON.stringify([t,e]):""}function ye(t){let e=xe(t);return e&&t.found?.key===e?t.found:null}function $o(t){let{filter:e}=t,n=xe(t),o=[...t.asks].filter(([r])=>t.open.has(r)).map(([r,i])=>({key:JSON.stringify([e,r,i]),function:r,skip:i,by_state:!0,filter:e,limit:Nt}));return[...n?[{key:n,filter:e,limit:t.wide?vo:ko}]:[],...o]}function ke(t,e){let[n,o,r]=JSON.parse(t.key);r==null?e.found=t:e.pages.set(o,{filter:JSON.stringify(n),skip:r,found:t})}function ve(t,e){let n=0,o="",r,i=()=>e.details&&e.tab==="tasks"?$o(e):[],s=u=>u.map(p=>p.key).join(`
+`),l=()=>{clearTimeout(r),r=void 0;let u=i();o=s(u),u.length&&(n=Date.now());for(let p of u)t.send({say:"find",id:e.id,...p})};return{find:()=>{s(i())!==o?l():r??=setTimeout(l,Math.max(0,n+yo-Date.now()))},moved:()=>{s(i())!==o&&l()},end:()=>clearTimeout(r)}}function $e(t,e){return e.startsWith("[")&&!!t.closest(".jp-Notebook")}async function _e(t,e,n){let o=t.closest(".jp-Notebook"),r=t.ownerDocument.defaultView;if(!o||!r)return;let i=e.split(" ")[0],s=u=>[...o.querySelectorAll(".jp-InputPrompt")].find(p=>p.textContent===`${u}:`)?.closest(".jp-Cell"),l=o.querySelector(".jp-WindowedPanel-outer")??o,a=l.scrollTop,d=s(i);for(let u=0;!d&&u<l.scrollHeight;u+=.8*l.clientHeight)l.scrollTop=u,await new Promise(p=>r.requestAnimationFrame(()=>r.requestAnimationFrame(p))),d=s(i);if(d||(l.scrollTop=a),d??=s("[*]"),!d)return n(`No cell of this notebook is ${i} any more.`);d.scrollIntoView({block:"center"}),d.focus({preventScroll:!0})}function q(t,e,n){let o=Object.entries(e);for(let[r,i]of o)t.addEventListener(r,i,n);return()=>{for(let[r,i]of o)t.removeEventListener(r,i,n)}}var Se=246;function _o(t,e){let[n,o]=[t.getBoundingClientRect(),e.getBoundingClientRect()],r=Math.max(8,Math.min(o.left,n.right-Se)-n.left),i=o.top-n.top<n.height/2?`top:${o.bottom-n.top+4}px`:`bottom:${n.bottom-o.top+4}px`;return`left:${Math.round(r)}px;max-width:${Se-16}px;${i}`}function Oe(t,e,n){let o=r=>{let i=/pointerover|focusin/.test(r.type)?r.target.closest?.("[data-bar]"):null,s=i?.dataset.bar??"";s!==e.hover.bar&&(e.hover={bar:s,style:i?_o(t,i):""},n())};return q(t,{pointerover:o,pointerleave:o,focusin:o,focusout:o})}var So=60,Oo=1e4;function Te(t,e){let n=[];if(t.since??=e.time??0,t.running.size+t.told.size>Oo){t.since=e.time??0;for(let o of[t.running,t.told])o.clear()}for(let o of e.tasks??[]){if(o.started_at==null||W(e,o))continue;if(!j.has(o.state)){t.running.add(o.task_id),t.told.delete(o.task_id);continue}let r=t.running.delete(o.task_id)||(o.finished_at??0)>t.since,i=(o.finished_at??e.time??0)-o.started_at;if(!r||i<So||t.told.has(o.task_id))continue;t.told.add(o.task_id);let s=o.reason==null?o.why:e.reasons?.[o.reason],l=`${h(o.name)} #${R(o.task_id)} ${{FINISHED:"has finished",FAILED:"has failed"}[o.state]??`was ${D(o.state)}`}`;n.push({id:o.task_id,title:l,body:[`after ${O(i)}`,o.cell&&`cell ${h(o.cell)}`,h(s)].filter(Boolean).join(" · ")})}return n}async function Ee(t,e,n){let o=t?.Notification;if(e.notices){e.notices=!1,n("");return}if(!o)return n("This browser shows no notices.");e.notices=await o.requestPermission()==="granted",n(e.notices?"The browser will tell you when a task of more than a minute ends or fails.":"The browser does not let this page show notices. Its settings for this site can change that.")}function Me(t,e){let n=t?.Notification;if(n)for(let{id:o,title:r,body:i}of e)new n(r,{body:i,tag:`nbaccel-${o}`})}var To="nbaccel-order";function Ne(t,e,n,o){let r=e.snapshot()?.runtime.pid,i=new CustomEvent(To,{bubbles:!0,cancelable:!0,detail:{message:n,pid:r,taken:o}});return!t.dispatchEvent(i)}var Ae=".scroll.of-tiles",pt=".scroll[data-sight]";function je(t,e,n){return At(t,i=>{let s=i.target;if(s.matches?.(Ae))jt(t,e);else if(s.matches?.(pt))Ie(s,e);else return;n()},i=>{let l=((i.type==="pointerover"?i.target.closest?.(`${pt} tbody`):null)?.closest(pt)??null)?.dataset.sight??"";l!==e.heldSight&&(e.heldSight=l,n())})}function At(t,e,n){return t.addEventListener("scroll",e,!0),t.addEventListener("pointerover",n),t.addEventListener("pointerleave",n),()=>{t.removeEventListener("scroll",e,!0),t.removeEventListener("pointerover",n),t.removeEventListener("pointerleave",n)}}function De(t,e){return[...t.querySelectorAll(pt)].map(o=>Ie(o,e)).some(Boolean)}function jt(t,e){let n=t.querySelector(Ae),o=n?.querySelector(".of-node,li:not(.gap)"),r=o?.parentElement;if(!n||!o||!r)return!1;let i=getComputedStyle(r),s={top:n.scrollTop,height:n.clientHeight,columns:i.gridTemplateColumns.split(" ").length,row:o.getBoundingClientRect().height+parseFloat(i.rowGap)},l=e.tiles;return e.tiles=s,l?.columns!==s.columns||Math.abs(l.top-s.top)>s.row||Math.abs(l.height-s.height)>s.row||Math.abs(l.row-s.row)>.1}function Ie(t,e){let n=t.dataset.sight??"",o=e.sights.get(n),r=t.querySelectorAll("tbody tr:not(.gap)");if(!r.length)return!1;let i=(r[r.length-1].getBoundingClientRect().bottom-r[0].getBoundingClientRect().top)/r.length,s=o&&(i<8||Math.abs(i-o.row)<4);return e.sights.set(n,{top:t.scrollTop,height:Math.max(t.clientHeight,100),row:s?o.row:i}),!s||Math.abs(o.top-t.scrollTop)>1}var mt='.scroll[aria-label="Tasks"]';function Le(t,e,n){return At(t,i=>{let s=i.target;e.log&&s.matches?.(".printed")&&(e.log.follow=Ce(s)),s.matches?.(mt)&&(e.endOf=s.scrollTop>0&&Ce(s)?qe(s):"",e.scrolled={...e.scrolled,top:s.scrollTop,height:s.clientHeight},n())},i=>{let s=i.type==="pointerover"&&!!i.target.closest?.(`${mt} tbody`);s!==!!e.held&&(e.held=s?e.order:null,n())})}var Ce=t=>t.scrollTop+t.clientHeight>t.scrollHeight-4,qe=t=>t.querySelector("table")?.getAttribute("aria-rowcount")??"";function Re(t,e){let n=e.log?.follow&&t.querySelector(".printed");n&&(n.scrollTop=n.scrollHeight);let o=e.endOf&&t.querySelector(mt);o&&qe(o)===e.endOf&&(o.scrollTop=o.scrollHeight)}function We(t,e){let n=t.querySelector(mt);if(!n?.querySelector("tr[data-task]"))return!1;let o=e.scrolled,r=d=>[...n.querySelectorAll(d)].map(u=>u.getBoundingClientRect().height),i=(d,u)=>{let p=d.reduce((m,v)=>m+v,0)/d.length;return p>8&&Math.abs(p-u)>=4?p:u},[s,l]=[i(r("tr[data-task]"),o.row),i(r("tr.reason"),o.reason)],a=s===o.row&&l===o.reason;return e.scrolled={top:n.scrollTop,height:Math.max(n.clientHeight,100),row:s,reason:l},!a||Math.abs(e.scrolled.top-o.top)>1}function Be(t,e){let n=0,o;return r=>{clearTimeout(o);let i=Math.max(0,n+5e3-Date.now());o=setTimeout(()=>{n=Date.now(),t.said=r,e.redraw()},t.said?i:0)}}var Eo=1500;function Fe(t,e,n,o){let r=new Map,i=Be(n,o),s=()=>n.range??n.shown,l=(f,g)=>{n.doubted="",e.send(f),n.asked.add(f.id),clearTimeout(r.get(f.id)),r.set(f.id,setTimeout(()=>{f.say!=="retry"&&Ne(t,e,f,i)||i(`The kernel is busy and takes messages only between cells: ${g} is told when the running cell ends. To end the cell itself, use Stop.`)},Eo)),o.redraw()},a=f=>g=>l({say:f,id:g.id},`${g.name}`),d={cancel:a("cancel"),retry:a("retry"),kill:a("kill"),"cancel-run":a("stop"),doubt(f){n.doubted=f.id??"",i(f.owner?`${f.name} belongs to ${f.owner}, not to this notebook.`:`${f.name} would lose its state, and its calls would fail.`)},notices:()=>{Ee(t.ownerDocument.defaultView,n,i).then(o.more)},sure:f=>{n.doubted=f.id??""},"cancel-many":f=>l({say:"cancel-many",id:f.id,function:f.function,filter:{state:f.state,cell:f.cell,text:f.text}},`${f.name}`),keep(){n.doubted="",i("")},logs(f){delete n.past.task_log,n.log=n.log?.id===f.id?null:{id:f.id??"",name:f.name??"",search:"",follow:!0},o.look()},"close-log":()=>{n.log=null},go:({cell:f=""})=>{e.go?e.go(f):_e(t,f,i)},details(){n.details=!n.details,o.look()},tab(f){n.details=!0,n.tab=f.tab??"devices",o.look()},window(f){n.window=Number(f.window),n.range=null,o.look()},zoom(f){n.range=e.snapshot()?.past?.zoomed(s(),Number(f.by))??null,o.look()},follow(){n.range=null,o.look()},"ask-more"(){n.wide=!0,o.more(),o.look()},lead({tab:f="tasks",state:g="",text:b="",aim:k=""}){f==="tasks"&&(n.filter={state:g==="ended with it"?"":g,cell:"",text:b}),f==="devices"&&(n.device=k),n.aim=k,d.tab({tab:f})},sort(f){let g=f.column??"";n.sort={column:g,down:n.sort.column===g&&!n.sort.down},n.held=null},group({function:f=""}){n.open.delete(f)||n.open.add(f),n.asks.delete(f),n.pages.delete(f),o.look()},tile:f=>{n.device=n.device===f.device?"":f.device??""},copy(f){Zt(t.ownerDocument,f.text??""),i(`Copied ${f.name}.`)},trace(){let f=e.snapshot();f&&f.past?.saveTrace(t.ownerDocument,f,o.now())}},u=f=>{let g=f.target.closest?.("[data-act]");if(!g||g.hasAttribute("disabled")||g.tagName==="LI"&&String(t.ownerDocument.getSelection()))return;let b=g.dataset.act??"";n.aim="",(!(f.detail>1)||!/^(cancel|kill|retry|keep)/.test(b))&&d[b]?.(g.dataset),o.redraw()},p=f=>{let g=f.target;g.dataset?.search&&n.log&&(n.log.search=g.value,o.redraw());let b=g.dataset?.filter;b&&(n.filter={...n.filter,[b]:g.value},o.look(),o.redraw())},m=f=>{let g=e.snapshot()?.past?.rangeOf(f,t,n,s());g!==void 0&&(n.range=g,o.look(),o.redraw())},v=f=>{t.contains(f.target)&&(m(f),Mo(f,t,d,o))},y=e.listen(f=>{f.say==="taken"?(clearTimeout(r.get(f.id)),r.delete(f.id),i(f.words??"")):f.say==="found"&&f.id===n.id?ke(f.found,n):f.say==="history"&&f.id===n.id&&o.recall(f),o.redraw()}),w=t.ownerDocument.defaultView,x=[y,Le(t,n,o.redraw),Oe(t,n,o.redraw),q(t,{click:u,input:p}),q(t,{wheel:m,pointerdown:m,pointerup:m},{passive:!1}),q(w,{keydown:v},{capture:!0})];return()=>{for(let f of x)f();for(let f of r.values())clearTimeout(f)}}function Mo(t,e,n,o){let r=t.target;if(t.key==="Escape"&&e.querySelector('[data-act="keep"]'))n.keep({});else if(t.key==="Escape"&&e.querySelector(".log"))n["close-log"]({});else if(r.getAttribute("role")==="tab"){let i=[...e.querySelectorAll('[role="tab"]')],s=i.indexOf(r),l={ArrowRight:s+1,ArrowLeft:s-1,Home:0,End:i.length-1}[t.key];if(l!==void 0){let a=i[(l+i.length)%i.length];n.tab(a.dataset),a.focus(),t.preventDefault()}}t.key!=="Tab"&&t.stopPropagation(),o.redraw()}function He(t=()=>Date.now()/1e3){let e=0;return{heard(n){e=Math.max(e,n-t())},now:()=>t()+e}}var Ue="http://www.w3.org/2000/svg",F=Symbol("drawn"),No=/(\d) (?=(?:s|min|h|%|°C|W|B|[KMGT]iB|[CGT]PUs?)(?!\w))/g;function c(t,e={},...n){let o=[];for(let r of n)if(!Array.isArray(r))(r||r==="")&&o.push(r);else for(let i of r)(i||i==="")&&o.push(i);return{tag:t,key:e.key??"",props:e,children:o}}function Y(t,e){if(!Ao(t,e))return jo(t,e);let n=t.firstChild;for(let o of e)n&&Pe(n,o,t),n=n?.nextSibling??null}function Ao(t,e){let n=t.firstChild;for(let o of e){if(!n||!It(n,o)||typeof o!="string"&&o.key!==ht(n))return!1;n=n.nextSibling}return!n}function jo(t,e){let n=[...t.childNodes],o=new Map(n.filter(a=>ht(a)).map(a=>[ht(a),a])),r=n.filter(a=>!ht(a)),i=e.map(a=>Do(a,o,r)??Io(a,t)),s=new Set(i);for(let a of n)s.has(a)||a.remove();let l=t.firstChild;i.forEach((a,d)=>{Pe(a,e[d],t),a===l?l=l.nextSibling:t.insertBefore(a,l)})}function ht(t){return t[F]?.key??""}function It(t,e){return typeof e=="string"?t.nodeType===3:t[F]?.tag===e.tag}function Do(t,e,n){if(typeof t!="string"&&t.key){let r=e.get(t.key);return e.delete(t.key),r&&It(r,t)?r:void 0}let o=n.findIndex(r=>It(r,t));return o<0?void 0:n.splice(0,o+1)[o]}function Io(t,e){let n=e.ownerDocument;if(typeof t=="string")return n.createTextNode("");let r=t.tag==="svg"||e.namespaceURI===Ue?n.createElementNS(Ue,t.tag):n.createElement(t.tag);return r[F]={tag:t.tag,key:t.key,props:{},children:[]},r}function Pe(t,e,n){if(typeof e=="string"){if(t[F]?.text===e)return;t[F]={text:e},t.nodeValue=Co(e,n);return}let o=t,r=o[F];if(r.shape===e)return;let i=r.props;for(let s in i)s in e.props||Dt(o,s,null);for(let s in e.props)i[s]!==e.props[s]&&Dt(o,s,e.props[s]);"value"in e.props&&o.value!==e.props.value&&Dt(o,"value",e.props.value),r.props=e.props,r.shape=e,(e.children.length||o.firstChild)&&Y(o,e.children)}function Co(t,e){return t.endsWith(`
+`)||["pre","code"].includes(e[F]?.tag)?t:t.replace(No,"$1 ")}function Dt(t,e,n){e!=="key"&&(e==="value"?t.value=n??"":n==null||n===!1?t.removeAttribute(e):e==="style"?t.setAttribute("style",n):t.setAttribute(e,n===!0?"":String(n)))}function gt(t){return`${(t.node_id??"").slice(0,12)}/${t.resource}/${t.id}`}var Lo=120,Ve="ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",qo=128;function Ge(t){let e=t.devices??[];return e.length<=qo&&e.some(n=>n.metrics)}function ze({lines:t},e){let n=r=>r.filter(i=>i!=null).length>1;return(e?.devices??[]).some(({metrics:r})=>(r?.utilisation_percent??r?.memory_used_bytes)!=null)&&![...t.values()].some(({utilisation:r,memory:i,power:s})=>[r,i,s].some(n))}function Ke(t,e){let n=t?.origin===e.origin&&t?.step===e.step_s?t:null,o=e.first+e.steps,r=Math.max(o-Math.round(Lo/e.step_s),n?n.first:e.first),i=new Map;return e.devices.forEach((s,l)=>{let a=e.prefix+s,d=n?.lines.get(a),u=(m,v=1)=>Array.from({length:o-r},(y,w)=>{let x=r+w-e.first,f=x<0?d?.[m][r+w-(n?.first??0)]:null;if(x<0)return f==null?null:f*v;let g=Ve.indexOf(e[m][l*e.steps+x]);return g<0?null:g/(Ve.length-1)}),p={utilisation:u("utilisation"),memory:u("memory"),power:u("power",n?n.watts/e.power_watts:1)};i.set(a,p).set(a.slice(a.indexOf("/")),p)}),{since:e.seq,origin:e.origin,step:e.step_s,first:r,watts:e.power_watts,lines:i}}function Ye(t,e){return t?.lines.get(gt(e))??null}function Ct(t,e){let n=r=>t.past[`rows/${r}`]?.due??0,[o]=(e.runs?.open(t)??[]).sort((r,i)=>n(r)-n(i));return o?{ask:"rows",key:`rows/${o}`,record:o}:null}function bt({ask:t,key:e}){return t==="rows"?e:t}function Je(t,e){let n=new Map(t?.rows);for(let[o,r]of Object.entries(e.rows))n.set(o,r);return{since:e.seq,total:e.total,rows:n}}var Qe=0;function J(t){return Qe+=1,{id:`nbaccel-${Qe}-${Math.random().toString(36).slice(2,8)}`,details:t,listed:!1,tab:"devices",filter:{state:"",cell:"",text:""},sort:{column:"",down:!1},held:null,order:[],open:new Set,asks:new Map,pages:new Map,device:"",aim:"",scrolled:{top:0,height:460,row:46,reason:23},endOf:"",sights:new Map,tiles:void 0,heldSight:"",only:"",wide:!1,window:60,range:null,shown:{from:0,to:1},lanes:{width:1e3,left:110,right:990},room:1e3,hover:{bar:"",style:""},rows:new Map,asked:new Set,doubted:"",found:null,retries:!1,goes:()=>!1,said:"",log:null,notices:!1,past:{}}}var Ro=250,wt=1e4,Wo=6e5,Bo=3;function Fo(t,e,n){let{engine:o,pid:r}=e.runtime,i=`${o} ${r??""} ${e.nodes?.[0]?.node_id??""}`;if(t.only)return Ct(t,e);let s=t.details?t.tab:"devices";if(s==="runs")return Ct(t,e);if(s==="devices"&&Ge(e))return{ask:"readings",key:i};if(s==="tasks"&&t.log){let[d,u]=[`${i} ${t.log.id}`,t.past.task_log],p=u?.key===d?u.data:null;return p?.done?null:{ask:"task_log",key:d,task_id:t.log.id,out_since:p?.out??0,err_since:p?.err??0}}if(s==="accounting")return{ask:"accounting",key:i};if(s!=="timeline")return null;if(t.range)return{ask:"runs",key:`${i} ${t.range.from} ${t.range.to}`,start:t.range.from,end:t.range.to};if(t.window===0)return{ask:"runs",key:`${i} all`};let l=t.past.runs,a=l?.start&&l.key===`${i} last`&&n-l.start<Bo*60;return{ask:"runs",key:`${i} last`,start:a?l.start:n-t.window}}function Xe(t,e,n){let o=0,r,i=-wt,s=()=>{Date.now()-i<wt||(i=Date.now(),t.send({say:"past"}))},l=!0,a=0,d=0,u=()=>{l=!0,a=Date.now(),d++,m()},p=w=>w&&!w.ended?Fo(e,w,n()):null,m=()=>{clearTimeout(r);let w=t.snapshot(),x=p(w);if(!x)return;if(!["readings","rows"].includes(x.ask)&&!w?.past)return void s();let f=bt(x),g=e.past[f],b=g?.key===x.key&&g.start===x.start,k=Math.max(b?g.due:0,o+Ro)-Date.now();if(k>0)return void(r=setTimeout(m,k));o=Date.now();let N=b||x.ask==="runs"?g?.data:null;e.past[f]={key:x.key,start:x.start,due:o+wt,moves:d,data:N},t.send({say:"history",id:e.id,...x,since:b&&N?.since||0}),r=setTimeout(m,wt)};return{look:u,heard:w=>{let x=e.past[bt(w)];if(x?.key!==w.key)return;let f=JSON.parse(w.answer),g=t.snapshot(),b={readings:Ke,rows:Je}[w.ask]??g?.past?.told[w.ask];b&&(x.data=b(x.data,f)),x.due=Date.now()+1e3*f.pause_s;let N=!e.only&&(e.details?e.tab==="devices":e.listed)&&(Date.now()-a<Wo||g?.devices?.some(io=>io.holders?.length)),Ot=!f.pause_s||w.ask==="task_log"||w.ask==="readings"&&(N||ze(x.data,g)),Qt=p(g);clearTimeout(r),l&&(Ot||Qt&&e.past[bt(Qt)]?.moves!==d)&&m()},end:()=>{l=!1,clearTimeout(r)}}}function C(t,e,n,o={}){let r=e.map((i,s)=>Ho(typeof i=="string"?{name:i}:i,s,o.sort));return c("div",{class:t==="Devices"?"scroll whole":"scroll",key:t,role:"region","aria-label":t,tabindex:"0","data-sight":o.sight??null},c("table",{"aria-rowcount":o.rows&&o.rows+1},c("caption",{class:"unseen"},t),c("thead",{},c("tr",{},r)),c("tbody",{},n)))}function Ho({name:t,sort:e},n,o){if(!e)return c("th",{scope:"col",key:t||`c${n}`},t||c("span",{class:"unseen"},"Actions"));let r=o?.column!==e?"none":o.down?"descending":"ascending",i={none:"",ascending:" ↑",descending:" ↓"}[r];return c("th",{scope:"col",key:t,"aria-sort":r},c("button",{type:"button",class:"sorts","data-act":"sort","data-column":e},t,c("span",{"aria-hidden":"true"},i)))}function S(t,e=t){return c("span",{class:e===t?"name cut":"name",title:e},t)}var ot=c("span",{"aria-hidden":"true"},"⚠ ");function $(t,e){return c("button",{type:"button",...e},t)}var Uo={cancel:"Cancel",kill:"Kill",retry:"Retry"};function H(t,e,n,o){let{id:r,name:i,owner:s}=e,l=Uo[t],a={"data-id":r,"data-name":i},d=s&&` of ${s}`,u={...a,"aria-label":`${l} ${i} ${n}${d}`};return o.asked.has(r)?$("asked…",{...u,disabled:!0}):!s&&t!=="kill"?$(l,{...u,"data-act":t}):o.doubted!==r?$(`${l}…`,{...u,"data-act":"doubt","data-owner":s}):c("span",{class:"ask nowrap"},$("Keep",{...a,"data-act":"keep","aria-label":`Keep ${i}${d}`})," ",$(`${l} it`,{...a,"data-act":t,class:"urgent","aria-label":`${l} it: ${i}${d}`}))}function M(t,e){return c("p",{class:"quiet empty",key:"empty"},t,e&&" ",e&&c("code",{},e))}function xt(t,e){return t>0&&c("p",{class:"quiet small",key:"left out"},`and ${E(t,`more ${e}`)}: those that are held or in trouble are shown`)}function rt(t,e,n){let o=n!=null&&(e==="running"||e==="alive")?` ink c${n}`:"";return c("td",{class:`nowrap state ${e}`},c("span",{class:`sign${o}`,"aria-hidden":"true"},t),` ${e}`)}function it(t,e){let n=t.startsWith("[")?"":t.replace(/ \[\d+\].*/,""),o=n.length>24?[c("span",{class:"cut",title:n},n),t.slice(n.length)]:[t];return _(t&&e.goes(t)?c("button",{type:"button",class:"goes","data-act":"go","data-cell":t,title:"Show the cell"},o):o,"nowrap where")}function st(t,e){return t&&t===e?c("span",{class:"quiet",title:t},"same reason"):t}function _(t,e){return c("td",e?{class:e}:{},t)}var Rt=8;function yt({heldBy:t,deviceTotal:e,devicesMore:n,devicesFree:o,devicesTaken:r,devicesGone:i,ended:s},l){if(s)return[];let a=t.slice(0,Rt).map(({name:p,number:m,colour:v,where:y},w)=>[w>0&&(l?" · ":", "),c("span",{key:p,class:"key"},c("span",{class:`swatch c${v}`,"aria-hidden":"true"})," ",l?[S(p),` ${Po(y)}`]:`${p}${m>1?` × ${m}`:""}`)]).flat(),d=t.length>Rt&&` and ${t.length-Rt} more`,u=[n&&`of ${e} shown`,o&&`${o} free`,r&&`${r} taken by others`,i&&`${i} gone`].filter(Boolean).map(p=>` · ${p}`).join("");return[a.length?!l&&"Held by ":"Nobody holds one",...a,d,u]}function Po(t){return t.map(e=>e.replace(/^\S+ /,"")).join(", ")}function Q({state:t}){return t==="taken"&&c("span",{class:"part taken"})}function Ze({heldBy:t,deviceTotal:e,devicesMore:n,devicesTaken:o,devicesGone:r}){let i=(s,l)=>c("span",{key:s,class:`part ${s}`,style:`width:${Math.round(1e3*l/Math.max(e+n-r,1))/10}%`});return c("span",{class:"bar","aria-hidden":"true"},t.map(({colour:s,share:l})=>i(`c${s}`,l)),o>0&&i("taken",o))}var Vo=8,tn=4,Go=140;function en(t,e){return[c("div",{key:"strip",class:"one-line strip",role:"group","aria-label":"Devices"},zo(t,e)),c("div",{key:"most",class:"one-line most"},Yo(t,e))]}function zo(t,e){let{deviceTotal:n,devicesMore:o,devices:r,ended:i}=t;if(!n)return c("span",{class:"has quiet",title:`${t.noDevice} ${t.advice}`},t.noDevice,t.advice&&[" This counts two logical ones: ",c("code",{},t.advice)]);if(i)return c("span",{class:"has quiet"},`It had ${n+o} × ${t.sameModel||n===1?r[0].model:"devices"}.`);let s=n+o<=Vo;return!s||e.room<Go*n?[!s&&Ze(t),c("span",{class:s?"has few":"has",title:t.heldBy.map(({name:l,number:a,where:d})=>`${l} ${s?`on ${d.join(", ")}`:`× ${a}`}`).join(", ")},yt(t,s))]:r.map(l=>Ko(l,n))}function Ko(t,e){let{label:n,holders:o,state:r,reason:i}=t,s=o.map(({name:a,part:d,cell:u,owner:p,age:m})=>[a,...[d,[u&&`cell ${u}`,p].filter(Boolean).join(" of "),m].filter(Boolean)].join(" · ")),l=o.map((a,d)=>[d>0&&", ",c("span",{key:a.key,class:"name"},a.name),c("span",{class:"quiet"},s[d].slice(a.name.length))]).flat();return c("span",{key:t.key,class:e>tn?"device many":"device","data-device":n,title:[n,...o.length?s:[i||r]].join(", ")},c("span",{class:"label"},e>tn?n.replace(/^\S+ /,""):n),c("span",{class:"bar","aria-hidden":"true"},o.map(a=>c("span",{class:`part c${a.colour}`,style:`width:${100*a.fraction}%`})),!o.length&&Q(t)),c("span",{class:"has"},o.length?l:c("span",{class:"quiet"},i?`${r}: ${i}`:r)))}function Yo(t,e){let{alerts:n,nodes:o,ended:r}=t,[i]=n;if(i){let d=n.length>1&&$(`and ${n.length-1} more`,{"data-act":"tab","data-tab":"alerts"});return[c(i.leads?"button":"span",{class:"has alert",title:i.message,...i.leads},c("strong",{},"⚠ Attention:"),` ${i.message}`),d]}let[s]=t.waiting;if(s)return Jo(s,K(t.counts.waiting,[s]));let l=t.runs?.brief(e)??[];if(l.length)return l.slice(0,2);let a=o.find(({moves:d})=>d);return a?c("span",{class:"has",title:a.why},c("span",{class:"sign","aria-hidden":"true"},`${a.sign} `),S(a.name,a.title),` ${a.state} `,c("span",{class:"quiet"},a.why)):r?c("span",{class:"quiet"},t.endedAt):t.taskTotal?c("span",{class:"quiet"},"Nothing waits, and nothing needs attention."):c("span",{class:"has quiet",title:"f.remote()"},"No task yet. A call makes one: ",c("code",{},"f.remote()"))}function Jo({task:t,many:e},n){let o=t.why||t.asks;return[c("span",{class:"has",title:o},c("span",{class:"sign","aria-hidden":"true"},"◌ "),e,S(t.name),` waits ${t.age}: `,c("span",{class:"quiet"},o)),n>0&&$(`and ${n} more`,{"data-act":"tab","data-tab":"waiting"})]}var at=16;function nn(t,e=!1){let n=t.map((i,s)=>i==null?null:`${s} ${Math.round(10*(at-1-i*(at-2)))/10}`),o="",r=-1;return n.forEach((i,s)=>{i!=null&&(o+=(n[s-1]==null?"M":"L")+i),i!=null&&n[s-1]==null&&(r=s),i!=null&&n[s+1]==null&&e&&(o+=`L${s} ${at}L${r} ${at}Z`)}),o}function kt(t,e={}){let n=Math.max(2,...t.map(({levels:o})=>o.length));return c("svg",{class:"spark",viewBox:`0 0 ${n-1} ${at}`,preserveAspectRatio:"none","aria-hidden":"true",...e},t.map(({levels:o,kind:r})=>[r==="area"&&c("path",{key:"under",class:"under",d:nn(o,!0)}),c("path",{key:r,class:r,d:nn(o)})]).flat())}function lt(t){let e=(t??[]).filter(o=>o!=null),n=o=>`${Math.round(100*o)} %`;return e.length>1?`between ${n(Math.min(...e))} and ${n(Math.max(...e))} in the last two minutes`:""}var on=4,rn=8;function an(t,e){let{devices:n,devicesBefore:o,deviceTotal:r,tileGroups:{many:i,first:s,last:l,all:a,most:d}}=t,u=i?e.tiles??{row:40,columns:20}:null,p=f=>Math.ceil(f/(u?.columns??1))*(u?.row??0),m=n.some(f=>f.lines),v=n.map((f,g)=>tr(f,u?o+g+1:0,r,e)),y=(f,g)=>c("ul",{class:m?"tiles lined":"tiles","aria-label":f},g),w=(f,g="li")=>[sn(g,"above",p(s)),...f,sn(g,"below",p(a)-p(l))],x=d?c("div",{class:"of-nodes",role:"group","aria-label":"Devices",style:Xo(d)},w(Qo(n,v,y),"div")):y("Devices",w(v));return c("div",{key:"tiles"},u?c("div",{class:"scroll of-tiles",role:"region",tabindex:"0","aria-label":`${r} devices`},x):x,c("p",{class:"quiet small",key:"holders"},yt(t),m&&" · Lines: load (filled), memory and power (dotted) of the last two minutes."),Zo(n.find(f=>f.key===e.hover.bar),e))}function Qo(t,e,n){let o=t.flatMap(({nodeKey:r},i)=>r===t[i-1]?.nodeKey?[]:[i]);return o.map((r,i)=>{let{node:s,nodeTitle:l,nodeKey:a}=t[r];return c("div",{key:a,class:"of-node"},c("div",{class:"node quiet small",title:l},s),n(`Devices of ${s}`,e.slice(r,o[i+1])))})}function Xo(t){let[e,n]=[Math.min(t,rn),Math.min(t,rn/2)];return`--wide:${e};--lines:${Math.ceil(t/e)};--narrow:${n};--more:${Math.ceil(t/n)}`}function sn(t,e,n){return n>on&&c(t,{key:e,class:"gap","aria-hidden":"true",style:`height:${n-on}px`})}function Zo(t,e){if(!t)return null;let{node:n,label:o,model:r,holders:i,utilisation:s,memory:l,facts:a,reason:d}=t,u=i.map(p=>c("div",{key:p.key},c("span",{class:`swatch c${p.colour}`}),c("strong",{},p.name)," ",[p.part,p.cell&&`cell ${p.cell}`,p.owner,p.age].filter(Boolean).join(" · ")));return c("div",{class:"hover",key:"hover",style:e.hover.style,"aria-hidden":"true"},c("strong",{},[n,o].filter(Boolean).join(" ")),` ${t.state}`,u,c("div",{class:"quiet small"},[s?.text,l?.text,a,lt(t.lines?.utilisation),d].filter(Boolean).join(" · ")||r))}function tr(t,e,n,o){let r=t.key===o.device,i=or(t),s=[i,r,e,t.holders.map(d=>`${d.colour}/${d.fraction}`)].join(`
+`),l=o.rows.get(`tile ${t.key}`);if(l?.content===s&&l.of===t.lines)return l.shape;let a=er(t,i,r,e?{"aria-posinset":e,"aria-setsize":n}:{});return o.rows.set(`tile ${t.key}`,{content:s,shape:a,of:t.lines}),a}function er(t,e,n,o){let r=t.label.replace(/^\S+ /,""),i=t.holders.map(s=>c("span",{class:`part c${s.colour}`,style:`width:${100*s.fraction}%`}));return c("li",{key:t.key,...o},c("button",{type:"button",class:t.state==="gone"?"tile gone":"tile","data-act":"tile","data-device":t.key,"data-bar":t.key,"aria-expanded":String(n),"aria-label":e},c("span",{class:"number"},r),c("span",{class:"load quiet"},t.state==="gone"?"gone":t.utilisation?.text),c("span",{class:"bar"},i,!i.length&&Q(t)),t.lines&&kt(nr(t.lines))))}function nr({utilisation:t,memory:e,power:n}){return[{levels:t,kind:"area"},{levels:e,kind:"line"},{levels:n,kind:"dots"}]}function or(t){let e=t.holders.map(o=>[o.name,o.part,o.cell&&`cell ${o.cell}`,o.owner].filter(Boolean).join(" ")),n=[t.utilisation?.text,t.memory?.text,t.facts,lt(t.lines?.utilisation),t.reason].filter(Boolean);return`${[t.node,t.label].filter(Boolean).join(" ")}, ${t.state}${e.length?`: ${e.join("; ")}`:""}${n.map(o=>`, ${o}`).join("")}`}var rr=8;function ct(t,e){return t.deviceTotal?t.deviceTotal+t.devicesMore<=rr?[ln(t),cn(t.devices,t,e)]:[ln(t),an(t,e),xt(t.devicesMore,"device"),t.chosenDevice&&cn([t.chosenDevice],t,e)]:[M(`${t.noDevice}${t.advice&&" This counts two logical ones:"}`,t.advice)]}function ln({sameModel:t,deviceTotal:e,devices:n}){return t?c("p",{class:"quiet small models",key:"models"},`${e} × ${n[0].model}`):null}function cn(t,e,n){let o=t.some(a=>a.utilisation||a.memory),r=t.some(a=>a.node),i=e.sameModel,s=!e.ended&&t.some(a=>a.holders.length||a.reason),l=["Device",...r?["Node"]:[],e.ended?"State":"In use",...o?["Load, memory, power"]:[],...s?["Held by"]:[]];return C("Devices",l,t.map(a=>ir(a,{several:r,measured:o,said:i,held:s},e,n)))}function ir(t,{several:e,measured:n,said:o,held:r},i,s){return c("tr",{key:t.key,"data-device":t.label,"data-at":t.key},c("th",{scope:"row",title:t.title||null},c("span",{class:"label"},t.label),!o&&c("span",{class:"quiet small model"},t.model)),e&&c("td",{class:"quiet short",title:t.nodeTitle},t.node),c("td",{class:"use"},!i.ended&&sr(t),c("span",{class:"nowrap"},c("span",{class:"sign","aria-hidden":"true"},t.sign),` ${t.state}`)),n&&c("td",{class:"load",title:t.facts},Wt("utilisation",t,t.utilisation),Wt("memory",t,t.memory),t.power&&Wt("power",t,t.power)),r&&c("td",{class:"holders"},ar(t,i,s)))}function sr(t){let e=t.holders.map(n=>c("span",{key:n.key,class:`part c${n.colour}`,style:`width:${100*n.fraction}%`}));return c("div",{class:"bar",role:"img","aria-label":`${t.label}: ${t.use}`,title:t.use},e,!e.length&&Q(t))}function Wt(t,e,n){if(!n)return c("div",{class:"measure quiet small"},`${t} unknown`);let o=Math.min(100,Math.max(0,Math.round(n.percent))),r=`${e.label} ${t}`,i=e.lines?.[t],s={title:[t,lt(i)].filter(Boolean).join(": ")},l=i?kt([{levels:i,kind:t==="power"?"line":"area"}]):c("span",{class:"part",style:`width:${o}%`}),a=t==="power"?{role:"img","aria-label":`${r} ${n.text}`}:{role:"meter","aria-label":r,"aria-valuemin":"0","aria-valuemax":"100","aria-valuenow":o,"aria-valuetext":n.text};return c("div",{class:"measure",...s},t==="power"&&!i?null:c("div",{class:i?"trend":"bar",...a},l),c("span",{class:"small"},n.text))}function ar(t,e,n){let o=t.holders.map(r=>lr(r,t,e,n));return[o.length>0&&c("ul",{},o),t.reason&&c("span",{class:"quiet"},t.reason)]}function lr(t,e,n,o){let{part:r,cell:i,owner:s,age:l}=t,a=[r,i&&`cell ${i}`].filter(Boolean).join(" · "),d=s&&[i?" of ":a&&" · ",c("span",{class:"cut",title:s},s)];return c("li",{key:t.key,title:t.pid},c("span",{class:`swatch c${t.colour}`,"aria-hidden":"true"}),c("span",{class:"who"},S(t.name),c("span",{class:"quiet facts"},a,d,(a||s)&&l&&" · ",l)),(t.taskId||t.actorId)&&cr(t,e,o))}function cr(t,e,n){let o=t.taskId?"cancel":"kill";return H(o,{id:t.taskId||t.actorId,name:t.name,owner:t.owner},`on ${e.label}`,n)}function dt(t,e,n,o,r){let i=o?` ${o}`:"",s={key:e,"data-id":e,"data-name":t+i,"data-function":o,"data-state":n.state,"data-cell":n.cell,"data-text":n.text};return r.doubted!==e?$(`${t}…`,{...s,"data-act":"sure","aria-label":`${t}${i}…`}):c("span",{class:"ask nowrap",key:e},$("Keep",{...s,key:"keep","data-act":"keep"})," ",$(t,{...s,key:"do","data-act":"cancel-many",class:"urgent","aria-label":t+i}))}function dn(t,e){if(!t.counts.waiting)return[M("Nothing waits. A task that finds no free device waits here, with the reason:","train.options(num_gpus=1).remote()")];let n="",o=t.waiting.map(({task:i,number:s,many:l,ids:a})=>{let d=Bt(t.alerts,a),u=st(i.why,n);return n=d?"":i.why,c("tr",{key:i.id,"data-task":i.id},ur(i,l),_(i.asks,"nowrap"),it(i.cell,e),_(i.age,"short"),_(d?$("never: see Alerts",{"data-act":"lead","data-tab":"alerts","data-aim":d.of}):u||c("span",{class:"quiet"},"asked for, not looked at yet"),"why"),_(l?dr(i,s):Ft(i,t,e),"acts"))}),r=K(t.counts.waiting,t.waiting);return[o.length>0&&C("Waiting tasks",["Task","Asks for","Cell","For","Why it waits",""],o),r>0&&Ht(`and ${r} more that wait`,e),t.counts.waiting>1&&!t.ended&&c("p",{key:"all"},dt("Cancel all that wait","waiting",{state:"waiting",cell:"",text:""},"",e))]}function Bt(t,e){return t.find(n=>n.kind==="infeasible"&&e.includes(n.of))}function dr(t,e){return $(`Show all ${e||""}`.trim(),{"data-act":"lead","data-state":"waiting","data-text":t.name,"aria-label":`Show all ${e||""} ${t.name} that wait`})}function ur(t,e){return c("th",{scope:"row"},S(t.name),c("span",{class:"quiet small below"},e.trim()||`#${t.short}`))}function Ft(t,e,n){return!t.cancellable||e.ended?null:H("cancel",t,`#${t.short}`,n)}function Ht(t,e){return c("p",{class:"more",key:"unsent"},c("span",{class:"quiet"},`${t} `),!e.wide&&$("Show more",{"data-act":"ask-more"}))}function un(t,e){if(!t.actors.length)return[M("No actor. A remote class that is called makes one:","Counter.remote()")];let n=t.actors.map((o,r)=>c("tr",{key:o.id,"data-actor":o.id},c("th",{scope:"row"},S(o.name),c("span",{class:"quiet small below"},[`#${o.id.slice(0,8)}`,o.pid&&`pid ${o.pid}`].filter(Boolean).join(" · "))),rt(o.sign,o.state,o.colour),_(o.devices,"nowrap"),it(o.cell,e),_(o.age,"short"),c("td",{"data-head":"calls waiting"},o.calls),_(st(o.why,t.actors[r-1]?.why),"why"),_(o.alive&&!t.ended&&H("kill",o,`#${o.id.slice(0,8)}`,e),"acts")));return[C("Actors",["Actor","State","Devices","Cell","Age","Calls waiting","Why",""],n),t.actorsMore>0&&c("p",{class:"quiet more",key:"more"},`and ${t.actorsMore} more actors`)]}function fn(t){return t.alerts.length?[c("ul",{class:"alerts",key:"alerts"},t.alerts.map(e=>Ut(e,e.title,c("span",{class:"quiet nowrap"},`· ${e.age} ago`))))]:[M("No alert. Failures, leaks, lost devices and requests that can never be met are told here, such as:","f.options(num_gpus=1000).remote()")]}function Ut({key:t,message:e,shows:n,leads:o},r,i){return c("li",{key:t,...o},c("div",{},c("strong",{},ot,r),` ${e} `,i),o&&$(n??"",o))}function pn(t){let e=t.nodes.some(o=>o.why),n=t.nodes.map(o=>c("tr",{key:o.key,"data-at":o.key},c("th",{scope:"row"},S(o.name,o.title)),rt(o.sign,o.state),_(o.role),_(o.resources),e&&_(o.why,"why")));return[C("Nodes",["Node","State","Role","Resources",...e?["Why"]:[]],n),xt(t.nodesMore,"node")]}var fr=3,pr=2;function mn(t,e){let n=t.alerts.slice(0,pr),o=t.nodes.filter(i=>i.moves).map(i=>c("li",{key:i.key},hn(i.sign),S(i.name,i.title),` ${i.state} `,c("span",{class:"quiet"},i.why))),r=n.map(i=>Ut(i,"Attention:"));return[...ct(t,e),...t.runs?.brief(e)??[],Pt("lines","Nodes that come and go",o),Pt("lines","Waiting tasks",mr(t,n)),Pt("alerts","Alerts",[...r,...gn(t.alerts.length-r.length,"alerts")])]}function mr(t,e){let n=t.waiting,o=n.filter(({ids:l})=>!Bt(e,l)),r=o.slice(0,fr),i=r.map(({task:l,many:a})=>c("li",{key:l.id},hn("◌"),a,S(l.name),` waits ${l.age}: `,c("span",{class:"quiet"},l.why||l.asks))),s=n.filter(l=>!o.includes(l)||r.includes(l));return[...i,...gn(K(t.counts.waiting,s),"waiting")]}function hn(t){return c("span",{class:"sign","aria-hidden":"true"},`${t} `)}function gn(t,e){return t>0?[c("li",{key:"more"},$(`and ${t} more`,{"data-act":"tab","data-tab":e}))]:[]}function Pt(t,e,n){return n.length>0&&c("ul",{class:t,key:e,"aria-label":e},n)}function bn(t,e){e.order=[t.tasks,...[...t.pages?.values()??[]].map(a=>a.shown)].flat().map(a=>a.id);let n=e.sort.column!=="",o=n?t.tasks.map(a=>({task:a,inGroup:!1})):he(t.tasks,e.open,t.functions,t.pages),r=new Map(n?[]:t.functions.map(a=>[a.subject,a.total])),i=t.tasks.filter(a=>!r.has(a.subject)).length+[...r.values()].reduce((a,d)=>a+d,0),s=t.foundInAll?t.tasksFound:t.taskTotal,l=t.foundInAll||n||t.taskTotal>t.taskRows?s-i:0;return[_r(t,e),o.length?hr(o,t,e):gr(t),l>0&&Ht(`${i} of ${s} tasks are here`,e)]}function hr(t,e,n){let o=e.tasks.some(p=>p.peak),r=[{name:"Task",sort:"task"},{name:"State",sort:"state"},{name:"Devices",sort:"devices"},"Cell",{name:"Started",sort:"started"},{name:"Took",sort:"took"},...o?["Peak"]:[],""],{first:i,last:s,above:l,below:a,asks:d}=be(t,n.scrolled);for(let[p,m]of d)n.asks.set(p,m);let u=t.slice(i,s).flatMap((p,m)=>{if("group"in p)return[br(p.group,r.length,e,n)];if("gap"in p)return[Vt(`gap/${p.subject}/${p.from}`,p.gap*n.scrolled.row)];let v=t[i+m-1],y=wr(p.task,p.inGroup,v&&"task"in v?v.task.why:"",o,r.length,e,n);return n.log?.id===p.task.id?[...y,xr(r.length,e,n)]:y});return C("Tasks",r,[Vt("above",l),...u,Vt("below",a)].filter(Boolean),{rows:t.reduce((p,m)=>p+("gap"in m?m.gap:1),0),sort:n.sort})}function Vt(t,e){return e>0&&c("tr",{key:t,class:"gap","aria-hidden":"true",style:`height:${Math.round(e)}px`})}function gr(t){return t.taskTotal?M(t.foundInAll?"No task passes the filter.":"No task of these rows passes the filter."):M("No task yet. A remote function that is called makes one:","f.remote()")}function br(t,e,n,o){let{subject:r,total:i,open:s,done:l,failed:a,others:d,listed:u}=t,p=!t.counted&&(n.foundInAll?n.tasksFound>n.tasks.length:n.taskTotal>n.taskRows),m=(y,w)=>w>0&&c("span",{key:y,class:`part ${y}`,style:`width:${100*w/i}%`}),v=[...p?[]:[`${l} of ${i}`],...d,...p&&l?[`${l} finished`]:[],...u<i?[`${u} of them are still listed`]:[]];return c("tr",{key:`group/${r}`,class:"group","data-function":r},c("th",{scope:"row",colspan:e},c("button",{type:"button",class:"opens","data-act":"group","data-function":r,"aria-expanded":String(s)},c("span",{"aria-hidden":"true"},s?"▾ ":"▸ "),S(r)),!p&&c("span",{class:"bar","aria-hidden":"true"},m(`c${t.colour}`,l),m("failed",a)),c("span",{class:"quiet"},p&&`of the newest ${i}: `,v.map((y,w)=>[w>0&&" · ",y.endsWith(" failed")?c("span",{key:y,class:"state failed"},y):y]).flat()),!n.ended&&t.live&&dt("Cancel all",`group/${r}`,o.filter,r,o)))}function wr(t,e,n,o,r,i,s){let l=[...Object.values(t),e,n===t.why,r,i.ended,s.asked.has(t.id),s.doubted===t.id,s.log?.id===t.id].join(`
+`),a=s.rows.get(t.id);if(a?.content===l)return a.shape;let d=kr(t,e,o,i,s),u=t.why?[d,yr(t,n,r)]:[d];return s.rows.set(t.id,{content:l,shape:u}),u}function xr(t,e,n){return c("tr",{key:`log/${n.log?.id}`,class:"logrow"},c("td",{colspan:t},e.pastViews?.drawLog(n)??"Asking the kernel …"))}function yr(t,e,n){return c("tr",{key:`why/${t.id}`,class:"reason"},c("td",{colspan:n},c("span",{class:"quiet",title:t.why},st(t.why,e))))}function kr(t,e,n,o,r){let i=[`#${t.short}`,t.pid&&`pid ${t.pid}`].filter(Boolean).join(" · ");return c("tr",{key:t.id,"data-task":t.id,class:e?"inner":null},c("th",{scope:"row"},S(t.name),c("span",{class:"quiet small below"},i)),rt(t.sign,t.state,t.colour),_(t.devices||t.asks,t.devices?"nowrap":"quiet nowrap"),it(t.cell,r),_(t.started,"nowrap"),vr(t.took),n&&c("td",{class:"nowrap","data-head":"peak"},t.peak),_([Ft(t,o,r),t.retryable&&r.retries&&!o.ended&&H("retry",t,`#${t.short}`,r),$r(t,o,r)],"acts"))}function vr(t){let[e,...n]=t.split(" · ");return _([e,n.length>0&&[" ",c("span",{class:"quiet small below"},n.join(" · "))]].flat(),"short")}function $r(t,e,n){return t.state==="waiting"||e.ended?null:$("Log",{key:"log","data-act":"logs","data-id":t.id,"data-name":t.name,"aria-expanded":String(n.log?.id===t.id),"aria-label":`Log of ${t.name} #${t.short}`})}function _r(t,e){let{filter:n}=e,o=(r,i,s)=>c("option",{key:r||"all",value:r,selected:r===s},i);return c("div",{class:"filters",role:"group","aria-label":"Filter tasks",key:"filters"},c("label",{},"State ",c("select",{"data-filter":"state",value:n.state},o("","all",n.state),z.map(r=>o(r,`${r} (${t.counts[r]??0})`,n.state)))),c("label",{},"Cell ",c("select",{"data-filter":"cell",value:n.cell},o("","all",n.cell),t.cells.map(r=>o(r,r,n.cell)))),c("label",{},"Text ",c("input",{type:"search","data-filter":"text",value:n.text,placeholder:"name, id, reason"})),(n.state||n.cell||n.text)&&!t.ended&&t.tasks.some(r=>r.cancellable)&&dt("Cancel all of these","these",n,"",e),!t.ended&&$("Notify me",{"data-act":"notices",class:"aside","aria-pressed":String(e.notices),title:"A notice of the browser when a task of more than a minute ends or fails"}),e.sort.column&&$("In the usual order",{"data-act":"sort","data-column":""}))}var Sr=700,Or=7.1,Tr=28,wn=999,Er={devices:ct,waiting:dn,tasks:bn,actors:un,timeline:(t,e)=>t.pastViews?.drawTimeline(t,e)??xn(t),accounting:t=>(t.accounts?t.pastViews?.drawAccounts(t):null)??xn(t),alerts:fn,nodes:pn};function yn(t,e){let n=e.details?[jr(t,e),Dr(t,e)]:e.listed?mn(t,e):en(t,e);return[Mr(t,e),...n,vn(e)]}function kn(t,e){let n=t.runs?.only(e).flat()??[];return[...n.length?n:Gt("Waiting for news of it …"),vn(e)]}function vn(t){return c("p",{class:"said",key:"said",role:"status","aria-live":"polite"},t.said)}function Gt(t){return[c("p",{class:"quiet",key:"none"},t)]}function xn(t){return[M(t.ended?"This view was not opened before the end.":"Asking the kernel …")]}function Mr(t,e){return c("header",{key:"header"},c("div",{class:"line top"},Ar(t,e),t.ended&&c("span",{class:"chip"},t.ended),t.alerts.length>0&&c("button",{type:"button",key:"alerts",class:"chip urgent","data-act":"tab","data-tab":"alerts"},ot,E(t.alerts.length,"alert")),c("button",{type:"button",key:"details","data-act":"details","aria-expanded":String(e.details),class:"aside"},"Details",c("span",{"aria-hidden":"true"},e.details?" ▴":" ▾"))),c("div",{class:"one-line quiet",title:t.title.join(" · ")},c("span",{class:"has"},Nr(t,e).join(" · "))))}function Nr(t,e){return t.resources.length?e.details||e.listed?t.resources:[...t.resources,...t.unrealDevices]:t.title}function Ar({busy:t,counts:e,title:n},o){let r=Object.entries(e).filter(([,u])=>u),i=r.map(([u,p])=>`${p} ${u}`),s=o.room>Sr?t.join(" · ").length+Tr:0,l=(i.join(" · ").length+s)*Or<o.room,a=(u,p=" · ")=>c("span",{key:`dot${u}`,class:"quiet dot"},p),d=r.flatMap(([u,p],m)=>[m>0&&a(m,l?" · ":" "),c("button",{type:"button",key:u,class:`count ${u}`,"data-act":"lead","data-state":u,title:`Show the ${u} tasks`,"aria-label":i[m]},l?i[m]:`${et(u)} ${p}`)]);return c("span",{class:"first",title:n.join(" · ")},t.length>0&&[c("strong",{key:"busy"},t.join(" · ")),a(-1)],c("span",{class:"counts",key:"counts"},d.length?d:c("span",{class:"quiet"},"no task yet")))}function jr(t,e){return c("div",{class:"tabs",role:"tablist","aria-label":"Views",key:"tabs"},t.tabs.map(({id:n,label:o,badge:r,urgent:i,failed:s})=>{let l=n===t.tab,a=s&&r>0;return c("button",{type:"button",key:n,role:"tab",id:`${e.id}-${n}`,"aria-selected":String(l),"aria-label":a&&`${o}, ${r} failed`,"aria-controls":`${e.id}-panel`,tabindex:l?"0":"-1","data-act":"tab","data-tab":n},i&&ot,o,r>0&&[" ",c("span",{class:a?"badge failed":"badge"},a&&"✕ ",r>wn?`${wn}+`:String(r))])}))}function Dr(t,e){let n=Er[t.tab];return c("div",{role:"tabpanel",id:`${e.id}-panel`,"aria-labelledby":`${e.id}-${t.tab}`,tabindex:"-1",key:`panel-${t.tab}`,class:"panel"},...(n?.(t,e)??t.runs?.views[t.tab]?.(e)??ct(t,e)).flat())}function vt(t){return new Set((t.nodes??[]).filter(e=>e.alive===!1).map(e=>e.node_id))}function $n(t,e){return e.has(t.node_id??"")?{...t,holders:[],gone:!0,metrics:null,free_reason:"its node has gone"}:t}var _n={total:0,held:0,taken:0,shared:0,most_free:0,least_free:1,logical:0,simulated:0};function ut(t){if(t.device_counts?.length)return t.device_counts.map(o=>({..._n,...o}));let e=new Map,n=vt(t);for(let{resource:o,kind:r,node_id:i,offered:s,holders:l,free_reason:a,free:d=1}of t.devices??[]){if(s===!1||n.has(i??""))continue;let u=e.get(o)??{..._n,resource:o};e.set(o,u),u.total+=1,(r==="logical"||r==="simulated")&&(u[r]+=1),l?.length?(u.held+=1,d>0&&Object.assign(u,{shared:u.shared+1,most_free:Math.max(u.most_free,d),least_free:Math.min(u.least_free,d)})):u.taken+=a?1:0}return[...e.values()]}function B(t,e){return t.reduce((n,o)=>n+o[e],0)}var Ir=20;function $t(t){let e=i=>`${i.node_id??""}/${i.resource}`,n=new Set(t.filter(i=>!i.parent).map(i=>`${e(i)}/${i.id}`)),o=new Map,r=new Map;for(let i of t){if(!i.parent){r.set(i,`${h(i.resource)} ${Lr(i.id)}`);continue}let s=`${e(i)}/${i.parent}`,l=o.get(s)??{number:Cr(e(i),n),instances:0};o.set(s,l);let a=i.profile?` (${h(i.profile)})`:"";r.set(i,`${h(i.resource)} ${l.number} · MIG ${l.instances++}${a}`)}return r}function Cr(t,e){let n=0;for(;e.has(`${t}/${n}`);)n+=1;return e.add(`${t}/${n}`),n}function Lr(t){return h(t).length>Ir?`${h(t).slice(0,12)}…`:h(t)}function Sn(t){return["logical","simulated"].flatMap(e=>{let n=B(t,e);return n?[E(n,`${e} device`)]:[]})}function On(t){let[e,n]=[h(t.name||t.type||t.family),t.kind??"real"];return[e.startsWith(`${n} `)?e.slice(n.length+1):e,!t.parent&&h(t.profile),n!=="real"&&`(${n})`].filter(Boolean).join(" ")}var Tn=13,En=10;function X({nodes:t=[]}){let e=t.map(({name:o})=>qr(h(o))),n=new Map;for(let o of e)n.set(o,(n.get(o)??0)+1);return new Map(t.map(({node_id:o,name:r},i)=>{let s=h(r);return[o,{whole:s,words:Rr((n.get(e[i])??0)>1?s:e[i])}]}))}function qr(t){return/^[\d.:]+$/.test(t)?t:t.split(".")[0]}function Rr(t){return t.length>Tn+1+En?`${t.slice(0,Tn)}…${t.slice(-En)}`:t}var Wr={row:40,columns:20},Br={row:66,columns:2},Mn=1;function Nn(t){return t.length>128}function An(t){return{top:0,height:460,...t?Br:Wr}}function jn(t){let e=new Map;for(let n of t)e.get(n.node_id)?.push(n)??e.set(n.node_id,[n]);return[...e.values()]}function Dn(t,e,{top:n,height:o,row:r,columns:i}){if(t<=128)return{first:0,last:e};let s=Math.min(e,i*(Math.ceil((n+o)/r)+Mn));return{first:Math.max(0,Math.min(Math.floor(n/r)-Mn,Math.floor(e/i)))*i,last:s}}function In(t,e,n){let[o,r]=[vt(t),ut(t)],i=(t.devices??[]).map(b=>$n(b,o)),s=i.filter(b=>b.offered!==!1),l=Math.max(0,B(r,"total")-s.length),a=new Set(s.map(b=>b.node_id)).size>1,d=X(t),u=b=>({...Ur(b,g.get(b)??"",t,e),...p(b),lines:b.metrics?Ye(n?.past?.readings?.data,b):null}),p=({node_id:b})=>{let k=d.get(b);return a?{node:k?.words??(b??"").slice(0,8),nodeTitle:k?.whole??"",nodeKey:b??""}:{node:"",nodeTitle:"",nodeKey:""}},m=a?jn(s):s.map(b=>[b]),{first:v,last:y}=Dn(s.length,m.length,n?.tiles??An(a)),[w,x]=[m.slice(0,v).flat().length,m.slice(v,y).flat()],f=n?.device?s.find(b=>_t(b)===n.device):null,g=$t(s.some(b=>b.parent)?i:f?[...x,f]:x);return{devices:n?x.map(u):[],devicesBefore:w,tileGroups:{many:Nn(s),first:v,last:y,all:m.length,most:a?Math.max(...m.map(b=>b.length)):0},deviceTotal:s.length,devicesMore:l,unrealDevices:Sn(r),sameModel:!l&&s.length>1&&new Set(s.map(Hr)).size===1,chosenDevice:f?u(f):null,heldBy:Fr(s,t,g),devicesFree:B(r,"total")-B(r,"held")-B(r,"taken"),devicesTaken:B(r,"taken"),devicesGone:s.filter(b=>b.gone).length}}function Fr(t,e,n){let o=new Map;for(let i of t)for(let s of i.holders??[]){let l=o.get(s.name)??{number:0,share:0,first:s,where:new Set};l.number+=1,l.where.add(n.get(i)??""),l.share+=Math.min(1,s.amount??1),o.set(s.name,l)}return[...o].sort((i,s)=>s[1].number-i[1].number).map(([i,{number:s,share:l,where:a,first:d}])=>({name:h(i),number:s,share:l,where:[...a],colour:I(e,d.function||i)}))}function _t(t){return`${t.node_id??""}/${t.resource}/${t.id}`}function Hr(t){return`${t.name||t.type||t.family}·${t.parent?"":t.profile??""}·${t.kind??"real"}`}function Ur(t,e,n,o){let[r,i]=Pr(t),s=Vr(t.holders??[],n,o);return{key:_t(t),label:e,title:t.parent?h(t.id):"",model:On(t),sign:r,state:i,use:Gr(s),utilisation:zr(t),memory:Kr(t),power:Yr(t),facts:Jr(t),reason:h(t.free_reason),holders:s}}function Pr(t){let e=t.holders?.length;return t.over?["–","given back"]:t.gone?["✕","gone"]:t.free_reason&&!e?["◼","taken"]:e?(t.free??1)>0?["◐","shared"]:["●","held"]:["○","free"]}function Vr(t,e,n){let o=t.map(r=>r.task_id??r.actor_id??r.name);return t.map((r,i)=>({key:o[i],name:h(r.name),part:(r.amount??1)===1?"":T(r.amount??1),cell:h(r.cell),owner:W(e,r),age:r.since?O(n-r.since):"",pid:r.pid?`pid ${r.pid}`:"",colour:I(e,r.function||r.name,r.actor_id??o[i]),fraction:Math.min(1,Math.max(0,r.amount??1)),taskId:r.task_id??"",actorId:r.task_id?"":r.actor_id??""}))}function Gr(t){return t.length?t.map(e=>`${e.name} ${e.part||"1"}`).join(", "):"nobody holds it"}function zr(t){let e=t.metrics?.utilisation_percent;return e==null?null:{percent:e,text:`${Math.round(e)} %`}}function Kr(t){let e=t.metrics?.memory_used_bytes,n=t.metrics?.memory_total_bytes??t.memory_bytes;return e==null||!n?null:{percent:100*e/n,text:`${tt(e)} of ${tt(n)}`}}function Yr(t){let e=t.metrics?.power_watts;return e==null?null:{percent:0,text:`${Math.round(e)} W`}}function Jr(t){let e=[];return t.metrics?.temperature_celsius!=null&&e.push(`${Math.round(t.metrics.temperature_celsius)} °C`),t.metrics?.power_watts!=null&&e.push(`${Math.round(t.metrics.power_watts)} W`),e.join(" · ")}var Qr={infeasible:"Can never start",leak:"Memory leak"};function Cn(t,e){return(t.alerts??[]).map((n,o)=>({...Xr(n,t),key:`${n.since}/${o}`,kind:n.kind,title:Qr[n.kind]??h(n.kind[0].toUpperCase()+n.kind.slice(1)),message:h(n.message),age:O(e-n.since),of:n.task_id}))}function Xr({kind:t,task_id:e,device:n,node_id:o},r){let i=(s,l)=>({shows:`Show ${s}`,leads:{"data-act":"lead",...l}});if(t==="failed")return i("failed tasks",{"data-state":"failed"});if(n){let s=r.devices?.find(l=>l.id===n&&(!o||!l.node_id||l.node_id===o));return i("device",{"data-tab":"devices","data-aim":s?_t(s):""})}return e?i("task",{"data-text":R(e),"data-aim":e}):o?i("node",{"data-tab":"nodes","data-aim":o}):null}function Ln(t){let e=t.runtime.shared&&!t.died,n=i=>j.has(i)?i:"ENDED_WITH_IT",o=(t.tasks??[]).map(i=>({...i,state:n(i.state),reason:j.has(i.state)?i.reason:null})),r={};for(let[i,s]of Object.entries(t.counts??{}))r[n(i)]=(r[n(i)]??0)+s;return e&&delete r.ENDED_WITH_IT,{...t,devices:(t.devices??[]).map(i=>({...i,holders:[],free_reason:"",metrics:null,over:!0})),tasks:e?o.filter(i=>j.has(i.state)):o,counts:r,functions:(t.functions??[]).map(({running:i=0,waiting:s=0,...l})=>e?l:{...l,ended:i+s}),actors:(t.actors??[]).map(i=>({...i,state:"DEAD",pending_calls:0})),actor_counts:{}}}var qn={column:"",down:!1},Zr={state:"",cell:"",text:""};function zt(t,e,n){let{found:o,filter:r,sort:i=qn,held:s=null}=e,l=o?{...t,tasks:o.tasks,reasons:o.reasons}:t;return me(se(l,o?Zr:r,n),i,s)}function Rn(t,{filter:e,found:n}){return((n?n.functions:e.state||e.cell||e.text.trim()?[]:t.functions)??[]).map(({name:r,...i})=>({subject:h(r),counts:i,total:Object.values(i).reduce((s,l)=>s+l,0),colour:I(t,r)})).filter(({total:r})=>r>Mt)}function Wn(t,e,n){let o=[...e.pages??[]].filter(([,{filter:r}])=>r===JSON.stringify(e.filter));return new Map(o.map(([r,{skip:i,found:s}])=>[r,{skip:i,shown:zt(t,{...e,found:s,sort:qn},n),all:s.total}]))}var ti=["GPU","TPU","NPU","HPU","neuron_cores","RBLN","FURIOSA","MBLT","TTNPU"],Bn=/^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;function Hn(t,e,n){let o=t.lost?"the kernel has gone":t.ended?t.died?"its head has gone":t.runtime.shared?"left":"shut down":"",r=o?Ln(t):t,i=re(r),s=r.runs?.(n,o!=="",r),l=ri(r,i,s),a=l.some(({id:u})=>u===e.tab)?e.tab:"devices",d=a==="tasks"?zt(r,e,n):[];return{title:ei(r),ended:o,endedAt:o&&`${t.lost||t.died?"This was known":t.runtime.shared?"Left":"Shut down"} at ${U(t.time??n,n)}.`,counts:i,busy:o?[]:ni(r),resources:o?Pn(r,!0):oi(r),tab:a,tabs:l,...In(r,n,a==="devices"?e:null),noDevice:["No accelerator.",...(r.found??[]).map(h),Fn(r)].filter(Boolean).join(" "),advice:Fn(r)?"":"nbaccel.init(num_gpus=2)",waiting:o?[]:ge(ie(r,n),r.functions),tasks:d,functions:a==="tasks"?Rn(r,e):[],pages:o?null:Wn(r,e,n),tasksFound:e.found?.total??d.length,foundInAll:!!e.found,taskRows:(r.tasks??[]).length,taskTotal:Object.values(i).reduce((u,p)=>u+p,0),cells:a==="tasks"?le(r):[],actors:a==="actors"?ue(r,n):[],actorsMore:Vn(r),runs:s,pastViews:r.past,timeline:a==="timeline"&&r.past?r.past.timelineOf(r,e.window,n,e.range,e.past?.runs?.data):null,accounts:a==="accounting"&&r.past?r.past.accountsView(e.past?.accounting?.data,r,n):null,alerts:Cn(r,n),nodes:ii(r,n),nodesMore:(r.node_counts?.alive??0)-Un(r)}}function Fn(t){let e=r=>Object.fromEntries(Object.entries(r).filter(([i])=>ti.includes(i))),o=(t.node_types??[]).filter(r=>!r.given_up&&Object.keys(e(r.resources??{})).length).map(({name:r,resources:i})=>`${h(r)} (${P(e(i??{}))})`);return o.length?`A node of the type ${o.join(" or ")} comes when work asks for it.`:""}function ei(t){let{engine:e,version:n,pid:o,shared:r}=t.runtime,i=t.node_counts?.alive??Un(t);return["nbaccel "+h(n),`${h(e)} engine`,i>1?E(i,"node"):"",o?`head pid ${o}`:"",r?"shared by several notebooks":""].filter(Boolean)}function Un({nodes:t}){return(t??[]).filter(e=>e.alive!==!1).length}function ni(t){let e=ut(t);if(e.length)return e.map(({resource:r,held:i,taken:s,total:l})=>`${i+s} of ${E(l,h(r))} busy`);let[n,o]=Kt(t).get("CPU")??[0,0];return o?[`${T(o-n)} of ${T(o)} CPUs busy`]:[]}function oi(t){let e=ut(t),n=e.length?e.map(({resource:i})=>i):["CPU"],o=[...Kt(t)].filter(([i])=>!n.includes(i)).map(([i,[s,l]])=>`${T(l-s)} of ${E(+T(l),h(i))} busy`),r=e.filter(({shared:i})=>i).map(({resource:i,shared:s,most_free:l,least_free:a})=>{let d=E(s,`shared ${h(i)}`);return s<2?`${d} has ${T(l)} free`:`${d} have ${a===l?"":"up to "}${T(l)} free each`});return[...o,...r]}function Pn(t,e){return[...Kt(t)].map(([n,[o,r]])=>`${h(n)} ${e?T(r):`${T(o)} of ${T(r)} free`}`)}function Kt(t){let e=new Map(Object.entries(t.resources??{}).filter(([n])=>!Bn.test(n)));for(let n of e.size?[]:t.nodes??[])for(let[o,r]of n.alive===!1?[]:Object.entries(n.totals??{})){if(Bn.test(o))continue;let[i,s]=e.get(o)??[0,0];e.set(o,[i+(n.available?.[o]??0),s+r])}return e}function ri(t,e,n){let o=(t.alerts??[]).length,r=(t.actors??[]).filter(s=>s.state!=="DEAD").length+Vn(t),i=[{id:"devices",label:"Devices",badge:0,urgent:!1},{id:"waiting",label:"Waiting",badge:e.waiting,urgent:!1},{id:"tasks",label:"Tasks",badge:e.failed,urgent:!1,failed:!0},{id:"actors",label:"Actors",badge:r,urgent:!1},{id:"timeline",label:"Timeline",badge:0,urgent:!1},{id:"accounting",label:"Accounting",badge:0,urgent:!1},{id:"alerts",label:"Alerts",badge:o,urgent:o>0}];return n&&i.push(...n.tabs),((t.nodes??[]).length>1||t.arrivals?.length)&&i.push({id:"nodes",label:"Nodes",badge:0,urgent:!1}),i}function Vn(t){let e=(t.actors??[]).filter(o=>o.state!=="DEAD").length,n=Object.entries(t.actor_counts??{}).filter(([o])=>o!=="DEAD");return Math.max(0,n.reduce((o,[,r])=>o+r,0)-e)}function ii(t,e){let n=X(t),o=(t.nodes??[]).map(i=>({key:i.node_id,name:n.get(i.node_id)?.words??"",title:h(i.name),sign:i.alive===!1?"✕":"●",state:i.alive===!1?"gone":"alive",role:i.is_head?"head":"",resources:Pn({...t,nodes:[i],resources:{}},!!t.ended).join(" · "),why:h(i.why)||si(i,e),moves:(i.leaves_at??0)>e})),r=(t.arrivals??[]).map(i=>({key:i.id,name:h(i.node_type),title:h(i.node_type),sign:"◌",state:"arriving",role:"",resources:"",moves:!0,why:`for ${L(e-(i.since??e))}${i.usually_s?` (usually ${L(i.usually_s)})`:""}${["","arriving"].includes(i.state??"")?"":`: ${h(i.state)}`}`}));return[...o,...r]}function si(t,e){if(t.kept_by)return`stays: ${h(t.kept_by)}`;if(!t.leaves_at||!t.idle_since)return"";let n=t.leaves_at-e;return`idle for ${L(e-t.idle_since)}, ${n>0?`leaves in ${L(n)}`:"kept for a request or its type's min"}`}var Gn=`
+&{
+--ink:var(--jp-ui-font-color1,var(--vscode-foreground,CanvasText));
+--quiet:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,color-mix(in srgb,CanvasText 72%,Canvas)));
+--ground:var(--jp-layout-color1,var(--vscode-editor-background,Canvas));
+--raised:var(--jp-layout-color2,var(--vscode-editorWidget-background,color-mix(in srgb,CanvasText 7%,Canvas)));
+--line:var(--jp-border-color2,var(--vscode-panel-border,color-mix(in srgb,CanvasText 22%,Canvas)));
+--edge:color-mix(in srgb,var(--ink) 55%,transparent);
+--focus:var(--jp-brand-color1,var(--vscode-focusBorder,CanvasText));
+--warn:${A.attention};
+--failed:color-mix(in srgb,${A.failure} 65%,var(--ink));
+color:var(--ink);background:var(--ground);border:1px solid var(--line);border-radius:6px;
+position:relative;padding:10px 14px;margin:2px 0;box-sizing:border-box;max-width:100%;container-type:inline-size;
+font:var(--jp-ui-font-size1,13px)/1.45 var(--jp-ui-font-family,var(--vscode-font-family,system-ui,sans-serif));
+font-variant-numeric:tabular-nums}
+& *{box-sizing:border-box}
+& .quiet{color:var(--quiet)}
+& .small{font-size:.92em}
+& .nowrap,& .short{white-space:nowrap}
+& .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+& p{margin:6px 0;overflow-wrap:anywhere}
+& .line{display:flex;flex-wrap:wrap;gap:2px 12px;align-items:baseline}
+& .aside{margin-left:auto}
+& .top{flex-wrap:nowrap}& .top>:not(.first){flex:none}& .first{flex:1 1 0;min-width:0;font-size:1.08em}
+& .one-line{display:flex;gap:4px 14px;align-items:center;min-height:24px;white-space:nowrap;overflow:hidden}
+& .one-line .has{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
+& .one-line button,& .one-line .line,& .one-line style+*{flex:none}
+& .one-line .sign{margin:0}& .one-line .cut{vertical-align:bottom}
+& .device{flex:1 1 0;min-width:0;display:flex;gap:6px;align-items:center;max-width:34em}
+& .device .bar{flex:0 0 28px;height:10px}& .strip>.bar{flex:0 0 160px;height:10px}
+& .few .cut{max-width:16ch}& .many .name+.quiet{display:none}
+& .most .alert{border:0;border-left:4px solid var(--warn);border-radius:0;padding-left:8px;text-align:left}
+& button,& select,& input{font:inherit;color:var(--ink);background:transparent;
+border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;margin:0;width:auto;box-shadow:none}
+& select,& input{background:var(--ground);border-color:var(--edge)}
+& option{color:var(--ink);background:var(--ground)}
+& button{white-space:nowrap;overflow-wrap:normal;cursor:pointer;transition:background-color .12s}
+& button:hover{background:var(--raised)}
+& button[disabled]{cursor:default;color:var(--quiet);border-style:dashed}
+& button[aria-pressed=true]{background:var(--raised);border-color:var(--edge);font-weight:600}
+& :focus-visible{outline:2px solid var(--focus);outline-offset:1px}
+& .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}
+& .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}
+& .tabs{display:grid;grid-template-columns:repeat(auto-fill,minmax(100px,1fr));gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
+& [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 6px;color:var(--quiet);text-align:left}
+& [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
+& .count,& .goes{border:0;padding:0;text-decoration:underline var(--line);text-underline-offset:3px}& .goes{min-height:0}
+& .count.failed,& .state.failed{color:var(--failed)}
+& .count.finished,& .count.cancelled,& .state.cancelled .sign,& .state.waiting .sign{color:var(--quiet)}
+& .ink{background:none!important;color:var(--c)}
+& .cut{display:inline-block;max-width:24ch;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:bottom}
+& .below,& .model{display:block;margin-left:0!important}
+& .sorts{border:0;padding:0;min-height:0;color:inherit;font-weight:inherit}
+& .opens{border:0;padding:0 4px 0 0}
+& .part.failed{background:${A.failure}}
+& tr.group .bar{display:inline-flex;width:84px;vertical-align:middle}
+& tr.inner th{padding-left:18px}& tr.group th{padding-right:3px}& .group th>:last-child:not(.quiet){float:right;margin-left:auto}
+& tr.gap{border:0}
+& .models{margin:8px 0 -2px}
+& code{font-family:var(--jp-code-font-family,var(--vscode-editor-font-family,monospace));background:var(--raised);color:var(--ink);border-radius:3px;padding:0 4px}
+& .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:4px;list-style:none;margin:8px 0 0;padding:0}
+& .tiles{--tall:calc(1.34em + 20px)}& .tiles.lined{--tall:calc(1.34em + 38px)}
+& .tiles li{margin:0;min-width:0;height:var(--tall);contain:size layout style}
+& .of-nodes{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,max(110px,var(--wide)*80px)),1fr));gap:4px 20px}
+& .of-nodes .gap,& .tiles li.gap{grid-column:1/-1}
+& .node{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding-top:4px}
+& .of-node .tiles{margin:0;grid-template:repeat(var(--lines),var(--tall))/repeat(var(--wide),1fr)}
+& .scroll.of-tiles{max-height:300px}& .of-tiles .tiles{margin:2px}
+& .tile{display:flex;flex-direction:column;position:relative;width:100%;height:100%;padding:3px 6px 6px;text-align:left}
+& .tile[aria-expanded=true]{border-color:var(--focus);background:var(--raised)}
+& .tile.gone{border-style:dashed;color:var(--quiet)}& .tile.gone .bar{visibility:hidden}
+& .tile .number{white-space:nowrap;overflow:hidden;font-size:.92em}
+& .tile .load{position:absolute;right:6px;top:3px;width:42px;height:20px;contain:strict;text-align:right;white-space:nowrap;font-size:.92em}
+& .tile .bar{width:100%;height:8px}
+& .badge.failed{background:none;color:var(--failed);border:1px solid var(--failed)}
+& .badge{padding:0 6px;border-radius:9px;background:var(--raised);color:var(--ink);font-size:.88em;font-weight:400}
+& .scroll{overflow:auto;max-height:600px;margin-top:6px;background:linear-gradient(transparent,var(--ground) 70%) bottom/100% 48px no-repeat local,
+linear-gradient(transparent,var(--line)) bottom/100% 12px no-repeat scroll}
+& .scroll.whole{max-height:none}
+& select{max-width:24ch}
+& table{border-collapse:collapse;margin:0;width:100%;color:inherit;background:none;font-size:inherit;table-layout:auto}
+& tr,& thead,& tbody tr:nth-child(n),& tbody tr:hover{background:none;border:0}
+& th,& td{text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;font-weight:400;
+white-space:normal;max-width:none;color:inherit;line-height:inherit}
+& td.quiet{color:var(--quiet)}
+& thead th{color:var(--quiet);font-size:.92em;border-bottom:1px solid var(--line);white-space:nowrap;
+position:sticky;top:0;background:var(--ground);z-index:1}
+& tbody tr+tr th,& tbody tr+tr td{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)}
+& th[scope=row]{white-space:nowrap}
+& th[scope=row]>*+*{margin-left:8px}
+& .label,& .name{font-weight:600}
+& .why{min-width:15em;overflow-wrap:anywhere}
+& tr.reason td{border:0!important;padding:0 0 5px;max-width:0}& tr.reason span{display:block;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+& .acts{white-space:nowrap;text-align:right;padding:4px 3px 4px 8px}
+& .acts button+button{margin-left:4px}
+& .bar{display:flex;width:110px;height:12px;border-radius:3px;background:var(--raised);overflow:hidden;
+outline:1px solid var(--edge);outline-offset:-1px}
+& .part{height:100%;transition:width .2s}& .measure .part{background:var(--edge)}
+& .part.taken{width:100%;background:repeating-linear-gradient(135deg,${A.waiting} 0 3px,transparent 3px 6px)}
+& .part+.part{border-left:2px solid var(--ground)}
+& td.use .bar{width:84px;margin-bottom:3px}
+& td.use{white-space:nowrap}
+& .measure{display:flex;gap:8px;align-items:center;white-space:nowrap}
+& .measure .bar{width:52px;height:8px}
+& .trend{width:64px;flex:none;box-shadow:0 1px var(--line)}
+& .trend[role=meter],& .tile .spark{box-shadow:0 0 0 1px var(--line);border-radius:2px}
+& .spark{display:block;width:100%;height:16px;overflow:visible}
+& .spark path{vector-effect:non-scaling-stroke;fill:none;stroke:var(--quiet);stroke-width:1.2}
+& .spark .under{fill:color-mix(in srgb,var(--quiet) 25%,transparent);stroke:none}
+& .measure+.measure{margin-top:2px}
+& .spark .dots{stroke-dasharray:1 3}
+& .tile .spark{height:14px;margin-top:4px}
+& .holders ul,& .alerts,& .lines{list-style:none;margin:0;padding:0}
+& .holders li{display:flex;gap:8px;align-items:baseline;margin:0;min-height:27px}
+& .holders .who{min-width:0;overflow-wrap:anywhere}
+& .holders .name{margin-right:8px}
+& .holders .facts,& .key{display:inline-block}
+& .holders .who+*{margin-left:auto}
+& .holders{padding-right:2px;min-width:230px}
+& .swatch{display:inline-block;width:10px;height:10px;border-radius:3px;flex:none}
+& .alerts,& .lines{margin-top:6px}& .lines li{margin:4px 0}
+& .alerts li{display:flex;flex-wrap:wrap;gap:4px 12px;align-items:center;border-left:4px solid var(--warn);padding:3px 0 3px 10px;margin:6px 0;overflow-wrap:anywhere}
+& .alerts div{flex:1}& li[data-act]{cursor:pointer}& tr:focus,& li:focus{outline:2px solid var(--focus)}
+& .filters{display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:8px}
+& .filters label{color:var(--quiet)}
+& .said{min-height:0;margin:0}
+& .said:not(:empty){margin-top:8px}
+& .empty{margin:10px 0 4px}
+& .hover{position:absolute;z-index:2;background:var(--ground);border:1px solid var(--line);border-radius:6px;padding:6px 10px;
+pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
+& .hover .swatch{margin-right:8px}
+@container (min-width:1200px){& td.load{white-space:nowrap}& .measure{display:inline-flex;margin:0 12px 0 0!important;width:132px;vertical-align:top}& .measure:nth-child(2){width:208px}
+& td.use .bar{display:inline-flex;margin:0 8px 0 0;vertical-align:middle}}
+@container (max-width:960px){& th,& td{padding-right:10px}
+& td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
+& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
+@container (max-width:700px){& .of-node .tiles{grid-template:repeat(var(--more),var(--tall))/repeat(var(--narrow),1fr)}& .first>.dot,& .device.many .has{display:none}& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1}
+& .counts{order:1;flex:1 0 100%}& .strip>.bar{flex-basis:80px}
+& td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
+& .alerts div{flex-basis:100%}& th[scope=row]{white-space:normal}& td .cut,& th .cut{max-width:24ch}
+& td.where{min-width:0}& .model,& .measure .bar{display:none}& td.use{display:flex;gap:8px;align-items:center;flex:0 0 164px}& .group th{display:flex;flex-wrap:wrap;align-items:center}& .group th>.quiet{order:1;flex:1 0 100%;margin:0}& td.use .bar{margin:0}
+& thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
+& table,& tbody{display:block}
+& tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
+& tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}
+& tbody tr th[scope=row]{flex:1 1 calc(100% - 180px);padding:0;border:0!important;min-width:0}
+& tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
+& tbody tr td:empty{display:none}
+& tbody tr.reason{border:0!important;padding:0 0 5px}& tr.reason td{max-width:none;flex:1 0 100%}& tr.reason span{white-space:normal}
+& tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
+& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}
+& tbody tr td{overflow-wrap:anywhere}
+& td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
+& tr.gap{padding:0;border:0!important}}
+@container (max-width:340px){& .top>.urgent{display:none}& .tabs{grid-template-columns:repeat(auto-fill,minmax(86px,1fr))}}
+@container (max-width:320px){& .holders{min-width:0}}
+@media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
+@media (forced-colors:active){& .ink{color:CanvasText}&,& button,& .chip{border-color:CanvasText}
+& .bar{outline-color:CanvasText;forced-color-adjust:none;background:Canvas}
+& .tile .bar{forced-color-adjust:none}
+& .bar .part{border-right:1px solid CanvasText}
+& .swatch{forced-color-adjust:none}
+& [role=tab]{border-color:Canvas}& [role=tab][aria-selected=true]{border-bottom-color:Highlight}}
+${oe("&")}
+`.replaceAll("&",".nbaccel-cockpit.nbaccel-cockpit");function zn(t,e){let n=t.ownerDocument,o=n.defaultView??window,r=!1,i=null,s=(d=!1)=>{let u=r&&!d&&n.visibilityState!=="hidden";u!==i?(i=u,e(u,d)):d&&e(!1,!0)},l=new IntersectionObserver(d=>{r=d[d.length-1].isIntersecting,s()});l.observe(t);let a=[q(n,{visibilitychange:()=>s()}),q(o,{pagehide:()=>s(!0)})];return()=>{l.disconnect();for(let d of a)d();s(!0)}}var Kn=1e3;function Yt(t,e,n={}){let o=t.ownerDocument,r=o.createElement("div"),i=o.createElement("style");i.textContent=Gn,r.className="nbaccel-cockpit",r.dataset.lmSuppressShortcuts="true",t.append(i,r);let s=n.state??J(n.details??!1);s.goes=k=>!!e.go||$e(r,k),s.retries=!!e.retries;let l=He(),a=!1,d={running:new Set,told:new Set},u=0,p=()=>{u=0;let k=e.snapshot(),N=r.contains(o.activeElement)?o.activeElement:null;r.clientWidth&&(s.room=r.clientWidth-30),k?Yn(r,k,s,k.ended?k.time??0:l.now()):Y(r,Gt("Waiting for the first snapshot of the cluster …")),a&&!k?.ended&&w.moved(),N&&N!==o.activeElement&&ci(r,s,N),li(r,s)},m=()=>{a&&!u&&(u=requestAnimationFrame(p))},v=()=>{let k=e.snapshot();k?.time&&l.heard(k.time),ai(s,k),a&&!k?.ended&&f();let N=k?Te(d,k):[];s.notices&&Me(o.defaultView,N),m()},y=(k,N=!1)=>{a=k;let Ot=k||s.notices&&!N;e.send({say:Ot?"visible":"hidden",view:s.id,rows:k&&s.wide?Kn:0}),k?x.look():x.end(),m()},w=ve(e,s),x=Xe(e,s,l.now),f=()=>{w.find(),x.look()},g=[w.end,x.end,e.subscribe(v),Fe(r,e,s,{redraw:m,more:()=>y(a),look:f,recall:x.heard,now:l.now}),je(r,s,m),zn(r,y)],b=setInterval(m,1e3);return v(),p(),()=>{clearInterval(b),u&&cancelAnimationFrame(u);for(let k of g)k();i.remove(),r.remove()}}function Yn(t,e,n,o){let r={filter:n.filter,window:n.window,range:n.range,sort:n.sort,held:n.held,tab:n.details?n.tab:"devices",found:ye(n),pages:n.pages,past:n.past,device:n.device,tiles:n.tiles},i=Hn(e,r,o);i.timeline&&(n.shown={from:i.timeline.start,to:i.timeline.start+i.timeline.seconds});let s=()=>(n.only?kn(i,n):yn(i,n)).filter(Boolean);if(Y(t,s()),jt(t,n))return Yn(t,e,n,o);n.tab==="tasks"&&We(t,n)&&Y(t,s()),(n.tab==="runs"||n.only)&&De(t,n)&&Y(t,s()),Re(t,n)}function ai(t,e){if(t.rows.size>4*Kn&&t.rows.clear(),!t.asked.size||!e)return;let n=new Set((e.actors??[]).filter(o=>o.state!=="DEAD").map(o=>o.actor_id));for(let o of e.tasks??[])j.has(o.state)||n.add(o.task_id);for(let o of t.asked)n.has(o)||t.asked.delete(o)}function li(t,e){let n=e.aim&&[...t.querySelectorAll("tr,li")].find(o=>Object.values(o.dataset).includes(e.aim));n&&(e.aim="",n.tabIndex=-1,n.focus())}function ci(t,e,n){let o=`[data-id="${CSS.escape(n.dataset?.id??"")}"]:not([disabled])`;(n.isConnected?n:t.querySelector('[data-act="keep"]')??t.querySelector(o)??t.querySelector(e.details?'[role="tab"][aria-selected="true"]':'[data-act="details"]'))?.focus({preventScroll:!0})}function Jn(t){return{...t,devices:Z(t.devices),tasks:Z(t.tasks)}}function Z(t){if(!t||Array.isArray(t))return t??[];let e=Array.from({length:t.rows},()=>({})),n=(o,r)=>{for(let i in o){let s=r(o[i]);e.forEach((l,a)=>{let d=s(a);d!=null&&(l[i]=d)})}};return n(t.same,o=>()=>o),n({...t.each,...t.within},o=>{let r=Z(o);return i=>r[i]}),n(t.of,([o,r])=>i=>o[r[i]]),n(t.cut,([o,r,i])=>s=>r[s]==null?null:o+r[s]+i),n(t.lists,({sizes:o,rows:r})=>{let i=Z(r);return s=>i.splice(0,o[s])}),e}var Qn="nbaccel-at-",di="nbaccel-of-";var St="nbaccel-covered",ui=1e3;function Xn(t,e,n){let o=new Map,r=[],i=d=>{if(o.has(d))return;let u=Jt(d,Qn),p=r.findIndex(y=>u&&y.at===u),[m]=p<0?[]:r.splice(p,1);m?.cover.move(d);let v=m?.cover??n(d);v&&o.set(d,v)},s=(d,u)=>{o.delete(d);let p={at:Jt(d,Qn),cover:u};if(!p.at)return u.end();r.push(p),setTimeout(()=>{let m=r.indexOf(p);m>=0&&r.splice(m,1)[0].cover.end()},ui)},l=d=>{if(d.nodeType!==1)return;let u=d;u.classList.contains(e)&&i(u);for(let p of u.getElementsByClassName(e))i(p)},a=new MutationObserver(d=>{for(let[u,p]of o)u.isConnected||s(u,p);for(let u of d)for(let p of u.addedNodes)p.isConnected&&l(p)});return a.observe(t,{childList:!0,subtree:!0}),l(t.documentElement),()=>{a.disconnect();for(let d of[...o.values(),...r.splice(0).map(u=>u.cover)])d.end()}}function Jt(t,e){return[...t.classList].find(n=>n.startsWith(e))?.slice(e.length)??""}function Zn(t){return{...J(t.classList.contains("nbaccel-details")),only:Jt(t,di)}}function to(t,e){let n=t.ownerDocument.createElement("div"),o=[],r=t,i=null;n.addEventListener("focusin",u=>i=u.target),n.addEventListener("focusout",()=>i=null);let s=!1,l=()=>{if(!s){s=!0,r.removeEventListener(St,l),d(),n.remove();for(let u of o)u.style.display=""}},a=u=>{if(s)return;let p=i;r.removeEventListener(St,l),r=u,r.dispatchEvent(new CustomEvent(St)),o=[...r.children].filter(m=>m!==n);for(let m of o)m.style.display="none";r.append(n),r.addEventListener(St,l),p?.focus({preventScroll:!0})};a(t);let d=e(n);return{end:l,move:a}}var fi={h:c,button:$,cell:_,empty:M,nameOf:S,table:C,rowsOf:Z,PALETTE:A,age:O,amount:T,clock:U,count:E,demandWords:P,deviceWords:V,duration:L,plain:h,stateWord:D,colourOf:I,subjectOf:nt,deviceLabels:$t,laneName:gt,nodeNames:X,cellWords:G,LAST_MINUTE:60,WHOLE_RUN:0,inSight:we};function eo(t,e,n){let o=!1,r=null;return()=>{let i=t.get(e);return i&&!o&&(o=!0,import(URL.createObjectURL(new Blob([i],{type:"text/javascript"}))).then(s=>{r=s.default(fi),n()})),r}}function no(t,e){return eo(t,"past_code",e)}function oo(t,e){let n=eo(t,"runs_code",e),o="",r=null;return()=>{let[i,s]=[n(),t.get("runs")];return i&&s!==o&&(o=s,r=s?i(JSON.parse(s)):null),r}}function ro(t){let e="",n=null,o=!1,r=()=>{},i=oo(t,()=>r()),s=no(t,()=>r());return{snapshot(){let l=t.get("snapshot");l!==e&&(e=l,n=l?Jn(JSON.parse(l)):null);let a=n&&{...n,runs:i(),past:s()};return o&&a?{...a,ended:!0,lost:o}:a},subscribe(l){let a=()=>{o=!0,l()};return r=l,t.on("change:snapshot",l),t.on("change:runs",l),t.on("change:past_code",l),t.on("comm_live_update",a),()=>{t.off("change:snapshot",l),t.off("change:runs",l),t.off("change:past_code",l),t.off("comm_live_update",a)}},listen(l){return t.on("msg:custom",l),()=>t.off("msg:custom",l)},send:l=>o||t.send(l),retries:!0}}function pi({model:t,el:e}){return Yt(e,ro(t),{state:J(!!t.get("details"))})}function mi({model:t}){let e=new WeakMap;return Xn(document,t.get("place"),n=>{let o=e.get(n)??Zn(n);return e.set(n,o),to(n,r=>Yt(r,ro(t),{state:o}))})}var Rl={initialize:mi,render:pi};export{Rl as default,ro as sourceOf};

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { historian, questionOf } from "../../nbaccel/notebook/cockpit/history.js";
-import { drawLog, logLines, withLog } from "../../nbaccel/notebook/past/log.js";
-import { newState } from "../../nbaccel/notebook/cockpit/state.js";
+import { historian, questionOf } from "../src/cockpit/history.js";
+import { drawLog, logLines, withLog } from "../src/past/log.js";
+import { newState } from "../src/cockpit/state.js";
 import { NOW, busy } from "./snapshots.js";
 
 const answer = (out, err = "", given = {}) => ({

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { draw, h } from "../../nbaccel/notebook/cockpit/dom.js";
+import { draw, h } from "../src/cockpit/dom.js";
 import { Element } from "./page.js";
 
 test("a tree is drawn, text as text", () => {

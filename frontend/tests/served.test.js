@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { draw } from "../../nbaccel/notebook/cockpit/dom.js";
-import { drawFrame } from "../../nbaccel/notebook/cockpit/draw_frame.js";
-import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
-import { newState } from "../../nbaccel/notebook/cockpit/state.js";
-import { viewOfRuns } from "../../nbaccel/notebook/runs/runs.js";
-import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../../nbaccel/notebook/runs/served_views.js";
+import { draw } from "../src/cockpit/dom.js";
+import { drawFrame } from "../src/cockpit/draw_frame.js";
+import { sceneOf } from "../src/cockpit/scene.js";
+import { newState } from "../src/cockpit/state.js";
+import { viewOfRuns } from "../src/runs/runs.js";
+import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../src/runs/served_views.js";
 import { Element } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { drawDevices } from "../../nbaccel/notebook/cockpit/draw_devices.js";
-import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
-import { newState } from "../../nbaccel/notebook/cockpit/state.js";
-import { age, amount, demandWords, plain, shortId, size, stateWord } from "../../nbaccel/notebook/cockpit/words.js";
-import { viewOfPast } from "../../nbaccel/notebook/past/past.js";
+import { drawDevices } from "../src/cockpit/draw_devices.js";
+import { sceneOf } from "../src/cockpit/scene.js";
+import { newState } from "../src/cockpit/state.js";
+import { age, amount, demandWords, plain, shortId, size, stateWord } from "../src/cockpit/words.js";
+import { viewOfPast } from "../src/past/past.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const summary = (shown) => [...shown.busy, ...Object.entries(shown.counts).filter(([, number]) => number).map(([word, number]) => `${number} ${word}`)].join(" · ");

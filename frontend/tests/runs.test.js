@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { draw } from "../../nbaccel/notebook/cockpit/dom.js";
-import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
-import { newState } from "../../nbaccel/notebook/cockpit/state.js";
-import { curveShape, FLOOR, HEIGHT, LEFT, WIDTH } from "../../nbaccel/notebook/runs/curve_shapes.js";
-import { runView } from "../../nbaccel/notebook/runs/run_views.js";
-import { viewOfRuns } from "../../nbaccel/notebook/runs/runs.js";
-import { isLogarithmic, logTicks, reading, ticks } from "../../nbaccel/notebook/runs/scales.js";
+import { draw } from "../src/cockpit/dom.js";
+import { sceneOf } from "../src/cockpit/scene.js";
+import { newState } from "../src/cockpit/state.js";
+import { curveShape, FLOOR, HEIGHT, LEFT, WIDTH } from "../src/runs/curve_shapes.js";
+import { runView } from "../src/runs/run_views.js";
+import { viewOfRuns } from "../src/runs/runs.js";
+import { isLogarithmic, logTicks, reading, ticks } from "../src/runs/scales.js";
 import { Element } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 

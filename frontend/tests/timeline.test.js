@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { kernelClock } from "../../nbaccel/notebook/cockpit/clock.js";
-import { drawTimeline } from "../../nbaccel/notebook/past/draw_timeline.js";
-import { timelineOf } from "../../nbaccel/notebook/past/timeline.js";
-import { withRuns } from "../../nbaccel/notebook/past/past_runs.js";
-import { LAST_MINUTE, WHOLE_RUN, newState } from "../../nbaccel/notebook/cockpit/state.js";
-import { keyed, zoomed } from "../../nbaccel/notebook/past/zooming.js";
-import { traceOf } from "../../nbaccel/notebook/past/trace.js";
+import { kernelClock } from "../src/cockpit/clock.js";
+import { drawTimeline } from "../src/past/draw_timeline.js";
+import { timelineOf } from "../src/past/timeline.js";
+import { withRuns } from "../src/past/past_runs.js";
+import { LAST_MINUTE, WHOLE_RUN, newState } from "../src/cockpit/state.js";
+import { keyed, zoomed } from "../src/past/zooming.js";
+import { traceOf } from "../src/past/trace.js";
 import { NOW, busy, many } from "./snapshots.js";
 
 const lane = (timeline, label) => timeline.lanes.find((each) => each.label === label);

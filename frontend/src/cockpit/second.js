@@ -17,7 +17,7 @@ import { age, amount, clock, count, demandWords, deviceWords, duration, plain, s
 /** @typedef {import("./widget.js").Model} Model */
 /** @typedef {import("./types.js").DrawRuns} DrawRuns */
 
-/** All that the other modules use of this one; tools/join_cockpit.py refuses an import of anything else. */
+/** All that the other modules use of this one; build.js refuses an import of anything else. */
 export const PARTS = {
   h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
   colourOf, subjectOf, deviceLabels, laneName, nodeNames, cellWords, LAST_MINUTE, WHOLE_RUN, inSight,

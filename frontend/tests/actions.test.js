@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { cancelMany } from "../../nbaccel/notebook/cockpit/cancel_many.js";
-import { endButton } from "../../nbaccel/notebook/cockpit/draw_parts.js";
-import { finder, findKey, foundNow, takeFound } from "../../nbaccel/notebook/cockpit/finding.js";
-import { newState } from "../../nbaccel/notebook/cockpit/state.js";
+import { cancelMany } from "../src/cockpit/cancel_many.js";
+import { endButton } from "../src/cockpit/draw_parts.js";
+import { finder, findKey, foundNow, takeFound } from "../src/cockpit/finding.js";
+import { newState } from "../src/cockpit/state.js";
 
 const words = (shape) => (typeof shape === "string" ? shape : shape.children.map(words).join(""));
 const acts = (shape) => [shape.props["data-act"], ...shape.children.filter((child) => typeof child !== "string").flatMap(acts)].filter(Boolean);

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { runsOf } from "../../nbaccel/notebook/cockpit/second.js";
-import { sourceOf } from "../../nbaccel/notebook/cockpit/widget.js";
+import { runsOf } from "../src/cockpit/second.js";
+import { sourceOf } from "../src/cockpit/widget.js";
 
 /** What anywidget gives, of a kernel that may end. */
 function model() {

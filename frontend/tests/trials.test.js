@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { draw } from "../../nbaccel/notebook/cockpit/dom.js";
-import { historian, questionOf } from "../../nbaccel/notebook/cockpit/history.js";
-import { withRows } from "../../nbaccel/notebook/cockpit/record_rows.js";
-import { newState } from "../../nbaccel/notebook/cockpit/state.js";
-import { experimentView } from "../../nbaccel/notebook/runs/experiment_views.js";
-import { viewOfRuns } from "../../nbaccel/notebook/runs/runs.js";
-import { overlaidShape, parallelShape, scatterShape, scatterShapes } from "../../nbaccel/notebook/runs/trial_shapes.js";
-import { paramWords, pointsOf, pythonOf, trialsOf } from "../../nbaccel/notebook/runs/trials.js";
+import { draw } from "../src/cockpit/dom.js";
+import { historian, questionOf } from "../src/cockpit/history.js";
+import { withRows } from "../src/cockpit/record_rows.js";
+import { newState } from "../src/cockpit/state.js";
+import { experimentView } from "../src/runs/experiment_views.js";
+import { viewOfRuns } from "../src/runs/runs.js";
+import { overlaidShape, parallelShape, scatterShape, scatterShapes } from "../src/runs/trial_shapes.js";
+import { paramWords, pointsOf, pythonOf, trialsOf } from "../src/runs/trials.js";
 import { Element } from "./page.js";
 import { NOW } from "./snapshots.js";
 

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { deviceLabels } from "../../nbaccel/notebook/cockpit/device_labels.js";
-import { drawTasks } from "../../nbaccel/notebook/cockpit/draw_tasks.js";
-import { drawDevices } from "../../nbaccel/notebook/cockpit/draw_devices.js";
-import { drawActors, drawNodes, drawWaiting } from "../../nbaccel/notebook/cockpit/draw_tables.js";
-import { takeFound } from "../../nbaccel/notebook/cockpit/finding.js";
-import { sceneOf } from "../../nbaccel/notebook/cockpit/scene.js";
-import { newState } from "../../nbaccel/notebook/cockpit/state.js";
-import { alike, grouped, inSight, ordered, othersThan, tasksInSight } from "../../nbaccel/notebook/cockpit/task_rows.js";
+import { deviceLabels } from "../src/cockpit/device_labels.js";
+import { drawTasks } from "../src/cockpit/draw_tasks.js";
+import { drawDevices } from "../src/cockpit/draw_devices.js";
+import { drawActors, drawNodes, drawWaiting } from "../src/cockpit/draw_tables.js";
+import { takeFound } from "../src/cockpit/finding.js";
+import { sceneOf } from "../src/cockpit/scene.js";
+import { newState } from "../src/cockpit/state.js";
+import { alike, grouped, inSight, ordered, othersThan, tasksInSight } from "../src/cockpit/task_rows.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const USUAL = { column: "", down: false };

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { accountsView, withAccounts } from "../../nbaccel/notebook/past/accounts.js";
-import { between, spark } from "../../nbaccel/notebook/cockpit/draw_spark.js";
-import { historian, questionOf } from "../../nbaccel/notebook/cockpit/history.js";
-import { linesOf, withReadings } from "../../nbaccel/notebook/cockpit/readings.js";
-import { WHOLE_RUN, newState } from "../../nbaccel/notebook/cockpit/state.js";
+import { accountsView, withAccounts } from "../src/past/accounts.js";
+import { between, spark } from "../src/cockpit/draw_spark.js";
+import { historian, questionOf } from "../src/cockpit/history.js";
+import { linesOf, withReadings } from "../src/cockpit/readings.js";
+import { WHOLE_RUN, newState } from "../src/cockpit/state.js";
 import { NOW, busy } from "./snapshots.js";
 
 const readings = (given) => ({

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { unpacked } from "../../nbaccel/notebook/cockpit/packing.js";
+import { unpacked } from "../src/cockpit/packing.js";
 
 test("rows by columns are the rows again", () => {
   const devices = {
