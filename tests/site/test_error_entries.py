@@ -19,7 +19,8 @@ CLASS = re.compile(r"[A-Z]\w+")
 # What one part raises for another part, which catches it: no user sees the name.
 CAUGHT = {
     "BadFrame", "ConstructorError", "Ended", "Exit", "GroupNameTaken", "IllegalEvent", "Later", "LinkLost", "OverLimit",
-    "PassedOver", "ProcessEnd", "ProcessLookupError", "QuestionError", "TooLate", "TooSlow", "Unpatchable", "Unreadable",
+    "PassedOver", "ProcessEnd", "ProcessLookupError", "QuestionError", "TooLate", "TooSlow", "Unpatchable",
+    "Unreadable",
 }  # fmt: skip
 NOTICE_CALLS = {"Notice": 0, "NoticeMessage": 0, "Warn": 1, "say": 0, "_warn": 0}  # where the kind stands
 ROOMS = {
