@@ -21,7 +21,7 @@ from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, Run
 from nbaccel.views.snapshot import JobRow, PublishedRow, Snapshot
 
 NOW = 1_000_070.0
-RUNS = Path(drawn_runs.__file__).parent / "runs"
+RUNS = Path(__file__).parents[2] / "frontend" / "src" / "runs"
 
 
 def run(id: str = "run-1", **changed: Any) -> RunSnapshot:
