@@ -140,6 +140,12 @@ test("the trace has a lane for each device and for waiting, in microseconds", ()
   assert.ok(JSON.stringify(events).length > 0);
 });
 
+test("the trace has the devices of an actor that holds them and runs nothing", () => {
+  const actors = [{ actor_id: "m", class_name: "Model", state: "ALIVE", since: NOW - 5, device_ids: { GPU: ["7"] } }];
+  const event = traceOf({ ...busy(), tasks: [], actors }, NOW).find((each) => each.tid === "GPU 7");
+  assert.deepEqual([event.name, event.pid, event.ts, event.dur], ["Model", "devices", (NOW - 5) * 1e6, 5e6]);
+});
+
 test("the kernel's clock is ahead or ours, never behind because a snapshot is old", () => {
   let wall = 100;
   const clock = kernelClock(() => wall);

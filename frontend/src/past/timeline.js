@@ -67,7 +67,7 @@ function rowOf(row, snapshot) {
 
 /** Actors that hold devices, as rows: what they hold is theirs from their start on, whatever they run.
  * @param {Snapshot} snapshot @returns {TaskRow[]} */
-function holdingActors(snapshot) {
+export function holdingActors(snapshot) {
   return (snapshot.actors ?? [])
     .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
     .map((row) => ({

@@ -1,6 +1,7 @@
 // The rows as a Chrome trace, for chrome://tracing and Perfetto.
 
 import { plain } from "../cockpit/words.js";
+import { holdingActors } from "./timeline.js";
 
 /** @typedef {import("../cockpit/types.js").Snapshot} Snapshot */
 /** @typedef {import("../cockpit/types.js").TaskRow} TaskRow */
@@ -16,7 +17,7 @@ export function saveTrace(page, snapshot, now) {
 
 /** @param {Snapshot} snapshot @param {number} now @returns {object[]} complete ("X") events, times in microseconds */
 export function traceOf(snapshot, now) {
-  return (snapshot.tasks ?? []).flatMap((row) => eventsOf(row, now));
+  return [...(snapshot.tasks ?? []), ...holdingActors(snapshot)].flatMap((row) => eventsOf(row, now));
 }
 
 /** @param {TaskRow} row @param {number} now */
