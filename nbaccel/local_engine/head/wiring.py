@@ -260,6 +260,9 @@ class Wiring:
             growing=self.growth.shown(),
         )
         self.snapshot_builder, self.published = self.views.snapshot_builder, self.views.published
+        self._make_observers()
+
+    def _make_observers(self) -> None:
         self.idle_holds = IdleHolds(
             self.poll,
             self.nodes.real,
