@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from msgspec.structs import replace
 
 from nbaccel import __version__, cli_values
@@ -36,7 +35,7 @@ from nbaccel.views import (
     wording,
 )
 from nbaccel.views.sessions import SessionRecord
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import Snapshot, whole
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
@@ -414,7 +413,7 @@ def show_tasks(control: Control, states: tuple[str, ...], text: str, limit: int,
         except (ConnectionError, FileNotFoundError):  # it has ended since it was found
             continue
     if as_json:
-        click.echo(json.dumps([msgspec.to_builtins(row) for _, each in found for row in each.rows]))
+        click.echo(json.dumps([whole(row) for _, each in found for row in each.rows]))
         return
     if not found:
         raise click.ClickException(NOTHING_RUNS)

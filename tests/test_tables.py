@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from nbaccel.notebook import card, drawn
+from nbaccel.notebook import card, publishing
 from nbaccel.views import tables, task_lines, waiting_lines, wording
 from nbaccel.views.snapshot import (
     Alert,
@@ -193,4 +193,4 @@ def test_a_cluster_that_can_get_devices_is_not_advised_to_count_logical_ones(bus
     busy_snapshot.node_types = [NodeTypeRow("cpu", resources={"CPU": 8.0}), NodeTypeRow("gpu", resources={"GPU": 4.0})]
     said = "No accelerator. A node of the type gpu (4 GPU) comes when work asks for it."
     assert tables.devices(busy_snapshot).empty == said and "num_gpus=2" not in card.html(busy_snapshot)
-    assert json.loads(drawn.to_json(drawn.of_snapshot(busy_snapshot)))["node_types"][1]["name"] == "gpu"
+    assert json.loads(publishing.to_json(publishing.of_snapshot(busy_snapshot)))["node_types"][1]["name"] == "gpu"

@@ -3,12 +3,10 @@
 
 import {
   count,
-  type DrawRuns,
   type Filter,
-  numberOf,
-  PALETTE,
   plain,
   shortId,
+  shownOf,
   type Snapshot,
   type Source,
   subjectOf,
@@ -76,7 +74,7 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
     find: async ({ id, key, filter, limit, function: only = '', skip = 0, by_state = false }) => {
       const wanted = { ...filterOf(filter, snapshot(), limit), function: only, skip, by_state };
       const { rows: tasks, total, functions } = await watch.ask(runtime, { ask: 'tasks', filter: wanted });
-      tell({ say: 'found', id, found: { key, tasks, reasons: [], total, functions } });
+      tell({ say: 'found', id, found: { key, tasks, total, functions } });
     },
     history: async ({ id, key, ask, start, end, since, task_id, out_since, err_since, record }) => {
       if (ask === 'rows') {
@@ -112,22 +110,9 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
 /** The snapshot with what the cockpit's page adds: runs, the past, and whose rows are the reader's own. */
 function asShown(given: HeadSnapshot, reader: Reader, gone: boolean): Snapshot {
   const job = ownJob(given, reader.notebook());
-  const own = { ...withoutTheOnlyNode(given), runtime: { ...given.runtime, job } };
+  const own = { ...given, runtime: { ...given.runtime, job } };
   const filtered = reader.onlyMine() && (given.jobs?.length ?? 0) > 1 ? onlyOf(own, job) : own;
-  return { ...filtered, runs: runsOf(filtered), past: viewOfPast, ...(gone && { ended: true }) };
-}
-
-/** The cockpit's rows name a node only where there are several; holders have their function's colour. */
-function withoutTheOnlyNode(given: HeadSnapshot): HeadSnapshot {
-  const subjects = new Map(given.tasks?.map(row => [row.task_id, subjectOf(row)]));
-  for (const row of given.actors ?? []) subjects.set(row.actor_id, row.class_name);
-  const isOnly = given.nodes?.length === 1;
-  const devices = given.devices?.map(row => ({
-    ...row,
-    node_id: isOnly ? '' : row.node_id,
-    holders: row.holders?.map(each => ({ ...each, function: subjects.get(each.actor_id || each.task_id || '') ?? '' }))
-  }));
-  return { ...given, devices, tasks: isOnly ? given.tasks?.map(row => ({ ...row, node_id: null })) : given.tasks };
+  return { ...shownOf(filtered, viewOfRuns), past: viewOfPast, ...(gone && { ended: true }) };
 }
 
 /** The job of this notebook; of a runtime with one driver, that one. */
@@ -153,21 +138,6 @@ function onlyOf(snapshot: HeadSnapshot, job: number): HeadSnapshot {
   };
   const published = snapshot.published?.filter(row => row.job === job);
   return { ...snapshot, tasks, actors, published, functions: [], counts: counted(tasks), actor_counts: counted(actors) };
-}
-
-/** The training runs and experiments, as the module that draws them takes them. */
-function runsOf(snapshot: HeadSnapshot): DrawRuns | null {
-  const owners = new Map(snapshot.jobs?.map(({ number, name }) => [number, name]));
-  const of = (wanted: string) =>
-    (snapshot.published ?? [])
-      .filter(({ kind }) => kind === wanted)
-      .map(({ record, job }) => ({
-        ...record,
-        hue: numberOf(String(record.name)) % PALETTE.hues.length,
-        owner: job && job !== snapshot.runtime.job ? (owners.get(job) ?? '') : ''
-      }));
-  const given = { runs: of('run'), experiments: of('experiment'), served: of('application') };
-  return Object.values(given).some(rows => rows.length) ? viewOfRuns(given) : null;
 }
 
 /** The order for a run or an experiment: its id, how often it had been asked before, and a trial, as the button has them. */

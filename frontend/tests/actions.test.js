@@ -66,9 +66,9 @@ test("a filter is asked of the kernel when it changes, and only where it is seen
   assert.equal(sent.length, 1, "the same is asked again in a second");
   context.mock.timers.tick(1000);
   assert.equal(sent.length, 2);
-  state.found = { key: "another", tasks: [], reasons: [], total: 0 };
+  state.found = { key: "another", tasks: [], total: 0 };
   assert.equal(foundNow(state), null, "the answer to what was asked before");
-  state.found = { key: findKey(state), tasks: [], reasons: [], total: 0 };
+  state.found = { key: findKey(state), tasks: [], total: 0 };
   assert.equal(foundNow(state), state.found);
   end();
 });
@@ -91,7 +91,7 @@ test("tasks of an open function are asked for when others come into view, and no
   find();
   context.mock.timers.tick(1000);
   assert.equal(sent.length, 2, "the cluster has");
-  takeFound({ key, tasks: [], reasons: [], total: 7 }, state);
+  takeFound({ key, tasks: [], total: 7 }, state);
   assert.equal(state.pages.get("shard").skip, 249);
   assert.equal(state.found, null, "no filter was answered");
   state.open.clear();

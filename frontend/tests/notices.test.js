@@ -7,12 +7,12 @@ import { endings, notify, turnNotices } from "../src/cockpit/notices.js";
 import { NOW } from "./snapshots.js";
 
 const row = (given) => ({ task_id: "a1", name: "train", state: "RUNNING", started_at: NOW - 192, cell: "[7] line 3", ...given });
-const snapshot = (...tasks) => ({ runtime: { engine: "local", version: "1", job: 1 }, time: NOW, reasons: ["ValueError: bad"], jobs: [{ number: 2, name: "b.ipynb" }], tasks });
+const snapshot = (...tasks) => ({ runtime: { engine: "local", version: "1", job: 1 }, time: NOW, jobs: [{ number: 2, name: "b.ipynb" }], tasks });
 
 test("a task of more than a minute that was seen to run is told once, with its time and its reason", () => {
   const noticed = { running: new Set(), told: new Set() };
   assert.deepEqual(endings(noticed, snapshot(row())), []);
-  const failed = snapshot(row({ state: "FAILED", finished_at: NOW, reason: 0 }));
+  const failed = snapshot(row({ state: "FAILED", finished_at: NOW, why: "ValueError: bad" }));
   assert.deepEqual(endings(noticed, failed), [{ id: "a1", title: "train #a1 has failed", body: "after 3 min 12 s · cell [7] line 3 · ValueError: bad" }]);
   assert.deepEqual(endings(noticed, failed), []);
 });

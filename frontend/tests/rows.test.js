@@ -51,7 +51,7 @@ test("a function's row says how far it is only where no row of it is left out, a
   assert.ok(shapes([whole]).some((each) => each.props.class === "part failed" && each.props.style === "width:75%"));
   assert.equal(words(partly), "▸ brokenof the newest 12: 9 failed · 3 finished");
   assert.ok(!shapes([partly]).some((each) => each.props.class === "bar"));
-  const found = { key: "", tasks: rows, reasons: [], total: 12 };
+  const found = { key: "", tasks: rows, total: 12 };
   assert.match(words(row({ FAILED: 9, FINISHED: 100 }, { found })), /3 of 12 · 9 failed/, "all that pass the filter are here");
   assert.match(words(row({ FAILED: 9, FINISHED: 100 }, { found: { ...found, total: 80 } })), /of the newest 12: 9 failed/);
 });
@@ -81,7 +81,7 @@ test("a function of which no row is here has its row too, and few tasks of one h
 test("with a filter a function's row counts what passes it, and after the end what was known", () => {
   const state = newState(true);
   state.filter = { state: "failed", cell: "", text: "" };
-  state.found = { key: JSON.stringify([state.filter, false]), tasks: [], reasons: [], total: 30, functions: [{ name: "shard", failed: 30 }] };
+  state.found = { key: JSON.stringify([state.filter, false]), tasks: [], total: 30, functions: [{ name: "shard", failed: 30 }] };
   assert.match(words(groupOf(drawnTasks(shards(), state))), /0 of 30 · 30 failed/);
   const over = drawnTasks({ ...shards(), ended: true }, newState(true));
   assert.match(words(groupOf(over)), /346 of 500 · 2 failed$/);
@@ -101,7 +101,7 @@ test("the tasks of an open function that come into view are asked for, and what 
   drawnTasks(shards(), state);
   assert.deepEqual([...state.asks], [["shard", 249]]);
   const tasks = Array.from({ length: 200 }, (_, index) => ({ task_id: `p${index}`, name: "shard", state: "FINISHED", submitted_at: NOW - index }));
-  takeFound({ key: JSON.stringify([state.filter, "shard", 249]), tasks, reasons: [], total: 460 }, state);
+  takeFound({ key: JSON.stringify([state.filter, "shard", 249]), tasks, total: 460 }, state);
   const then = drawnTasks(shards(), state);
   assert.ok(then.some((each) => each.props["data-task"] === "p50"));
   assert.deepEqual(then.filter((each) => String(each.key).startsWith("gap/")).map((each) => each.props.style), []);
@@ -161,7 +161,7 @@ test("a header says how it sorts, and a reason stands below its row", () => {
 
 test("a reason that the row above has said is in the title, in every view", () => {
   const why = "ValueError: no";
-  const row = (id, more) => ({ ...busy().tasks[3], task_id: id, reason: null, why, submitted_at: NOW - Number(id), ...more });
+  const row = (id, more) => ({ ...busy().tasks[3], task_id: id, why, submitted_at: NOW - Number(id), ...more });
   const tasks = [row("1"), row("2"), row("3", { why: "KeyError" }), row("4"), row("5", { retry_of: "x" })];
   const reasons = (drawn) => shapes(drawn).filter((each) => each.props.class === "reason");
   const drawn = reasons(drawTasks(sceneOf({ ...busy(), tasks, counts: { FAILED: 5 } }, ASKED, NOW), newState(true)));
@@ -179,7 +179,7 @@ test("a reason that the row above has said is in the title, in every view", () =
 
 test("a row that is drawn again says its reason once the row above has another", () => {
   const state = newState(true);
-  const row = (id, why) => ({ ...busy().tasks[3], task_id: id, reason: null, why, submitted_at: NOW - Number(id) });
+  const row = (id, why) => ({ ...busy().tasks[3], task_id: id, why, submitted_at: NOW - Number(id) });
   const said = (...tasks) => shapes(drawTasks(sceneOf({ ...busy(), tasks, counts: { FAILED: 2 } }, ASKED, NOW), state)).filter((each) => each.props.class === "reason").map(words);
   assert.deepEqual(said(row("1", "no"), row("2", "no")), ["no", "same reason"]);
   assert.deepEqual(said(row("1", "other"), row("2", "no")), ["other", "no"]);
@@ -204,13 +204,11 @@ test("what can never start is told in Alerts, and its row says so", () => {
   const snapshot = busy();
   const [id, why] = ["w1", "asks for 128 GPUs, and there are 2"];
   snapshot.tasks = [{ ...snapshot.tasks[2], task_id: id, why }, { ...snapshot.tasks[2], task_id: "w2", name: "other" }];
-  delete snapshot.tasks[0].reason;
   const drawn = () => drawWaiting(sceneOf(snapshot, ASKED, NOW), newState(true)).filter(Boolean)[0];
   assert.match(words(drawn()), /asks for 128 GPUs/, "no alert tells it");
   snapshot.alerts = [{ kind: "infeasible", message: why, since: NOW, task_id: id }];
   assert.doesNotMatch(words(drawn()), /128/);
   assert.equal(words(drawn()).split("never: see Alerts").length, 2, "of that task alone");
-  snapshot.tasks[1].reason = null;
   snapshot.tasks[1].why = why;
   assert.match(words(drawn()), /never: see Alerts.*asks for 128 GPUs/, "the row above has not said it");
   const link = shapes(drawn()).find((each) => words(each) === "never: see Alerts" && each.type === "button");
@@ -293,7 +291,7 @@ test("a task says how far it is and how long the rest takes", () => {
 test("a failed task that is kept has Retry where the source takes it, and the new one names the old one", () => {
   const state = newState(true);
   const [failed] = busy().tasks.filter((row) => row.state === "FAILED");
-  const again = { ...failed, task_id: "f1", retryable: true, retry_of: "e1", why: "bad batch", reason: null };
+  const again = { ...failed, task_id: "f1", retryable: true, retry_of: "e1", why: "bad batch" };
   const snapshot = { ...busy(), tasks: [again] };
   const acts = () => shapes(drawTasks(sceneOf(snapshot, ASKED, NOW), state)).map((each) => each.props["data-act"]);
   assert.ok(!acts().includes("retry"), "the panel's source does not take it");

@@ -137,8 +137,8 @@ test("a waiting task says what it asks for, since when, and why", () => {
   assert.deepEqual([task.name, task.asks, task.age, task.why], ["infer", "1 GPU", "5 s", "waits for 1 GPU; both are held"]);
 });
 
-test("a whole snapshot, with every field and no table of reasons, is read alike", () => {
-  const tasks = [{ ...busy().tasks[2], reason: null, why: "no GPU is free" }];
+test("a whole snapshot, with every field, is read alike", () => {
+  const tasks = [{ ...busy().tasks[2], why: "no GPU is free" }];
   assert.equal(scene({ tasks }).waiting[0].task.why, "no GPU is free");
 });
 
@@ -251,7 +251,7 @@ test("a task that is tried again waits, whenever it had started, and one that ne
 });
 
 test("an actor's constructor is the actor that starts, and is found by these words", () => {
-  const tasks = [{ ...busy().tasks[2], name: "Model.__init__", reason: null, why: "Model waits for 1 GPU. It is busy." }];
+  const tasks = [{ ...busy().tasks[2], name: "Model.__init__", why: "Model waits for 1 GPU. It is busy." }];
   assert.deepEqual(scene({ tasks }, { filter: { text: "model (starting)", state: "", cell: "" } }).tasks.map(({ name, why }) => [name, why]), [["Model (starting)", "It is busy."]]);
 });
 
@@ -278,23 +278,23 @@ test("an alert leads to its tasks, its device, its row or its node", () => {
 
 test("a reason that starts with the task and its cell says only the rest, also with a notebook", () => {
   const why = "infer (cell [4] line 1 of b.ipynb) asks for 1 GPU: 0 of 1 GPU is free";
-  const tasks = [{ ...busy().tasks[2], cell: "[4] line 1", reason: null, why }];
+  const tasks = [{ ...busy().tasks[2], cell: "[4] line 1", why }];
   assert.equal(scene({ tasks }).waiting[0].task.why, "asks for 1 GPU: 0 of 1 GPU is free");
-  const plain = [{ ...busy().tasks[2], reason: null, why: "infer asks for 1 GPU" }];
+  const plain = [{ ...busy().tasks[2], why: "infer asks for 1 GPU" }];
   assert.equal(scene({ tasks: plain }).waiting[0].task.why, "asks for 1 GPU");
   const both = [{ ...tasks[0], why: "infer (cell [4] line 1 of b.ipynb) waits for 0.5 GPU. Both GPUs are busy: train on GPU 0." }];
   assert.equal(scene({ tasks: both }).waiting[0].task.why, "Both GPUs are busy: train on GPU 0.");
-  const made = [{ ...busy().tasks[2], name: "Model.__init__", reason: null, why: "Model waits for 2 argument(s) that are not ready yet." }];
+  const made = [{ ...busy().tasks[2], name: "Model.__init__", why: "Model waits for 2 argument(s) that are not ready yet." }];
   assert.equal(scene({ tasks: made }).waiting[0].task.why, "waits for 2 argument(s) that are not ready yet.");
-  const other = [{ ...busy().tasks[2], reason: null, why: "inference is asked for" }];
+  const other = [{ ...busy().tasks[2], why: "inference is asked for" }];
   assert.equal(scene({ tasks: other }).waiting[0].task.why, "inference is asked for");
 });
 
 test("what the kernel has found of all tasks is shown instead of the rows that are here", () => {
   const filter = { state: "failed", cell: "", text: "" };
   assert.deepEqual(scene({}, { filter }).tasks.map((task) => task.id), ["e1"]);
-  const old = { task_id: "z9", name: "early", state: "FAILED", reason: 0, submitted_at: NOW - 900 };
-  const shown = scene({}, { filter, found: { key: "", tasks: [old], reasons: ["bad batch"], total: 11 } });
+  const old = { task_id: "z9", name: "early", state: "FAILED", why: "bad batch", submitted_at: NOW - 900 };
+  const shown = scene({}, { filter, found: { key: "", tasks: [old], total: 11 } });
   assert.deepEqual(shown.tasks.map((task) => [task.id, task.why]), [["z9", "bad batch"]]);
   assert.equal(shown.tasksFound, 11);
 });

@@ -19,10 +19,9 @@ export function busy() {
     tasks: [
       { task_id: "a1", name: "train", state: "RUNNING", device_ids: { GPU: ["0"] }, pid: 52, cell: "[7] line 3", submitted_at: NOW - 200, started_at: NOW - 192 },
       { task_id: "b1", name: "half", state: "RUNNING_IN_RAY_GET", device_ids: { GPU: ["1"] }, cell: "[9]", submitted_at: NOW - 20, started_at: NOW - 20 },
-      { task_id: "d1", name: "infer", state: "PENDING_NODE_ASSIGNMENT", demand: { GPU: 1 }, submitted_at: NOW - 5, reason: 0 },
-      { task_id: "e1", name: "broken", state: "FAILED", device_ids: { GPU: ["0"] }, submitted_at: NOW - 300, started_at: NOW - 290, finished_at: NOW - 280, reason: 1, peak_memory_bytes: 3 * 2 ** 20 },
+      { task_id: "d1", name: "infer", state: "PENDING_NODE_ASSIGNMENT", demand: { GPU: 1 }, submitted_at: NOW - 5, why: "waits for 1 GPU; both are held" },
+      { task_id: "e1", name: "broken", state: "FAILED", device_ids: { GPU: ["0"] }, submitted_at: NOW - 300, started_at: NOW - 290, finished_at: NOW - 280, why: "its worker was killed by SIGKILL", peak_memory_bytes: 3 * 2 ** 20 },
     ],
-    reasons: ["waits for 1 GPU; both are held", "its worker was killed by SIGKILL"],
     actors: [{ actor_id: "c1", class_name: "Keeper", name: "main", state: "ALIVE", device_ids: { GPU: ["1"] }, since: NOW - 30, pending_calls: 2 }],
     alerts: [{ kind: "leak", message: "GPU 1 keeps 9 GiB", since: NOW - 10 }],
     counts: { RUNNING: 1, RUNNING_IN_RAY_GET: 1, PENDING_NODE_ASSIGNMENT: 3, FAILED: 1, FINISHED: 40 },

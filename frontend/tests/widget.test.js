@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { runsOf } from "../src/cockpit/second.js";
 import { sourceOf } from "../src/cockpit/widget.js";
 
 /** What anywidget gives, of a kernel that may end. */
@@ -39,13 +38,16 @@ test("a view whose kernel has ended says nothing to it", () => {
 
 test("a kernel that takes back the last of its runs and applications leaves none in the view", async (context) => {
   context.mock.method(URL, "createObjectURL", () => "data:text/javascript,export default () => (sent) => sent");
-  const sent = { runs_code: "code", runs: '{"served":[]}' };
-  let runs;
+  const application = { kind: "application", id: "a", record: { name: "chat" }, job: 2 };
+  const snapshot = { runtime: { job: 1 }, jobs: [{ number: 2, name: "b.ipynb" }], hues: { chat: 3 } };
+  const sent = { runs_code: "code", snapshot: JSON.stringify(snapshot), published: JSON.stringify([application]) };
+  let source;
   await new Promise((loaded) => {
-    runs = runsOf({ get: (name) => sent[name] }, loaded);
-    runs();
+    source = sourceOf({ ...model(), get: (name) => sent[name] });
+    source.subscribe(loaded);
+    source.snapshot();
   });
-  assert.deepEqual(runs(), { served: [] });
-  sent.runs = "";
-  assert.equal(runs(), null);
+  assert.deepEqual(source.snapshot().runs.served, [{ name: "chat", hue: 3, owner: "b.ipynb" }]);
+  sent.published = "[]";
+  assert.equal(source.snapshot().runs, null);
 });

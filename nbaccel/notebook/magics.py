@@ -7,6 +7,7 @@ a refusal of the cluster are one line of text; a traceback means a bug of ours.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -109,7 +110,7 @@ class ClusterMagics(Magics):
 
 def _show(shown: view.View, *, as_json: bool) -> None:
     if as_json and api.is_initialized():
-        print(api.snapshot().to_json().decode())  # noqa: T201 - text that a person copies
+        print(json.dumps(api.snapshot().as_dict()))  # noqa: T201 - text that a person copies
     else:
         view.show(shown)
 

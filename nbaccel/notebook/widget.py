@@ -20,7 +20,7 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, drawn, drawn_runs, page_history, run_cards, view, views
+from nbaccel.notebook import card, page_history, publishing, run_cards, view, views
 from nbaccel.notebook.kept_history import KeptHistory
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
@@ -35,6 +35,7 @@ MOST_FOUND = 1000  # rows of one answer
 MOST_PICTURES = 8  # views whose pictures are drawn anew while things change: the newest
 _ESM = Path(__file__).parent / "static" / "cockpit.js"
 _PAST = Path(__file__).parent / "static" / "past.js"
+_RUNS = Path(__file__).parent / "static" / "runs.js"
 _logger = logging.getLogger(__name__)
 
 
@@ -46,7 +47,7 @@ class Cockpit(anywidget.AnyWidget):
 
     _esm = _ESM.read_text()
     snapshot = traitlets.Unicode("").tag(sync=True)
-    runs = traitlets.Unicode("").tag(sync=True)  # training runs, as JSON
+    published = traitlets.Unicode("[]").tag(sync=True)  # runs, experiments and applications, as JSON
     runs_code = traitlets.Unicode("").tag(sync=True)  # the module that draws them, from the first one on
     past_code = traitlets.Unicode("").tag(sync=True)  # the module that draws the past, once a page has asked for it
     place = traitlets.Unicode("").tag(sync=True)  # the CSS class of the elements into which a page puts a view
@@ -108,10 +109,9 @@ class Cockpit(anywidget.AnyWidget):
         return run_cards.live_bundle(self._key(snapshot), kept, details=details, at=name)
 
     def _show_runs(self, snapshot: Snapshot) -> None:
-        runs = drawn_runs.to_json(drawn_runs.of_snapshot(snapshot))
-        if runs and not self.runs_code:
-            self.runs_code = drawn_runs.CODE.read_text()
-        self.runs = runs
+        if snapshot.published and not self.runs_code:
+            self.runs_code = _RUNS.read_text()
+        self.published = publishing.records_json(snapshot.published)
 
     def _repr_mimebundle_(self, **given: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """The widget, with the card as text and HTML for programs that cannot run it: nbconvert, GitHub, e-mail."""
@@ -226,11 +226,17 @@ class Cockpit(anywidget.AnyWidget):
             return
         try:
             wanted = _filter(content, snapshot)
-            found = drawn.of_found(engine.tasks(wanted), str(content.get("key", "")), snapshot.runtime.job)
+            found = engine.tasks(wanted)
         except (RayError, KeyError, ValueError, TypeError, OSError) as error:
             _logger.debug("the filter of a view was not applied: %s", error)
             return
-        self.send({"say": "found", "id": id, "found": msgspec.to_builtins(found)})
+        answer = {
+            "key": content.get("key", ""),
+            "tasks": found.rows,
+            "total": found.total,
+            "functions": found.functions,
+        }
+        self.send({"say": "found", "id": id, "found": msgspec.to_builtins(answer)})
 
     def _recall(self, id: str, content: dict[str, Any]) -> None:
         """Answer what the open view of a page asks about the past."""

@@ -2,7 +2,8 @@
 
 Both engines fill it; no view computes anything of its own. Times are Unix seconds, memory is bytes, quantities are in
 whole resources (0.25 of a GPU is 0.25). What is not known is None, with the reason beside it. The records encode with
-msgspec to JSON (observers) and MessagePack (drivers); fields are only ever added, with defaults.
+msgspec to JSON (observers, pages) and MessagePack (drivers), without fields at their defaults; fields are only ever
+added, with defaults.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 PROTOCOL_VERSION = 1
 
 
-class Holder(msgspec.Struct):
+class Holder(msgspec.Struct, omit_defaults=True):
     """Who holds a device, or a part of it, and for which cell."""
 
     name: str  # of the task or the actor's class
@@ -28,7 +29,7 @@ class Holder(msgspec.Struct):
     job: int = 0
 
 
-class DeviceMetrics(msgspec.Struct):
+class DeviceMetrics(msgspec.Struct, omit_defaults=True):
     """What the vendor's interface said of a device, last time somebody watched."""
 
     utilisation_percent: float | None = None
@@ -41,7 +42,7 @@ class DeviceMetrics(msgspec.Struct):
     sampled_at: float | None = None
 
 
-class DeviceRow(msgspec.Struct):
+class DeviceRow(msgspec.Struct, omit_defaults=True):
     """One device of one node, with its holders."""
 
     node_id: str
@@ -64,7 +65,7 @@ class DeviceRow(msgspec.Struct):
     metrics: DeviceMetrics | None = None
 
 
-class DeviceCount(msgspec.Struct):
+class DeviceCount(msgspec.Struct, omit_defaults=True):
     """How many devices of a resource the living nodes offer: all of them, not only those with rows."""
 
     resource: str
@@ -83,7 +84,7 @@ class DeviceCount(msgspec.Struct):
         return self.total - self.held - self.taken
 
 
-class NodeRow(msgspec.Struct):
+class NodeRow(msgspec.Struct, omit_defaults=True):
     node_id: str
     name: str
     alive: bool = True
@@ -100,7 +101,7 @@ class NodeRow(msgspec.Struct):
     kept_objects: list[str] = []  # the largest objects that are only there, then
 
 
-class NodeTypeRow(msgspec.Struct):
+class NodeTypeRow(msgspec.Struct, omit_defaults=True):
     """A type of nodes that the cluster can get: what each has, how many there may be, and how many there are."""
 
     name: str
@@ -120,7 +121,7 @@ class NodeTypeRow(msgspec.Struct):
     failed_at: float | None = None  # when the last failure was
 
 
-class ArrivalRow(msgspec.Struct):
+class ArrivalRow(msgspec.Struct, omit_defaults=True):
     """A node that was asked for and is not here yet."""
 
     id: str
@@ -131,7 +132,7 @@ class ArrivalRow(msgspec.Struct):
     usually_s: float | None = None  # the median of the last arrivals of its type
 
 
-class RequestRow(msgspec.Struct):
+class RequestRow(msgspec.Struct, omit_defaults=True):
     """Room that somebody asks the cluster to have: the request of request_resources(), or what a notebook holds."""
 
     kind: str  # "request" or "held"
@@ -142,7 +143,7 @@ class RequestRow(msgspec.Struct):
     since: float = 0.0
 
 
-class TaskRow(msgspec.Struct):
+class TaskRow(msgspec.Struct, omit_defaults=True):
     """A task, an actor's constructor or a call: Ray's state names, and why it waits.
 
     A task that was cancelled is CANCELLED here, and FAILED with this `error_type` to Ray's own questions.
@@ -179,7 +180,7 @@ class TaskRow(msgspec.Struct):
     retry_of: str = ""  # the failed task whose call this one runs again
 
 
-class FunctionRow(msgspec.Struct):
+class FunctionRow(msgspec.Struct, omit_defaults=True):
     """How many tasks a function has had, or how many constructors and calls a class: all of them, not only those with
     rows."""
 
@@ -195,7 +196,7 @@ class FunctionRow(msgspec.Struct):
         return self.running + self.waiting + self.failed + self.cancelled + self.finished
 
 
-class ActorRow(msgspec.Struct):
+class ActorRow(msgspec.Struct, omit_defaults=True):
     actor_id: str
     class_name: str
     state: str  # PENDING_CREATION, ALIVE, RESTARTING, DEAD
@@ -217,7 +218,7 @@ class ActorRow(msgspec.Struct):
     choice_why: str = ""
 
 
-class WorkerRow(msgspec.Struct):
+class WorkerRow(msgspec.Struct, omit_defaults=True):
     worker_id: str
     pid: int | None
     node_id: str
@@ -226,7 +227,7 @@ class WorkerRow(msgspec.Struct):
     used: bool = False  # has run user code
 
 
-class GroupRow(msgspec.Struct):
+class GroupRow(msgspec.Struct, omit_defaults=True):
     group_id: str
     name: str
     state: str
@@ -236,7 +237,7 @@ class GroupRow(msgspec.Struct):
     why: str = ""
 
 
-class JobRow(msgspec.Struct):
+class JobRow(msgspec.Struct, omit_defaults=True):
     """A driver of a shared head: whose cells and tasks those of its number are."""
 
     number: int
@@ -245,7 +246,7 @@ class JobRow(msgspec.Struct):
     left: bool = False  # it has left or ended; some of its work may still be shown
 
 
-class Alert(msgspec.Struct):
+class Alert(msgspec.Struct, omit_defaults=True):
     """Something a person should look at: failed tasks, a leak, a lost device, a deadlock, a demand never to be met."""
 
     kind: str
@@ -287,7 +288,7 @@ class PublishedRow(msgspec.Struct):
     changes: int = 0  # the number of the last change of its rows, which are asked for; 0: it has none
 
 
-class Runtime(msgspec.Struct):
+class Runtime(msgspec.Struct, omit_defaults=True):
     engine: str  # "local", "ray", "debug"
     version: str
     python: str
@@ -300,7 +301,7 @@ class Runtime(msgspec.Struct):
     job: int = 0  # of the driver that the snapshot was made for; 0: of none, as an observer's
 
 
-class Snapshot(msgspec.Struct):
+class Snapshot(msgspec.Struct, omit_defaults=True):
     """A consistent snapshot at one moment. Rows are capped, counts are of all: `counts` and `functions` of tasks,
     `node_counts`, `device_counts` and `worker_counts` of the others.
 
@@ -343,8 +344,17 @@ class Snapshot(msgspec.Struct):
         return msgspec.json.decode(data, type=Snapshot)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain dicts and lists, for `--json` and the widget."""
-        return dict(msgspec.to_builtins(self))
+        """Plain dicts and lists, for `--json`."""
+        return dict(whole(self))
+
+
+def whole(value: Any) -> Any:
+    """Plain dicts and lists with all fields of records, also those at their defaults."""
+    if isinstance(value, msgspec.Struct):
+        return {name: whole(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, (list, tuple)):
+        return [whole(each) for each in value]
+    return {name: whole(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 OnSnapshot = Callable[[Snapshot | None], None]  # called with each new snapshot, and with None at the end

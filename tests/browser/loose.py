@@ -12,7 +12,7 @@ _MOUNT = """
 async ([module, past, snapshot, details, runs, runs_code]) => {
   const { default: widget } = await import(URL.createObjectURL(new Blob([module], { type: "text/javascript" })));
   const listeners = {};
-  const state = { snapshot, details, runs, runs_code };
+  const state = { snapshot, details, published: runs, runs_code };
   window.sent = [];
   window.asked = []; // about the past
   window.model = {
@@ -26,7 +26,7 @@ async ([module, past, snapshot, details, runs, runs_code]) => {
   };
   const call = (name, given) => (listeners[name] ?? []).forEach(each => each(given));
   window.push = snapshot => { state.snapshot = snapshot; call("change:snapshot"); };
-  window.pushRuns = runs => { state.runs = runs; call("change:runs"); };
+  window.pushRuns = runs => { state.published = runs; call("change:published"); };
   window.tell = message => call("msg:custom", message);
   window.answered = () => { // from now on the kernel takes every order at once
     const send = model.send;
@@ -42,10 +42,16 @@ async ([module, past, snapshot, details, runs, runs_code]) => {
 _EMPTY = "<!doctype html><html lang='en' style='color-scheme: light dark'><title>cockpit</title><body></body></html>"
 
 
+def _published(runs: dict[str, list[Any]]) -> str:
+    """The records as the kernel sends them."""
+    kinds = {"runs": "run", "experiments": "experiment", "served": "application"}
+    return json.dumps([{"kind": kinds[name], "id": each["id"], "record": each} for name in runs for each in runs[name]])
+
+
 class LoosePage:
     """A page with one cockpit and nothing else.
 
-    `runs` is what the kernel has sent of training runs and experiments. With a `clock` (Unix seconds) the page's own
+    `runs` has the published records of training runs and experiments. With a `clock` (Unix seconds) the page's own
     stands still there.
     """
 
@@ -71,7 +77,7 @@ class LoosePage:
                 (STATIC / "past.js").read_text(),
                 json.dumps(snapshot),
                 details,
-                json.dumps(runs) if runs else "",
+                _published(runs or {}),
                 (STATIC / "runs.js").read_text() if runs else "",
             ],
         )
@@ -88,9 +94,9 @@ class LoosePage:
         """A new snapshot; returns when it is drawn."""
         self.page.evaluate("async text => { push(text); await frame(); }", json.dumps(snapshot))
 
-    def push_runs(self, runs: dict[str, Any]) -> None:
+    def push_runs(self, runs: dict[str, list[Any]]) -> None:
         """New runs and experiments; returns when they are drawn."""
-        self.page.evaluate("async text => { pushRuns(text); await frame(); }", json.dumps(runs))
+        self.page.evaluate("async text => { pushRuns(text); await frame(); }", _published(runs))
 
     def recall(self, ask: str, answer: dict[str, Any]) -> None:
         """Wait until the open view asks this about the past, and answer; returns when it is drawn."""

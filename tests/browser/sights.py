@@ -13,7 +13,17 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.notebook import accounting, card, drawn, page_history, parts, past_timeline, static_tables, timeline, view
+from nbaccel.notebook import (
+    accounting,
+    card,
+    page_history,
+    parts,
+    past_timeline,
+    publishing,
+    static_tables,
+    timeline,
+    view,
+)
 from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import function_rows, task_lines
 from nbaccel.views.history.book import HistoryBook
@@ -267,7 +277,7 @@ def sight(devices: int, condition: str) -> dict[str, Any]:
 
 def sight_of(shown: Snapshot, name: str, condition: str) -> dict[str, Any]:
     """The same of a given snapshot."""
-    return {"name": name, "snapshot": drawn.to_json(drawn.of_snapshot(shown)),
+    return {"name": name, "snapshot": publishing.to_json(publishing.of_snapshot(shown)),
             "measured": condition != "empty", "answers": past(shown, condition)}  # fmt: skip
 
 

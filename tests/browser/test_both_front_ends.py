@@ -22,15 +22,15 @@ START = "%load_ext nbaccel\n%accel_init num_cpus=2 num_gpus=10"
 # that were sent to one worker are on their way back for a moment, in which the other CPU is free for whoever comes.
 # The page gets the task as one that began a minute earlier than it did.
 BEGAN_A_MINUTE_AGO = """
-from nbaccel.notebook import drawn
+from nbaccel.notebook import publishing
 
-def with_a_long_task(snapshot, *others, of_snapshot=drawn.of_snapshot):
+def with_a_long_task(snapshot, *others, of_snapshot=publishing.of_snapshot):
     for row in snapshot.tasks:
         if row.name == "takes_a_minute" and row.started_at is not None:
             row.started_at -= 61
     return of_snapshot(snapshot, *others)
 
-drawn.of_snapshot = with_a_long_task
+publishing.of_snapshot = with_a_long_task
 """
 WORK = """
 import os, time

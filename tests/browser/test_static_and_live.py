@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import accounting, card, drawn, parts, past_timeline, static_tables, timeline, view
+from nbaccel.notebook import accounting, card, parts, past_timeline, publishing, static_tables, timeline, view
 from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import task_lines
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
@@ -98,7 +98,7 @@ def shown(request: pytest.FixtureRequest) -> Snapshot:
 def page(browser: Any, shown: Snapshot) -> Any:
     made = LoosePage(
         browser,
-        json.loads(drawn.to_json(drawn.of_snapshot(shown))),
+        json.loads(publishing.to_json(publishing.of_snapshot(shown))),
         clock=sights.NOW,
         viewport={"width": 1400, "height": 900},
         timezone_id="UTC",
@@ -152,7 +152,7 @@ def test_rows_of_functions_say_the_same(browser: Any, counted: bool) -> None:
     shown = sights.snapshot(8, "failing")
     shown.functions = shown.functions if counted else []
     lines = task_lines.ordered(shown.tasks, functions=shown.functions, is_partial=True)
-    page = LoosePage(browser, json.loads(drawn.to_json(drawn.of_snapshot(shown))), clock=sights.NOW)
+    page = LoosePage(browser, json.loads(publishing.to_json(publishing.of_snapshot(shown))), clock=sights.NOW)
     try:
         page.root.get_by_role("tab", name="Tasks").click()
         progress = page.root.locator("tr.group th > span.quiet")
@@ -212,7 +212,7 @@ root => {
 
 def as_card(browser: Any, shown: Snapshot) -> LoosePage:
     """The page with the compact form."""
-    given = json.loads(drawn.to_json(drawn.of_snapshot(shown)))
+    given = json.loads(publishing.to_json(publishing.of_snapshot(shown)))
     size = {"width": 1400, "height": 900}
     return LoosePage(browser, given, details=False, clock=sights.NOW, viewport=size, timezone_id="UTC")
 
@@ -262,7 +262,7 @@ def test_the_accounting_says_the_same(page: LoosePage, shown: Snapshot) -> None:
 
 def test_nodes_have_the_same_names_in_both(browser: Any) -> None:
     shown = sights.with_long_node_names(sights.snapshot(16, "busy"))
-    page = LoosePage(browser, json.loads(drawn.to_json(drawn.of_snapshot(shown))), clock=sights.NOW)
+    page = LoosePage(browser, json.loads(publishing.to_json(publishing.of_snapshot(shown))), clock=sights.NOW)
     said, answer = _past(shown, "accounting", AccountingAnswer)
     try:
         _opened(page, "Accounting")

@@ -8,7 +8,7 @@ import pytest
 
 from nbaccel.notebook import widget
 from nbaccel.views.snapshot import Snapshot
-from tests.notebook.test_drawn_runs import publish, run
+from tests.notebook.test_page_words import publish, run
 
 
 class Noting:

@@ -279,8 +279,16 @@ def test_a_filter_of_a_view_is_applied_to_all_tasks(
     assert engine.found.wait(90)
     cockpit._reader.shutdown()
     assert engine.wanted == asked
-    row = {"task_id": "ab" * 24, "name": "early", "state": "FAILED", "cell": "[3]", "reason": 0}
-    found = {"key": "k", "tasks": [row], "reasons": ["bad batch"], "total": 11}
+    row = {
+        "task_id": "ab" * 24,
+        "name": "early",
+        "kind": "task",
+        "state": "FAILED",
+        "job": 1,
+        "cell": "[3]",
+        "why": "bad batch",
+    }
+    found = {"key": "k", "tasks": [row], "total": 11, "functions": []}
     assert cockpit.sent == [{"say": "found", "id": "v1", "found": found}]
 
 
@@ -368,13 +376,13 @@ def published(snapshot: Snapshot, **changed: Any) -> Snapshot:
 def test_the_module_of_runs_is_sent_with_the_first_run_and_each_change_after_it(
     cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
 ) -> None:
-    assert (cockpit.runs, cockpit.runs_code) == ("", "")
+    assert (cockpit.published, cockpit.runs_code) == ("[]", "")
     cockpit._heard(cockpit, {"say": "visible", "view": "v", "rows": 0}, [])
     assert engine.callback is not None
     engine.callback(published(busy_snapshot))
-    assert '"name":"mnist"' in cockpit.runs and "viewOfRuns" in cockpit.runs_code
+    assert '"name":"mnist"' in cockpit.published and "viewOfRuns" in cockpit.runs_code
     engine.callback(published(busy_snapshot, state="finished"))
-    assert '"state":"finished"' in cockpit.runs
+    assert '"state":"finished"' in cockpit.published
 
 
 def test_a_press_of_a_runs_stop_is_one_request_unless_the_button_is_of_another_moment(

@@ -12,7 +12,7 @@ import pytest
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel import serve
-from nbaccel.notebook import drawn_runs, served_card, view
+from nbaccel.notebook import publishing, served_card, view
 from nbaccel.serve.seen import ShownApplications
 from nbaccel.views import served_snapshot, tables, top
 from nbaccel.views.served_snapshot import ServedSnapshot
@@ -64,7 +64,7 @@ def test_every_view_has_an_application_from_one_record_without_its_token(door: A
     snapshot = engines.current().snapshot()
     shown = {
         "status": view.status_text(snapshot),
-        "page": drawn_runs.to_json(drawn_runs.of_snapshot(snapshot)),
+        "page": publishing.records_json(snapshot.published),
         "card": json.dumps(served_card.mimebundle(last, 0.0)),
         "table": tables.as_text(served_snapshot.table(snapshot)),
         "top": "\n".join(served_snapshot.lines(snapshot)),

@@ -14,11 +14,15 @@ export function numberOf(text) {
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
+/** The hue of a function, class or run. @param {Snapshot} snapshot @param {string} name */
+export function hueOf(snapshot, name) {
+  return snapshot.hues?.[name] ?? numberOf(name) % HUES;
+}
+
 /** The number of a colour, as its CSS class has it: of an instance of a function or class.
  * @param {Snapshot} snapshot @param {string} subject @param {string} [id] */
 export function colourOf(snapshot, subject, id) {
-  const hue = snapshot.hues?.[subject] ?? numberOf(subject) % HUES;
-  return hue * SHADES + (id ? numberOf(id) % SHADES : 0);
+  return hueOf(snapshot, subject) * SHADES + (id ? numberOf(id) % SHADES : 0);
 }
 
 /** Whose hue a task has: its function's, whatever it is called, or its actor's class.

@@ -9,7 +9,7 @@ import { ENDED } from "./words.js";
 export function afterEnd(snapshot) {
   const shared = snapshot.runtime.shared && !snapshot.died;
   const is = (/** @type {string} */ state) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
-  const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), reason: ENDED.has(row.state) ? row.reason : null }));
+  const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), why: ENDED.has(row.state) ? row.why : "" }));
   /** @type {Record<string, number>} */
   const counts = {};
   for (const [state, number] of Object.entries(snapshot.counts ?? {})) counts[is(state)] = (counts[is(state)] ?? 0) + number;

@@ -15,7 +15,7 @@ const NO_FILTER = { state: "", cell: "", text: "" };
  * @param {Snapshot} snapshot @param {Asked} asked @param {number} now */
 export function tasksOf(snapshot, asked, now) {
   const { found, filter, sort = BY_STATE, held = null } = asked;
-  const rows = found ? { ...snapshot, tasks: found.tasks, reasons: found.reasons } : snapshot;
+  const rows = found ? { ...snapshot, tasks: found.tasks } : snapshot;
   return ordered(taskViews(rows, found ? NO_FILTER : filter, now), sort, held);
 }
 

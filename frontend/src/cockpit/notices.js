@@ -29,9 +29,8 @@ export function endings(noticed, snapshot) {
     const seconds = (row.finished_at ?? snapshot.time ?? 0) - row.started_at;
     if (!isNew || seconds < LONG_S || noticed.told.has(row.task_id)) continue;
     noticed.told.add(row.task_id);
-    const why = row.reason == null ? row.why : snapshot.reasons?.[row.reason];
     const title = `${plain(row.name)} #${shortId(row.task_id)} ${{ FINISHED: "has finished", FAILED: "has failed" }[row.state] ?? `was ${stateWord(row.state)}`}`;
-    told.push({ id: row.task_id, title, body: [`after ${age(seconds)}`, row.cell && `cell ${plain(row.cell)}`, plain(why)].filter(Boolean).join(" · ") });
+    told.push({ id: row.task_id, title, body: [`after ${age(seconds)}`, row.cell && `cell ${plain(row.cell)}`, plain(row.why)].filter(Boolean).join(" · ") });
   }
   return told;
 }

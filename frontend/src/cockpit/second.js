@@ -8,7 +8,6 @@ import { button, cell, empty, nameOf, table } from "./draw_parts.js";
 import { laneName } from "./lanes.js";
 import { nodeNames } from "./node_names.js";
 import { cellWords } from "./owners.js";
-import { rowsOf } from "./packing.js";
 import { PALETTE } from "./palette.js";
 import { LAST_MINUTE, WHOLE_RUN } from "./state.js";
 import { inSight } from "./task_rows.js";
@@ -19,7 +18,7 @@ import { age, amount, clock, count, demandWords, deviceWords, duration, plain, s
 
 /** All that the other modules use of this one; build.js refuses an import of anything else. */
 export const PARTS = {
-  h, button, cell, empty, nameOf, table, rowsOf, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
+  h, button, cell, empty, nameOf, table, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
   colourOf, subjectOf, deviceLabels, laneName, nodeNames, cellWords, LAST_MINUTE, WHOLE_RUN, inSight,
 };
 
@@ -49,18 +48,7 @@ export function pastOf(model, changed) {
 }
 
 /** What draws the model's runs, null until there is one. @param {Model} model @param {() => void} changed
- * @returns {() => DrawRuns | null} */
+ * @returns {() => ((sent: any) => DrawRuns) | null} */
 export function runsOf(model, changed) {
-  const module = loadedFrom(model, "runs_code", changed);
-  let text = "";
-  /** @type {DrawRuns | null} */
-  let view = null;
-  return () => {
-    const [drawing, now] = [module(), model.get("runs")];
-    if (drawing && now !== text) {
-      text = now;
-      view = now ? drawing(JSON.parse(now)) : null; // the last of them may be taken back
-    }
-    return view;
-  };
+  return loadedFrom(model, "runs_code", changed);
 }

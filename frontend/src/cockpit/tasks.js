@@ -82,7 +82,7 @@ function passes(row, snapshot, filter, text) {
   if (filter.state && stateWord(row.state) !== filter.state) return false;
   if (filter.cell && cellOf(row, snapshot) !== filter.cell) return false;
   if (!text) return true;
-  return [row.name, taskName(row.name), row.task_id, shortId(row.task_id), row.cell, whyOf(row, snapshot), deviceWords(row.device_ids)].some((each) =>
+  return [row.name, taskName(row.name), row.task_id, shortId(row.task_id), row.cell, row.why, deviceWords(row.device_ids)].some((each) =>
     (each ?? "").toLowerCase().includes(text),
   );
 }
@@ -98,11 +98,6 @@ export function cellsOf(snapshot) {
   const own = (/** @type {string} */ cell) => (cell.startsWith("[") ? 0 : 1);
   const cells = new Set((snapshot.tasks ?? []).map((row) => cellOf(row, snapshot)).filter(Boolean));
   return [...cells].sort((a, b) => own(a) - own(b) || number(a) - number(b));
-}
-
-/** Why it waits or failed. @param {TaskRow} row @param {Snapshot} snapshot */
-function whyOf(row, snapshot) {
-  return row.reason == null ? (row.why ?? "") : (snapshot.reasons?.[row.reason] ?? "");
 }
 
 /** "Both GPUs are busy: …" of "train (cell [7] of b.ipynb) waits for 1 GPU. Both GPUs are busy: …": the row says the rest.
@@ -139,7 +134,7 @@ function taskView(row, snapshot, now) {
     colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id),
     keys: { submitted: row.submitted_at ?? 0, started: row.started_at ?? Infinity, took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at },
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.retry_of && `retry of #${shortId(row.retry_of)}`, row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(whyOf(row, snapshot)), row)].filter(Boolean).join(": "),
+    why: [row.retry_of && `retry of #${shortId(row.retry_of)}`, row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(row.why), row)].filter(Boolean).join(": "),
     retryable: Boolean(row.retryable),
     asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
     cancellable: !over && row.state !== "ENDED_WITH_IT",

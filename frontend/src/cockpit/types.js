@@ -1,6 +1,6 @@
 /**
  * What a snapshot looks like when it arrives, and what a view gets to draw. Fields at their default may be missing:
- * the kernel sends only what says something.
+ * they are not sent.
  *
  * @typedef {object} Holder
  * @property {string} name
@@ -74,7 +74,6 @@
  * @property {number | null} [started_at]
  * @property {number | null} [finished_at]
  * @property {string} [why]
- * @property {number | null} [reason] where `why` stands among the snapshot's reasons, when many share it
  * @property {string} [choice]
  * @property {number} [attempt]
  * @property {number | null} [peak_memory_bytes]
@@ -127,7 +126,7 @@
  * @property {TaskRow[]} [tasks]
  * @property {{name: string, resources?: Record<string, number>, given_up?: boolean}[]} [node_types]
  * @property {FunctionRow[]} [functions] at least those with many tasks
- * @property {string[]} [reasons]
+ * @property {{kind: string, id: string, record: Record<string, any>, job?: number}[]} [published] runs, experiments, applications
  * @property {Record<string, number>} [hues] of functions and classes whose hue is not the usual one
  * @property {ActorRow[]} [actors]
  * @property {Alert[]} [alerts]
@@ -178,6 +177,6 @@
  * @typedef {{state: string, cell: string, text: string}} Filter
  *
  * What passes a filter, of all tasks that the engine knows: some rows, and how many there are, in all and by function.
- * @typedef {{key: string, tasks: TaskRow[], reasons: string[], total: number, functions?: FunctionRow[]}} Found
+ * @typedef {{key: string, tasks: TaskRow[], total: number, functions?: FunctionRow[]}} Found
  */
 export {};

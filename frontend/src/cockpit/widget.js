@@ -1,9 +1,9 @@
 // The cockpit as an anywidget: one model for each kernel, shown in as many places as the person likes.
 
 import { mount } from "./cockpit.js";
-import { unpacked } from "./packing.js";
 import { cover, stateOf, takePlaces } from "./places.js";
 import { pastOf, runsOf } from "./second.js";
+import { shownOf } from "./shown.js";
 import { newState } from "./state.js";
 
 /** @typedef {import("./types.js").Source} Source */
@@ -18,21 +18,22 @@ import { newState } from "./state.js";
 
 /** @param {Model} model @returns {Source} */
 export function sourceOf(model) {
-  let text = "";
+  /** @type {any[]} */
+  let from = [];
   /** @type {Snapshot | null} */
-  let parsed = null;
+  let drawn = null;
   let lost = false; // the kernel has ended or restarted: its widgets do not come back
   let tell = () => {};
   const runs = runsOf(model, () => tell());
   const past = pastOf(model, () => tell());
   return {
     snapshot() {
-      const now = model.get("snapshot");
-      if (now !== text) {
-        text = now;
-        parsed = now ? unpacked(JSON.parse(now)) : null;
+      const now = [model.get("snapshot"), model.get("published"), runs()];
+      if (now.some((each, at) => each !== from[at])) {
+        from = now;
+        drawn = now[0] ? shownOf({ ...JSON.parse(now[0]), published: JSON.parse(now[1]) }, now[2]) : null;
       }
-      const shown = parsed && { ...parsed, runs: runs(), past: past() };
+      const shown = drawn && { ...drawn, past: past() };
       return lost && shown ? { ...shown, ended: true, lost } : shown;
     },
     subscribe(changed) {
@@ -42,12 +43,12 @@ export function sourceOf(model) {
       };
       tell = changed;
       model.on("change:snapshot", changed);
-      model.on("change:runs", changed);
+      model.on("change:published", changed);
       model.on("change:past_code", changed);
       model.on("comm_live_update", unplugged);
       return () => {
         model.off("change:snapshot", changed);
-        model.off("change:runs", changed);
+        model.off("change:published", changed);
         model.off("change:past_code", changed);
         model.off("comm_live_update", unplugged);
       };

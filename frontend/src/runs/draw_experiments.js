@@ -59,5 +59,5 @@ function trialDetails(about) {
 /** Why tasks wait, by their names. @param {Snapshot | undefined} snapshot @returns {Map<string, string>} */
 function waitsOf(snapshot) {
   const rows = (snapshot?.tasks ?? []).filter((row) => row.state.startsWith("PENDING"));
-  return new Map(rows.map((row) => [plain(row.name), plain(row.reason == null ? row.why : snapshot?.reasons?.[row.reason])]));
+  return new Map(rows.map((row) => [plain(row.name), plain(row.why)]));
 }

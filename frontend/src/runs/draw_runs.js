@@ -2,7 +2,6 @@
 
 import { h } from "../cockpit/dom.js";
 import { empty, nameOf } from "../cockpit/draw_parts.js";
-import { count } from "../cockpit/words.js";
 import { drawCurves } from "./draw_curves.js";
 import { experimentView, goesOn } from "./experiment_views.js";
 import { head } from "./run_head.js";
@@ -26,7 +25,6 @@ export function drawRuns(given, now, ended, state) {
   });
   return [
     rows.length > 0 && h("ul", { class: "runs", key: "runs", "aria-label": "Training runs" }, rows),
-    Boolean(given.more) && h("p", { class: "quiet", key: "more" }, `and ${count(given.more ?? 0, "more run")}`),
   ];
 }
 

@@ -2,7 +2,6 @@
 // are some.
 
 import { h } from "../cockpit/dom.js";
-import { rowsOf } from "../cockpit/packing.js";
 import { drawExperiment, drawExperiments, openExperiments } from "./draw_experiments.js";
 import { drawOneServed, drawServed } from "./draw_served.js";
 import { drawBrief, drawOneRun, drawRuns } from "./draw_runs.js";
@@ -13,11 +12,10 @@ import { isServed } from "./served_views.js";
 
 /** @typedef {import("./types.js").Given} Given */
 
-/** @param {any} sent the message; see nbaccel/notebook/drawn_runs.py @returns {import("../cockpit/types.js").DrawRuns} */
+/** @param {any} sent the published records, by their kinds @returns {import("../cockpit/types.js").DrawRuns} */
 export function viewOfRuns(sent) {
-  const rows = (/** @type {any} */ run) => ({ ...run, ranks: rowsOf(run.ranks), checkpoints: rowsOf(run.checkpoints) });
   /** @type {Given} */
-  const given = { ...sent, runs: (sent.runs ?? []).map(rows), experiments: sent.experiments ?? [], served: sent.served ?? [] };
+  const given = { runs: inOrder(sent.runs, isUnderWay), experiments: inOrder(sent.experiments, goesOn), served: inOrder(sent.served, isServed) };
   const style = h("style", { key: "look of runs" }, RUNS_STYLE);
   /** @type {import("../cockpit/types.js").DrawRuns} */
   const view = (now, ended, snapshot) => ({
@@ -40,6 +38,11 @@ export function viewOfRuns(sent) {
   });
   view.open = (state) => (state.only ? (given.experiments ?? []).map(({ id }) => id).filter((id) => id === state.only) : openExperiments(given, state));
   return view;
+}
+
+/** Those under way first, then the latest. @param {any[] | undefined} records @param {(record: any) => boolean} isActive */
+function inOrder(records = [], isActive) {
+  return [...records].sort((a, b) => Number(isActive(b)) - Number(isActive(a)) || (b.started_at ?? 0) - (a.started_at ?? 0));
 }
 
 /** The tabs of what there is. @param {Given} given @param {boolean} ended */

@@ -92,7 +92,7 @@
  * @property {number} [stops] how often it was asked to stop
  *
  * @typedef {{rows: Map<string, TrialRow>}} TrialRows
- * @typedef {{runs: Run[], experiments?: Experiment[], served?: Served[], more?: number}} Given what the kernel sends: the runs in their order, and how many more there are
+ * @typedef {{runs: Run[], experiments?: Experiment[], served?: Served[]}} Given those under way first, then the latest
  * @typedef {import("../cockpit/state.js").State} State
  * @typedef {import("../cockpit/dom.js").Shape} Shape
  */

@@ -6,6 +6,7 @@ HeadDiedError, one line says so, and this process leaves the cluster by itself: 
 
 from __future__ import annotations
 
+import gc
 import math
 import socket
 import threading
@@ -58,8 +59,13 @@ class HeadWatch:
             raise exceptions.HeadDiedError(self.lost)
 
     def patiently(self, ask: Callable[[float], T], timeout_s: float | None) -> T:
-        """What `ask(seconds)` answers; asked again as long as it raises Ray's GetTimeoutError and there is time."""
+        """What `ask(seconds)` answers; asked again as long as it raises Ray's GetTimeoutError and there is time.
+
+        A wait that lasts collects cycles once: they may have the last handle of what is waited for, and Ray, which asks
+        all processes to collect when work cannot be placed, does so at most each half a minute.
+        """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        collected = False
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             last = left is not None and left <= SLICE_S
@@ -69,6 +75,9 @@ class HeadWatch:
                 except ray.exceptions.GetTimeoutError:
                     if deadline is not None and time.monotonic() >= deadline:
                         raise
+            if not collected:
+                gc.collect()
+                collected = True
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

@@ -1,9 +1,8 @@
-"""Training runs as the page gets them: how much, in which order, and in the same words as everywhere."""
+"""The page says of training runs and experiments what cards and tables say."""
 
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,13 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import drawn_runs, run_card
+from nbaccel.notebook import run_card
 from nbaccel.views import experiment_snapshot, run_snapshot, wording
 from nbaccel.views.experiment_snapshot import BestTrial, ExperimentSnapshot
-from nbaccel.views.palette import HUES
-from nbaccel.views.record_book import RecordBook
 from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, RunSnapshot
-from nbaccel.views.snapshot import JobRow, PublishedRow, Snapshot
+from nbaccel.views.snapshot import PublishedRow, Snapshot
 
 NOW = 1_000_070.0
 RUNS = Path(__file__).parents[2] / "frontend" / "src" / "runs"
@@ -43,31 +40,6 @@ def run(id: str = "run-1", **changed: Any) -> RunSnapshot:
 def publish(snapshot: Snapshot, *runs: RunSnapshot, job: int = 0) -> Snapshot:
     snapshot.published = [PublishedRow(KIND, each.id, msgspec.to_builtins(each), NOW, job) for each in runs]
     return snapshot
-
-
-def test_without_a_run_nothing_is_sent(busy_snapshot: Snapshot) -> None:
-    assert drawn_runs.to_json(drawn_runs.of_snapshot(busy_snapshot)) == ""
-
-
-def test_a_run_comes_with_its_hue_its_owner_and_all_points(busy_snapshot: Snapshot) -> None:
-    busy_snapshot.jobs = [JobRow(2, "b.ipynb", 77)]
-    sent = json.loads(drawn_runs.to_json(drawn_runs.of_snapshot(publish(busy_snapshot, run(), job=2))))
-    (only,) = sent["runs"]
-    assert (only["id"], only["hue"], only["owner"]) == ("run-1", HUES.of("mnist"), "b.ipynb")
-    assert only["curves"][0]["points"][0] == [0, 0.33333] and len(only["curves"][0]["points"]) == 8
-    assert "more" not in sent and "metrics" not in only
-
-
-def test_sixteen_runs_of_ten_thousand_reports_on_64_ranks_stay_under_64_kilobytes(busy_snapshot: Snapshot) -> None:
-    ranks = [RankDot(rank, "running", 50_000 + rank, {"GPU": [str(rank)]}, report=9_999) for rank in range(64)]
-    curves = [Curve(f"metric-{name}", [(101 * n, math.sin(n) / 7) for n in range(100)]) for name in range(6)]
-    ticks = [CheckpointTick(f"checkpoint_{number:06}", number, number == 9) for number in range(0, 10_000, 250)]
-    many = [run(f"run-{n}", ranks=ranks, curves=curves, checkpoints=ticks, started_at=n) for n in range(20)]
-    drawn = drawn_runs.of_snapshot(publish(busy_snapshot, *many))
-    assert drawn is not None
-    assert [each.id for each in drawn.runs] == [f"run-{n}" for n in range(19, 3, -1)] and drawn.more == 4
-    assert all(12 <= len(each.points) <= 25 for one in drawn.runs for each in one.curves)
-    assert len(drawn_runs.to_json(drawn)) <= 64 << 10
 
 
 @pytest.mark.parametrize(
@@ -153,30 +125,6 @@ def search() -> ExperimentSnapshot:
         metric="loss",
         best=best,
     )
-
-
-def test_experiments_are_sent_with_their_hue_and_owner_also_without_a_run(busy_snapshot: Snapshot) -> None:
-    busy_snapshot.jobs = [JobRow(2, "b.ipynb", 77)]
-    record = msgspec.to_builtins(search())
-    busy_snapshot.published = [PublishedRow(experiment_snapshot.KIND, "experiment-1", record, NOW, 2)]
-    sent = json.loads(drawn_runs.to_json(drawn_runs.of_snapshot(busy_snapshot)))
-    (only,) = sent["experiments"]
-    assert (only["id"], only["hue"], only["owner"]) == ("experiment-1", HUES.of("first"), "b.ipynb")
-    assert sent["runs"] == [] and only["best"]["id"] == "a_3"
-
-
-def test_a_page_is_told_when_only_rows_of_an_experiment_have_changed(busy_snapshot: Snapshot) -> None:
-    """It asks for rows when something is told: a trial that reports better than none stood as waiting for ever."""
-    book: RecordBook[int] = RecordBook()
-    record = msgspec.to_builtins(search())
-    sent = []
-    for rows in ({"a_8": {"state": "waiting"}}, {"a_8": {"state": "running"}}, {}):
-        book.publish(1, experiment_snapshot.KIND, "experiment-1", record, 0, rows)
-        busy_snapshot.published = book.rows()
-        sent.append(drawn_runs.to_json(drawn_runs.of_snapshot(busy_snapshot)))
-    first, second, third = sent
-    assert first != second
-    assert second == third, "nothing is sent where nothing has changed"
 
 
 def test_readings_have_four_digits() -> None:
