@@ -20,11 +20,11 @@ const MODULES = [
   { file: "runs", entry: "src/runs/runs.js", returned: "viewOfRuns", mostBytes: 60_000 },
 ];
 
-/** What a later module imports of the cockpit are parts that it is given; esbuild refuses another name. */
+/** What a later module imports of the cockpit, or of Preact, are parts that it is given; esbuild refuses another name. */
 const parts = {
   name: "parts",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\.\/cockpit\// }, ({ path }) => ({ path, namespace: "parts" }));
+    onResolve({ filter: /^(\.\.\/cockpit\/|preact)/ }, ({ path }) => ({ path, namespace: "parts" }));
     onLoad({ filter: /.*/, namespace: "parts" }, () => ({ contents: `export const { ${Object.keys(PARTS)} } = parts;` }));
   },
 };
@@ -39,6 +39,7 @@ async function bundled({ entry, returned, mostBytes }) {
   };
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL(entry, import.meta.url))],
+    mangleProps: /^innerHTML$/, // Preact cannot make HTML of a text
     bundle: true, minify: true, write: false, charset: "utf8", target: "es2022", legalComments: "none",
     .../** @type {any} */ (returned ? later : whole),
   });

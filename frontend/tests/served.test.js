@@ -4,22 +4,19 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { draw } from "../src/cockpit/dom.js";
 import { drawFrame } from "../src/cockpit/draw_frame.js";
 import { sceneOf } from "../src/cockpit/scene.js";
 import { newState } from "../src/cockpit/state.js";
 import { viewOfRuns } from "../src/runs/runs.js";
 import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../src/runs/served_views.js";
-import { Element } from "./page.js";
+import { html as drawnHtml, page } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 
 const CASES = JSON.parse(readFileSync(new URL("served.json", import.meta.url), "utf8"));
 
 function html(served, { ended = false, state = newState(true), view = "serving" } = {}) {
-  const root = new Element("div");
   const given = viewOfRuns({ served })(NOW, ended);
-  draw(root, (view === "brief" ? given.brief(state) : view === "only" ? given.only(state) : given.views.serving(state)).flat().filter(Boolean));
-  return root.html();
+  return drawnHtml(page((view === "brief" ? given.brief(state) : view === "only" ? given.only(state) : given.views.serving(state)).flat().filter(Boolean)));
 }
 
 const words = (drawn) => drawn.replace(/<style.*?<\/style>/s, "").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
@@ -41,11 +38,10 @@ test("there is a Serving tab while something is served, and a Runs tab only with
 });
 
 test("where the chosen tab has gone with its applications, the devices are shown", () => {
-  const root = new Element("div");
   const asked = { ...ASKED, tab: "serving" };
   const scene = sceneOf(busy(), asked, NOW);
-  draw(root, drawFrame(scene, { ...newState(true), tab: "serving" }).filter(Boolean));
-  assert.match(root.html(), /aria-selected="true"[^>]*data-tab="devices"/);
+  const drawn = drawFrame(scene, { ...newState(true), tab: "serving" });
+  assert.match(drawnHtml(page(drawn)), /aria-selected="true"[^>]*data-tab="devices"/);
   assert.deepEqual(scene, sceneOf(busy(), { ...asked, tab: "devices" }, NOW));
 });
 
