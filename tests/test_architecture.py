@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # two large engines each folder. Imports inside functions and for types count as well.
 HELD = {"engine", "exceptions", "handles", "quantities"}
 SHARED = {"local_engine", "local_engine.wire"}  # what all processes of the local engine share
-RAYS = {"ray_engine.border", "ray_engine.submission", "ray_engine.startup", "ray_engine.reports"}
+RAYS = {"ray_engine", "ray_engine.submission", "ray_engine.reports"}
 ARROWS: dict[str, set[str]] = {
     # leaves
     "digests": set(),
@@ -118,17 +118,18 @@ ARROWS: dict[str, set[str]] = {
     "local_engine.head": SHARED
     | {"__init__", "accelerators", "device_memory", "handles", "host_address", "leases", "local_engine.side_processes"}
     | {"local_engine.worker", "proc", "quantities", "roots", "scheduling", "views"},
-    "ray_engine": {"engine", "handles", "views"} | RAYS,
-    "ray_engine.border": HELD | {"ray_engine.startup"},
-    "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "surroundings", "views"},
-    "ray_engine.startup": HELD
+    "ray_engine": HELD
     | RAYS
-    | {"addresses", "light_imports", "package_environments", "plain_files", "surroundings"}
-    | {"ray_preflight", "ray_tokens", "views"},
+    | {"addresses", "light_imports", "package_environments", "plain_files", "ray_preflight", "ray_tokens"}
+    | {"surroundings", "views"},
+    "ray_engine.submission": HELD | RAYS | {"accelerators", "freshness", "scheduling", "surroundings", "views"},
     "ray_engine.reports": HELD | RAYS | {"__init__", "accelerators", "scheduling", "views"},
 }
 # Inside of a room: modules that import nothing of nbaccel but these.
 INNER: dict[str, set[str]] = {
+    "ray_engine.rays": set(),
+    "ray_engine.session": {"engine", "exceptions", "options", "rays"},
+    "ray_engine.orphans": set(),
     "views.snapshot": set(),
     "views.wording": set(),
     "views.run_snapshot": {"snapshot", "tables", "wording"},

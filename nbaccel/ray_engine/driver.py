@@ -15,8 +15,7 @@ import ray
 from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
 from nbaccel.handles.refs import ObjectRef
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine import orphans, starting
 from nbaccel.ray_engine.reports import watching
 from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_rows import DeviceMemory
@@ -24,12 +23,11 @@ from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.reports.history import RayHistory, RayTaskLogs
 from nbaccel.ray_engine.reports.ray_answers import RayAnswers, opened_door
 from nbaccel.ray_engine.reports.reports import Reports
-from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
-from nbaccel.ray_engine.startup import orphans, own_environments
-from nbaccel.ray_engine.startup.head_watch import HeadWatch
-from nbaccel.ray_engine.startup.starting import host_and_port
+from nbaccel.ray_engine.session import HeadWatch, RaySession, internals
+from nbaccel.ray_engine.starting import host_and_port
 from nbaccel.ray_engine.submission.actors import RayActors
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.groups import RayGroups
@@ -47,8 +45,8 @@ _serials = itertools.count(1)
 
 
 def _adapt_rays_pickling(wanted: bool) -> None:
-    importlib.import_module("nbaccel_in_ray.main_module").send(wanted)
-    importlib.import_module("nbaccel_in_ray.own_arrays").copy_small(wanted)
+    importlib.import_module("nbaccel_in_ray.values").send(wanted)
+    importlib.import_module("nbaccel_in_ray.values").copy_small(wanted)
 
 
 class RayEngine:
@@ -78,7 +76,7 @@ class RayEngine:
             freshening,
             joined=address is not None,
             by_task=not ours and not in_worker,
-            one_machine=own_environments.is_worker_of_one() if in_worker else ours and address is None,
+            one_machine=starting.is_worker_of_one() if in_worker else ours and address is None,
         )
         if ours and not in_worker:
             _adapt_rays_pickling(True)
@@ -92,7 +90,7 @@ class RayEngine:
 
     def _watch_cluster(self, session: RaySession, shipping: Shipping) -> None:
         """What is known of the cluster."""
-        self.small_actors = actors = SmallActors(session, shipping.keywords)
+        self.service_actors = actors = ServiceActors(session, shipping.keywords)
         self._reports = reports = Reports(session, actors, self._submissions)
         self._growing = RayGrowing(session, shipping.keywords, lambda: self._snapshots.autoscaler()["scales"])
         growth = None if session.is_of_one_machine else self._growing.facts
@@ -124,8 +122,8 @@ class RayEngine:
         actors = RayActors(session, freshening, choosing, exporter, handles, books)
         cluster = RayCluster(session, handles.actor)
         answers = RayAnswers(
-            session, self.small_actors, self._reports, self._snapshots, self._devices, self._submissions, tasks, actors,
-            groups.awaited_group,
+            session, self.service_actors, self._reports, self._snapshots, self._devices, self._submissions, tasks,
+            actors, groups.awaited_group,
         )  # fmt: skip
         objects = RayObjects(session, handles, self._submissions, self._abandoned, stand_ins, answers.explain)
         # tasks and actors
@@ -216,7 +214,7 @@ class RayEngine:
         if telling is not None:
             telling.stop_noticing()
         self._watching.stop()
-        self.small_actors.stop()
+        self.service_actors.stop()
         if telling is not None:
             telling.end()
 

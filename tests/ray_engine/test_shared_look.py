@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.border.rays import import_shipped
+from nbaccel.ray_engine.rays import import_shipped
 
 link = importlib.import_module(f"{import_shipped().__name__}.collector_link")
 FRESH_S = link.FRESH_S

@@ -13,10 +13,10 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.handles.refs import ObjectRef
-from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
-from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
 from nbaccel.views.history.book import HistoryBook
@@ -141,7 +141,7 @@ def _reading(row: DeviceRow) -> DeviceLoad:
     )
 
 
-# ---- what the process of a task has printed, read by the small actor of its node, and why the task failed
+# ---- what the process of a task has printed, read by the service actor of its node, and why the task failed
 
 
 _MARKS = re.compile(r"^:(?:task_name|actor_name|job_id):.*\n?", re.MULTILINE)  # for Ray's log monitor, not for people
@@ -152,7 +152,7 @@ class RayTaskLogs:
 
     def __init__(
         self,
-        actors: SmallActors,
+        actors: ServiceActors,
         reports: Reports,
         submissions: Submissions,
         read: Callable[[ObjectRef[object]], object],

@@ -16,13 +16,12 @@ from nbaccel.handles.ids import id_of
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import group_plans, planning
+from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.device_rows import DeviceMemory
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
-from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import sessions, trace_events
@@ -50,7 +49,7 @@ class RayAnswers:
     def __init__(
         self,
         session: RaySession,
-        actors: SmallActors,
+        actors: ServiceActors,
         reports: Reports,
         snapshots: Snapshots,
         devices: DeviceMemory,
@@ -75,7 +74,7 @@ class RayAnswers:
         wanted = what[:48] if what and len(what) == 56 else what
         return [
             *planning.explanations(snapshot, wanted, self._snapshots.autoscaler),
-            *group_plans.explanations(snapshot, what, self._snapshots.autoscaler),
+            *planning.group_explanations(snapshot, what, self._snapshots.autoscaler),
         ]
 
     def probe(self, options: TaskOptions) -> Probe:

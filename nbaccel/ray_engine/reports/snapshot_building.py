@@ -12,9 +12,9 @@ import ray
 from nbaccel import __version__
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.quantities import LONG_RUN_S
-from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.reports import device_rows, planning
 from nbaccel.ray_engine.reports.reports import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
+from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import function_rows, wording

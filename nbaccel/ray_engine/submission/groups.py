@@ -21,7 +21,7 @@ from nbaccel.handles.options import ResourceOptions, TaskOptions, demand_of_task
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import RemoteFunction
-from nbaccel.ray_engine.border.rays import (
+from nbaccel.ray_engine.rays import (
     Bound,
     Keywords,
     RaysFunction,
@@ -30,10 +30,9 @@ from nbaccel.ray_engine.border.rays import (
     RaysResult,
     import_shipped,
 )
-from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import group_plans
-from nbaccel.ray_engine.reports.group_plans import Labels
-from nbaccel.ray_engine.reports.planning import AutoscalerFacts
+from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.reports.planning import AutoscalerFacts, Labels
+from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission import options_for_ray
 from nbaccel.ray_engine.submission.errors import translated
 from nbaccel.ray_engine.submission.exports import Exporter
@@ -142,10 +141,10 @@ class RayGroups:
 
     def why_never_placed(self, bundles: list[dict[str, float]], strategy: str) -> str:
         row = GroupRow("", "", "PENDING", strategy, bundles)
-        return group_plans.never(self._places.nodes_only(), row, None, self._places.autoscaler)
+        return planning.never_placed(self._places.nodes_only(), row, None, self._places.autoscaler)
 
     def _never_placed(self, row: GroupRow, labels: Labels) -> str:
-        reason = group_plans.never(self._places.nodes_only(), row, labels, self._places.autoscaler)
+        reason = planning.never_placed(self._places.nodes_only(), row, labels, self._places.autoscaler)
         return f"placement group {row.name or row.group_id} cannot be placed here: {reason}" if reason else ""
 
     def _judge_group(self, row: GroupRow, labels: Labels) -> None:

@@ -18,9 +18,8 @@ from nbaccel.engine import Returned
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorClass, ActorHandle
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.rays import RaysActor, RaysRef, RaysResult, RaysStream, import_shipped
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.rays import RaysActor, RaysRef, RaysResult, RaysStream, import_shipped
+from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission import errors
 from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker

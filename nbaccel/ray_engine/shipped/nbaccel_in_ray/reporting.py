@@ -7,7 +7,7 @@ sends the running and the latest ended tasks. When nobody watches any more, it s
 holds for running that they have ended, and no more.
 
 A task that ended before its first report, and of which nothing else is known, travels as 48 bytes. Such tasks wait for
-half a second, in a flood for 1.5 s, and then cost one small message together. See short_notes.
+half a second, in a flood for 1.5 s, and then cost one small message together. See collector_link.
 """
 
 from __future__ import annotations
@@ -22,8 +22,19 @@ from typing import Any, TypeVar
 import ray
 
 from nbaccel_in_ray import internals, interrupting, printing
-from nbaccel_in_ray.collector_link import LOOK_EVERY_S, CollectorLink, Forgotten, value_of
-from nbaccel_in_ray.short_notes import FIELDS_OF_BRIEF, Call, Description, Note, as_note, is_brief, packed
+from nbaccel_in_ray.collector_link import (
+    FIELDS_OF_BRIEF,
+    LOOK_EVERY_S,
+    Call,
+    CollectorLink,
+    Description,
+    Forgotten,
+    Note,
+    as_note,
+    is_brief,
+    packed,
+    value_of,
+)
 
 SEND_EVERY_S = 0.1
 SHORT_S = 0.05  # a task without devices is reported when it has run so long, or has ended

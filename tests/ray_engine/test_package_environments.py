@@ -12,8 +12,7 @@ pytest.importorskip("ray")
 
 import nbaccel
 from nbaccel import exceptions, package_environments
-from nbaccel.ray_engine.border import rays
-from nbaccel.ray_engine.startup import own_environments
+from nbaccel.ray_engine import rays, starting
 from nbaccel.views import sinks
 
 
@@ -37,26 +36,26 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_what_asks_for_no_packages_is_left_as_it_is(said: list[str]) -> None:
     for environment in ({"env_vars": {"A": "1"}}, {"conda": "mine"}, {"pip": []}):
-        assert own_environments.or_error(environment) is environment
+        assert starting.or_error(environment) is environment
     assert said == []
 
 
 def test_an_interpreter_stands_for_the_list_and_the_rest_stays(said: list[str]) -> None:
     (Path(os.environ["NBACCEL_ENVIRONMENTS"]).parent / "none.txt").write_text("# nothing but this line\n")
     listed = str(Path(os.environ["NBACCEL_ENVIRONMENTS"]).parent / "none.txt")
-    made = own_environments.installed({"pip": listed, "env_vars": {"A": "1"}})
+    made = starting.installed({"pip": listed, "env_vars": {"A": "1"}})
     assert made.keys() == {"env_vars", "py_executable"} and made["env_vars"] == {"A": "1"}
     assert Path(made["py_executable"]).is_relative_to(package_environments.directory())
     assert os.path.exists(made["py_executable"]) and made["py_executable"] != sys.executable
     assert said[-1] == "" and "kept for the next time" in said[0]
     said.clear()
-    assert own_environments.installed({"pip": listed})["py_executable"] == made["py_executable"]
+    assert starting.installed({"pip": listed})["py_executable"] == made["py_executable"]
     assert said == []
 
 
 def test_a_failure_becomes_a_set_up_that_raises_it(said: list[str]) -> None:
     rays.import_shipped()
-    made = own_environments.or_error({"pip": ["./no such wheel.whl"], "env_vars": {"A": "1"}})
+    made = starting.or_error({"pip": ["./no such wheel.whl"], "env_vars": {"A": "1"}})
     assert made.keys() == {"env_vars", "worker_process_setup_hook"}
     with pytest.raises(Exception, match=r"pip install of \./no such wheel\.whl ended with code"):
         made["worker_process_setup_hook"]()
@@ -66,4 +65,4 @@ def test_init_says_at_once_what_cannot_be_installed(said: list[str]) -> None:
     with pytest.raises(exceptions.RuntimeEnvSetupError, match=r"not-there\.whl"):
         nbaccel.init(engine="ray", num_cpus=1, runtime_env={"pip": ["./not-there.whl"]})
     assert not nbaccel.is_initialized()
-    assert not own_environments.is_worker_of_one()
+    assert not starting.is_worker_of_one()

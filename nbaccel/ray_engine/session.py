@@ -1,24 +1,34 @@
-"""Watches whether Ray's head is alive. Without it, Ray is silent for a minute and then ends this process.
+"""The role of this process in a Ray cluster, driver or worker; and whether the cluster's head is alive.
 
-A thread therefore connects to the head's address from time to time. When nothing answers, waiting calls raise
-HeadDiedError, one line says so, and this process leaves the cluster by itself: the notebook keeps its memory.
+Without its head, Ray is silent for a minute and then ends this process. A thread therefore connects to the head's
+address from time to time. When nothing answers, waiting calls raise HeadDiedError, one line says so, and this process
+leaves the cluster by itself: the notebook keeps its memory.
 """
 
 from __future__ import annotations
 
 import gc
+import importlib
 import math
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar
 
 import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
+from nbaccel.handles.options import InitOptions
+from nbaccel.ray_engine.rays import import_shipped
+
+import_shipped()
+
+from nbaccel_in_ray import internals as internals  # noqa: E402  # found once the line above has run
 
 KNOCK_EVERY_S = 5.0
 AGAIN_AFTER_S = 1.0
@@ -118,3 +128,40 @@ class HeadWatch:
             self._ended.wait(0.1)
         if not self._ended.is_set():
             self._leave()
+
+
+@dataclass(frozen=True, slots=True)
+class RaySession:
+    """One process's time at one cluster. `serial` marks what it has noted on functions and classes."""
+
+    options: InitOptions
+    joined: str | None  # the address of a cluster that others started
+    ours: bool  # init() started or joined this cluster, so shutdown() leaves it
+    in_worker: bool
+    serial: int
+    namespace: str
+    head: HeadWatch
+    reporting: ModuleType  # the module nbaccel_in_ray.reporting
+    lines_of_start: Sequence[str] = ()  # Ray's own, which the start did not show
+
+    @property
+    def through_client(self) -> bool:
+        return bool(self.joined and self.joined.startswith("ray://"))
+
+    @property
+    def is_of_one_machine(self) -> bool:
+        """Whether init() started this Ray, which no other node can join and no autoscaler makes larger."""
+        return self.ours and self.joined is None
+
+    @property
+    def namespace_of_reports(self) -> str:
+        return str(importlib.import_module("nbaccel_in_ray.collector_link").NAMESPACE)
+
+    @property
+    def refuses_infeasible(self) -> bool:
+        return self.options.infeasible == "raise"
+
+    def asked_inside(self, module: str, function: str, *args: object) -> Any:
+        """Call a function of nbaccel_in_ray where it reaches Ray's own tables: through Ray Client, in the cluster."""
+        ask = getattr(importlib.import_module(f"nbaccel_in_ray.{module}"), function)
+        return ray.get(ray.remote(num_cpus=0)(ask).remote(*args)) if self.through_client else ask(*args)

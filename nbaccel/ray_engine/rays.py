@@ -23,7 +23,7 @@ Environment = dict[str, Any]  # a runtime environment, as users write it
 HIDE_UNASSIGNED = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
 
 
-PACKAGE = Path(__file__).parent.parent / "shipped" / "nbaccel_in_ray"
+PACKAGE = Path(__file__).parent / "shipped" / "nbaccel_in_ray"
 
 
 def import_shipped() -> ModuleType:

@@ -1,27 +1,31 @@
-"""Starts a Ray on this machine or joins a cluster: the arguments of Ray's own init, and checks of the installation."""
+"""Starts a Ray on this machine or joins a cluster: arguments of Ray's own init, checks, packages, several nodes."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import os
+import shlex
 import socket
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar
 
 from nbaccel import addresses as nbaccel_addresses
-from nbaccel import exceptions, ray_preflight, ray_tokens
+from nbaccel import engine as engines
+from nbaccel import exceptions, package_environments, ray_preflight, ray_tokens, surroundings
 from nbaccel.addresses import is_own
 from nbaccel.handles.options import InitOptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, PACKAGE, Environment, Keywords, import_shipped
-from nbaccel.ray_engine.startup import own_environments
+from nbaccel.ray_engine.rays import HIDE_UNASSIGNED, PACKAGE, Environment, Keywords, import_shipped
 from nbaccel.views import sinks, wording
 from nbaccel.views.start_steps import StartSteps
 
@@ -108,7 +112,7 @@ def _start(ray: ModuleType, options: InitOptions, steps: StartSteps) -> None:
         steps.found("once more: this machine is too busy for the time that Ray gives them")
         ray.shutdown()
 
-    with own_environments.told_to_workers():
+    with told_to_workers():
         patiently(lambda: ray.init(**keywords), give_up)
 
 
@@ -187,7 +191,7 @@ def _start_keywords(options: InitOptions) -> Keywords:
         "include_dashboard": bool(options.include_dashboard),
         "address": "local",
     }
-    environment = own_environments.installed(_environment(options))
+    environment = installed(_environment(options))
     return _given(keywords) | _common_keywords(options, environment)
 
 
@@ -497,3 +501,139 @@ def _warnings_kept(kept: RaysLines) -> Iterator[None]:
     finally:
         if warnings.showwarning is keep:
             warnings.showwarning = show
+
+
+_HERE = "NBACCEL_RAY_OF_THIS_MACHINE"
+_LOG_LEVELS = "NBACCEL_LOG_LEVELS"  # as nbaccel_in_ray.printing calls it
+
+
+@contextmanager
+def told_to_workers() -> Iterator[None]:
+    """Inside of it a Ray is started whose processes know that its only node is this machine, and how to log."""
+    before = dict(os.environ)
+    variables = {_HERE: "1", _LOG_LEVELS: json.dumps(surroundings.log_levels())}
+    forced = before.keys() - surroundings.without_forced_colour().keys()
+    os.environ.update(variables)
+    for name in forced:
+        del os.environ[name]
+    try:
+        yield
+    finally:
+        for name in variables:
+            del os.environ[name]
+        os.environ.update({name: before[name] for name in forced})
+
+
+def is_worker_of_one() -> bool:
+    """Whether this process belongs to such a Ray."""
+    return _HERE in os.environ
+
+
+# ---- packages that tasks request, on a Ray that nbaccel started: installed as the local engine does
+#
+# Ray's own tool needs `virtualenv`, and where Ray runs in a virtual environment it copies all of that for each list
+# and session: 42 s for one small wheel where JupyterLab and torch are installed, instead of 2 s once. It is left to
+# clusters that we join, whose nodes do not see our files.
+
+
+def or_error(environment: Environment) -> Environment:
+    """The environment with its packages installed, or one in which every task raises why they could not be."""
+    try:
+        return installed(environment)
+    except exceptions.RuntimeEnvSetupError as error:
+        fail = importlib.import_module("nbaccel_in_ray.setup_hooks").fail
+        sentence = str(error).removeprefix("Failed to set up runtime environment: ")  # Ray's class says that itself
+        return {**_without_tools(environment), "worker_process_setup_hook": partial(fail, sentence)}
+
+
+def installed(environment: Environment) -> Environment:
+    """The environment with an interpreter that sees its packages, in the place of their list.
+
+    Raises RuntimeEnvSetupError with the tool's output, ValueError for a requirements file that cannot be read.
+    """
+    tool = next((name for name in package_environments.TOOLS if environment.get(name)), None)
+    if tool is None:
+        return environment
+    spec = package_environments.spec_of(tool, environment[tool])
+    with _line_under_the_cell(tool, spec):
+        python = package_environments.python_for({tool: spec, "config": environment.get("config")})
+    return {**_without_tools(environment), "py_executable": shlex.quote(python)}
+
+
+def _without_tools(environment: Environment) -> Environment:
+    return {name: value for name, value in environment.items() if name not in package_environments.TOOLS}
+
+
+@contextmanager
+def _line_under_the_cell(tool: str, spec: Environment) -> Iterator[None]:
+    """What the cell waits for, while it does."""
+    if package_environments.is_made(tool, spec):
+        yield
+        return
+    parent = engines.cell_source()[1] if engines.cell_source is not None else b""
+    words = f"{tool} installs {', '.join(spec['packages'])} for this runtime_env; it is kept for the next time."
+    line = b"installing"
+    sinks.installed.notice(sinks.Notice("waiting", words, parent, line))
+    try:
+        yield
+    finally:
+        sinks.installed.notice(sinks.Notice("waiting", "", parent, line))
+
+
+# ---- several nodes on this machine, for cluster_utils
+
+
+_NOTICED_WITHIN_S = 60.0
+_WAIT_S = 0.05
+
+
+class RayNodes:
+    """Nodes by their ids, of one cluster; Ray ends them with this process."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self._cluster: Any = Cluster()
+        self._nodes: dict[str, Any] = {}
+
+    @property
+    def address(self) -> str | None:
+        address: str | None = self._cluster.address
+        return address
+
+    @property
+    def session(self) -> str:
+        return str(self._cluster.head_node.session_name)
+
+    def start_head(self, given: dict[str, Any]) -> str:
+        return self._started({**given, "include_dashboard": False, "dashboard_port": None})  # None: one that is free
+
+    def add(self, given: dict[str, Any]) -> str:
+        return self._started(given)
+
+    def _started(self, given: dict[str, Any]) -> str:
+        node = patiently(
+            lambda: self._cluster.add_node(**given),
+            lambda: None,  # started processes of the node end with this process
+        )
+        self._nodes[node.node_id] = node
+        return str(node.node_id)
+
+    def remove(self, node_id: str, *, graceful: bool) -> None:
+        """Ray learns at once of a node that could say so, of a killed one some seconds later."""
+        self._cluster.remove_node(self._nodes.pop(node_id), allow_graceful=graceful)
+        deadline = time.monotonic() + _NOTICED_WITHIN_S
+        while graceful and node_id in self.alive() and time.monotonic() < deadline:
+            time.sleep(_WAIT_S)
+
+    def alive(self) -> set[str]:
+        if self.address is None:
+            return set()
+        return {row["NodeID"] for row in self._cluster.global_state.node_table() if row["Alive"]}
+
+    def are_alive(self) -> bool:
+        return self.address is not None and bool(self._cluster.remaining_processes_alive())
+
+    def stop(self) -> None:
+        self._nodes.clear()
+        self._cluster.shutdown()

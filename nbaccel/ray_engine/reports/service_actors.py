@@ -1,4 +1,4 @@
-"""The small actors that answer views: one collector of reports for each job, and agents on nodes.
+"""The service actors that answer views: one collector of reports for each job, and agents on nodes.
 
 The first question starts them.
 """
@@ -13,8 +13,8 @@ from typing import Protocol
 import ray
 
 from nbaccel.handles.internal_work import is_hidden
-from nbaccel.ray_engine.border.rays import Keywords, RaysActor, RaysMethod, RaysRef
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.rays import Keywords, RaysActor, RaysMethod, RaysRef
+from nbaccel.ray_engine.session import RaySession
 
 COLLECTOR_TIMEOUT_S = 10.0
 
@@ -37,7 +37,7 @@ class CollectorHandle(RaysActor, Protocol):
     def since(self) -> RaysMethod: ...
 
 
-class SmallActors:
+class ServiceActors:
     """Those of one process. `keywords`: what of nbaccel their runtime environment carries."""
 
     def __init__(self, session: RaySession, keywords: Callable[[], Keywords]) -> None:
@@ -87,7 +87,7 @@ class SmallActors:
     def _begin_collecting(self) -> tuple[CollectorHandle, RaysRef]:
         from ray.experimental.internal_kv import _internal_kv_put
 
-        kind = internal_class(importlib.import_module("nbaccel_in_ray.collector").Collector)
+        kind = internal_class(importlib.import_module("nbaccel_in_ray.service_actors").Collector)
         name = _collector_link().collector_name(ray.get_runtime_context().get_job_id())
         options = {
             "name": name,
@@ -118,7 +118,7 @@ class SmallActors:
         if node_id not in self._agents:
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-            kind = internal_class(importlib.import_module("nbaccel_in_ray.node_agent").NodeAgent)
+            kind = internal_class(importlib.import_module("nbaccel_in_ray.service_actors").NodeAgent)
             place = NodeAffinitySchedulingStrategy(node_id, soft=False)
             options = {"num_cpus": 0, "scheduling_strategy": place, **self._keywords()}
             self._agents[node_id] = ray.remote(kind).options(**options).remote()
@@ -133,8 +133,8 @@ def _collector_link() -> ModuleType:
 
 
 def internal_class(kind: type) -> type:
-    """A class of small actors with the mark by which views leave them out."""
-    marked: type = importlib.import_module("nbaccel_in_ray.internal").marked(kind)
+    """A class of service actors with the mark by which views leave them out."""
+    marked: type = importlib.import_module("nbaccel_in_ray.internals").marked(kind)
     return marked if is_hidden() else kind
 
 
