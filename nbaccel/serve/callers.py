@@ -193,10 +193,17 @@ def current() -> Callers:
     replicas = adopted.get(None)
     if replicas is not None:
         return replicas
+    return _own if _own is not None and _own_engine is engines.started() else _own_to(door_path())
+
+
+def blocking() -> Callers:
+    """A way that this code may wait for: not that of a replica whose own loop runs it."""
+    ways = current()
+    return _own_to(ways._path) if ways.is_here() else ways
+
+
+def _own_to(path: str) -> Callers:
     global _own, _own_engine
-    if _own is not None and _own_engine is engines.started():
-        return _own
-    path = door_path()
     with _own_lock:
         if _own is not None and (_own_engine is not engines.started() or _own._path != path):
             _own.close()

@@ -279,7 +279,7 @@ def _ask(op: str, body: bytes = b"", **facts: Any) -> dict[str, Any]:
 
 
 def _asked(op: str, body: bytes = b"", look: Callable[[], None] | None = None, **facts: Any) -> Frame:
-    ways = callers.current()
+    ways = callers.blocking()
     answer = ways.submit(lambda: ways.ask_door(op, body, **facts))
     try:
         while not interruptible.until(
