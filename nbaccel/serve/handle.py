@@ -332,7 +332,12 @@ class DeploymentResponse(_Response, Generic[T]):
         if not self._call.callers.is_here():
             return asyncio.shield(asyncio.wrap_future(self._frame))
         arrival = asyncio.get_running_loop().create_future()
-        self._frame.add_done_callback(lambda frame: arrival.done() or arrival.set_result(None))  # in this loop
+
+        def arrived(frame: object) -> None:  # called in this loop
+            if not arrival.done():
+                arrival.set_result(None)
+
+        self._frame.add_done_callback(arrived)
         return arrival
 
     def cancel(self) -> None:
