@@ -20,7 +20,7 @@ import msgspec
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, LinkLost, connect
+from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, LinkLost, connect, new_loop
 from nbaccel.serve.records import decode_membership, encode
 from nbaccel.serve.routing import Route
 
@@ -55,7 +55,7 @@ class Callers:
         self._posted: deque[Callable[[], None]] = deque()
         self._is_woken = False
         self._thread: threading.Thread | None = None
-        self.loop = loop or asyncio.new_event_loop()
+        self.loop = loop or new_loop()
         if loop is None:
             self._thread = threading.Thread(target=self._run, name="nbaccel-serve", daemon=True)
             self._thread.start()
