@@ -279,7 +279,7 @@ def _ask(op: str, body: bytes = b"", **facts: Any) -> dict[str, Any]:
 
 
 def _asked(op: str, body: bytes = b"", look: Callable[[], None] | None = None, **facts: Any) -> Frame:
-    ways = callers.current()
+    ways = callers.blocking()
     answer = ways.submit(lambda: ways.ask_door(op, body, **facts))
     try:
         while not interruptible.until(
@@ -291,8 +291,8 @@ def _asked(op: str, body: bytes = b"", look: Callable[[], None] | None = None, *
     except KeyboardInterrupt:
         answer.cancel()
         raise
-    except (LinkLost, OSError) as error:
-        raise RayServeException(f"The door of this session does not answer: {error}") from None
+    except (LinkLost, OSError, futures.CancelledError) as error:
+        raise RayServeException(f"The door of this session does not answer: {error or 'the session ends'}") from None
 
 
 def _deploy(name: str, packed: bytes) -> dict[str, Any]:

@@ -64,9 +64,10 @@ class End:
         self.cancelled: list[str] = []
         self.sent = 0
         self.links: list[FrameLink] = []
+        self.frames: list[FrameKind] = []
 
     def make(self) -> FrameLink:
-        self.links.append(FrameLink(self.opened))
+        self.links.append(_Noting(self))
         return self.links[-1]
 
     def opened(self, exchange: Exchange, frame: Frame) -> None:
@@ -87,6 +88,18 @@ class End:
                 self.sent += 1
         elif what == "full":
             exchange.finish(FrameKind.FULL)
+
+
+class _Noting(FrameLink):
+    """Notes what comes."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__(end.opened)
+        self._end_ = end
+
+    def _dispatch(self, frame: Frame) -> None:
+        self._end_.frames.append(frame.kind)
+        super()._dispatch(frame)
 
 
 @pytest.fixture
@@ -120,6 +133,19 @@ def test_bodies_of_any_size_go_both_ways(tmp_path: Path) -> None:
         for size in (0, 1, LONGEST_BODY, LONGEST_BODY + 1, 3 * WINDOW + 5):
             body = random.Random(size).randbytes(size)
             assert (await link.ask(b"echo" if size <= LONGEST_BODY else b"long", body)).body == body
+
+    linked(work, tmp_path / "socket")
+
+
+def test_an_answer_ends_its_call_and_nothing_more_is_sent_about_it(tmp_path: Path) -> None:
+    async def work(link: FrameLink, end: End) -> None:
+        exchanges = [link.call(what) for what in (b"echo", b"full")]
+        for exchange in exchanges:
+            assert (await exchange.next()).kind in (FrameKind.DONE, FrameKind.FULL)
+            exchange.cancel()
+        await link.ask(b"echo")
+        assert not link.exchanges and not end.links[0].exchanges
+        assert end.frames == [FrameKind.CALL] * 3
 
     linked(work, tmp_path / "socket")
 
