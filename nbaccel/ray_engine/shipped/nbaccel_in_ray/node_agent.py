@@ -1,4 +1,4 @@
-"""The small actor of one node: device metrics from NVML, and the ends of log files."""
+"""The small actor of one node: device metrics from NVML, the ends of log files, and where workers stand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from nbaccel_in_ray import internals
+from nbaccel_in_ray import internals, stacks
 
 Sample = dict[str, Any]
 
@@ -38,6 +38,10 @@ class NodeAgent:
             printed = text.split("\n") if text else []
             found += [_last_frame(line) for line in printed if not line.startswith(_MARKS)]
         return "\n".join(found[-lines:] if lines > 0 else found)
+
+    def stack(self, pid: int) -> str:
+        """The stacks of a worker, innermost frames first; "" if it does not answer."""
+        return str(stacks.of(pid))
 
     def log_parts(
         self, session_dir: str, worker_id: str, since: list[int], most: int, whole: bool

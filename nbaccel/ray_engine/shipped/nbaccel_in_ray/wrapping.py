@@ -24,6 +24,7 @@ from nbaccel_in_ray import (
     printing,
     returned_values,
     setup_hooks,
+    stacks,
 )
 from nbaccel_in_ray.reporting import devices_here, reporter
 from nbaccel_in_ray.short_notes import Note
@@ -35,6 +36,8 @@ let_refs_be_received()
 own_arrays.copy_small(True)
 returned_values.name_culprits()
 printing.use()
+if internals.is_worker():
+    stacks.install()
 
 
 class AttemptClaim(Protocol):
