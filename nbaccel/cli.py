@@ -368,6 +368,19 @@ def top(control: Control, interval_s: float) -> None:
         click.echo("No head runs any more.", err=True)
 
 
+@main.command()
+@click.argument("pid", type=int)
+def stack(pid: int) -> None:
+    """Show the lines at which the code of a worker of this machine is, by its pid in nbaccel tasks."""
+    from nbaccel import stacks
+    from nbaccel.views import stack_text
+
+    lines = stack_text.with_sources(stack_text.of_users(stacks.of(pid)))
+    if not lines:
+        raise click.ClickException(f"No code of users runs in process {pid}, or it is no worker of nbaccel.")
+    click.echo(lines)
+
+
 @main.command("docs")
 @click.option("--path", "only_path", is_flag=True, help="Print where its first page is, and open nothing.")
 @click.pass_obj

@@ -264,7 +264,7 @@ class ViewPromise(Protocol):
         this is so returns at once."""
 
     def history(self, asked: Question[A]) -> A:
-        """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings`, `ReadRows` or `ReadTaskLog`."""
+        """The answer to `ReadRuns`, `ReadAccounting`, `ReadReadings`, `ReadRows`, `ReadTaskLog` or `ReadStack`."""
 
 
 class ActionPromise(Protocol):

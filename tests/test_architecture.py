@@ -36,6 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "ray_tokens": {"plain_files"},
     "quantities": set(),
     "roots": set(),
+    "stacks": set(),
     "submodules": {"elsewhere"},
     "surroundings": {"accelerators"},
     "starting": {"api", "handles"},
@@ -60,6 +61,7 @@ ARROWS: dict[str, set[str]] = {
         "error_entries",
         "exceptions",
         "machines",
+        "stacks",
         "views",
     },
     "machines": {
@@ -75,7 +77,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "util": HELD | {"__init__", "accelerators", "elsewhere", "host_address", "submodules", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "host_address"}
-    | {"hints", "util", "views", "waits"},
+    | {"hints", "stacks", "util", "views", "waits"},
     "air": {"elsewhere", "train", "tune"},
     "serve": HELD | {"__init__", "cloudpickle", "elsewhere", "hints", "roots", "util", "views", "waits"},
     "tune": {
@@ -112,12 +114,12 @@ ARROWS: dict[str, set[str]] = {
     "local_engine.worker": HELD
     | SHARED
     | {"accelerators", "device_memory", "local_engine.client", "logging_config", "read_only_arrays", "roots"}
-    | {"scheduling", "views"},
+    | {"scheduling", "stacks", "views"},
     "local_engine.side_processes": SHARED
     | {"accelerators", "local_engine.worker", "package_environments", "proc", "roots"},
     "local_engine.head": SHARED
     | {"__init__", "accelerators", "device_memory", "handles", "host_address", "leases", "local_engine.side_processes"}
-    | {"local_engine.worker", "proc", "quantities", "roots", "scheduling", "views"},
+    | {"local_engine.worker", "proc", "quantities", "roots", "scheduling", "stacks", "views"},
     "ray_engine": HELD
     | RAYS
     | {"addresses", "light_imports", "package_environments", "plain_files", "ray_preflight", "ray_tokens"}

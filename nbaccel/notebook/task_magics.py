@@ -145,6 +145,18 @@ class TaskMagics(Magics):
     @line_magic
     @no_var_expand
     @said_in_one_line
+    @documented("Show the line at which a task, an actor, a training run or a trial is; of what waits, the reason.")
+    def accel_stack(self, line: str) -> None:
+        _, words = self._parse_with_words("accel_stack", line)
+        if len(words) != 1:
+            raise TypingMistake("Whose? Name a task, an actor, a training run or a trial: %accel_tasks shows tasks.")
+        value = self.shell.user_ns.get(words[0], words[0])
+        named = value if isinstance(value, task_names.TASKS) else int(words[0]) if words[0].isdigit() else words[0]
+        print(nbaccel.stack(named))  # noqa: T201 - as aligned as a traceback
+
+    @line_magic
+    @no_var_expand
+    @said_in_one_line
     @documented("Draw what each device has done: one lane each, one bar for each task.")
     def accel_timeline(self, line: str) -> None:
         asked = self._parse("accel_timeline", line)

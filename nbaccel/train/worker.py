@@ -6,7 +6,6 @@ mailbox; nothing is polled.
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import shutil
 import signal
@@ -26,7 +25,7 @@ from nbaccel import device_memory
 from nbaccel.accelerators import counted_devices
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.host_address import host_address
-from nbaccel.train import full_disk, journal, session, signalling, storage, travelling
+from nbaccel.train import full_disk, journal, session, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
@@ -284,24 +283,18 @@ def _without_tensors(value: Any) -> Any:
 
 @contextmanager
 def _signals(session_: RankSession) -> Iterator[None]:
-    """Handle signals: SIGINT ends the function; that of `signalling` writes its stack, even while C code runs.
+    """SIGINT ends the function.
 
     Ray blocks SIGINT in its workers' main thread, where the function runs; it is unblocked meanwhile.
     """
     before = _listen(session_)
-    _ignore_late_questions()
-    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signalling.WHERE})
-    path = signalling.stack_file(session_.run_folder, session_.seat.rank)
-    with open(path, "w") as file:
-        faulthandler.register(signalling.WHERE, file=file, all_threads=False)
-        try:
-            yield
-        finally:
-            faulthandler.unregister(signalling.WHERE)
-            path.unlink(missing_ok=True)
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            if before is not None:
-                signal.signal(signal.SIGINT, before)
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def _listen(session_: RankSession) -> Any:
@@ -314,12 +307,6 @@ def _listen(session_: RankSession) -> Any:
 
     is_main = threading.current_thread() is threading.main_thread()
     return signal.signal(signal.SIGINT, interrupted) if is_main else None
-
-
-def _ignore_late_questions() -> None:
-    """Let a question that comes just before or after the function do nothing: unhandled, it would end the process."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signalling.WHERE, signal.SIG_IGN)
 
 
 def _last_words(error: BaseException, next_report: int) -> LastWords:

@@ -49,6 +49,7 @@ from nbaccel.views.observer_lines import (
     ReadReadings,
     ReadRows,
     ReadRuns,
+    ReadStack,
     ReadTaskLog,
     Recycle,
     RemoveNode,
@@ -378,7 +379,7 @@ def _whole(engine: Engine) -> Snapshot:
 
 def _answers_of(engine: Engine) -> dict[type[ObserverQuestion[Any]], Callable[[Any], Any]]:
     """How each question is answered."""
-    of_the_past = (ReadRuns, ReadAccounting, ReadReadings, ReadRows, ReadTaskLog)
+    of_the_past = (ReadRuns, ReadAccounting, ReadReadings, ReadRows, ReadTaskLog, ReadStack)
     return {
         TakeSnapshot: lambda asked: _whole(engine) if asked.whole else engine.snapshot(),
         Explain: lambda asked: engine.explain(asked.task_id),

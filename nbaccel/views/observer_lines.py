@@ -20,6 +20,7 @@ from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, Runs
 from nbaccel.views.question import Question
 from nbaccel.views.record_rows import RowsAnswer
 from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow
+from nbaccel.views.stack_text import StackAnswer
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 PROTOCOL = 1
@@ -124,9 +125,15 @@ class TaskLogLine(ObserverLine, tag="task_log"):
     task_log: TaskLogAnswer
 
 
+class StackLine(ObserverLine, tag="stack"):
+    """Where the code of a process stands."""
+
+    stack: StackAnswer
+
+
 ANSWERS = (
     WelcomeLine | ErrorLine | DoneLine | SnapshotLine | ExplanationsLine | LogsLine | TasksLine | NotesLine
-    | RunsLine | AccountingLine | ReadingsLine | RowsLine | TaskLogLine
+    | RunsLine | AccountingLine | ReadingsLine | RowsLine | TaskLogLine | StackLine
 )  # fmt: skip
 
 
@@ -243,6 +250,20 @@ class ReadTaskLog(ObserverQuestion[TaskLogAnswer], tag="task_log"):
         return TaskLogLine(answer)
 
 
+class ReadStack(ObserverQuestion[StackAnswer], tag="stack"):
+    """Ask where the code of a worker stands, by its `pid` and the `node_id` of its row.
+
+    The first question has no `since`. Ask again with that of the answer after `pause_s`, while that is not 0.
+    """
+
+    pid: int
+    node_id: str = ""
+    since: int = -1
+
+    def line(self, answer: StackAnswer) -> StackLine:
+        return StackLine(answer)
+
+
 class ReadNotes(ObserverQuestion[list[str]], tag="notes"):
     """Ask for the last lines of the head's own log."""
 
@@ -340,7 +361,7 @@ QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     for kind in (
         TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
         AddNode, RemoveNode, Recycle, StopHead, ReadRuns, ReadAccounting, ReadReadings, ReadRows,
-        ReadTaskLog, RetryTask,
+        ReadTaskLog, RetryTask, ReadStack,
     )
 }  # fmt: skip
 _IN_WORDS: dict[Any, str] = {

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel import train
+from nbaccel import stacks, train
 from nbaccel.train import (
     CheckpointConfig,
     ControllerError,
@@ -247,11 +247,22 @@ def test_a_function_that_never_reports_can_ask_whether_to_stop(
     assert run.result(timeout=60).return_value == "asked"
 
 
+def test_the_stack_of_a_run_is_that_of_each_rank(begun: Any, tmp_path: Path) -> None:
+    run = begun(loops.until_asked)
+    wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
+    wait_until(lambda: nbaccel.stack("run").count("in until_asked") == 2, "both stacks")
+    assert re.search(r"^run, rank 0, pid \d+:\n.*loops\.py.*\n.*\n\nrun, rank 1, pid \d+:\n", nbaccel.stack("run"))
+    run.stop()
+    assert run.result(timeout=60).return_value == "asked"
+    with pytest.raises(ValueError, match="Nothing is called 'run'"):
+        nbaccel.stack("run")
+
+
 def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
     begun: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
     monkeypatch.setattr(controller, "HANGS_S", 0.0)
-    monkeypatch.setattr(signalling, "_PATIENCE_S", 60.0)  # it is asked once where it hangs
+    monkeypatch.setattr(stacks, "PATIENCE_S", 60.0)  # it is asked once where it hangs
     run = begun(loops.hangs_in_c)
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
 

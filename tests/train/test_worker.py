@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.train import DataConfig, signalling
+from nbaccel.train import DataConfig
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.datasets import Datasets
 from nbaccel.train.errors import StopTraining
@@ -66,17 +66,3 @@ def test_an_interrupt_after_the_functions_end_changes_nothing(
 
     monkeypatch.setattr(RankSession, "send_last", lambda *message: interrupt())
     assert run(worker, function) == (how, 3 if how == "returned" else None)
-
-
-def test_a_question_where_the_function_stands_that_comes_after_its_end_does_not_end_the_process(
-    worker: TrainWorker,
-) -> None:
-    before = signal.signal(signalling.WHERE, signal.SIG_DFL)
-    try:
-        assert run(worker, lambda: 3) == ("returned", 3)
-        if not (child := os.fork()):
-            os.kill(os.getpid(), signalling.WHERE)
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-    finally:
-        signal.signal(signalling.WHERE, before)

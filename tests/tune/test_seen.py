@@ -329,6 +329,8 @@ def test_an_experiment_is_seen_by_all_and_stops_when_asked(cluster: Any, tmp_pat
     wait_until(lambda: any(each.best is not None and each.counts.get("running") == 2 for each in seen("seen")), "it")
     (shown,) = seen("seen")
     assert shown.total == 2 and shown.metric == "number" and shown.state == "running"
+    wait_until(lambda: nbaccel.stack("seen").count("in until_stopped") == 2, "the stacks of both trials")
+    assert nbaccel.stack("00001").startswith("trial ") and nbaccel.stack("00001").count("pid") == 1
     nbaccel.api.ask(shown.id, "stop")
     runner.wait_with_ladder()
     wait_until(lambda: [each.state for each in seen("seen")] == ["stopped"], "its end")

@@ -23,10 +23,18 @@ from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
 from nbaccel.views.history.run import PastRun, lane_of
 from nbaccel.views.history.task_log import fitted, printed, shortened
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadTaskLog
+from nbaccel.views.observer_lines import (
+    ReadAccounting,
+    ReadReadings,
+    ReadRows,
+    ReadRuns,
+    ReadStack,
+    ReadTaskLog,
+)
 from nbaccel.views.question import Question
 from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
+from nbaccel.views.stack_text import StackAnswer, of_users
 from nbaccel.views.tables import ENDED
 
 A = TypeVar("A")
@@ -54,6 +62,8 @@ class RayHistory:
             return self._logs.answer(asked)
         if isinstance(asked, ReadRows):
             return self._published.read_rows(asked.id, asked.since)
+        if isinstance(asked, ReadStack):
+            return StackAnswer(of_users(self._logs.stack(asked, self._snapshots)))
         with self._asking:
             return self._of_the_book(asked)
 
@@ -183,6 +193,13 @@ class RayTaskLogs:
             return out, err
 
         return fitted(answer, read, is_first=not any(since))
+
+    def stack(self, asked: ReadStack, snapshots: Snapshots) -> str:
+        """What a worker writes; where its node is not known, each node is asked for a worker of this number."""
+        nodes = [asked.node_id]
+        if not asked.node_id:
+            nodes = [row.node_id for row in snapshots.take(metrics=False).nodes if row.alive]
+        return next(filter(None, (ray.get(self._actors.agent(id).stack.remote(asked.pid)) for id in nodes)), "")
 
     def _traceback(self, task_id: str) -> str:
         """The text of the error, while somebody holds a ref of the task's result: Ray keeps it nowhere else."""

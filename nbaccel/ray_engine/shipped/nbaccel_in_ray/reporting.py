@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import ray
 
-from nbaccel_in_ray import internals, interrupting, printing
+from nbaccel_in_ray import internals, interrupting, printing, stacks
 from nbaccel_in_ray.collector_link import (
     FIELDS_OF_BRIEF,
     LOOK_EVERY_S,
@@ -131,6 +131,8 @@ class Reporter:
             note.update(more(note))  # before the thread sees it
         if kind == "actor creation":
             self._lives_on, self.creation = told, note
+            if core.current_actor_max_concurrency() > 1:
+                stacks.answer_for_threads()
         if not told:
             note["untold"] = True
         self._running[task_id] = note

@@ -16,7 +16,7 @@ from typing import Any
 
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import internals
+from nbaccel_in_ray import internals, stacks
 from nbaccel_in_ray.collector_link import BRIEF, NAMESPACE, Briefs, Forgotten, expanded
 
 MOST_TASKS = 5_000
@@ -228,6 +228,10 @@ class NodeAgent:
             printed = text.split("\n") if text else []
             found += [_last_frame(line) for line in printed if not line.startswith(_MARKS)]
         return "\n".join(found[-lines:] if lines > 0 else found)
+
+    def stack(self, pid: int) -> str:
+        """The stacks of a worker, innermost frames first; "" if it does not answer."""
+        return str(stacks.of(pid))
 
     def log_parts(
         self, session_dir: str, worker_id: str, since: list[int], most: int, whole: bool

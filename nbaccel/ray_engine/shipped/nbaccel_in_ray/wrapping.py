@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ray.exceptions import ActorUnschedulableError
 
-from nbaccel_in_ray import internals, leftovers, let_refs_be_received, printing, setup_hooks, values
+from nbaccel_in_ray import internals, leftovers, let_refs_be_received, printing, setup_hooks, stacks, values
 from nbaccel_in_ray.collector_link import Note
 from nbaccel_in_ray.reporting import devices_here, reporter
 
@@ -25,6 +25,8 @@ let_refs_be_received()
 values.copy_small(True)
 values.name_culprits()
 printing.use()
+if internals.is_worker():
+    stacks.install()
 
 
 class AttemptClaim(Protocol):
