@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nbaccel.tune.callback import Callback
     from nbaccel.tune.entry import run, run_experiments
     from nbaccel.tune.error import TuneError
-    from nbaccel.tune.experiment.experiment import Experiment
+    from nbaccel.tune.experiment import Experiment
     from nbaccel.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
     from nbaccel.tune.registry import register_trainable
     from nbaccel.tune.resources import PlacementGroupFactory, with_parameters, with_resources
@@ -110,7 +110,7 @@ _HOMES = {
     "Callback": "nbaccel.tune.callback",
     "Checkpoint": "nbaccel.train.checkpoint",
     "CheckpointConfig": "nbaccel.tune.tune_config",
-    "Experiment": "nbaccel.tune.experiment.experiment",
+    "Experiment": "nbaccel.tune.experiment",
     "ExperimentAnalysis": "nbaccel.tune.analysis",
     "FailureConfig": "nbaccel.train.configs",
     "JupyterNotebookReporter": "nbaccel.tune.progress_reporter",

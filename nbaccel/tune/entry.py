@@ -9,7 +9,7 @@ from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train.configs import CheckpointConfig, FailureConfig
-from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
