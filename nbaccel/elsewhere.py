@@ -61,7 +61,11 @@ _PATHS = {
     "train.v2.api.config": ("train", "CheckpointConfig, FailureConfig, LoggingConfig, RunConfig, ScalingConfig"),
     "train.v2.api.context": ("train", "TrainContext"),
     "train.v2.api.data_parallel_trainer": ("train.data_parallel_trainer", "DataParallelTrainer"),
-    "train.v2.api.exceptions": ("train", "ControllerError, RayTrainError, TrainingFailedError, WorkerGroupError"),
+    "train.v2.api.exceptions": (
+        "train",
+        "ControllerError, NCCLHangError, PreemptionError, RayTrainError, TrainingFailedError, WorkerGroupError",
+    ),
+    "train.v2.api.preemption": ("train", "PreemptionInfo"),
     "train.v2.api.report_config": ("train", "CheckpointConsistencyMode, CheckpointUploadMode"),
     "train.v2.api.reported_checkpoint": ("train", "ReportedCheckpoint, ReportedCheckpointStatus"),
     "train.v2.api.result": ("train", "Result"),

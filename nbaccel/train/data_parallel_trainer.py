@@ -7,12 +7,14 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias, TypedDict
 
 import nbaccel
 from nbaccel import api, hints
 from nbaccel.train import forwarding, loops
 from nbaccel.train.backend import BackendConfig
+from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.datasets import DataConfig, Datasets, check
@@ -132,9 +134,7 @@ class DataParallelTrainer:
             run = Run(
                 opened,
                 self._payload(),
-                self.scaling_config,
-                self.run_config,
-                self.backend_config,
+                self._context(opened.name),
                 Forwarding(trial) if trial is not None else None,
             )
             run.begin()
@@ -146,7 +146,7 @@ class DataParallelTrainer:
     def _fit_here(self) -> Result:
         with alone():
             trial, opened = self._open()
-            return run_here(opened, self._payload(), self.run_config, self.backend_config, trial)
+            return run_here(opened, self._payload(), self._context(opened.name), trial)
 
     def _open(self) -> tuple[forwarding.TrialHost | None, OpenRun]:
         """The trial in which the run begins, if there is one, and the run's open folder."""
@@ -165,6 +165,15 @@ class DataParallelTrainer:
 
     def _payload(self) -> Payload:
         return Payload(self.train_loop_per_worker, self.train_loop_config, self._datasets)
+
+    def _context(self, name: str) -> TrainRunContext:
+        return TrainRunContext(
+            replace(self.run_config, name=name),
+            self.train_loop_config,
+            self.scaling_config,
+            self.backend_config,
+            self._datasets.config,
+        )
 
     def _default_name(self) -> str:
         return f"{loops.name_of(self.train_loop_per_worker)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
