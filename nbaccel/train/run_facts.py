@@ -199,7 +199,7 @@ def snapshot_of_result(result: Result) -> RunSnapshot:
         Kept(os.path.basename(checkpoint.path), _report_of(checkpoint.path), metrics)
         for checkpoint, metrics in result.best_checkpoints
     ]
-    return snapshot_of(facts, kept, CheckpointConfig())
+    return snapshot_of(facts, sorted(kept, key=lambda each: each.report), CheckpointConfig())
 
 
 def _report_of(path: str) -> int:

@@ -6,6 +6,7 @@ mailbox; nothing is polled.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -54,6 +55,7 @@ class Assignment:
     restarts: int = 0
     max_restarts: int = 0
     travels: bool = False  # its files go to the driver as objects: they share no disk
+    log_level: str = "INFO"
     waits_for_commits: bool = False  # before it brings its next checkpoint: not all of them are kept
 
 
@@ -231,6 +233,7 @@ class TrainWorker:
             assignment.checkpoint = os.path.join(assignment.run_folder, os.path.basename(assignment.checkpoint))
             travelling.unpack(files, assignment.checkpoint)
         os.environ.update(seat.variables)
+        _log_at(assignment.log_level)
         self._session = RankSession(assignment, mailbox)
         session.enter(self._session)
         _listen(self._session)  # from now on: to load the function and its data may take seconds
@@ -267,6 +270,15 @@ class TrainWorker:
                 session.enter(None)
                 if self._temporary:
                     shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _log_at(level: str) -> None:
+    """Let what the function logs under our name, and under Ray Train's, appear from this level on."""
+    for name in ("nbaccel.train", "ray.train"):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        if not logger.handlers:
+            logger.addHandler(logging.StreamHandler())
 
 
 def _without_tensors(value: Any) -> Any:

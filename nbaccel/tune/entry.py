@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
-from nbaccel.train.configs import CheckpointConfig, FailureConfig
-from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.train.configs import CheckpointConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
@@ -21,7 +21,7 @@ from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.stopper import Stopper
 from nbaccel.tune.trainables import checked
 from nbaccel.tune.trial import Trial
-from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneRunConfig
+from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneFailureConfig, TuneRunConfig
 from nbaccel.tune.tuner import Tuner
 
 # Arguments of Ray's that change nothing.
@@ -107,7 +107,7 @@ def run(
     run_config = TuneRunConfig(
         name,
         os.fspath(storage_path) if storage_path is not None else None,
-        failure_config=FailureConfig(max_failures, fail_fast),
+        failure_config=TuneFailureConfig(max_failures, fail_fast),
         checkpoint_config=checkpoint_config or TuneCheckpointConfig(),
         callbacks=list(callbacks or []),
         stop=stop,

@@ -22,7 +22,7 @@ import nbaccel
 from nbaccel.handles import option_checks as checks
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.trainable import Trainable
 from nbaccel.tune.trainables import BoundTrainable, bound, is_class
@@ -134,6 +134,13 @@ class PlacementGroupFactory:
 
     def __repr__(self) -> str:
         return f"PlacementGroupFactory({self.bundles}, strategy={self.strategy!r})"
+
+
+def resource_dict_to_pg_factory(spec: Mapping[str, Any] | PlacementGroupFactory | None = None) -> PlacementGroupFactory:
+    """The factory of a dict such as {"cpu": 2, "gpu": 1}; one CPU for None."""
+    if isinstance(spec, PlacementGroupFactory):
+        return spec
+    return PlacementGroupFactory([dict(bundle) for bundle in resources_of(spec, {}).bundles])
 
 
 def resources_of(given: Any, config: Mapping[str, Any]) -> TrialResources:

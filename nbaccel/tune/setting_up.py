@@ -223,7 +223,7 @@ def _runner(
     experiment = TrialDecisions(
         scheduler,
         stopper.of(wanted.run.stop),
-        Rules(failures.max_failures, failures.fail_fast, most),
+        Rules(failures.max_failures, failures.fail_fast or False, most),
         source.next if source is not None else lambda: None,
         (lambda: source.is_exhausted) if source is not None else lambda: True,
         named,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nbaccel.train.configs import RunConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.saying import say
-from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune import opening, trial_files
 from nbaccel.tune.error import TuneError
 from nbaccel.tune.result_grid import ResultGrid

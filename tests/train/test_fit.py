@@ -396,13 +396,15 @@ def test_each_rank_reads_its_part_of_the_datasets(workers: int, kept: Kept, tmp_
 
 def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: Path) -> None:
     seen: list[Any] = []
+    told: list[Any] = []
 
     class Seen(UserCallback):
         def after_report(self, run_context: Any, metrics: list[dict[str, Any]], checkpoint: Any) -> None:
             seen.append((metrics, checkpoint is not None))
 
         def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
-            seen.append(sorted(worker_exceptions))
+            seen.append({rank: type(error).__name__ for rank, error in worker_exceptions.items()})
+            told.append(run_context)
 
     with pytest.raises(WorkerGroupError):
         fit(
@@ -414,7 +416,9 @@ def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: 
             once=str(tmp_path / "once"),
             together=True,
         )
-    assert seen[0] == ([{"step": 0, "loss": 1.0}] * 2, True) and 0 in seen[-1]
+    assert seen[0] == ([{"step": 0, "loss": 1.0}] * 2, True) and seen[-1][0] == "ZeroDivisionError"
+    assert told[0].get_run_config().name and told[0].train_loop_config["how"] == "raise"
+    assert (told[0].scaling_config.num_workers, told[0].run_id[:4]) == (2, "run-")
 
 
 class NotingBackend(Backend):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,3 +68,12 @@ def test_an_interrupt_after_the_functions_end_changes_nothing(
 
     monkeypatch.setattr(RankSession, "send_last", lambda *message: interrupt())
     assert run(worker, function) == (how, 3 if how == "returned" else None)
+
+
+def test_what_a_function_logs_appears_from_the_level_of_the_run_on(capfd: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "import logging; from nbaccel.train import worker; worker._log_at('INFO'); worker._log_at('INFO')\n"
+        "log = logging.getLogger('ray.train.mine'); log.info('seen'); log.debug('not seen')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert capfd.readouterr().err == "seen\n"

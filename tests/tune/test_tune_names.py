@@ -30,7 +30,7 @@ def test_importing_tune_loads_nothing_heavy() -> None:
 def test_every_name_is_there() -> None:
     for name in tune.__all__:
         assert getattr(tune, name) is not None and name in dir(tune)
-    assert tune.FailureConfig is train.FailureConfig and issubclass(tune.RunConfig, train.RunConfig)
+    assert issubclass(tune.FailureConfig, train.FailureConfig) and issubclass(tune.RunConfig, train.RunConfig)
     assert tune.Checkpoint is train.Checkpoint and issubclass(tune.Result, train.Result)
     assert issubclass(tune.CheckpointConfig, train.CheckpointConfig)
 
