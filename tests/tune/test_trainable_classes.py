@@ -83,7 +83,7 @@ class TestTrials:
         results = fit(Counts, {"x": tune.grid_search([1, 2]), "steps": 5}, config)
         for result in results:
             names = [os.path.basename(each.path) for each, _ in result.best_checkpoints]
-            assert names == ["checkpoint_000001", "checkpoint_000003", "checkpoint_000004"]
+            assert names == ["checkpoint_000000", "checkpoint_000001", "checkpoint_000002"]
             assert calls(result.path) == ["setup", "cleanup"] and result.state == "done"
             assert result.metrics is not None and result.metrics["score"] == 5 * result.config["x"]
             assert [each["training_iteration"] for each in result.history] == [1, 2, 3, 4, 5]
