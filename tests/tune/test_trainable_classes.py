@@ -71,6 +71,14 @@ def test_episodes_and_timesteps_are_added_up() -> None:
     assert (result["timesteps_total"], result["episodes_total"]) == (20, 7)
 
 
+def test_an_object_shows_its_counters_and_its_process() -> None:
+    made = Counts({"x": 2})
+    made.train()
+    state = made.get_state()
+    assert (state["iteration"], state["last_result"]["score"]) == (1, 2) and state["time_total"] > 0
+    assert made.get_current_ip_pid()[1] == os.getpid()
+
+
 # ---- as trials
 
 
