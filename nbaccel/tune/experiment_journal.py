@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.journal import Kept, LineFile, whole_lines
 from nbaccel.tune.search.variant_generator import leaves, named
 from nbaccel.tune.trial import Trial, TrialState
@@ -75,6 +76,10 @@ def read(folder: str | Path) -> ExperimentPast | None:
             ) from error
         past.length = end
     _ends_program(past)
+    keeps = past.facts.get("keeps", {})
+    names = ("num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order")
+    for trial in past.trials.values():
+        trial.keeping = CheckpointConfig(**{name: keeps[name] for name in names if name in keeps})
     return past
 
 
@@ -140,6 +145,7 @@ def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
         trial.begins(line["time"])
     elif "checkpoint" in line:
         trial.kept.append(Kept(line["checkpoint"], line["report"], line["metrics"]))
+        trial.saved = int(line["checkpoint"].rpartition("_")[2]) + 1
     elif "report" in line:
         trial.reports.append({"report": line["report"], "metrics": line["metrics"]})
     elif "deleted" in line:

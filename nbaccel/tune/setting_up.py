@@ -13,6 +13,7 @@ from typing import Any
 
 import nbaccel
 from nbaccel import api
+from nbaccel.train import storage
 from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.tune import opening, searching, stopper
 from nbaccel.tune import schedulers as scheduler_names
@@ -168,7 +169,8 @@ def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
             if again.restart_errored:
                 for kept in trial.kept:
                     opened.journal.deleted(trial, kept.folder)
-                trial.kept, trial.reports, trial.first_report = [], [], 0
+                    storage.delete(os.path.join(opened.folder, trial.folder_name), kept.folder)
+                trial.kept, trial.reports, trial.first_report, trial.saved = [], [], 0, 0
         elif not trial.has_ended and not again.resume_unfinished:
             trial.state = TrialState.STOPPED
             opened.journal.state(trial)
@@ -217,7 +219,7 @@ def _runner(
 
     def named(trial: Trial) -> None:
         names.name(trial, opened.folder)
-        trial.stopping_criterion = criterion
+        trial.stopping_criterion, trial.keeping = criterion, wanted.run.checkpoint_config
 
     most = wanted.tune.max_concurrent_trials or searching.max_concurrent(search)
     experiment = TrialDecisions(

@@ -1,9 +1,10 @@
 """The files that a trial's folder has for people and their tools, as in Ray Tune; all of them follow from the journal.
 
 ```
-  <trial>/params.json     its parameters         result.json    a line for each report
-          progress.csv    the reports as a table; the columns are those of the first one
-          error.txt       the error of a trial that has failed
+  <trial>/params.json, params.pkl  its parameters
+          result.json              a line for each report
+          progress.csv             the reports as a table; the columns are those of the first one
+          error.txt, error.pkl     the errors of a trial that has failed, and the last of them
 ```
 Nothing is read from them: a trial that goes on from a checkpoint has them written again. The variable
 TUNE_DISABLE_AUTO_CALLBACK_LOGGERS=1 leaves them out, as in Ray.
@@ -23,15 +24,16 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import cloudpickle
 import msgspec
 
 from nbaccel.train import storage
 from nbaccel.tune import comparing
 from nbaccel.tune.experiment_journal import encoded
-from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial import Trial
 from nbaccel.views import wording
 
-PARAMS, RESULTS, TABLE, ERROR = "params.json", "result.json", "progress.csv", "error.txt"
+PARAMS, RESULTS, TABLE, ERROR = "params", "result.json", "progress.csv", "error"
 _CELL = 10_000  # characters
 FLUSH_S = 1.0
 
@@ -55,7 +57,8 @@ class TrialFiles:
         self._do(os.makedirs, trial.local_path, exist_ok=True)
         if self._is_off:
             return
-        self._do(_write, trial.local_path, PARAMS, _json(trial.config, indent=4))
+        self._do(_write, trial.local_path, f"{PARAMS}.json", _json(trial.config, indent=4))
+        self._do(_pickle, trial.local_path, f"{PARAMS}.pkl", trial.config)
         if trial.attempts > 1:
             self._waiting.pop(trial.id, None)
             self._write_again(trial)
@@ -81,9 +84,14 @@ class TrialFiles:
     def end(self, trial: Trial) -> None:
         """A trial has ended for good."""
         self._hand_over(*self._waiting.pop(trial.id, (trial, [])))
-        if trial.error_words and trial.state is TrialState.ERROR and not self._is_off:
-            text = f"{trial.error if trial.error is not None else trial.error_words}\n"
-            self._do(_write, trial.local_path, ERROR, text)
+
+    def failed(self, trial: Trial) -> None:
+        """An attempt of a trial has failed."""
+        if not self._is_off:
+            text = f"Failure # {trial.failures} (occurred at {time.strftime('%Y-%m-%d_%H-%M-%S')})\n{trial.error}\n"
+            self._do(os.makedirs, trial.local_path, exist_ok=True)
+            self._do(_write, trial.local_path, f"{ERROR}.txt", text, "a")
+            self._do(_pickle, trial.local_path, f"{ERROR}.pkl", trial.error)
 
     def flush(self) -> None:
         """Write the reports that wait."""
@@ -201,6 +209,16 @@ def _write(folder: str, name: str, text: str, how: str = "w") -> None:
         file.write(text)
 
 
+def _pickle(folder: str, name: str, value: Any) -> None:
+    """Write a pickle, unless the value cannot be pickled: a config may hold a lock."""
+    try:
+        data = cloudpickle.dumps(value)
+    except Exception:  # of a user's class
+        return
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(data)
+
+
 # ---- the folder of a trial; a checkpoint gets into it whole or not at all
 #
 # ```
@@ -221,14 +239,14 @@ def place_of(folder: str, attempt: int) -> str:
     return os.path.join(folder, f".attempt_{attempt:03d}")
 
 
-def bring(source: str, folder: str, attempt: int, report: int, *, move: bool) -> None:
+def bring(source: str, folder: str, attempt: int, number: int, *, move: bool) -> None:
     """Put the files of a checkpoint where the driver can commit them. Raises OSError if the disk is full."""
-    storage.bring(source, place_of(folder, attempt), report, move=move)
+    storage.bring(source, place_of(folder, attempt), number, move=move)
 
 
-def commit(folder: str, attempt: int, report: int) -> str:
+def commit(folder: str, attempt: int, number: int) -> str:
     """Give a finished checkpoint its name; returns the name. Raises OSError."""
-    return storage.commit(place_of(folder, attempt), report, into=folder)[0]
+    return storage.commit(place_of(folder, attempt), number, into=folder)[0]
 
 
 def copy(source: str, folder: str, name: str) -> None:

@@ -71,6 +71,7 @@ class TrialAssignment:
     log_files: tuple[str, str] = ("", "")
     of_class: ClassOptions = field(default_factory=ClassOptions)
     bundles: tuple[dict[str, float], ...] = ()
+    saved: int = 0  # checkpoints of attempts before
 
 
 ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
@@ -101,7 +102,7 @@ class TrialSession(TrialHost):
         self.sent = 0
         self.whereabouts: Whereabouts = (0, "", "", {})
         self._mailbox = mailbox
-        self._number = assignment.first_report
+        self._number, self._saved = assignment.first_report, assignment.saved
         self._iteration = assignment.iteration
         self._latest = assignment.checkpoint
         self._unanswered: Any = None
@@ -130,7 +131,7 @@ class TrialSession(TrialHost):
         if name:
             raise NotImplementedError(
                 "report(checkpoint_dir_name=...) is not here in a trial: its checkpoints are checkpoint_000007 and so "
-                "on, by the number of their report. Leave the argument out."
+                "on, by their number. Leave the argument out."
             )
         if os.getpid() != self._pid:  # forked, maybe while another thread had its turn
             self._pid, self._turn = os.getpid(), threading.RLock()
@@ -149,7 +150,7 @@ class TrialSession(TrialHost):
         filled = self.filled(metrics)
         number, self._number = self._number, self._number + 1
         if checkpoint is not None:
-            self._bring(checkpoint, number, move=move)
+            self._bring(checkpoint, move=move)
         contents = (filled, checkpoint is not None)
         waits = self.assignment.waits or checkpoint is not None or bool(filled.get("done"))
         self._read_answer()
@@ -162,14 +163,14 @@ class TrialSession(TrialHost):
 
     def send_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Bring a checkpoint of the latest report after it."""
-        number = self._number - 1
-        self._bring(checkpoint, number, move=True)
-        self._put("saved", number, None, True)
+        self._bring(checkpoint, move=True)
+        self._put("saved", self._number - 1, None, True)
         self._read_answer()
 
-    def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> None:
-        trial_files.bring(checkpoint.path, self.run_folder, self.assignment.attempt, number, move=move)
-        self._latest = os.path.join(self.run_folder, storage.folder_name(number))
+    def _bring(self, checkpoint: Checkpoint, *, move: bool) -> None:
+        trial_files.bring(checkpoint.path, self.run_folder, self.assignment.attempt, self._saved, move=move)
+        self._latest = os.path.join(self.run_folder, storage.folder_name(self._saved))
+        self._saved += 1
 
     def _put(self, kind: str, number: int, contents: Any, waits: bool) -> None:
         self._unanswered = self._mailbox.put.remote(

@@ -71,6 +71,14 @@ def test_episodes_and_timesteps_are_added_up() -> None:
     assert (result["timesteps_total"], result["episodes_total"]) == (20, 7)
 
 
+def test_an_object_shows_its_counters_and_its_process() -> None:
+    made = Counts({"x": 2})
+    made.train()
+    state = made.get_state()
+    assert (state["iteration"], state["last_result"]["score"]) == (1, 2) and state["time_total"] > 0
+    assert made.get_current_ip_pid()[1] == os.getpid()
+
+
 # ---- as trials
 
 
@@ -83,7 +91,7 @@ class TestTrials:
         results = fit(Counts, {"x": tune.grid_search([1, 2]), "steps": 5}, config)
         for result in results:
             names = [os.path.basename(each.path) for each, _ in result.best_checkpoints]
-            assert names == ["checkpoint_000001", "checkpoint_000003", "checkpoint_000004"]
+            assert names == ["checkpoint_000000", "checkpoint_000001", "checkpoint_000002"]
             assert calls(result.path) == ["setup", "cleanup"] and result.state == "done"
             assert result.metrics is not None and result.metrics["score"] == 5 * result.config["x"]
             assert [each["training_iteration"] for each in result.history] == [1, 2, 3, 4, 5]
