@@ -78,14 +78,14 @@ def _scale(name: str, series: Sequence[Series]) -> Html:
 
 def table(title: str, series: Sequence[Series], x: str) -> Html:
     """Some points of the lines as a table, for readers who do not see the drawing."""
-    return parts.for_ears(parts.table(title, [x, *(each.name for each in series)], _rows(series), seen=False))
+    return parts.for_ears(parts.table(title, [x, *(each.name for each in series)], rows(series), seen=False))
 
 
 def _named(series: Series) -> Html:
     return parts.key(series.colour, parts.words(f"{series.name} {wording.number(series.known()[-1][1])}"))
 
 
-def _rows(known: Sequence[Series]) -> list[list[Html]]:
+def rows(known: Sequence[Series]) -> list[list[Html]]:
     """Every curve at a few values of x, the last one included; a curve without a point there has an empty cell."""
     values = [dict(each.known()) for each in known]
     common = set.intersection(*(set(each) for each in values))

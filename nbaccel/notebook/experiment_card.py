@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nbaccel.notebook import parts, static_tables, trial_drawings
+from nbaccel.notebook import parts, static_tables, trial_tables
 from nbaccel.notebook.parts import Html
 from nbaccel.views import experiment_snapshot, palette, wording
 from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, ExperimentSnapshot
@@ -14,10 +14,11 @@ from nbaccel.views.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ShownExperiment:
-    """An experiment whose card is shown; its trials are known when it has ended."""
+    """An experiment whose card is shown; its trials are known when it has ended, and then the page's pictures."""
 
     snapshot: ExperimentSnapshot
     seen: SeenTrials | None = None
+    pictures: Html = parts.NOTHING
 
     @property
     def id(self) -> str:
@@ -34,7 +35,7 @@ class ShownExperiment:
 
 def mimebundle(shown: ShownExperiment, now: float) -> dict[str, str]:
     """The card as text and as HTML."""
-    return {"text/plain": text(shown.snapshot, now), "text/html": html(shown.snapshot, now, shown.seen)}
+    return {"text/plain": text(shown.snapshot, now), "text/html": html(shown.snapshot, now, shown.seen, shown.pictures)}
 
 
 def text(experiment: ExperimentSnapshot, now: float) -> str:
@@ -43,7 +44,9 @@ def text(experiment: ExperimentSnapshot, now: float) -> str:
     return "\n".join([*lines, *_last_lines(experiment, now)])
 
 
-def html(experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = None) -> str:
+def html(
+    experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = None, pictures: Html = parts.NOTHING
+) -> str:
     """The card as HTML; it needs nothing else and stays correct when it is saved."""
     best = experiment_snapshot.best_words(experiment, most=len(experiment.best.config) if experiment.best else 0)
     why = wording.plain(experiment.why)
@@ -61,14 +64,14 @@ def html(experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = N
             else parts.NOTHING,
             parts.note(wording.plain(experiment.path)),
             *map(parts.note, _last_lines(experiment, now)),
-            *(trials(experiment.name, seen) if seen is not None else []),
+            *(trials(seen, pictures) if seen is not None else []),
         ]
     )
 
 
-def trials(name: str, seen: SeenTrials) -> list[Html]:
-    """The trials of an experiment of this name, the best first, its failures by error, and the drawings."""
-    return [*map(static_tables.of_table, seen.tables), trial_drawings.drawings(name, seen)]
+def trials(seen: SeenTrials, pictures: Html = parts.NOTHING) -> list[Html]:
+    """The trials, the best first, failures by error, and the pictures or tables of the metric."""
+    return [*map(static_tables.of_table, seen.tables), *trial_tables.sections(seen, pictures)]
 
 
 def state(experiment: ExperimentSnapshot) -> Html:

@@ -18,7 +18,7 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import accounting, parts, past_timeline, timeline
+from nbaccel.notebook import accounting, parts, timeline
 from nbaccel.notebook.parts import Html
 from nbaccel.notebook.timeline import LaneLabels
 from nbaccel.views import wording
@@ -68,12 +68,15 @@ class KeptHistory:
             except (RayError, OSError, RuntimeError, ValueError) as error:
                 _logger.debug("the past was not told at the end: %s", error)
 
-    def sections(self, snapshot: Snapshot) -> list[Html]:
-        """The devices' last two minutes, the timeline and the accounting, as far as views have asked for them."""
+    def sections(self, snapshot: Snapshot, pictures: Html = parts.NOTHING) -> list[Html]:
+        """The devices' last two minutes, the timeline and the accounting, as far as views have asked for them.
+
+        `pictures` are what the page has drawn of the timeline.
+        """
         drawn = self._readings.sections(snapshot)
         runs = self._runs()
-        picture = past_timeline.picture(runs, snapshot) if runs is not None else None
-        drawn += timeline.sections(picture) if picture is not None and picture.bars else []
+        if runs is not None and (runs.ended or runs.running):
+            drawn += timeline.sections(runs, snapshot, pictures)
         if self._accounting is not None and self._accounting.functions:
             drawn += accounting.sections(self._accounting, snapshot)
         return drawn

@@ -12,6 +12,7 @@ line.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -44,6 +45,7 @@ CELLS_REMEMBERED = 200
 BAR_EVERY_S = 0.2
 BARS_REMEMBERED = 1_000
 _NEVER = float("-inf")
+MOST_WITH_TRIALS = 8  # ended experiments whose pictures may come
 _EMPTY = Line("")
 
 Place = tuple[bytes, str, str]  # of a bar: its cell's parent, the prefix, the stream
@@ -109,6 +111,7 @@ class CellOutput:
         self._experiments: RunCards[experiment_card.ShownExperiment] = RunCards(
             send, parent_now, experiment_card.mimebundle, place_now=place_now
         )
+        self._last_experiments: OrderedDict[str, experiment_card.ShownExperiment] = OrderedDict()  # that have ended
 
     def write(self, parent: bytes, stream: str, text: str) -> None:
         """Shows whole lines of `stream` ("stdout" or "stderr") under the cell of `parent`."""
@@ -197,9 +200,25 @@ class CellOutput:
 
     def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
         """Shows an experiment under the cell that began it, and updates the display; with its trials at its end."""
-        self._experiments.run(experiment_card.ShownExperiment(snapshot, seen))
+        shown = experiment_card.ShownExperiment(snapshot, seen)
+        self._experiments.run(shown)
         if seen is not None:
             self._remember_end(snapshot.path, snapshot.id)
+            self._last_experiments[snapshot.id] = shown
+            if len(self._last_experiments) > MOST_WITH_TRIALS:
+                self._last_experiments.popitem(last=False)
+
+    def pictures(self, id: str, drawn: Html) -> None:
+        """Show the page's pictures of an experiment that has ended in its card; the first ones that come stay."""
+        shown = self._last_experiments.get(id)
+        if drawn and shown is not None and not shown.pictures:
+            self._last_experiments[id] = dataclasses.replace(shown, pictures=drawn)
+            self._experiments.run(self._last_experiments[id])
+
+    def pictures_of(self, path: str) -> Html:
+        """The page's pictures of the experiment in this folder; nothing where it has drawn none."""
+        shown = self._last_experiments.get(self._ended.get(path, ""))
+        return parts.NOTHING if shown is None else shown.pictures
 
     def application(self, snapshot: ServedSnapshot, *, under_this_cell: bool = False) -> None:
         """Shows what is served under the cell that serves it, and updates the display."""

@@ -40,6 +40,7 @@ class Displays:
         self._most = most
         self._send = sender(shell.kernel)
         self._parents: dict[str, bytes] = {}
+        self._last: dict[str, bytes] = {}  # those that were drawn for good last
         self._watch = cells.install(shell)
 
     @staticmethod
@@ -49,6 +50,7 @@ class Displays:
     def show(self, data: dict[str, Any], metadata: dict[str, Any], name: str = "") -> None:
         """Show a new output under the running cell."""
         name = name or self.new_name()
+        self._last.clear()
         self._parents[name] = parent = self._watch.parent()
         while len(self._parents) > self._most:
             del self._parents[next(iter(self._parents))]
@@ -72,7 +74,13 @@ class Displays:
         for name in list(self._parents):
             parent = self._parents.pop(name, None)
             if parent is not None:
+                self._last[name] = parent
                 self._say("update_display_data", name, parent, data, {})
+
+    def draw_last_again(self, data: dict[str, Any]) -> None:
+        """Replace what was drawn for good last, because its pictures have come."""
+        for name, parent in self._last.items():
+            self._say("update_display_data", name, parent, data, {})
 
     def _say(self, kind: str, name: str, parent: bytes, data: dict[str, Any], metadata: dict[str, Any]) -> None:
         content = {"data": data, "metadata": metadata, "transient": {"display_id": name}}

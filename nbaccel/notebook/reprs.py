@@ -6,7 +6,6 @@ formatters, so that the classes know nothing of notebooks.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,7 +52,7 @@ def result_html(result: Any) -> str:
 
 
 def results_html(results: Any) -> str:
-    """The trials of an experiment, the best first, its failures by error, and the drawings of its trials.
+    """The trials of an experiment, the best first, its failures by error, and pictures or tables of the metric.
 
     The best trial in one line where a card of this cell has all of that: `results` on the last line of the cell that
     has called fit().
@@ -63,7 +62,7 @@ def results_html(results: Any) -> str:
         best = seen_trials.best_words(seen)
         said = f"Best: {best}. All trials are in" if best else f"{results!r} has its trials in"
         return parts.box([parts.note(f"{said} the card of this cell.")])
-    return parts.box(experiment_card.trials(os.path.basename(results.experiment_path), seen))
+    return parts.box(experiment_card.trials(seen, sinks.installed.pictures_of(results.experiment_path)))
 
 
 def ref_html(ref: Any) -> str | None:

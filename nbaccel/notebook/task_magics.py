@@ -19,8 +19,8 @@ from nbaccel.notebook import (
     held_handles,
     options,
     parts,
-    past_timeline,
     settings,
+    static_tables,
     task_names,
     timeline,
     view,
@@ -29,7 +29,6 @@ from nbaccel.notebook import (
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
-from nbaccel.notebook.parts import Html
 from nbaccel.notebook.view import View
 from nbaccel.views import tables, wording
 from nbaccel.views.observer_lines import ReadRuns
@@ -157,7 +156,7 @@ class TaskMagics(Magics):
     @line_magic
     @no_var_expand
     @said_in_one_line
-    @documented("Draw what each device has done: one lane each, one bar for each task.")
+    @documented("List what each device has done: which functions ran on it, how often, from when to when.")
     def accel_timeline(self, line: str) -> None:
         asked = self._parse("accel_timeline", line)
         since_s = time.time() - asked["last"] if "last" in asked else None
@@ -165,11 +164,11 @@ class TaskMagics(Magics):
             api.timeline(asked["save"])
         seen = views.seen()
         runs = engine.current().history(ReadRuns(since_s))
-        picture = past_timeline.picture(runs, seen, asked.get("cell", ""))
-        if "cell" in asked and not picture.bars:
+        shown = timeline.table(runs, seen, asked.get("cell", ""))
+        if "cell" in asked and not shown.rows:
             view.show(view.of_message(f"No task of cell {asked['cell']} has run."))
         else:
-            view.show(view.boxed(seen, timeline.text(picture), Html("".join(timeline.sections(picture)))))
+            view.show(view.of_snapshot(seen, shown, static_tables.of_table(shown)))
         if "save" in asked:
             view.show(view.of_message(f"Written to {asked['save']}, for chrome://tracing or Perfetto."))
 

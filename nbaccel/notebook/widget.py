@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, page_history, publishing, run_cards, view, views
+from nbaccel.notebook import card, page_history, page_pictures, parts, publishing, run_cards, view, views
 from nbaccel.notebook.kept_history import KeptHistory
+from nbaccel.notebook.parts import Html
 from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
-from nbaccel.views import experiment_snapshot, palette, run_snapshot, served_snapshot, tables, wording
+from nbaccel.views import experiment_snapshot, palette, run_snapshot, served_snapshot, sinks, tables, wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.served_snapshot import ServedSnapshot
@@ -64,6 +66,7 @@ class Cockpit(anywidget.AnyWidget):
         self._past = KeptHistory()
         self._pictures: dict[str, bool] = {}  # names of outputs that are places -> whether they open with their tabs
         self._drawing: threading.Timer | None = None  # until the pictures are drawn anew
+        self._last_card: Callable[[Html], dict[str, str]] | None = None  # of what has ended, until its pictures come
         self.on_msg(self._heard)
         _keep_subshell(self.comm)
 
@@ -163,9 +166,21 @@ class Cockpit(anywidget.AnyWidget):
             self._drawing.cancel()
             self._drawing = None
         if self._displays is not None and last is not None:
-            past, used = self._past.sections(last), self._past.line()
+            past = self._past
             how: card.End = "died" if died else "left" if last.runtime.shared else "shut down"
-            self._displays.draw_last(card.last_mimebundle(last, how, past=past, used=used))
+            self._last_card = lambda pictures: card.last_mimebundle(
+                last, how, past=past.sections(last, pictures), used=past.line()
+            )
+            self._displays.draw_last(self._last_card(parts.NOTHING))
+
+    def _take_pictures(self, id: str, sent: object) -> None:
+        """Put what a page has drawn into the card of what has ended: a cluster, or the experiment of this id."""
+        drawn = page_pictures.cleaned(sent)
+        if id:
+            sinks.installed.pictures(id, drawn)
+        elif drawn and self._last_card is not None and self._displays is not None:
+            self._displays.draw_last_again(self._last_card(drawn))
+            self._last_card = None
 
     def kernel_ends(self) -> None:
         if self._engine is not None:
@@ -192,6 +207,8 @@ class Cockpit(anywidget.AnyWidget):
             self._reader.submit(self._cancel_many, id, content)
         elif say == "find":
             self._reader.submit(self._find, id, content)
+        elif say == "pictures":
+            self._take_pictures(id, content.get("pictures"))
         elif say == "past":
             self.past_code = self.past_code or _PAST.read_text()
         elif say == "history":

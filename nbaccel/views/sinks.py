@@ -175,6 +175,13 @@ class Sinks:
         """Whether the running cell has the card of the run or experiment in this folder, which has ended."""
         return False
 
+    def pictures(self, id: str, drawn: str) -> None:
+        """Show the page's pictures of an experiment that has ended."""
+
+    def pictures_of(self, path: str) -> str:
+        """The page's pictures of the experiment in this folder: a terminal has none."""
+        return ""
+
     def bar(self, total: int, description: str) -> Any:
         """A progress bar over `total` tasks, drawn by tqdm. Raises ImportError, with what to install, without tqdm."""
         try:

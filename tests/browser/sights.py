@@ -18,7 +18,6 @@ from nbaccel.notebook import (
     card,
     page_history,
     parts,
-    past_timeline,
     publishing,
     static_tables,
     timeline,
@@ -295,7 +294,7 @@ def static_views(shown: Snapshot, condition: str) -> dict[str, str]:
             shown, "", static_tables.tasks(shown, task_lines.ordered(shown.tasks, functions=shown.functions))
         ).html,
         "actors": view.boxed(shown, "", static_tables.actors(shown)).html,
-        "timeline": parts.box(timeline.sections(past_timeline.picture(told["runs"], shown))),
+        "timeline": parts.box(timeline.sections(told["runs"], shown)),
         "accounting": accounting.accounting_view(told["accounting"], shown).html,
         "last card": card.last_mimebundle(shown, past=accounting.sections(told["accounting"], shown))["text/html"],
     } | ({"readings": parts.box(lines)} if lines else {})

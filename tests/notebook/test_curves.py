@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nbaccel.notebook import curves, trial_drawings
+from nbaccel.notebook import curves
 from nbaccel.notebook.curves import Series
 
 
@@ -50,20 +50,3 @@ def test_a_loss_has_a_logarithmic_axis_sooner_and_enough_labels() -> None:
     points = [(1.0, 2.0), (2.0, 0.1)]
     assert "log scale" in curves.curve("loss", [Series("one", points, "#123456")])
     assert "log scale" not in curves.curve("speed", [Series("one", points, "#123456")])
-
-
-def test_whole_numbers_have_whole_labels() -> None:
-    assert [label for _, label in trial_drawings.numbers([1.0, 2.0, 3.0]).labels] == ["1", "2", "3"]
-    assert "1.5" in [label for _, label in trial_drawings.numbers([1.0, 2.5, 3.0]).labels]
-
-
-def test_of_a_choice_among_few_numbers_each_has_its_label() -> None:
-    few = trial_drawings.axis_of([8, 4, 16, 4])
-    assert few is not None and few.labels == [(0.0, "4"), (1 / 3, "8"), (1.0, "16")]
-    many = trial_drawings.axis_of(list(range(7)))
-    assert many is not None and [label for _, label in many.labels] == ["0", "2", "4", "6"]
-
-
-def test_labels_that_would_touch_the_one_before_are_left_out() -> None:
-    labels = [(0.0, "0.0003"), (30.0, "0.001"), (60.0, "0.003"), (90.0, "0.01")]
-    assert trial_drawings.apart(labels, lambda label: len(label) * 6.5) == [labels[0], labels[2], labels[3]]

@@ -14,7 +14,7 @@ from nbaccel.views.snapshot import ActorRow, DeviceMetrics, NodeRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare, without_style_sheets
 from tests.notebook.test_accounting import accounting_answer
 from tests.notebook.test_kept_history import kept_history
-from tests.notebook.test_timeline import PICTURE
+from tests.notebook.test_timeline import a_failed_run
 
 
 class _Ref:
@@ -44,7 +44,7 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
         "tasks": parts.box([static_tables.tasks(snapshot, task_lines.ordered(snapshot.tasks))]),
         "actors": parts.box([static_tables.actors(snapshot)]),
         "settings": view.of_table(tables.Table("Settings", ("Setting", "Value"), [("burst_lines", "60")])).html,
-        "timeline": timeline.view(PICTURE).html,
+        "timeline": parts.box(timeline.sections(a_failed_run(), snapshot, parts.Html("<svg></svg>"))),
         "accounting": accounting_view(accounting_answer()).html,
         "status": view.of_cluster(snapshot).html,
         "refs": reprs.refs_html([_Ref(row.task_id) for row in snapshot.tasks], snapshot),

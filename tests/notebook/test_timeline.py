@@ -1,119 +1,108 @@
-"""Lanes of devices: each bar has its words, runs at the same time lie side by side, and the text says the same."""
+"""The table of the timeline has a row for the runs of each function on each device, and leaves none out."""
 
 from __future__ import annotations
-
-import re
-from xml.etree import ElementTree
 
 import pytest
 
 from nbaccel.notebook import timeline
-from nbaccel.notebook.timeline import MOST_TRACKS, RUN, Bar, Picture, lane
-from nbaccel.views import palette
+from nbaccel.notebook.parts import Html
+from nbaccel.views.history.answers import RunsAnswer
+from nbaccel.views.history.book import HistoryBook
+from nbaccel.views.history.run import PastRun
+from nbaccel.views.snapshot import DeviceRow, NodeRow, Runtime, Snapshot
 from tests.notebook.levels import LEVELS, Reading
 
-TRAIN = Bar("train", "train", "FINISHED", 100, 2, "[7] line 3", "[7]")
-FAILED = Bar("evaluate", "evaluate", "FAILED", 101, 1, "[8] line 1", "[8]")
-PICTURE = Picture([lane("GPU 0", [TRAIN]), lane("GPU 1", [FAILED]), lane("GPU 2", [])], [(100, 0.0), (101, 3.2)])
+
+def run(
+    started: float,
+    took: float,
+    function: str,
+    lane: str,
+    state: str = "FINISHED",
+    cell: str = "[3] line 1",
+    job: int = 1,
+) -> PastRun:
+    devices = ((lane, 1.0),) if lane else ()
+    return PastRun(function, cell, job, state, devices, "ab", started, started, started + took)
 
 
-def runs(html: str) -> list[ElementTree.Element]:
-    return [node for node in _svg(html).iter("rect") if node.get("class") == RUN]
+def cluster(*devices: tuple[str, str]) -> Snapshot:
+    """A cluster with devices of (node, id)."""
+    made = Snapshot(Runtime("local", "0.1.0", "3.12.1", pid=1, job=1), seq=1, time=0.0)
+    made.nodes = [NodeRow(node, f"box-{node}") for node in dict.fromkeys(node for node, _ in devices)]
+    made.devices = [DeviceRow(node, "GPU", at, id, "nvidia", "GPU", "real") for at, (node, id) in enumerate(devices)]
+    return made
 
 
-def words(html: str) -> list[str]:
-    """The words of a drawing from its beginning on."""
-    return [node.text or "" for node in _svg(html).iter() if node.tag in ("div", "text")]
+def a_failed_run() -> RunsAnswer:
+    book = HistoryBook(0.0)
+    book.ended(run(1.0, 4.0, "train", "n/GPU/0"))
+    book.ended(run(2.0, 1.0, "evaluate", "n/GPU/1", "FAILED"))
+    return book.runs(10.0, (0.0, 10.0))
 
 
-def test_text_and_drawing_say_the_same() -> None:
-    shown = timeline.view(PICTURE)
-    assert shown.text == "GPU 0: train 0.00 to 2.00 s\nGPU 1: evaluate failed 1.00 to 2.00 s"
-    titles = [node.findtext("title") for node in runs(shown.html)]
-    assert titles == ["train · cell [7] line 3 · 2.00 s", "evaluate · cell [8] line 1 · 1.00 s failed"]
+def test_ten_thousand_runs_are_all_counted() -> None:
+    book = HistoryBook(0.0)
+    for number in range(10_000):
+        book.ended(run(number * 0.02, 0.015, f"f{number % 3}", f"n/GPU/{number % 8}"))
+    shown = timeline.table(book.runs(200.0, (0.0, 200.0)))
+    assert sum(int(row[3]) for row in shown.rows) == 10_000
+    assert all(row[4].startswith("within ") for row in shown.rows), "the time between merged runs is included"
 
 
-def test_lanes_names_cells_moments_and_those_that_waited_are_read_in_the_drawing() -> None:
-    shown = words(timeline.view(PICTURE).html)
-    assert shown[:3] == ["[7]", "[8]", "cells"]
-    assert shown[3:8] == ["GPU 0", "train", "GPU 1", "✕ evaluate", "GPU 2"]
-    assert shown[8:] == ["waiting", "up to about 3", "0 s", "0.5 s", "1 s", "1.5 s", "2 s"]
+def test_each_way_to_end_has_its_row_with_its_times() -> None:
+    book = HistoryBook(0.0)
+    book.ended(run(1.0, 4.0, "train", "n/GPU/0", "FAILED"))
+    book.ended(run(6.0, 1.5, "train", "n/GPU/0"))
+    book.ended(run(8.0, 0.5, "train", "n/GPU/0"))
+    book.ended(run(2.0, 1.0, "helper", ""))
+    assert timeline.table(book.runs(10.0, (0.0, 10.0))).rows == [
+        ("GPU 0", "train", "✕ failed", "1", "4.00 s", "0.00 s", "4.00 s"),
+        ("GPU 0", "train", "✓ finished", "2", "2.00 s", "5.00 s", "7.50 s"),
+        ("CPU", "helper", "✓ finished", "1", "1.00 s", "1.00 s", "2.00 s"),
+    ]
 
 
-def test_each_colour_has_its_name_at_every_level() -> None:
-    shown = timeline.view(Picture([lane("GPU 0", [TRAIN, FAILED, TRAIN])])).html
+def test_devices_stand_in_the_order_of_the_cluster() -> None:
+    book = HistoryBook(0.0)
+    for id in ("10", "2", "1"):
+        book.ended(run(1.0, 1.0, "train", f"n/GPU/{id}"))
+    shown = timeline.table(book.runs(10.0, (0.0, 10.0)), cluster(*(("n", str(number)) for number in range(12))))
+    assert [row[0] for row in shown.rows] == ["GPU 1", "GPU 2", "GPU 10"]
+
+
+def test_the_same_device_of_two_nodes_has_two_rows() -> None:
+    book = HistoryBook(0.0)
+    book.ended(run(1.0, 1.0, "train", "m/GPU/0"))
+    book.ended(run(1.0, 1.0, "infer", "n/GPU/0"))
+    shown = timeline.table(book.runs(10.0, (0.0, 10.0)), cluster(("n", "0"), ("m", "0")))
+    assert [row[:2] for row in shown.rows] == [("box-n GPU 0", "infer"), ("box-m GPU 0", "train")]
+
+
+def test_an_actor_that_holds_a_device_has_a_row() -> None:
+    book = HistoryBook(0.0)
+    keeper = PastRun("Keeper", "[3]", 1, "ALIVE", (("n/GPU/0", 1.0),), "ab", None, 2.0)
+    (row,) = timeline.table(book.runs(10.0, (0.0, 10.0), running=[keeper]), cluster(("n", "0"))).rows
+    assert row[:2] == ("GPU 0", "Keeper") and row[4] == "8.00 s"
+
+
+@pytest.mark.parametrize("asked", ["7", "[7]"])
+def test_a_cell_is_one_of_this_notebook(asked: str) -> None:
+    book = HistoryBook(0.0)
+    for name, cell, job in (("mine", "[7] line 2", 1), ("theirs", "[7] line 2", 2), ("other", "[70]", 1)):
+        book.ended(run(1.0, 1.0, name, "n/GPU/0", cell=cell, job=job))
+    shown = timeline.table(book.runs(10.0, (0.0, 10.0)), cluster(("n", "0")), asked)
+    assert [row[1] for row in shown.rows] == ["mine"]
+
+
+def test_a_picture_has_its_colours_named_and_its_table_for_who_does_not_see_it() -> None:
+    book = HistoryBook(0.0)
+    book.ended(run(1.0, 1.0, "train", "n/GPU/0"))
+    book.ended(run(3.0, 1.0, "train", "n/GPU/0"))
+    answer, shown = book.runs(10.0, (0.0, 10.0)), cluster(("n", "0"))
+    html = "".join(timeline.sections(answer, shown, Html("<svg></svg>")))
+    assert html.index("<svg>") < html.index("train × 2") < html.index("nbaccel-unseen") < html.index("<table")
     for level in LEVELS.values():
-        assert "train × 2 · evaluate" in Reading(level(shown)).words
-    assert shown.count("nbaccel-swatch") - shown.count(".nbaccel-swatch") == 2
-    assert (
-        len(
-            re.findall(
-                r'class="nbaccel-key"[^>]*inline-block[^>]*><span class="nbaccel-swatch"[^>]*></span>\u00a0<', shown
-            )
-        )
-        == 2
-    )
-
-
-def test_runs_at_the_same_time_lie_on_tracks_of_their_own() -> None:
-    halves = [Bar("half", "half", "FINISHED", start, 2) for start in (0, 0, 2, 3)]
-    shown = lane("GPU 0", halves)
-    assert [[bar.start_s for bar in track] for track in shown.tracks] == [[0, 2], [0, 3]]
-    rows = [(node.get("x"), node.get("y")) for node in runs(timeline.view(Picture([shown])).html)]
-    assert len(set(rows)) == 4 and len({y for _, y in rows}) == 2
-
-
-def test_more_runs_at_once_than_tracks_are_one_bar_that_counts_them() -> None:
-    shown = lane("GPU 0", [Bar("f", "f", "FAILED" if at == 9 else "FINISHED", at, 100 + at) for at in range(10)])
-    assert len(shown.tracks) == MOST_TRACKS and sum(bar.number for bar in shown.bars) == 10
-    last = shown.tracks[-1][-1]
-    assert (last.number, last.state, last.end_s) == (5, "", 118)
-    assert "5 runs side by side" in timeline.view(Picture([shown])).html
-
-
-def test_a_failed_run_among_finished_ones_hides_none_of_them() -> None:
-    failed = Bar("f", "f", "FAILED", 0, 10)
-    shown = timeline.view(Picture([lane("GPU 0", [failed, *(Bar("f", "f", "FINISHED", at, 1) for at in range(9))])]))
-    drawn = runs(shown.html)
-    outlined = [node for node in drawn if node.get("stroke") == palette.FAILURE]
-    assert len(drawn) == 10 and len(outlined) == 1
-    assert {node.get("y") for node in outlined}.isdisjoint(node.get("y") for node in drawn if node not in outlined)
-    assert not any(node.get("fill") == palette.FAILURE for node in drawn)
-
-
-def test_a_node_is_named_once_above_its_lanes() -> None:
-    lanes = [lane(f"GPU {number % 2}", [TRAIN], f"node-{number // 2}") for number in range(4)]
-    shown = timeline.view(Picture(lanes))
-    names = [word for word in words(shown.html) if word.startswith(("node", "GPU"))]
-    assert names == ["node-0", "GPU 0", "GPU 1", "node-1", "GPU 0", "GPU 1"]
-    assert "node-1 GPU 0: train" in shown.text
-
-
-@pytest.mark.parametrize("label", ["CPU", "GPU 0", "GPU 0 · MIG 3 (1g.5gb)"])
-def test_the_gutter_is_as_wide_as_its_names_need(label: str) -> None:
-    shown = timeline.view(Picture([lane(label, [TRAIN])])).html
-    (gutter,) = re.findall(r"margin-left:(\d+)px", shown)
-    assert 6 * len(label) <= int(gutter) - 8 <= 7 * max(len(label), len("cells")) + 4
-    waited = timeline.view(Picture([lane(label, [TRAIN])], [(0.0, 1234.0)])).html
-    assert int(re.findall(r"margin-left:(\d+)px", waited)[0]) >= 6 * len("up to about 1234")
-
-
-def test_letters_keep_their_size_at_every_width() -> None:
-    svg = _svg(timeline.view(PICTURE).html)
-    assert svg.get("viewBox") is None
-    assert all(str(node.get("width")).endswith("%") for node in runs(timeline.view(PICTURE).html))
-
-
-def test_a_hostile_name_stays_text() -> None:
-    name = "<img src=x onerror=alert(1)>"
-    shown = timeline.view(Picture([lane(name, [Bar(name, name, "FINISHED", 1, 1, f"[{name}]", f"[{name}]")], name)]))
-    assert not list(_svg(shown.html).iter("img")) and not re.search("<img", shown.html)
-
-
-def test_nothing_says_what_makes_it_appear() -> None:
-    shown = timeline.view(Picture([lane("GPU 0", [])]))
-    assert shown.text == "No task has run yet." and "<code>f.remote()</code>" in shown.html
-
-
-def _svg(html: str) -> ElementTree.Element:
-    return ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
+        assert ["GPU 0", "train", "✓ finished", "2"] in [row[:4] for row in Reading(level(html)).rows]
+    alone = "".join(timeline.sections(answer, shown))
+    assert "nbaccel-unseen" not in alone and "<table" in alone

@@ -116,7 +116,7 @@ class Displays:
 
     def __init__(self) -> None:
         self.outputs: list[dict[str, Any]] = []
-        self.live = 0
+        self.live = self.last = 0
 
     @staticmethod
     def new_name() -> str:
@@ -131,7 +131,10 @@ class Displays:
 
     def draw_last(self, data: dict[str, Any]) -> None:
         self.outputs[: self.live] = [data] * self.live
-        self.live = 0
+        self.last, self.live = self.live, 0
+
+    def draw_last_again(self, data: dict[str, Any]) -> None:
+        self.outputs[: self.last] = [data] * self.last
 
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -187,6 +190,24 @@ def test_at_the_end_every_output_is_the_last_card_also_where_nobody_looks(
     assert '"ended":true' in cockpit.snapshot
     cockpit.kernel_ends()
     assert displays.live == 0
+
+
+def test_pictures_that_a_page_sends_at_the_end_stand_in_what_was_drawn_last(
+    cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
+) -> None:
+    cockpit._displays = displays = Displays()  # type: ignore[assignment]
+    cockpit._ipython_display_()
+    engine.book.ended(PastRun("train", "[3]", 1, "FINISHED", (("n/GPU/0", 1.0),), "ab", 1.0, 1.0, 3.0))
+    views.keep(busy_snapshot)
+    cockpit._recall("view", {"ask": "runs"})
+    engine.snapshot = lambda: busy_snapshot  # type: ignore[attr-defined]
+    cockpit.engine_ends(engine)  # type: ignore[arg-type]
+    assert "<svg" not in displays.outputs[0]["text/html"] and "train" in displays.outputs[0]["text/html"]
+    for words in ("first", "second"):
+        pictures = [{"svg": "<svg viewBox='0 0 9 9'><script/><path d='M1 1'/></svg>", "words": words}]
+        cockpit._heard(cockpit, {"say": "pictures", "pictures": pictures}, [])
+    html = displays.outputs[0]["text/html"]
+    assert ">first<" in html and ">second<" not in html and '<path d="M1 1">' in html and "<script" not in html
 
 
 def test_a_cluster_whose_head_died_is_drawn_as_it_was_known(cockpit: Cockpit, engine: Engine) -> None:

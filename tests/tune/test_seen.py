@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import nbaccel
 from nbaccel import cli, tune
 from nbaccel.notebook import experiment_card, reprs, view
 from nbaccel.notebook.output import CellOutput
+from nbaccel.notebook.parts import Html
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.train.journal import LineFile
 from nbaccel.tune import experiment_journal, live, result_tables
@@ -89,7 +89,7 @@ def test_the_card_is_changed_under_the_cell_that_began_the_experiment() -> None:
     assert "✓ first finished" in sent[1][1]["data"]["text/plain"]
 
 
-def test_results_are_a_line_under_the_card_that_shows_them_and_drawn_in_other_cells(tmp_path: Path) -> None:
+def test_results_are_a_line_under_the_card_that_shows_them_and_tables_in_other_cells(tmp_path: Path) -> None:
     cell = [b'{"cell": 1}']
     output = CellOutput(lambda *message: None, NotebookSettings(), parent_now=lambda: cell[0])
     grid = tune.ResultGrid(str(tmp_path), drawn_trials(), "loss", "min")
@@ -107,9 +107,9 @@ def test_results_are_a_line_under_the_card_that_shows_them_and_drawn_in_other_ce
         pages.append(reprs.results_html(grid))
     finally:
         sinks.install(before)
-    assert ["<svg" in page for page in pages] == [True, False, False, True]
+    assert ["<table" in page for page in pages] == [True, False, False, True]
     assert "Best: loss 0.2 with lr 0.0001, kind flat (trial 0). All trials are in the card of this cell." in pages[1]
-    assert "<table" not in pages[1] and pages[2] == pages[1]
+    assert pages[2] == pages[1]
 
 
 def test_results_without_a_metric_are_a_line_with_the_numbers_of_trials(tmp_path: Path) -> None:
@@ -229,40 +229,39 @@ def seen_of(made: list[Trial], mode: str | None = "min") -> SeenTrials:
     return result_tables.seen_of(made, "loss" if mode else None, mode)
 
 
-def test_results_and_the_card_of_an_end_draw_curves_parallel_coordinates_and_each_parameter(tmp_path: Path) -> None:
+def test_the_end_of_an_experiment_has_the_metric_by_report_and_by_parameter(tmp_path: Path) -> None:
     made = drawn_trials()
     grid = tune.ResultGrid(str(tmp_path), made, "loss", "min")
-    analysis = tune.ExperimentAnalysis(str(tmp_path), default_metric="loss", default_mode="min", trials=made)
     card_of_end = experiment_card.html(experiment(), NOW, seen_of(made))
-    for page in (reprs.results_html(grid), reprs.results_html(analysis), card_of_end):
-        labels = re.findall(r'aria-label="([^"]*)"', page)
-        assert labels == [
-            "loss over reports of 12 trials",
-            "Parallel coordinates of 12 trials: lr, kind, loss",
-            "loss against lr of 12 trials",
-            "loss against kind of 12 trials",
-        ]
-        assert "<wide>" not in page and page.count("★") == 2  # the best trial of each parameter's drawing
+    for page in (reprs.results_html(grid), card_of_end):
+        rows = Reading(bare(page)).rows
+        assert ["report", "0", "1", "2", "3"] in rows and ["3", "0.25", "0.5", "0.75", "1"] in rows
+        assert ["Parameter", "Values", "Trials", "Lowest loss", "Median", "Highest"] in rows
+        assert ["lr", "0.0001", "3", "0.2", "1", "1.8"] in rows and ["kind", "<wide>", "6", "0.4", "1.4", "2.4"] in rows
+        assert "<wide>" not in page and 'class="nbaccel-unseen"' not in page
 
 
-def test_long_names_are_cut_in_drawings_and_break_in_heads_of_columns() -> None:
-    """Names over axes that stand beside each other would lie over each other, and wide columns hide the metric."""
+def test_pictures_of_the_page_stand_in_the_card_of_the_end_and_in_results(tmp_path: Path) -> None:
+    sent: list[Any] = []
+    output = CellOutput(lambda *message: sent.append(message), NotebookSettings(), parent_now=lambda: b'{"cell": 1}')
+    made = drawn_trials()
+    output.experiment(experiment(path=str(tmp_path)))
+    output.pictures("experiment-1", Html("<svg>early</svg>"))
+    output.experiment(experiment(path=str(tmp_path), state="finished"), seen_of(made))
+    output.pictures("experiment-1", Html("<svg>one</svg>"))
+    output.pictures("experiment-1", Html("<svg>another tab's</svg>"))
+    assert ["<svg>one" in content["data"]["text/html"] for _, content, _ in sent] == [False, False, True]
+    page = sent[-1][1]["data"]["text/html"]
+    assert page.index('class="nbaccel-unseen"') > page.index("<svg>one"), "the tables are for those who do not see it"
+    assert output.pictures_of(str(tmp_path)) == "<svg>one</svg>" and output.pictures_of("/other") == ""
+
+
+def test_long_names_break_in_heads_of_columns() -> None:
     made = drawn_trials()
     for each in made:
         each.config = {f"{name}_with_a_name_of_very_many_letters": value for name, value in each.config.items()}
     page = experiment_card.html(experiment(), NOW, seen_of(made))
-    names = re.findall(r'<text x="([\d.]+)" y="1[01]"[^>]*>([^<]*)<title>([^<]*)</title></text>', page)
-    assert {whole for _, _, whole in names} == {f"{name}_with_a_name_of_very_many_letters" for name in ("lr", "kind")}
-    assert all(shown.endswith("…") and len(shown) * 6.5 < 250 for _, shown, _ in names) and len(names) == 4
     assert "lr_<wbr>with_<wbr>a_<wbr>name_<wbr>of_<wbr>very_<wbr>many_<wbr>letters</th>" in page
-
-
-def test_without_drawings_their_rows_are_left() -> None:
-    rows = Reading(bare(experiment_card.html(experiment(), NOW, seen_of(drawn_trials())))).rows
-    assert ["report", "0", "1", "2", "3"] in rows and ["3", "0.25", "0.5", "0.75", "1"] in rows
-    assert ["Parameter", "Values", "Trials", "Lowest loss", "Median", "Highest"] in rows
-    assert ["lr", "0.0001", "3", "0.2", "1", "1.8"] in rows and ["kind", "<wide>", "6", "0.4", "1.4", "2.4"] in rows
-    assert not any("Parallel" in cell for row in rows for cell in row), "a heading of a drawing that is gone"
 
 
 def test_numbers_of_a_parameter_are_ranges_with_as_many_trials_each() -> None:
@@ -271,16 +270,10 @@ def test_numbers_of_a_parameter_are_ranges_with_as_many_trials_each() -> None:
     assert [row[2] for row in rows if row[0] == "lr"] == ["5"] * 4
 
 
-def test_hundreds_of_trials_are_a_small_drawing_and_no_trial_is_best_without_a_mode() -> None:
-    page = experiment_card.html(experiment(), NOW, seen_of(drawn_trials(1000), None))
-    assert "★" not in page and "the best in front" not in page
-    assert len(page) < 100_000
-
-
 @pytest.mark.parametrize("loss", [None, float("nan"), float("inf")])
-def test_trials_without_a_finite_value_have_a_table_and_no_drawing(loss: float | None) -> None:
+def test_trials_without_a_finite_value_have_their_table_alone(loss: float | None) -> None:
     page = experiment_card.html(experiment(), NOW, seen_of([trial(number, loss) for number in range(3)]))
-    assert ">2<" in page and "<svg" not in page
+    assert ">2<" in page and "by parameter" not in page
 
 
 def test_the_card_of_an_experiment_that_ends_is_sent_with_its_trials() -> None:
