@@ -15,11 +15,11 @@ import msgspec
 
 from nbaccel.quantities import LONG_RUN_S, TYPE_PREFIX
 from nbaccel.views import palette, totals
-from nbaccel.views.function_rows import MOST_OF_ONE
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Alert, FunctionRow, Snapshot, TaskRow
 from nbaccel.views.tables import ENDED
 from nbaccel.views.task_filter import FoundTasks
+from nbaccel.views.task_lines import MOST_OF_ONE
 
 FEW_ROWS = 16  # devices and tasks together; up to this number, rows may be sent as they are
 MOST_BYTES_OF_FEW = 4_096  # of a snapshot that is sent so: a larger message costs more than its packing

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from nbaccel.notebook.drawn import packed
-from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables, thinning
+from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.palette import HUES
 from nbaccel.views.run_snapshot import CheckpointTick, Curve, RunSnapshot
@@ -103,8 +103,8 @@ def _drawn(run: RunSnapshot, owner: str, most_points: int) -> DrawnRun:
     return DrawnRun(**given, hue=HUES.of(run.name), owner=owner)
 
 
-def _few(points: list[thinning.Point], most: int) -> list[thinning.Point]:
-    return [(report, float(f"{value:.{DIGITS}g}")) for report, value in thinning.few(points, most)]
+def _few(points: list[run_snapshot.Point], most: int) -> list[run_snapshot.Point]:
+    return [(report, float(f"{value:.{DIGITS}g}")) for report, value in run_snapshot.few_points(points, most)]
 
 
 def to_json(drawn: DrawnRuns | None) -> str:

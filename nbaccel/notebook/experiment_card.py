@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from nbaccel.notebook import parts, static_tables, trial_drawings
 from nbaccel.notebook.parts import Html
 from nbaccel.views import experiment_snapshot, palette, wording
-from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, ExperimentSnapshot
-from nbaccel.views.seen_trials import SeenTrials
+from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, ExperimentSnapshot, ExperimentSummary
 from nbaccel.views.snapshot import Snapshot
 
 
@@ -17,7 +16,7 @@ class ShownExperiment:
     """An experiment whose card is shown; its trials are known when it has ended."""
 
     snapshot: ExperimentSnapshot
-    seen: SeenTrials | None = None
+    seen: ExperimentSummary | None = None
 
     @property
     def id(self) -> str:
@@ -43,7 +42,7 @@ def text(experiment: ExperimentSnapshot, now: float) -> str:
     return "\n".join([*lines, *_last_lines(experiment, now)])
 
 
-def html(experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = None) -> str:
+def html(experiment: ExperimentSnapshot, now: float, seen: ExperimentSummary | None = None) -> str:
     """The card as HTML; it needs nothing else and stays correct when it is saved."""
     best = experiment_snapshot.best_words(experiment, most=len(experiment.best.config) if experiment.best else 0)
     why = wording.plain(experiment.why)
@@ -66,7 +65,7 @@ def html(experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = N
     )
 
 
-def trials(name: str, seen: SeenTrials) -> list[Html]:
+def trials(name: str, seen: ExperimentSummary) -> list[Html]:
     """The trials of an experiment of this name, the best first, its failures by error, and the drawings."""
     return [*map(static_tables.of_table, seen.tables), trial_drawings.drawings(name, seen)]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from nbaccel.notebook import timeline
 from nbaccel.notebook.timeline import Bar, Lane, LaneLabels, Picture
-from nbaccel.views import device_labels, wording
+from nbaccel.views import tables, wording
 from nbaccel.views.history.answers import LaneRuns, RunKind, RunsAnswer
 from nbaccel.views.history.book import WITHOUT_DEVICE
-from nbaccel.views.history.run import lane_of
-from nbaccel.views.history.runs import RunBar, fitting
-from nbaccel.views.node_names import node_names
+from nbaccel.views.history.runs import RunBar, fitting, lane_of
+from nbaccel.views.node_tables import node_names
 from nbaccel.views.snapshot import Snapshot
 
 MOST_MERGED = 600  # most bars of a drawing that stays in the notebook
@@ -58,7 +57,7 @@ def _lanes(bars: dict[str, list[Bar]], snapshot: Snapshot | None) -> list[Lane]:
     """Those of the snapshot's devices in their order, those of devices that have gone, and the one without a device."""
     lanes = []
     if snapshot is not None:
-        labels = device_labels.labels(snapshot.devices)
+        labels = tables.labels_of_devices(snapshot.devices)
         offered = [row for row in snapshot.devices if row.offered]
         several = len({row.node_id for row in offered}) > 1
         nodes = node_names(snapshot.nodes) if several else {}

@@ -13,21 +13,20 @@ import nbaccel
 from nbaccel import api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.notebook import (
-    answers_html,
     arguments,
     cells,
     held_handles,
     options,
     parts,
     past_timeline,
+    reprs,
     settings,
     task_names,
     timeline,
     view,
     views,
 )
-from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.notebook.one_line import said_in_one_line
+from nbaccel.notebook.arguments import TypingMistake, in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.notebook.parts import Html
 from nbaccel.notebook.view import View
@@ -60,14 +59,14 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show the newest tasks: state, devices, process, cell, age, and why one waits or failed.")
     def accel_tasks(self, line: str) -> None:
         view.show(views.tasks(**{"limit": settings.of(self.shell).tasks_shown, **self._parse("accel_tasks", line)}))
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Say in a sentence why a task, an actor or a placement group waits; without one, of all that wait.")
     def accel_why(self, line: str) -> None:
         _, words = self._parse_with_words("accel_why", line)
@@ -78,24 +77,22 @@ class TaskMagics(Magics):
             msgspec.structs.replace(answer, sentence=held_handles.added_to(answer.sentence, self.shell))
             for answer in answers
         ]
-        more = "" if words else answers_html.left_out(snapshot, answers)
-        text = "\n".join(filter(None, (*answers_html.sentences(answers), more)))
-        drawn = parts.join((answers_html.explanations(answers), parts.note(more)), "\n")
+        more = "" if words else reprs.left_out(snapshot, answers)
+        text = "\n".join(filter(None, (*reprs.sentences(answers), more)))
+        drawn = parts.join((reprs.explanations(answers), parts.note(more)), "\n")
         view.show(view.boxed(snapshot, text, drawn))
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Say whether a task with these options could start now, later or never, without starting one.")
     def accel_probe(self, line: str) -> None:
         answer = nbaccel.probe(**self._parse("accel_probe", line))
-        view.show(
-            View(f"{answers_html.VERDICTS[answer.verdict]}: {answer.sentence}", parts.box([answers_html.probe(answer)]))
-        )
+        view.show(View(f"{reprs.VERDICTS[answer.verdict]}: {answer.sentence}", parts.box([reprs.probe(answer)])))
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented(
         "Cancel tasks of this notebook: those named, those of a cell, or all; what ignores it ends with --force."
     )
@@ -128,7 +125,7 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show what a task's worker has printed, all of it; without a task, what every worker has.")
     def accel_logs(self, line: str) -> None:
         asked, words = self._parse_with_words("accel_logs", line)
@@ -144,7 +141,7 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Draw what each device has done: one lane each, one bar for each task.")
     def accel_timeline(self, line: str) -> None:
         asked = self._parse("accel_timeline", line)
@@ -163,7 +160,7 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("End the idle workers that have run code, with the device memory that they may keep.")
     def accel_recycle(self, line: str) -> None:
         self._parse("accel_recycle", line)
@@ -174,7 +171,7 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Let go of actors and values that only outputs, the last error or functions sent before still hold.")
     def accel_release(self, line: str) -> None:
         self._parse("accel_release", line)

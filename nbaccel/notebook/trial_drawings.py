@@ -20,8 +20,7 @@ from html import escape
 from nbaccel.notebook import curves, parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import palette, wording
-from nbaccel.views.experiment_snapshot import short_trial
-from nbaccel.views.seen_trials import SeenTrial, SeenTrials
+from nbaccel.views.experiment_snapshot import ExperimentSummary, TrialSummary, short_trial
 
 MOST_LINES = 100  # of a drawing: a hundred curves are some 30 KB in the saved notebook
 MOST_PARAMETERS = 6
@@ -35,7 +34,7 @@ _LINE, _LETTER = 12, 6.5  # the height of a label and the width of a letter
 _BESIDE = "display:inline-block;vertical-align:top;margin:4px 16px 4px 0;max-width:100%"
 
 
-def drawings(name: str, seen: SeenTrials) -> Html:
+def drawings(name: str, seen: ExperimentSummary) -> Html:
     """All drawings of an experiment of this name that its trials have enough values for."""
     colour = palette.colour(palette.HUES.of(name))
     return Html(_overlaid(seen, colour) + _parallel(seen, colour) + _scatters(seen, colour))
@@ -44,7 +43,7 @@ def drawings(name: str, seen: SeenTrials) -> Html:
 # ---- curves over each other
 
 
-def _overlaid(seen: SeenTrials, colour: str) -> Html:
+def _overlaid(seen: ExperimentSummary, colour: str) -> Html:
     several = [(each, each.points) for each in seen.trials if len(each.points) > 1]
     if not several:
         return parts.NOTHING
@@ -65,7 +64,7 @@ def _overlaid(seen: SeenTrials, colour: str) -> Html:
 # ---- parallel coordinates
 
 
-def _parallel(seen: SeenTrials, colour: str) -> Html:
+def _parallel(seen: ExperimentSummary, colour: str) -> Html:
     drawn = _with_value(seen)[:MOST_LINES]
     found = [(name, _axis(name, drawn)) for name in seen.names[:MOST_PARAMETERS]]
     usable = [(name, axis) for name, axis in found if axis is not None]
@@ -111,7 +110,7 @@ def _upright(x: float, name: str, axis: Axis, is_last: bool, room: float) -> str
 # ---- each parameter against the metric
 
 
-def _scatters(seen: SeenTrials, colour: str) -> Html:
+def _scatters(seen: ExperimentSummary, colour: str) -> Html:
     drawn = _with_value(seen)
     names = [name for name in seen.names[:MOST_PARAMETERS] if any(name in each.params for each in drawn)]
     if len(drawn) < 2 or not names:
@@ -123,7 +122,7 @@ def _scatters(seen: SeenTrials, colour: str) -> Html:
     return Html(shown + parts.for_ears(parts.table(f"{metric} by parameter", columns, rows, seen=False)))
 
 
-def _scatter(name: str, trials: Sequence[SeenTrial], seen: SeenTrials, colour: str) -> str:
+def _scatter(name: str, trials: Sequence[TrialSummary], seen: ExperimentSummary, colour: str) -> str:
     there = [each for each in trials if name in each.params]
     across = _axis(name, there) if len(there) > 1 else None
     if across is None:
@@ -140,7 +139,7 @@ def _scatter(name: str, trials: Sequence[SeenTrial], seen: SeenTrials, colour: s
     return f'<div style="{_BESIDE}">{_svg(said, _SMALL, title + body)}</div>'
 
 
-def _rows(name: str, trials: Sequence[SeenTrial]) -> list[list[Html]]:
+def _rows(name: str, trials: Sequence[TrialSummary]) -> list[list[Html]]:
     """The metric by values of a parameter, or by GROUPS ranges of its numbers with as many trials each."""
     there = [each for each in trials if name in each.params]
     values = [each.params[name] for each in there]
@@ -167,7 +166,7 @@ def _rows(name: str, trials: Sequence[SeenTrial]) -> list[list[Html]]:
     ]
 
 
-def _values(trials: Sequence[SeenTrial]) -> list[float]:
+def _values(trials: Sequence[TrialSummary]) -> list[float]:
     return [each.value for each in trials if each.value is not None]
 
 
@@ -185,16 +184,16 @@ def _whole(name: str, shown: str) -> str:
     return f"<title>{escape(wording.plain(name))}</title>" if shown != wording.plain(name) else ""
 
 
-def _with_value(seen: SeenTrials) -> list[SeenTrial]:
+def _with_value(seen: ExperimentSummary) -> list[TrialSummary]:
     return [each for each in seen.trials if each.value is not None]
 
 
-def _axis(name: str, trials: Sequence[SeenTrial]) -> Axis | None:
+def _axis(name: str, trials: Sequence[TrialSummary]) -> Axis | None:
     values = [each.params[name] for each in trials if name in each.params]
     return axis_of(values, name) if values else None
 
 
-def _headed(said: str, seen: SeenTrials, scale: str) -> Html:
+def _headed(said: str, seen: ExperimentSummary, scale: str) -> Html:
     about = ", ".join(filter(None, ("the best in front" if seen.mode else "", scale)))
     return parts.paragraph(parts.join([parts.words(said, strong=True), parts.words(about, quiet=bool(about))]))
 
@@ -218,7 +217,7 @@ def _path(points: Sequence[tuple[float | None, float | None]]) -> str:
     return "".join(f"{'L' if index else 'M'}{x:.1f} {y:.1f}" for index, (x, y) in enumerate(there))
 
 
-def _layers(lines: Sequence[str], seen: SeenTrials, colour: str) -> str:
+def _layers(lines: Sequence[str], seen: ExperimentSummary, colour: str) -> str:
     """The others as one path, then some in front, then the best; all alike if nothing says which is better."""
     front = list(lines[: 1 + IN_FRONT]) if seen.mode else []
     drawn = [(".3", "1", "".join(lines[len(front) :]))]

@@ -15,7 +15,7 @@ from nbaccel.notebook.timeline import RUN
 from nbaccel.views import palette
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.run import PastRun
+from nbaccel.views.history.runs import PastRun
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import NodeRow, Snapshot

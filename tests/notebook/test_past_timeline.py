@@ -8,7 +8,7 @@ from nbaccel.notebook import timeline
 from nbaccel.notebook.past_timeline import MOST_MERGED, picture
 from nbaccel.notebook.timeline import RUN
 from nbaccel.views.history.book import HistoryBook
-from nbaccel.views.history.run import PastRun
+from nbaccel.views.history.runs import PastRun
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Runtime, Snapshot
 from tests.notebook.levels import Reading
 

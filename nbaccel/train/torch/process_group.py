@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 import nbaccel
-from nbaccel.host_address import LOOPBACK
+from nbaccel.proc import LOOPBACK
 from nbaccel.train import session
 from nbaccel.train.ranks import Seat
 from nbaccel.train.torch.choosing import WorkerDevices, choose, loaded_torch
