@@ -155,7 +155,7 @@ def history() -> None:
     import msgspec
 
     from nbaccel.views.history.book import HistoryBook
-    from nbaccel.views.history.run import PastRun
+    from nbaccel.views.history.runs import PastRun
 
     book = HistoryBook(0.0)
     runs = [
@@ -291,7 +291,7 @@ def _runs(now: float) -> dict[str, Any]:
     import msgspec
 
     from nbaccel.views.history.book import HistoryBook
-    from nbaccel.views.history.run import PastRun
+    from nbaccel.views.history.runs import PastRun
 
     book = HistoryBook(now - 60)
     for n in range(10_000):

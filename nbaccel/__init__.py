@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 from nbaccel import elsewhere, exceptions
-from nbaccel.views import notebook_room
+from nbaccel.views import notebook_hooks
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
@@ -223,7 +223,7 @@ class _Notebook:
         return dict(card.mimebundle(snapshot))
 
 
-notebook_room.connect(_Notebook())
+notebook_hooks.connect(_Notebook())
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -31,7 +31,6 @@ from nbaccel.views import (
     served_snapshot,
     tables,
     task_lines,
-    waiting_lines,
     wording,
 )
 from nbaccel.views.sessions import SessionRecord
@@ -457,7 +456,7 @@ def _observed(control: Control) -> list[Snapshot]:
 
 
 def _status_parts(snapshot: Snapshot) -> list[str | tables.Table]:
-    waiting = [f"◌ {each.sentence()}" for each in waiting_lines.untold(snapshot, snapshot.alerts)[:5]]
+    waiting = [f"◌ {each.sentence()}" for each in task_lines.untold(snapshot, snapshot.alerts)[:5]]
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
     head = [tables.first_line(snapshot), tables.headline(snapshot), tables.resources(snapshot)]
     runs = (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot), served_snapshot.table(snapshot))

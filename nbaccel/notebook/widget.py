@@ -22,9 +22,9 @@ from IPython.display import publish_display_data
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
 from nbaccel.notebook import card, page_history, page_pictures, parts, publishing, run_cards, view, views
+from nbaccel.notebook.displays import Displays
 from nbaccel.notebook.kept_history import KeptHistory
 from nbaccel.notebook.parts import Html
-from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import experiment_snapshot, palette, run_snapshot, served_snapshot, sinks, tables, wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot

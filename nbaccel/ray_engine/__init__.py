@@ -39,8 +39,8 @@ def start(options: InitOptions) -> RayEngine:
         from nbaccel.ray_engine.driver import RayEngine
 
         engine = RayEngine(options, address, ours=ours, lines_of_start=kept.lines)
-        engine.begin_telling()
-        engine.open_door()
+        engine.begin_news()
+        engine.serve_observers()
         steps.found(starting.devices_found(engine.cluster_resources()))
         steps.hint = kept.hint()
     return engine

@@ -21,11 +21,11 @@ from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_rows import DeviceMemory
 from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.reports.history import RayHistory, RayTaskLogs
-from nbaccel.ray_engine.reports.ray_answers import RayAnswers, opened_door
+from nbaccel.ray_engine.reports.ray_answers import RayAnswers, opened_server
 from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
-from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
+from nbaccel.ray_engine.reports.watching import DriverNews, SnapshotWatching
 from nbaccel.ray_engine.session import HeadWatch, RaySession, internals
 from nbaccel.ray_engine.starting import host_and_port
 from nbaccel.ray_engine.submission.actors import RayActors
@@ -38,7 +38,7 @@ from nbaccel.ray_engine.submission.shipping import Freshening, Shipping
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submissions
 from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
-from nbaccel.views.driver_door import DriverDoor
+from nbaccel.views.observer_server import ObserverServer
 from nbaccel.views.record_book import OwnRecords
 
 _serials = itertools.count(1)
@@ -67,8 +67,8 @@ class RayEngine:
         self._guard = orphans.begin() if ours and address is None else None
         self._submissions = Submissions()
         self._abandoned = AbandonedStreams()
-        self._telling: Telling | None = None
-        self._door: DriverDoor | None = None
+        self._news: DriverNews | None = None
+        self._observer_server: ObserverServer | None = None
         self._published = OwnRecords(changed=lambda: self._watching.changed())
         self.publish, self.ask = self._published.publish, self._published.ask
         freshening = Freshening(session.serial)
@@ -162,13 +162,13 @@ class RayEngine:
         self.logs, self.timeline, self.state = answers.logs, answers.timeline, answers.state
         self.await_output = answers.await_output
 
-    def begin_telling(self) -> None:
+    def begin_news(self) -> None:
         """Of a driver: show what workers print, and say what waits."""
-        self._telling = Telling(self._session, self._reports, self._snapshots, self._submissions)
+        self._news = DriverNews(self._session, self._reports, self._snapshots, self._submissions)
 
-    def open_door(self) -> None:
+    def serve_observers(self) -> None:
         """Of a driver: let observers find it, such as the Jupyter server."""
-        self._door = opened_door(self)
+        self._observer_server = opened_server(self)
 
     def _announce_nested(self, task_id: bytes, about: CallFacts, submitted_at: float, actor_id: bytes | None) -> None:
         """In a worker: the reports of the task that runs here tell views of the one that it has submitted."""
@@ -195,8 +195,8 @@ class RayEngine:
             return
         head = self._session.head
         _adapt_rays_pickling(False)
-        if self._door is not None:
-            self._door.close()
+        if self._observer_server is not None:
+            self._observer_server.close()
         watching.stop_unread_errors()
         head.stop()
         self._abandoned.stop()
@@ -210,7 +210,7 @@ class RayEngine:
             self._guard.wait()
 
     def _stop_watching(self) -> None:
-        telling, self._telling = self._telling, None
+        telling, self._news = self._news, None
         if telling is not None:
             telling.stop_noticing()
         self._watching.stop()

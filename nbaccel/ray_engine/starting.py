@@ -20,14 +20,14 @@ from typing import Any, TypeVar
 
 from nbaccel import addresses as nbaccel_addresses
 from nbaccel import engine as engines
-from nbaccel import exceptions, package_environments, ray_preflight, ray_tokens, surroundings
+from nbaccel import exceptions, package_environments, ray_preflight, surroundings
 from nbaccel.addresses import is_own
 from nbaccel.handles.options import InitOptions
 from nbaccel.light_imports import lighter_imports
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.ray_engine.rays import HIDE_UNASSIGNED, PACKAGE, Environment, Keywords, import_shipped
 from nbaccel.views import sinks, wording
-from nbaccel.views.start_steps import StartSteps
+from nbaccel.views.sinks import StartSteps
 
 OLDEST, NEWEST = (2, 49), (2, 60)  # the minor versions of Ray that `make test-ray-versions` is for
 T = TypeVar("T")
@@ -87,7 +87,7 @@ def devices_found(resources: Mapping[str, float]) -> str:
 def connect(options: InitOptions, steps: StartSteps, kept: RaysLines) -> tuple[str | None, bool]:
     """Start or join Ray; (the address joined, whether shutdown should end our use of Ray)."""
     if options.token_file:
-        ray_tokens.show_token_of(options.token_file)
+        ray_preflight.show_token_of(options.token_file)
     steps.next()
     ray = import_ray()
     kept.watch_log()
@@ -266,19 +266,19 @@ def _job_config(options: InitOptions) -> Any:
 
 # None of them imports Ray: while Ray starts, it imports modules of its own, and two threads would wait for each other.
 WITHOUT_RAY = (
-    "nbaccel.accelerators.counted_devices",
+    "nbaccel.accelerators.visibility",
     "nbaccel.freshness",
     "nbaccel.handles.internal_work",
     "nbaccel.handles.placement_group_handle",
     "nbaccel.handles.unpicklable",
     "nbaccel.scheduling.explain",
-    "nbaccel.views.device_labels",
-    "nbaccel.views.driver_door",
-    "nbaccel.views.expected_growth",
-    "nbaccel.views.function_rows",
+    "nbaccel.views.tables",
+    "nbaccel.views.observer_server",
+    "nbaccel.views.explanations",
+    "nbaccel.views.task_lines",
     "nbaccel.views.history.book",
-    "nbaccel.views.history.task_log",
-    "nbaccel.views.listed",
+    "nbaccel.views.history.answers",
+    "nbaccel.views.snapshot",
     "nbaccel.views.record_book",
     "nbaccel.views.tables",
     "nbaccel.views.totals",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbaccel.host_address import host_address
+from nbaccel.proc import host_address
 from nbaccel.train import failures, full_disk, session, storage
 from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.checkpoint import Checkpoint

@@ -23,9 +23,9 @@ from typing import Any
 
 import nbaccel
 from nbaccel import device_memory
-from nbaccel.accelerators import counted_devices
+from nbaccel.accelerators import visibility
 from nbaccel.accelerators.table import VENDORS
-from nbaccel.host_address import host_address
+from nbaccel.proc import host_address
 from nbaccel.train import full_disk, journal, session, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
@@ -261,7 +261,7 @@ class TrainWorker:
                 session_.in_function = False
                 if session_.interrupted:
                     return "stopped", None
-                if (hint := counted_devices.hint(error)) and nbaccel.get_gpu_ids():
+                if (hint := visibility.hint(error)) and nbaccel.get_gpu_ids():
                     error.add_note(hint)
                 full_disk.explain(error)
                 session_.send_last("failed", _last_words(error, session_.next_report))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nbaccel
-from nbaccel.host_address import host_address
+from nbaccel.proc import host_address
 from nbaccel.train import session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import SessionMisuseError, StopTraining

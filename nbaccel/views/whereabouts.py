@@ -14,11 +14,11 @@ from nbaccel import engine as engines
 from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator
 from nbaccel.views import experiment_snapshot, run_snapshot, wording
 from nbaccel.views.answers import explain, id_of
+from nbaccel.views.experiment_snapshot import TrialRow
 from nbaccel.views.observer_lines import ReadRows, ReadStack
 from nbaccel.views.snapshot import ActorRow
 from nbaccel.views.stack_text import Stack, with_sources
 from nbaccel.views.task_filter import TaskFilter
-from nbaccel.views.trial_rows import TrialRow
 
 if TYPE_CHECKING:
     from nbaccel.engine import Engine

@@ -18,7 +18,7 @@ from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
-from nbaccel.views import waiting_lines, wording
+from nbaccel.views import task_lines, wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter
@@ -516,7 +516,7 @@ def test_every_function_that_waits_has_its_line_with_its_own_number(nb):
     refs += [first_in_line.options(resources={"nowhere": 2}).remote() for _ in range(3)]
 
     def lines():
-        found = waiting_lines.of_snapshot(nb.snapshot())
+        found = task_lines.of_snapshot(nb.snapshot())
         return {(each.name, each.many) for each in found if each.function in ("first_in_line", "behind_it")}
 
     behind, some = ("behind_it", "× 45 "), {("first_in_line", "some of 41 ")}

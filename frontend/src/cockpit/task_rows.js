@@ -90,7 +90,7 @@ function groupRows(subject, tasks, open, counted, pages) {
 /** @typedef {{task: TaskView, number: number, total: number, many: string, ids: string[]}} Waiting number: of those that are alike, 0 where only all of the function are counted */
 
 /** Tasks of one name that wait for one reason are said once, with their number, which is never that of the rows that are
- * here; functions whose tasks have no row too. What most wait for comes first. (nbaccel/views/waiting_lines.py)
+ * here; functions whose tasks have no row too. What most wait for comes first. (nbaccel/views/task_lines.py)
  * @param {TaskView[]} waiting @param {import("./types.js").Snapshot["functions"]} [functions] @returns {Waiting[]} */
 export function alike(waiting, functions = []) {
   /** @type {Map<string, TaskView[]>} */

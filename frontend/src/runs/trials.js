@@ -106,7 +106,7 @@ function failuresOf(trials) {
   return [...groups.values()].sort((a, b) => b.trials.length - a.trials.length);
 }
 
-/** The readings that the letters of a row's curve stand for; see nbaccel/views/trial_rows.py. @param {TrialRow} row @returns {Points} */
+/** The readings that the letters of a row's curve stand for; see nbaccel/views/experiment_snapshot.py. @param {TrialRow} row @returns {Points} */
 export function pointsOf({ curve }) {
   if (!curve) return [];
   const [low, high] = curve.log ? [Math.log10(curve.low), Math.log10(curve.high)] : [curve.low, curve.high];

@@ -49,7 +49,7 @@
  * @property {string} [shown] the metric of its trials' rows
  * @property {string} [mode]
  *
- * A trial, as it is asked for (nbaccel/views/trial_rows.py).
+ * A trial, as it is asked for (nbaccel/views/experiment_snapshot.py).
  * @typedef {object} TrialRow
  * @property {number} number
  * @property {string} [state]

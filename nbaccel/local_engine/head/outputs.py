@@ -29,10 +29,8 @@ from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import log
 from nbaccel.scheduling.events import WorkerBlocked, WorkerUnblocked
 from nbaccel.views import sinks
-from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
-from nbaccel.views.history.task_log import fitted, printed, shares
-from nbaccel.views.observer_lines import ReadStack, ReadTaskLog
-from nbaccel.views.question import Row
+from nbaccel.views.history.answers import PrintedText, TaskLogAnswer, fitted, printed, shares
+from nbaccel.views.observer_lines import ReadStack, ReadTaskLog, Row
 from nbaccel.views.stack_text import StackAnswer, of_users
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from nbaccel.ray_engine.reports.service_actors import internal_class
 from nbaccel.ray_engine.reports.snapshot_building import job_number
 from nbaccel.ray_engine.session import RaySession
 from nbaccel.views import sessions
-from nbaccel.views.expected_growth import ExpectedGrowth, stays_for
+from nbaccel.views.explanations import ExpectedGrowth, stays_for
 from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, RequestRow, Snapshot
 
 ANSWER_S = 60.0  # a busy machine takes long to start the service actor

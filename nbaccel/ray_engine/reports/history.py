@@ -18,12 +18,12 @@ from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submissions
-from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
+from nbaccel.views.history.answers import PrintedText, TaskLogAnswer, fitted, printed, shortened
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.run import PastRun, lane_of
-from nbaccel.views.history.task_log import fitted, printed, shortened
+from nbaccel.views.history.runs import PastRun, lane_of
 from nbaccel.views.observer_lines import (
+    Question,
     ReadAccounting,
     ReadReadings,
     ReadRows,
@@ -31,7 +31,6 @@ from nbaccel.views.observer_lines import (
     ReadStack,
     ReadTaskLog,
 )
-from nbaccel.views.question import Question
 from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
 from nbaccel.views.stack_text import StackAnswer, of_users

@@ -23,8 +23,18 @@ from nbaccel.scheduling.placement import PlacementBook
 from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
 from nbaccel.scheduling.terms import Choice, Placement
 from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
-from nbaccel.views.listed import ListedDriver, ListedGroup
-from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, GroupRow, NodeRow, Snapshot, TaskRow, WorkerRow
+from nbaccel.views.snapshot import (
+    ActorRow,
+    Alert,
+    DeviceRow,
+    GroupRow,
+    ListedDriver,
+    ListedGroup,
+    NodeRow,
+    Snapshot,
+    TaskRow,
+    WorkerRow,
+)
 
 LEAST = 0.001  # smaller amounts count as zero: Ray counts in 0.0001
 _WAITING = ("PENDING_NODE_ASSIGNMENT", "PENDING_ARGS_AVAIL")

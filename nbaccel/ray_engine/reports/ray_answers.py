@@ -25,10 +25,9 @@ from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import sessions, trace_events
-from nbaccel.views.driver_door import DriverDoor, DriverFacts
 from nbaccel.views.explanations import Explanation, Probe, Verdict
-from nbaccel.views.listed import ListedEnvironment, ListedObject
-from nbaccel.views.snapshot import OnSnapshot
+from nbaccel.views.observer_server import DriverFacts, ObserverServer
+from nbaccel.views.snapshot import ListedEnvironment, ListedObject, OnSnapshot
 
 
 class Ending(Protocol):
@@ -169,18 +168,18 @@ class RayAnswers:
         return list(self._session.asked_inside("tables", "objects", self._actors.ids()))
 
 
-# ---- opens the driver's door for observers, such as the Jupyter server
+# ---- opens the server for observers of this driver, such as the Jupyter server
 
 
-def opened_door(engine: Engine) -> DriverDoor | None:
-    """The door; None, with a warning, if its socket or its file cannot be written: the cluster is used nevertheless."""
+def opened_server(engine: Engine) -> ObserverServer | None:
+    """The server; None, with a warning, if its socket or file cannot be written: the cluster is used nevertheless."""
 
     def watch(callback: OnSnapshot | None, rows: int) -> None:
         engine.watch(callback, rows=rows, reader="observers")
 
-    door = DriverDoor(engine, watch, DriverFacts("ray", __version__, sys.version.split()[0]))
+    server = ObserverServer(engine, watch, DriverFacts("ray", __version__, sys.version.split()[0]))
     try:
-        door.open()
+        server.open()
     except OSError as error:
         warnings.warn(
             f"The Jupyter server cannot list this cluster: its socket or its file in {sessions.directory()} cannot be "
@@ -189,4 +188,4 @@ def opened_door(engine: Engine) -> DriverDoor | None:
             stacklevel=2,
         )
         return None
-    return door
+    return server

@@ -24,7 +24,7 @@ from nbaccel.views.snapshot import OnSnapshot, Snapshot
 METRICS_EVERY_S = 1.0
 
 
-class Telling:
+class DriverNews:
     """Of a driver: shows what workers print, and says what waits."""
 
     def __init__(self, session: RaySession, reports: Reports, snapshots: Snapshots, submissions: Submissions) -> None:

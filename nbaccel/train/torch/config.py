@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import nbaccel
-from nbaccel.host_address import LOOPBACK
+from nbaccel.proc import LOOPBACK
 from nbaccel.train import session
 from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.ranks import Seat

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbaccel.host_address import host_address
+from nbaccel.proc import host_address
 from nbaccel.train.checkpoint import Checkpoint
 
 SHOULD_CHECKPOINT = "should_checkpoint"

@@ -85,7 +85,7 @@ FRESH_S = 0.5
 _WATCHED, _UNWATCHED = b"1", b"0"
 
 
-class SharedLook:
+class SharedWatchFile:
     """Answers from the node's file, or by `ask`, which asks the cluster about a job."""
 
     def __init__(self, ask: Callable[[str], bool], folder: Callable[[], str] = internals.session_folder) -> None:
@@ -148,7 +148,7 @@ class CollectorLink:
         self._answer: Any = None  # Ray's ref of the collector's answer to the last report
         self._looked_at = 0.0
         self._anew = False  # the next look asks the cluster, whatever others of this node have found
-        self._shared = SharedLook(_is_watched)
+        self._shared = SharedWatchFile(_is_watched)
 
     def __bool__(self) -> bool:
         """Whether somebody watched at the last look."""

@@ -2,7 +2,7 @@
 
 A note costs a microsecond or two, and several times that where other work has pushed its code out of the processor's
 caches. The thread sleeps while no task runs. While a task runs, it looks every two seconds for the sign that somebody
-watches (a key in Ray's own store, read for all processes of a node, twice a second at most: SharedLook); then it
+watches (a key in Ray's own store, read for all processes of a node, twice a second at most: SharedWatchFile); then it
 sends the running and the latest ended tasks. When nobody watches any more, it still says of tasks that the collector
 holds for running that they have ended, and no more.
 

@@ -14,7 +14,6 @@ import pytest
 
 from nbaccel import exceptions
 from nbaccel.views import observing, sessions
-from nbaccel.views.driver_door import DriverDoor, DriverFacts
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.history.answers import TaskLogAnswer
 from nbaccel.views.observer_lines import (
@@ -34,6 +33,7 @@ from nbaccel.views.observer_lines import (
     TaskLogLine,
     TasksLine,
 )
+from nbaccel.views.observer_server import DriverFacts, ObserverServer
 from nbaccel.views.snapshot import Runtime, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 from tests.rig import wait_until
@@ -94,16 +94,16 @@ def engine():
 
 
 @pytest.fixture
-def door(engine, tmp_path, monkeypatch):
+def server(engine, tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-    door = DriverDoor(engine, engine.watch, FACTS)
-    yield door
-    door.close()
+    server = ObserverServer(engine, engine.watch, FACTS)
+    yield server
+    server.close()
 
 
 @pytest.fixture
-def record(door):
-    return door.open()
+def record(server):
+    return server.open()
 
 
 @pytest.fixture
@@ -223,19 +223,19 @@ def test_a_change_is_sent_to_all_who_watch_and_no_change_to_nobody(record, engin
 
 def test_who_connects_while_the_cluster_is_slow_is_greeted_and_the_end_waits_for_nobody(engine, tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr("nbaccel.views.driver_door.CLOSING_S", 0.05)
-    door = DriverDoor(engine, engine.watch, FACTS)
-    record = door.open()
+    monkeypatch.setattr("nbaccel.views.observer_server.CLOSING_S", 0.05)
+    server = ObserverServer(engine, engine.watch, FACTS)
+    record = server.open()
     engine.goes_on.clear()
     try:
         with observing.connected(record) as first, observing.connected(record):
             first._sock.sendall(b'{"ask": "snapshot"}\n')
-            door.close()
+            server.close()
             with pytest.raises(ConnectionError):
                 first.read()
     finally:
         engine.goes_on.set()
-    wait_until(lambda: not any(thread.is_alive() for thread in door._threads), "the threads' end")
+    wait_until(lambda: not any(thread.is_alive() for thread in server._threads), "the threads' end")
 
 
 def test_the_end_of_the_cluster_ends_the_connections(observer, engine):
@@ -247,18 +247,18 @@ def test_the_end_of_the_cluster_ends_the_connections(observer, engine):
 
 def test_nothing_is_left_after_the_end(engine, tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
-    door = DriverDoor(engine, engine.watch, FACTS)
-    record = door.open()
-    door.close()
-    door.close()
+    server = ObserverServer(engine, engine.watch, FACTS)
+    record = server.open()
+    server.close()
+    server.close()
     assert list(tmp_path.iterdir()) == []
     assert not os.path.exists(record.directory)
 
 
-def test_a_forked_child_that_ends_leaves_the_file_of_its_parent(door, record):
+def test_a_forked_child_that_ends_leaves_the_file_of_its_parent(server, record):
     child = os.fork()
     if not child:
-        door.close()
+        server.close()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     assert (sessions.directory() / f"nbaccel-{record.session}.json").exists()
@@ -271,5 +271,5 @@ def test_without_a_place_for_the_file_the_reason_is_told_and_nothing_is_left(eng
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     with pytest.raises(OSError):
-        DriverDoor(engine, engine.watch, FACTS).open()
+        ObserverServer(engine, engine.watch, FACTS).open()
     assert [path.name for path in tmp_path.iterdir()] == ["runtime"]

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 pytest.importorskip("anywidget", reason="anywidget is not installed")
 
 from nbaccel import engine
-from nbaccel.notebook.places import Displays
+from nbaccel.notebook.displays import Displays
 from tests.notebook.kernels import Cell, Kernel, gone
 
 START = "%load_ext nbaccel\n%accel_init num_gpus=2 num_cpus=2"

@@ -1,7 +1,7 @@
-"""The part of the notebook room that the API needs. The API does not import that room: the package connects the two.
+"""What the API needs of the notebook folder. The API does not import it: the package connects the two.
 
 ```
-  nbaccel/__init__ ── connect(…) ──► here ◄── room() ── api: the card of init(), and attaching to IPython
+  nbaccel/__init__ ── connect(…) ──► here ◄── connected() ── api: the card of init(), and attaching to IPython
 ```
 """
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nbaccel.views.snapshot import Snapshot
 
 
-class NotebookRoom(Protocol):
+class NotebookHooks(Protocol):
     """Draws cards and attaches to IPython. Each method imports what it needs when it is called."""
 
     def attach(self) -> None:
@@ -25,14 +25,14 @@ class NotebookRoom(Protocol):
         """The card as text and as HTML, by MIME type."""
 
 
-_connected: list[NotebookRoom] = []
+_connected: list[NotebookHooks] = []
 
 
-def connect(notebook: NotebookRoom) -> None:
-    """Use this room from now on."""
-    _connected[:] = [notebook]
+def connect(hooks: NotebookHooks) -> None:
+    """Use these from now on."""
+    _connected[:] = [hooks]
 
 
-def room() -> NotebookRoom:
-    """The notebook room."""
+def connected() -> NotebookHooks:
+    """Those of the notebook folder."""
     return _connected[0]

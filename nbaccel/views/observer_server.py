@@ -114,7 +114,7 @@ class _Watching:
             await writer.drain()
 
 
-class DriverDoor:
+class ObserverServer:
     """The socket, the file and the two threads. `watch` has the engine call back with snapshots, or with None stop."""
 
     def __init__(self, engine: Engine, watch: Watch, facts: DriverFacts) -> None:

@@ -51,7 +51,7 @@ def cluster() -> Cluster:
 
 
 def process_of(cluster: Cluster, folder: Path) -> Any:
-    return link.SharedLook(cluster.ask, lambda: str(folder))
+    return link.SharedWatchFile(cluster.ask, lambda: str(folder))
 
 
 def grow_old(folder: Path, seconds: float) -> None:
@@ -115,7 +115,7 @@ def test_a_slow_answer_does_not_take_the_place_of_a_later_one(cluster: Cluster, 
         assert process_of(cluster, tmp_path).is_watched(job_id, anew=True)
         return False
 
-    assert not link.SharedLook(slow, lambda: str(tmp_path)).is_watched(JOB)
+    assert not link.SharedWatchFile(slow, lambda: str(tmp_path)).is_watched(JOB)
     cluster.asked = 0
     assert process_of(cluster, tmp_path).is_watched(JOB) and not cluster.asked
 
@@ -125,7 +125,7 @@ def test_an_answer_is_as_old_as_its_question(cluster: Cluster, clock: Clock, tmp
         clock.now += 0.3
         return cluster.ask(job_id)
 
-    assert not link.SharedLook(slow, lambda: str(tmp_path)).is_watched(JOB)
+    assert not link.SharedWatchFile(slow, lambda: str(tmp_path)).is_watched(JOB)
     cluster.is_watched = True
     clock.now += FRESH_S - 0.2
     assert process_of(cluster, tmp_path).is_watched(JOB)
