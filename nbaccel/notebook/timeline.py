@@ -280,7 +280,7 @@ def _ticks(length_s: float, top: int) -> Iterator[str]:
 
 # ---- what a static timeline shows: a lane for each device with the runs on it, those at the same time side by side
 #
-# Lanes, tracks and what is merged are those of the live view (`past/timeline.js`).
+# Lanes, tracks and what is merged are those of the live view (`past/timeline.ts`).
 
 
 MOST_TRACKS = 6

@@ -6,7 +6,7 @@
                              metric; a line for each trial
   a drawing per parameter    the parameter against the metric           table: the metric by values of the parameter
 ```
-The best trials are in front, as in the cockpit's drawings (`runs/trial_shapes.js`); the others are one path.
+The best trials are in front, as in the cockpit's drawings (`runs/trial_shapes.tsx`); the others are one path.
 """
 
 from __future__ import annotations

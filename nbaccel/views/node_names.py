@@ -1,5 +1,5 @@
 """What nodes are called in every view: without their domain, and of a long name the beginning and the end, which tells
-it from others. A title has the whole. The page does the same (`cockpit/node_names.js`).
+it from others. A title has the whole. The page does the same (`model/words.ts`).
 
 Example::
 
