@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { cancelMany } from "../src/cockpit/cancel_many.js";
-import { endButton } from "../src/cockpit/draw_parts.js";
-import { finder, findKey, foundNow, takeFound } from "../src/cockpit/finding.js";
-import { newState } from "../src/cockpit/state.js";
+import { cancelMany, endButton } from "../src/components/parts.tsx";
+import { findKey, finder, foundNow, takeFound } from "../src/model/finding.ts";
+import { newState } from "../src/model/state.ts";
 import { shapes, words } from "./page.js";
 
 const acts = (shape) => shapes(shape).map((each) => each.props["data-act"]).filter(Boolean);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { draw, h } from "../src/cockpit/dom.js";
+import { draw, h } from "../src/components/tree.ts";
 import { changes, html, page } from "./page.js";
 
 const list = (...names) => names.map((name) => h("li", { key: name }, name));
@@ -42,7 +42,7 @@ test("nothing is touched when nothing differs", () => {
 test("an attribute that is gone is removed", () => {
   const root = page([h("button", { disabled: true, "data-id": "a", "aria-label": "b" }, "x")]);
   assert.equal(html(root), '<button disabled="" data-id="a" aria-label="b">x</button>');
-  draw(root, [h("button", { disabled: false, "data-id": false, "aria-label": null }, "x")]);
+  draw(root, [h("button", { disabled: false, "data-id": undefined, "aria-label": null }, "x")]);
   assert.equal(html(root), "<button>x</button>");
 });
 

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { accountsView, withAccounts } from "../src/past/accounts.js";
-import { between, spark } from "../src/cockpit/draw_spark.js";
-import { historian, questionOf } from "../src/cockpit/history.js";
-import { linesOf, withReadings } from "../src/cockpit/readings.js";
-import { WHOLE_RUN, newState } from "../src/cockpit/state.js";
+import { between, spark } from "../src/components/parts.tsx";
+import { historian, linesOf, questionOf, withReadings } from "../src/model/history.ts";
+import { WHOLE_RUN, newState } from "../src/model/state.ts";
+import { accountsView, withAccounts } from "../src/past/accounts.tsx";
 import { shapes } from "./page.js";
 import { NOW, busy } from "./snapshots.js";
 

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { historian, questionOf } from "../src/cockpit/history.js";
-import { drawLog, logLines, withLog } from "../src/past/log.js";
-import { newState } from "../src/cockpit/state.js";
+import { historian, questionOf } from "../src/model/history.ts";
+import { newState } from "../src/model/state.ts";
+import { drawLog, logLines, withLog } from "../src/past/log.tsx";
 import { words } from "./page.js";
 import { NOW, busy } from "./snapshots.js";
 

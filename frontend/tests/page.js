@@ -2,7 +2,7 @@
 
 import { Window } from "happy-dom";
 
-import { draw } from "../src/cockpit/dom.js";
+import { draw } from "../src/components/tree.ts";
 
 const { document, MutationObserver } = new Window();
 

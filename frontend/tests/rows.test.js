@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { deviceLabels } from "../src/cockpit/device_labels.js";
-import { drawTasks } from "../src/cockpit/draw_tasks.js";
-import { drawDevices } from "../src/cockpit/draw_devices.js";
-import { drawActors, drawNodes, drawWaiting } from "../src/cockpit/draw_tables.js";
-import { takeFound } from "../src/cockpit/finding.js";
-import { sceneOf } from "../src/cockpit/scene.js";
-import { newState } from "../src/cockpit/state.js";
-import { alike, grouped, inSight, ordered, othersThan, tasksInSight } from "../src/cockpit/task_rows.js";
+import { deviceLabels } from "../src/model/devices.ts";
+import { takeFound } from "../src/model/finding.ts";
+import { sceneOf } from "../src/model/scene.ts";
+import { newState } from "../src/model/state.ts";
+import { alike, grouped, inSight, ordered, othersThan, tasksInSight } from "../src/model/tasks.ts";
+import { drawDevices } from "../src/views/devices.tsx";
+import { drawActors, drawNodes, drawWaiting } from "../src/views/tables.tsx";
+import { drawTasks } from "../src/views/tasks.tsx";
 import { shapes, words } from "./page.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 

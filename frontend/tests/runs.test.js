@@ -3,12 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sceneOf } from "../src/cockpit/scene.js";
-import { newState } from "../src/cockpit/state.js";
-import { curveShape, FLOOR, HEIGHT, LEFT, WIDTH } from "../src/runs/curve_shapes.js";
-import { runView } from "../src/runs/run_views.js";
-import { viewOfRuns } from "../src/runs/runs.js";
-import { isLogarithmic, logTicks, reading, ticks } from "../src/runs/scales.js";
+import { sceneOf } from "../src/model/scene.ts";
+import { newState } from "../src/model/state.ts";
+import { FLOOR, HEIGHT, LEFT, WIDTH, curveShape, isLogarithmic, logTicks, reading, ticks } from "../src/runs/curves.tsx";
+import { runView, viewOfRuns } from "../src/runs/runs.tsx";
 import { html, page } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 

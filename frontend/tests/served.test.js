@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { drawFrame } from "../src/cockpit/draw_frame.js";
-import { sceneOf } from "../src/cockpit/scene.js";
-import { newState } from "../src/cockpit/state.js";
-import { viewOfRuns } from "../src/runs/runs.js";
-import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../src/runs/served_views.js";
+import { sceneOf } from "../src/model/scene.ts";
+import { newState } from "../src/model/state.ts";
+import { viewOfRuns } from "../src/runs/runs.tsx";
+import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../src/runs/served.tsx";
+import { drawFrame } from "../src/views/frame.tsx";
 import { html as drawnHtml, page } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 

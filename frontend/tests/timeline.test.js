@@ -3,13 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { kernelClock } from "../src/cockpit/clock.js";
-import { drawTimeline } from "../src/past/draw_timeline.js";
-import { timelineOf } from "../src/past/timeline.js";
-import { withRuns } from "../src/past/past_runs.js";
-import { LAST_MINUTE, WHOLE_RUN, newState } from "../src/cockpit/state.js";
-import { keyed, zoomed } from "../src/past/zooming.js";
-import { traceOf } from "../src/past/trace.js";
+import { kernelClock } from "../src/model/history.ts";
+import { LAST_MINUTE, WHOLE_RUN, newState } from "../src/model/state.ts";
+import { keyed, timelineOf, traceOf, withRuns, zoomed } from "../src/past/timeline.ts";
+import { drawTimeline } from "../src/past/timeline_view.tsx";
 import { shapes, words } from "./page.js";
 import { NOW, busy, many } from "./snapshots.js";
 

@@ -3,13 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { historian, questionOf } from "../src/cockpit/history.js";
-import { withRows } from "../src/cockpit/record_rows.js";
-import { newState } from "../src/cockpit/state.js";
-import { experimentView } from "../src/runs/experiment_views.js";
-import { viewOfRuns } from "../src/runs/runs.js";
-import { overlaidShape, parallelShape, scatterShape, scatterShapes } from "../src/runs/trial_shapes.js";
-import { paramWords, pointsOf, pythonOf, trialsOf } from "../src/runs/trials.js";
+import { historian, questionOf, withRows } from "../src/model/history.ts";
+import { newState } from "../src/model/state.ts";
+import { experimentView } from "../src/runs/experiments.tsx";
+import { viewOfRuns } from "../src/runs/runs.tsx";
+import { overlaidShape, parallelShape, scatterShape, scatterShapes } from "../src/runs/trial_shapes.tsx";
+import { paramWords, pointsOf, pythonOf, trialsOf } from "../src/runs/trials.tsx";
 import { html, page } from "./page.js";
 import { NOW } from "./snapshots.js";
 

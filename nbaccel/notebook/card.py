@@ -1,6 +1,6 @@
 """The card of a cluster that `init()` shows, as text and as HTML, drawn from a snapshot alone: four lines.
 
-They say what the live card says (`cockpit/draw_card.js`): what is busy, what is free, who holds the devices, and the
+They say what the live card says (`views/frame.tsx`): what is busy, what is free, who holds the devices, and the
 one thing that is most worth knowing. `status_card.py` has all rows.
 """
 
@@ -116,7 +116,7 @@ def _second_line(snapshot: Snapshot) -> str:
 # ----
 # the card's last two lines, as text and as HTML: who holds the devices, and the one thing that is most worth knowing
 #
-# The page draws the same (`cockpit/draw_card.js`).
+# The page draws the same (`views/frame.tsx`).
 
 
 MOST_TOLD = 8  # devices that are told one by one

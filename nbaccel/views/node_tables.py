@@ -168,7 +168,7 @@ def _has(resources: dict[str, float]) -> str:
 # ---- what nodes are called in every view
 #
 # Without their domain, and of a long name the beginning and the end, which tells it from others. A title has the
-# whole. The page does the same (`cockpit/node_names.js`).
+# whole. The page does the same (`model/words.ts`).
 
 
 HEAD, TAIL = 13, 10  # letters of a long name, before and after its ellipsis
