@@ -29,7 +29,7 @@ export function actions(root, source, state, view) {
     state.asked.add(message.id);
     clearTimeout(waitingFor.get(message.id));
     waitingFor.set(message.id, setTimeout(() => {
-      if (message.say !== "retry" && secondWay(root, source, message, say)) return;
+      if (!["retry", "curl"].includes(message.say) && secondWay(root, source, message, say)) return;
       say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
     }, TAKEN_WITHIN_MS));
     view.redraw();
@@ -41,6 +41,7 @@ export function actions(root, source, state, view) {
     retry: orderOf("retry"),
     kill: orderOf("kill"),
     "cancel-run": orderOf("stop"),
+    curl: orderOf("curl"),
     doubt(data) {
       state.doubted = data.id ?? "";
       say(data.owner ? `${data.name} belongs to ${data.owner}, not to this notebook.` : `${data.name} would lose its state, and its calls would fail.`);
@@ -150,6 +151,7 @@ export function actions(root, source, state, view) {
   };
   const heard = source.listen((message) => {
     if (message.say === "taken") {
+      if (message.copy && waitingFor.has(message.id)) copyText(root.ownerDocument, message.copy);
       clearTimeout(waitingFor.get(message.id));
       waitingFor.delete(message.id);
       say(message.words ?? "");

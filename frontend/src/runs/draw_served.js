@@ -1,7 +1,7 @@
 // The Serving view: a line for each application, opened with its address, its deployments, their replicas and the last error.
 
 import { h } from "../cockpit/dom.js";
-import { cell, nameOf, table } from "../cockpit/draw_parts.js";
+import { button, cell, nameOf, table } from "../cockpit/draw_parts.js";
 import { head } from "./run_head.js";
 import { servedView } from "./served_views.js";
 
@@ -36,11 +36,18 @@ function servedDetails(view) {
   return [
     view.why && h("p", { key: "why", class: view.state === "failed" ? "attention" : "" },
       view.state === "failed" && h("strong", {}, h("span", { "aria-hidden": "true" }, "⚠ "), "Attention: "), view.why),
-    view.url && view.curl && h("p", { key: "url" }, h("a", { href: view.url, target: "_blank", rel: "noopener" }, view.url), " ", h("code", { class: "quiet" }, view.curl)),
+    view.url && view.curl && h("p", { key: "url" }, h("a", { href: view.url, target: "_blank", rel: "noopener" }, view.url), " ", h("code", { class: "quiet" }, view.curl), " ", copyButton(view)),
     ...view.deployments.map((each) => deployment(each)),
     ...view.errors.map(({ name, words, ago, traceback }) => h("details", { key: `error ${name}` },
       h("summary", {}, h("span", { class: "state failed" }, "✕ "), `last error of ${name}, ${ago} ago: ${words}`), h("pre", { class: "quiet" }, traceback))),
   ];
+}
+
+/** A token is in no record: the kernel that serves gives the line with it. @param {ServedView} view */
+function copyButton({ id, name, owner, curl, asksToken }) {
+  const label = `Copy curl of ${name}`;
+  if (!asksToken) return button("Copy curl", { "aria-label": label, "data-act": "copy", "data-text": curl, "data-name": "the line" });
+  return !owner && button("Copy curl", { "aria-label": label, "data-act": "curl", "data-id": id, "data-name": name });
 }
 
 /** @param {ServedView["deployments"][number]} given */

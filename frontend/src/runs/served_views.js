@@ -34,6 +34,7 @@ export function servedView(served, now, ended) {
     metrics: requestWords({ ...served, state }),
     url: [served.route, served.url].map(plain).find((each) => /^(https?:\/\/|\/[^/])/.test(each)) ?? "", // it becomes a link
     curl: underWay ? curlWords(served) : "",
+    asksToken: Boolean(served.asks_token),
     why: plain(served.why),
     deployments: deployments.map((each) => ({
       name: plain(each.name),
