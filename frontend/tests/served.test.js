@@ -53,6 +53,13 @@ test("the view shows address, replicas with their places, what is waited for, an
   assert.ok(drawn.includes('data-act="cancel-run"') && drawn.includes('data-id="served-1/0"'));
 });
 
+test("the line for curl is copied as it is without a token, and asked of the kernel that serves with one", () => {
+  const copying = (given) => html([{ ...CASES[0].record, ...given }]).match(/<button[^>]*>Copy curl/)?.[0];
+  assert.match(copying({ asks_token: false }), /data-act="copy"[^>]*data-text="curl -s http/);
+  assert.match(copying({ asks_token: true, owner: "" }), /data-act="curl"[^>]*data-id="served-1"/);
+  assert.equal(copying({ asks_token: true, owner: "other" }), undefined);
+});
+
 test("an application that has ended, alone or with its cluster, has no Stop and no replica", () => {
   for (const drawn of [html([CASES[1].record]), html([CASES[0].record], { ended: true })]) {
     assert.ok(!drawn.includes("cancel-run") && !drawn.includes("Replicas of"));

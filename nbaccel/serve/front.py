@@ -477,7 +477,8 @@ class _Answer:
                     state.note_error(decode_failure(frame.meta))
                 raise CutStream
             more = frame.kind is FrameKind.CHUNK
-            await self._send({"type": "http.response.body", "body": frame.body, "more_body": more})
+            body = sent.exchange.also(frame.body) if more else frame.body
+            await self._send({"type": "http.response.body", "body": body, "more_body": more})
         return head.status
 
     async def refuse(self, status: int, kind: str, words: str, *headers: tuple[bytes, bytes]) -> int:

@@ -154,10 +154,20 @@ class Exchange:
                 await self._waiter
             finally:
                 self._waiter = None
+        return self._taken()
+
+    def _taken(self) -> Frame:
         frame = self._inbox.popleft()
         if frame.kind is FrameKind.CHUNK:
             self._owed += max(len(frame.body), LEAST)
         return frame
+
+    def also(self, body: bytes) -> bytes:
+        """A chunk's body, and those of the chunks that have come after it."""
+        parts = [body]
+        while self._inbox and self._inbox[0].kind is FrameKind.CHUNK:
+            parts.append(self._taken().body)
+        return b"".join(parts)
 
     async def rest_of_body(self, first: bytes) -> bytes:
         """A body that is sent in chunks, as a whole. Raises LinkLost."""

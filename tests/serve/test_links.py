@@ -177,6 +177,22 @@ def test_a_stream_stops_when_its_window_is_full_and_goes_on_when_it_is_read(tmp_
     linked(work, tmp_path / "socket")
 
 
+def test_chunks_that_have_come_meanwhile_are_read_as_one_and_give_their_credit(tmp_path: Path) -> None:
+    async def work(link: FrameLink, end: End) -> None:
+        exchange = link.call(b"stream")
+        first = await exchange.next()
+        while end.sent < WINDOW // (1 << 14):
+            await asyncio.sleep(0)
+        await link.ask(b"echo")  # answered after all that was sent before
+        assert len(exchange.also(first.body)) == 1000 * end.sent
+        before = end.sent
+        await exchange.next()
+        assert end.sent > before
+        exchange.cancel()
+
+    linked(work, tmp_path / "socket")
+
+
 def test_a_body_that_nobody_reads_ends_when_the_call_is_refused(tmp_path: Path) -> None:
     async def work(link: FrameLink, end: End) -> FrameKind:
         return (await link.ask(b"full", b"x" * (5 * WINDOW))).kind

@@ -1,6 +1,6 @@
 // From an application's record to its words: those of nbaccel/views/served_snapshot.py; a test compares them.
 
-import { cell, nameOf, table } from "../components/parts";
+import { button, cell, nameOf, table } from "../components/parts";
 import { PALETTE } from "../model/colours";
 import type { State } from "../model/state";
 import { age, count, plain } from "../model/words";
@@ -32,6 +32,7 @@ export function servedView(served: Served, now: number, ended: boolean) {
     metrics: requestWords({ ...served, state }),
     url: [served.route, served.url].map(plain).find((each) => /^(https?:\/\/|\/[^/])/.test(each)) ?? "", // it becomes a link
     curl: underWay ? curlWords(served) : "",
+    asksToken: Boolean(served.asks_token),
     why: plain(served.why),
     deployments: deployments.map((each) => ({
       name: plain(each.name),
@@ -136,10 +137,17 @@ export function drawOneServed(served: Served, now: number, ended: boolean, state
 function servedDetails(view: ServedView) {
   return [
     view.why && <p key="why" class={view.state === "failed" ? "attention" : ""}>{view.state === "failed" && <strong><span aria-hidden="true">{"⚠ "}</span>{"Attention: "}</strong>}{view.why}</p>,
-    view.url && view.curl && <p key="url"><a href={view.url} target="_blank" rel="noopener">{view.url}</a>{" "}<code class="quiet">{view.curl}</code></p>,
+    view.url && view.curl && <p key="url"><a href={view.url} target="_blank" rel="noopener">{view.url}</a>{" "}<code class="quiet">{view.curl}</code>{" "}{copyButton(view)}</p>,
     ...view.deployments.map((each) => deployment(each)),
     ...view.errors.map(({ name, words, ago, traceback }) => <details key={`error ${name}`}><summary><span class="state failed">{"✕ "}</span>{`last error of ${name}, ${ago} ago: ${words}`}</summary><pre class="quiet">{traceback}</pre></details>),
   ];
+}
+
+/** A token is in no record: the kernel that serves gives the line with it. */
+function copyButton({ id, name, owner, curl, asksToken }: ServedView) {
+  const label = `Copy curl of ${name}`;
+  if (!asksToken) return button("Copy curl", { "aria-label": label, "data-act": "copy", "data-text": curl, "data-name": "the line" });
+  return !owner && button("Copy curl", { "aria-label": label, "data-act": "curl", "data-id": id, "data-name": name });
 }
 
 function deployment({ name, words, why, replicas, blocked }: ServedView["deployments"][number]) {

@@ -23,7 +23,7 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     state.asked.add(message.id);
     clearTimeout(waitingFor.get(message.id));
     waitingFor.set(message.id, setTimeout(() => {
-      if (message.say !== "retry" && secondWay(root, source, message, say)) return;
+      if (!["retry", "curl"].includes(message.say) && secondWay(root, source, message, say)) return;
       say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
     }, TAKEN_WITHIN_MS));
     view.redraw();
@@ -34,6 +34,7 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     retry: orderOf("retry"),
     kill: orderOf("kill"),
     "cancel-run": orderOf("stop"),
+    curl: orderOf("curl"),
     doubt(data) {
       state.doubted = data.id ?? "";
       say(data.owner ? `${data.name} belongs to ${data.owner}, not to this notebook.` : `${data.name} would lose its state, and its calls would fail.`);
@@ -143,6 +144,7 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
   };
   const heard = source.listen((message) => {
     if (message.say === "taken") {
+      if (message.copy && waitingFor.has(message.id)) copyText(root.ownerDocument, message.copy);
       clearTimeout(waitingFor.get(message.id));
       waitingFor.delete(message.id);
       say(message.words ?? "");
