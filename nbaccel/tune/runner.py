@@ -275,8 +275,9 @@ class Runner:
             self._plan.works_in_folder,
             self._plan.log_files,
             self._plan.of_class,
-            asked.bundles,
+            ({}, *asked.bundles) if asked.is_headless else asked.bundles,
             trial.saved,
+            asked.strategy,
         )
         try:
             launched = launcher.launch(trial, asked, assignment, wording.encodable(f"{self.name} {trial.id}"))
