@@ -19,7 +19,7 @@ from nbaccel.tune.resources import PlacementGroupFactory, asked_by, with_resourc
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.stopper import Stopper
-from nbaccel.tune.trainables import checked
+from nbaccel.tune.trainables import checked, is_class
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneRunConfig
 from nbaccel.tune.tuner import Tuner
@@ -137,7 +137,8 @@ def _trainable(given: Any, resources: Any) -> Any:
     if resources is None:
         return trainable
     if asked_by(trainable) is not None:
-        raise ValueError(
+        kind = TuneError if is_class(trainable) else ValueError  # as in Ray
+        raise kind(
             "resources_per_trial and tune.with_resources (or default_resource_request of a class) both say what a "
             "trial holds: use one of them."
         )
