@@ -26,13 +26,12 @@ from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode, is_of_users_code
 from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.saying import say
-from nbaccel.tune import trial_files
+from nbaccel.tune import experiment_journal, trial_files
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError, as_tune_error, could_not_write, words_of
-from nbaccel.tune.experiment_journal import ExperimentJournal
+from nbaccel.tune.experiment_journal import ExperimentJournal, OpenExperiment
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
-from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, TrialScheduler
@@ -436,7 +435,7 @@ class Runner:
     def _over(self, trial: Trial) -> None:
         """A trial has ended for good."""
         trial.ended_at = time.time()
-        trial_files.clear(self._checkpoints.folder(trial))
+        experiment_journal.clear(self._checkpoints.folder(trial))
         self._files.end(trial)
         self._journal.state(trial)
         with UsersCode():
