@@ -8,7 +8,7 @@ from typing import Any
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.saying import say
 from nbaccel.tune import comparing
-from nbaccel.tune.opening import read_past
+from nbaccel.tune.experiment_journal import read_past
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import frame_of, result_of

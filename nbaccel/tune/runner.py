@@ -26,13 +26,12 @@ from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode, is_of_users_code
 from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.saying import say
-from nbaccel.tune import trial_files
+from nbaccel.tune import experiment_journal, trial_files
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError, as_tune_error, could_not_write, words_of
-from nbaccel.tune.experiment_journal import ExperimentJournal
+from nbaccel.tune.experiment_journal import ExperimentJournal, OpenExperiment
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
-from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, TrialScheduler
@@ -275,8 +274,9 @@ class Runner:
             self._plan.works_in_folder,
             self._plan.log_files,
             self._plan.of_class,
-            asked.bundles,
+            ({}, *asked.bundles) if asked.is_headless else asked.bundles,
             trial.saved,
+            asked.strategy,
         )
         try:
             launched = launcher.launch(trial, asked, assignment, wording.encodable(f"{self.name} {trial.id}"))
@@ -435,7 +435,7 @@ class Runner:
     def _over(self, trial: Trial) -> None:
         """A trial has ended for good."""
         trial.ended_at = time.time()
-        trial_files.clear(self._checkpoints.folder(trial))
+        experiment_journal.clear(self._checkpoints.folder(trial))
         self._files.end(trial)
         self._journal.state(trial)
         with UsersCode():

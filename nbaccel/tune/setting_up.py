@@ -15,11 +15,10 @@ import nbaccel
 from nbaccel import api
 from nbaccel.train import storage
 from nbaccel.train.configs import CheckpointConfig, RunConfig
-from nbaccel.tune import opening, searching, stopper
+from nbaccel.tune import experiment_journal, searching, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.error import could_not_write
-from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, UnknownValue, decoded, encoded
-from nbaccel.tune.opening import OpenExperiment
+from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, OpenExperiment, UnknownValue, decoded, encoded
 from nbaccel.tune.resources import asked_by
 from nbaccel.tune.runner import Runner, RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -73,7 +72,7 @@ def start_new(wanted: Wanted) -> Runner:
     name = wanted.run.name or f"{name_of(wanted.trainable)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
     source = searching.source_of(search, space, wanted.tune.num_samples, seed, prefix, name, goal)
     trials = source.all_at_once()
-    opened = opening.open_new(wanted.run, name)
+    opened = experiment_journal.open_new(wanted.run, name)
     facts = {
         "experiment": opened.name,
         "started": time.time(),
@@ -112,7 +111,7 @@ def start_new(wanted: Wanted) -> Runner:
 def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> Runner:
     """Go on with an experiment of an earlier process."""
     _refuse_the_debug_engine()
-    opened = opening.reopen(path)
+    opened = experiment_journal.reopen(path)
     try:
         return _go_on(opened, wanted, again)
     except BaseException as error:

@@ -225,8 +225,10 @@ class Trial:
         """What it holds, as a PlacementGroupFactory."""
         from nbaccel.tune.resources import PlacementGroupFactory
 
-        bundles = [dict(each) for each in self.resources.bundles] if self.resources is not None else [{"CPU": 1}]
-        return PlacementGroupFactory(bundles)
+        asked = self.resources
+        if asked is None:
+            return PlacementGroupFactory([{"CPU": 1}])
+        return PlacementGroupFactory([{}] * asked.is_headless + [dict(each) for each in asked.bundles], asked.strategy)
 
     # ---- ours
 

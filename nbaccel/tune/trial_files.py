@@ -17,7 +17,6 @@ import io
 import json
 import math
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
@@ -230,10 +229,6 @@ def _pickle(folder: str, name: str, value: Any) -> None:
 # still write while the next attempt runs.
 
 
-_REST = re.compile(r"\.(checkpoint|exploited)_\d+\.(part|deleted)|\.attempt_\d+|\.saved-.*")
-_CHECKPOINT = re.compile(r"checkpoint_\d{6,}")
-
-
 def place_of(folder: str, attempt: int) -> str:
     """Where an attempt puts the files of its checkpoints."""
     return os.path.join(folder, f".attempt_{attempt:03d}")
@@ -256,28 +251,3 @@ def copy(source: str, folder: str, name: str) -> None:
     shutil.copytree(source, part)
     storage.delete(folder, name)  # of an attempt that failed before it could begin there
     os.rename(part, os.path.join(folder, name))
-
-
-def clear(folder: str) -> None:
-    """Remove what is no checkpoint, when no attempt of this driver runs."""
-    if os.path.isdir(folder):
-        for name in os.listdir(folder):
-            if _REST.fullmatch(name):
-                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-
-
-def settle(experiment: str, trial: Trial, *, remove: bool) -> None:
-    """Make the journal and the folder agree, after a crash or a move.
-
-    A checkpoint whose folder is gone is forgotten. With `remove`, a folder that the journal does not name is removed:
-    the trial goes on from the one before, and reports that step again.
-    """
-    folder = os.path.join(experiment, trial.folder_name)
-    there = set(os.listdir(folder)) if os.path.isdir(folder) else set()
-    trial.kept = [each for each in trial.kept if each.folder in there]
-    if remove:
-        clear(folder)
-        known = {each.folder for each in trial.kept}
-        for name in there - known:
-            if _CHECKPOINT.fullmatch(name):
-                storage.delete(folder, name)

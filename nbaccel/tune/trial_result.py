@@ -10,7 +10,7 @@ from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.journal import rank_of
 from nbaccel.train.result import Result
 from nbaccel.tune import comparing
-from nbaccel.tune.opening import read_past
+from nbaccel.tune.experiment_journal import read_past
 from nbaccel.tune.trial import Trial, TrialState
 
 

@@ -52,7 +52,8 @@ class TrialAssignment:
     works_in_folder  its process works in the trial's folder
     log_files  the files for what it prints, of stdout and of stderr; "" for none
     of_class   how a class of trainables is run
-    bundles    of its resources, which are the sum
+    bundles    of its resources, which are the sum; the first may be empty
+    strategy   how they are placed
     """
 
     trial: str
@@ -72,6 +73,7 @@ class TrialAssignment:
     of_class: ClassOptions = field(default_factory=ClassOptions)
     bundles: tuple[dict[str, float], ...] = ()
     saved: int = 0  # checkpoints of attempts before
+    strategy: str = "PACK"
 
 
 ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
@@ -309,18 +311,17 @@ def get_checkpoint() -> Checkpoint | None:
 class HeldByTrial(dict[str, float]):
     """What a trial holds: a dict of the sum, with the names of a PlacementGroupFactory, which Ray Tune gives."""
 
-    def __init__(self, total: Mapping[str, float], bundles: Sequence[Mapping[str, float]] = ()) -> None:
+    def __init__(
+        self, total: Mapping[str, float], bundles: Sequence[Mapping[str, float]] = (), strategy: str = "PACK"
+    ) -> None:
         super().__init__(total)
-        self.bundles = [dict(bundle) for bundle in bundles] or [dict(total)]
+        self.bundles = [dict(bundle) for bundle in bundles if bundle] or [dict(total)]
+        self.strategy = strategy
+        self.head_cpus = (bundles or self.bundles)[0].get("CPU", 0)  # of the first bundle
 
     @property
     def required_resources(self) -> dict[str, float]:
         return dict(self)
-
-    @property
-    def head_cpus(self) -> float:
-        """The CPUs of the first bundle."""
-        return self.bundles[0].get("CPU", 0)
 
 
 class TuneContext:
@@ -346,7 +347,7 @@ class TuneContext:
 
     def get_trial_resources(self) -> HeldByTrial:
         """The sum of what the trial holds."""
-        return HeldByTrial(self._assignment.resources, self._assignment.bundles)
+        return HeldByTrial(self._assignment.resources, self._assignment.bundles, self._assignment.strategy)
 
     def get_world_size(self) -> int:
         """1: a trial is one process, unless it is a trainer's gang."""

@@ -13,7 +13,7 @@ import pytest
 from nbaccel import tune
 from nbaccel.train import CheckpointConfig
 from nbaccel.train.journal import Kept
-from nbaccel.tune import trial_files
+from nbaccel.tune import experiment_journal
 from nbaccel.tune.runner import TrialCheckpoints
 from nbaccel.tune.trial import Trial
 
@@ -36,7 +36,7 @@ def test_a_copy_that_is_cut_short_has_no_final_name_and_is_removed_at_the_next_s
     with pytest.raises(OSError):
         checkpoints(tmp_path).copy_donor(trial, giver)
     assert [name for name in os.listdir(tmp_path / "taker") if not name.startswith(".")] == []
-    trial_files.settle(str(tmp_path), trial, remove=True)
+    experiment_journal.settle(str(tmp_path), trial, remove=True)
     assert os.listdir(tmp_path / "taker") == []
 
 
