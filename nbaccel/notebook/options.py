@@ -73,6 +73,8 @@ INIT = (
     ),
     Option("leak_threshold", read.size_bytes, "device memory kept for nothing that is told", "leak_threshold=256MiB"),
     Option("node_types", read.text_value, "virtual nodes that come when work needs them", "node_types=machines.toml"),
+    Option("notify", read.text_value, "tell this address or command when long work ends", "notify=https://…"),
+    Option("notify_after_s", read.seconds, "tasks from this time on", "notify_after_s=10m"),
     Option(
         "on_interrupt",
         read.one_of("cancel", "detach", "force"),

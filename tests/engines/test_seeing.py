@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import sys
 
 import msgspec
 import pytest
@@ -18,7 +19,7 @@ from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
-from nbaccel.views import waiting_lines, wording
+from nbaccel.views import notifying, waiting_lines, wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter
@@ -714,3 +715,19 @@ def test_calls_in_a_loop_or_in_threads_have_stacks(nb, gate, kind):
     nb.get(gate.open.remote())
     nb.get(call)
     wait_until(lambda: "None of its own code runs there now." in nb.stack(actor), "an idle actor")
+
+
+# ---- what has ended
+
+
+def test_a_command_is_told_of_a_task_that_has_ended(nb, tmp_path):
+    told = tmp_path / "told"
+    program = f"import sys; open({str(told)!r}, 'a').write(sys.argv[1] + chr(10))"
+    notices = notifying.EndNotices(engines.current(), [sys.executable, "-c", program], 0.0)
+    try:
+        nb.get(nb.remote(lambda: 1).options(name="ends").remote())
+        if engines.current().name != "debug":  # where nothing is seen while other code runs
+            wait_until(lambda: told.exists() and "ends has finished" in told.read_text(), "the sentence")
+    finally:
+        notices.end(engines.current())
+    assert told.read_text().count("ends has finished after 0 s") == 1
