@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any
 
-from nbaccel_in_ray import internals, stacks
+from nbaccel_in_ray import internals, proc, stacks
 
 Sample = dict[str, Any]
 
@@ -38,6 +38,16 @@ class NodeAgent:
             printed = text.split("\n") if text else []
             found += [_last_frame(line) for line in printed if not line.startswith(_MARKS)]
         return "\n".join(found[-lines:] if lines > 0 else found)
+
+    def usage(self, pids: list[int]) -> dict[int, tuple[float, int]]:
+        """The seconds of CPU and the bytes of each of these workers, with what they have started."""
+        found = {}
+        for pid in pids:
+            try:
+                found[pid] = proc.usage(pid)
+            except OSError:
+                continue  # it has ended
+        return found
 
     def stack(self, pid: int) -> str:
         """The stacks of a worker, innermost frames first; "" if it does not answer."""
