@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, Unp
 
 from nbaccel import addresses, exceptions
 from nbaccel import engine as engines
+from nbaccel.handles import option_checks
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.option_checks import is_number, streams_only_generators, with_article
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
@@ -125,7 +126,13 @@ def initialise(address: str | None, given: Mapping[str, Any]) -> ClusterContext:
     if hasattr(options.logging_config, "apply"):
         options.logging_config.apply()
     _attach_to_notebook()
-    return _context(engines.start(addresses.engine_of(options), options))
+    target = options.notify or option_checks.command("NBACCEL_NOTIFY", os.environ.get("NBACCEL_NOTIFY") or None)
+    engine = engines.start(addresses.engine_of(options), options)
+    if target:
+        from nbaccel.views import notifying
+
+        notifying.EndNotices(engine, target, options.notify_after_s)
+    return _context(engine)
 
 
 def _attach_to_notebook() -> None:

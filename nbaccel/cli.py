@@ -380,6 +380,27 @@ def stack(pid: int) -> None:
     click.echo(lines)
 
 
+@main.command()
+@click.argument("path", required=False, type=click.Path(file_okay=False, exists=True))
+@click.option("--text", default="", help="Only with this in their name, metrics or best config.")
+@click.option("--state", default="", help="Only in this state: running, finished, stopped, failed, interrupted.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of runs.")
+def runs(path: str | None, text: str, state: str, as_json: bool) -> None:
+    """Show the training runs and experiments of a storage folder, the newest first; no head is needed."""
+    import msgspec
+
+    from nbaccel.views import stored_runs
+
+    try:
+        found = stored_runs.runs(path, text=text, state=state)
+    except FileNotFoundError as error:
+        raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+    else:
+        _print(stored_runs.table(found, time.time()))
+
+
 @main.command("docs")
 @click.option("--path", "only_path", is_flag=True, help="Print where its first page is, and open nothing.")
 @click.pass_obj

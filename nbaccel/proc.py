@@ -42,6 +42,34 @@ def stat(pid: int) -> Stat:
     return Stat(fields[0], *(int(fields[i]) for i in (1, 2, 3, 19, 20, 24)))
 
 
+def usage(pid: int) -> tuple[float, int]:
+    """The seconds of CPU that a process has used, and its memory in bytes without what it shares with others.
+
+    Those that its main thread has started count too.
+    """
+    with open(f"/proc/{pid}/stat", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    with open(f"/proc/{pid}/statm") as file:
+        pages = file.read().split()
+    cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    memory_bytes = (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
+    for child in _children(pid):
+        try:
+            of_child = usage(child)
+        except (OSError, IndexError):
+            continue  # it has just ended
+        cpu_s, memory_bytes = cpu_s + of_child[0], memory_bytes + of_child[1]
+    return cpu_s, memory_bytes
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []  # a kernel that does not say
+
+
 def is_running(pid: int, start_ticks: int, boot: str) -> bool:
     """Whether the process that had this id, start time and boot still runs; ids are used again."""
     if boot != boot_id():

@@ -21,7 +21,8 @@ def init(address: str | None = None, **given: Unpack[InitKeywords]) -> ClusterCo
     Ray's keywords (num_cpus, num_gpus, resources, labels, object_store_memory in bytes, namespace, runtime_env,
     ignore_reinit_error, …) and nbaccel's own: token_file, engine ("local", "ray" or "debug"), preload (modules that
     every worker has imported), simulate ("nvidia:4xA100"), gpu_vendor, hide_unassigned, on_interrupt, infeasible,
-    node_types (types of virtual nodes that come when work needs them).
+    node_types (types of virtual nodes that come when work needs them), notify and notify_after_s (the address or the
+    command that gets a sentence when a run, an experiment or a task of a minute ends).
 
     Without `address` it joins the cluster that NBACCEL_ADDRESS names, unless it asks for a cluster of its own.
 

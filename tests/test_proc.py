@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -54,3 +55,19 @@ def test_a_zombie_has_ended() -> None:
         child.wait()
     with pytest.raises(OSError):
         proc.stat(child.pid)
+
+
+def test_the_use_of_a_process_has_that_of_its_children() -> None:
+    program = (
+        "import subprocess, sys, time\n"
+        "child = [sys.executable, '-c', 'held = bytearray(64 << 20); print(1, flush=True); input()']\n"
+        "held = bytearray(32 << 20)\n"
+        "with subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:\n"
+        "    child.stdout.readline(); print(1, flush=True); input(); child.stdin.close()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as asked:
+        assert asked.stdout is not None and asked.stdout.readline()
+        cpu_s, memory_bytes = proc.usage(asked.pid)
+        assert 96 << 20 <= memory_bytes < 160 << 20 and cpu_s > 0
+    with pytest.raises(OSError):
+        proc.usage(asked.pid)

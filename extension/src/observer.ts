@@ -386,6 +386,8 @@ export interface WorkerRow {
   state: string;
   running?: string;
   used?: boolean;
+  cpu_percent?: number | null;
+  memory_bytes?: number | null;
 }
 
 export interface GroupRow {

@@ -132,6 +132,8 @@ class InitKeywords(TypedDict, total=False):
     infeasible: Literal["warn", "raise"] | None
     leak_threshold: Size | None
     node_types: Mapping[str, Mapping[str, Any]] | str | None
+    notify: str | Sequence[str] | None
+    notify_after_s: float | None
     shared: bool
     _code_search_path: Sequence[str] | None
     local_mode: Literal[False]

@@ -234,6 +234,24 @@ def words(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def command(name: str, value: Any) -> tuple[str, ...]:
+    """A web address, or the words of a command; () for none."""
+    if value is None:
+        return ()
+    import shlex  # with shutil, only for those who name one
+    import shutil
+
+    if isinstance(value, str):
+        value = [value] if "://" in value else shlex.split(value)
+    found = words(name, value)
+    is_address = bool(found) and found[0].startswith(("http://", "https://"))
+    if not is_address and (not found or shutil.which(found[0]) is None):
+        raise ValueError(
+            f"Option {name} takes an http or https address or a command of this machine, but got {value!r}."
+        )
+    return found
+
+
 def seconds(name: str, value: Any) -> float | None:
     if value is None:
         return None

@@ -126,6 +126,8 @@ OPTIONS: tuple[tuple[str, Where, Check], ...] = (
     ("infeasible", Where.INIT, checks.one_of("warn", "raise", none="warn")),
     ("leak_threshold", Where.INIT, checks.size_bytes),
     ("node_types", Where.INIT, node_types),
+    ("notify", Where.INIT, checks.command),
+    ("notify_after_s", Where.INIT, checks.seconds),
     ("_code_search_path", Where.INIT, checks.words),  # of a JobConfig
     ("shared", Where.INIT, checks.switch),
 )
@@ -333,6 +335,8 @@ class InitOptions(Struct, frozen=True, kw_only=True):
     infeasible: str = "warn"
     leak_threshold: int | None = None  # bytes
     node_types: dict[str, dict[str, Any]] | None = None  # virtual nodes that may come and go
+    notify: tuple[str, ...] = ()  # a web address, or the words of a command
+    notify_after_s: float | None = None
     shared: bool = False
     code_search_path: tuple[str, ...] = ()
     passed_on: dict[str, Any] = {}  # Ray's own keywords, see PASSED_ON

@@ -73,6 +73,8 @@ INIT = (
     ),
     Option("leak_threshold", read.size_bytes, "device memory kept for nothing that is told", "leak_threshold=256MiB"),
     Option("node_types", read.text_value, "virtual nodes that come when work needs them", "node_types=machines.toml"),
+    Option("notify", read.text_value, "tell this address or command when long work ends", "notify=https://…"),
+    Option("notify_after_s", read.seconds, "tasks from this time on", "notify_after_s=10m"),
     Option(
         "on_interrupt",
         read.one_of("cancel", "detach", "force"),
@@ -156,6 +158,18 @@ MAGICS: dict[str, tuple[Option, ...]] = {
     ),
     "accel_logs": (Option("tail", read.one_or_more, "the last lines", "tail=100", ("100", "1000")),),
     "accel_stack": (),
+    "accel_runs": (
+        Option("path", read.text_value, "the storage folder", "path=~/nbaccel_results"),
+        Option("text", read.text_value, "only with this in name, metrics or best config", "text=mnist"),
+        Option(
+            "state",
+            read.one_of("running", "finished", "stopped", "failed", "interrupted"),
+            "only in this state",
+            "state=failed",
+            ("running", "finished", "stopped", "failed", "interrupted"),
+        ),
+        Option("limit", read.whole, "at most so many, the newest", "limit=20", ("20", "100")),
+    ),
     "accel_dashboard": (),
     "accel_timeline": (
         CELL_OF_TASKS,

@@ -29,7 +29,7 @@ from nbaccel.notebook import (
 from nbaccel.notebook.arguments import TypingMistake, in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.notebook.view import View
-from nbaccel.views import tables, wording
+from nbaccel.views import stored_runs, tables, wording
 from nbaccel.views.observer_lines import ReadRuns
 from nbaccel.views.snapshot import Snapshot, TaskRow
 from nbaccel.views.task_filter import TaskFilter
@@ -149,6 +149,15 @@ class TaskMagics(Magics):
         value = self.shell.user_ns.get(words[0], words[0])
         named = value if isinstance(value, task_names.TASKS) else int(words[0]) if words[0].isdigit() else words[0]
         print(nbaccel.stack(named))  # noqa: T201 - as aligned as a traceback
+
+    @line_magic
+    @no_var_expand
+    @in_one_line
+    @documented("Show all training runs and experiments of a storage folder, the newest first; no cluster is needed.")
+    def accel_runs(self, line: str) -> None:
+        asked = self._parse("accel_runs", line)
+        found = stored_runs.runs(asked.get("path"), text=asked.get("text", ""), state=asked.get("state", ""))
+        view.show(view.of_table(stored_runs.table(found[: asked.get("limit", 50)], time.time())))
 
     @line_magic
     @no_var_expand

@@ -14,10 +14,9 @@ from typing import Any, Literal
 
 from nbaccel.train.callbacks import UserCallback
 from nbaccel.train.checkpoint import fsspec_for, is_remote
+from nbaccel.views.stored_runs import DEFAULT_STORAGE, STORAGE_VARIABLE
 
-STORAGE_VARIABLE = "NBACCEL_STORAGE"
 _LONGEST_NAME = 240  # bytes; a file system takes 255, and a second run of a name is "name-2"
-DEFAULT_STORAGE = "~/nbaccel_results"
 
 
 class _OnlyWhatWasGiven:

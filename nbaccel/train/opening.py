@@ -23,9 +23,10 @@ from urllib.parse import quote
 
 from nbaccel.train import journal, storage
 from nbaccel.train.checkpoint import as_fsspec, fsspec_for, is_remote
-from nbaccel.train.configs import DEFAULT_STORAGE, STORAGE_VARIABLE, CheckpointConfig, RunConfig
+from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.journal import FILE, Journal, Kept, Past
+from nbaccel.views.stored_runs import DEFAULT_STORAGE, STORAGE_VARIABLE
 
 # ---- runs in remote storage, by fsspec: a run works in a folder of this machine, and a copy follows its checkpoints
 #

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from nbaccel.tune.tune_config import TuneFailureConfig as FailureConfig
     from nbaccel.tune.tune_config import TuneRunConfig as RunConfig
     from nbaccel.tune.tuner import Tuner
+    from nbaccel.views.stored_runs import runs
 
 __all__ = [
     "CLIReporter",
@@ -99,6 +100,7 @@ __all__ = [
     "report",
     "run",
     "run_experiments",
+    "runs",
     "sample_from",
     "uniform",
     "with_parameters",
@@ -128,6 +130,7 @@ _HOMES = {
     "TuneError": "nbaccel.tune.error",
     "Tuner": "nbaccel.tune.tuner",
     "choice": "nbaccel.tune.search.sample",
+    "runs": "nbaccel.views.stored_runs",
     "create_scheduler": "nbaccel.tune.schedulers",
     "create_searcher": "nbaccel.tune.search",
     "get_checkpoint": "nbaccel.tune.trial_session",

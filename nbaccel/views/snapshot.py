@@ -225,6 +225,8 @@ class WorkerRow(msgspec.Struct, omit_defaults=True):
     state: str  # STARTING, IDLE, BUSY, ACTOR, SPARE, STOPPING
     running: str = ""  # a task's name
     used: bool = False  # has run user code
+    cpu_percent: float | None = None  # of one CPU, with its children; None: at rest, or at the first look
+    memory_bytes: int | None = None  # with its children, without what it shares with other processes
 
 
 class GroupRow(msgspec.Struct, omit_defaults=True):

@@ -172,15 +172,17 @@ def of_many(snapshot: Snapshot) -> list[TaskLine]:
 def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
     """The lines as text; a task that waits or failed has its reason."""
     named = tables.labels_of_devices(snapshot.devices)
-    columns = ("Id", "Name", "State", "Devices", "Pid", "Cell", "Started", "Took", "Why")
-    return Table("Tasks", columns, [_cells(line, snapshot, named) for line in lines], empty=tables.NO_TASK)
+    columns = ("Id", "Name", "State", "Devices", "Pid", "Load", "Cell", "Started", "Took", "Why")
+    rows = [_cells(line, snapshot, named) for line in lines]
+    made = Table("Tasks", columns, rows, empty=tables.NO_TASK)
+    return made if any(row[5] for row in rows) else tables.without_columns(made, {"Load"})
 
 
 def _cells(line: TaskLine, snapshot: Snapshot, named: Labels) -> tuple[str, ...]:
     name = line.name if line.number == 1 or line.is_partial else f"{line.name} × {line.number}"
     cell = line.alike(lambda each: tables.cell_words(each, snapshot))
     if line.function:
-        return "", name, line.state(), "", "", cell, "", "", line.why()
+        return "", name, line.state(), "", "", "", cell, "", "", line.why()
     row, now = line.first, snapshot.time
     return (
         wording.short_id(row.task_id),
@@ -188,6 +190,7 @@ def _cells(line: TaskLine, snapshot: Snapshot, named: Labels) -> tuple[str, ...]
         line.state(),
         devices(row, named),
         str(row.pid or ""),
+        tables.load(snapshot, row.pid, row.node_id) if row.state.startswith("RUNNING") else "",
         cell,
         tables.started(row, now),
         tables.took(row, now),

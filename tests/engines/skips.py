@@ -49,6 +49,7 @@ SKIPS: dict[tuple[str, str], str] = (
             "test_a_running_task_is_cancelled",
             "test_a_running_task_is_killed_by_force",
             "test_a_waiting_task_is_cancelled_and_never_runs",
+            "test_a_watched_worker_that_runs_something_has_its_load",
             "test_calls_in_a_loop_or_in_threads_have_stacks",
             "test_an_actor_keeps_the_cpus_that_it_asked_for_while_it_waits",
             "test_fractions_are_packed_before_the_next_device_is_opened",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
 import pickle
 import re
+import sys
 
 import msgspec
 import pytest
@@ -18,7 +20,7 @@ from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
-from nbaccel.views import task_lines, wording
+from nbaccel.views import notifying, tables, task_lines, wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter
@@ -714,3 +716,53 @@ def test_calls_in_a_loop_or_in_threads_have_stacks(nb, gate, kind):
     nb.get(gate.open.remote())
     nb.get(call)
     wait_until(lambda: "None of its own code runs there now." in nb.stack(actor), "an idle actor")
+
+
+# ---- what has ended
+
+
+def test_a_command_is_told_of_a_task_that_has_ended(nb, tmp_path):
+    told = tmp_path / "told"
+    program = f"import sys; open({str(told)!r}, 'a').write(sys.argv[1] + chr(10))"
+    notices = notifying.EndNotices(engines.current(), [sys.executable, "-c", program], 0.0)
+    try:
+        nb.get(nb.remote(lambda: 1).options(name="ends").remote())
+        if engines.current().name != "debug":  # where nothing is seen while other code runs
+            wait_until(lambda: told.exists() and "ends has finished" in told.read_text(), "the sentence")
+    finally:
+        notices.end(engines.current())
+    assert told.read_text().count("ends has finished after 0 s") == 1
+
+
+# ---- what a process uses
+
+
+@nbaccel.remote(num_cpus=0)
+class Spins:
+    async def spin(self, gate):
+        self.held = bytearray(64 << 20)
+        waits = gate.wait.remote()
+        while not (await asyncio.wait([asyncio.ensure_future(_value(waits))], timeout=0.01))[0]:
+            sum(range(100_000))
+
+
+async def _value(ref):
+    return await ref
+
+
+def test_a_watched_worker_that_runs_something_has_its_load(nb, gate):
+    actor = Spins.remote()
+    call = actor.spin.remote(gate)
+    shown = []
+    engines.current().watch(shown.append, reader="load")
+
+    def row():
+        pid = next((each.pid for each in shown[-1].actors if each.class_name == "Spins"), None) if shown else None
+        return next((each for each in shown[-1].workers if each.pid == pid and pid), None) if shown else None
+
+    wait_until(lambda: (each := row()) and each.cpu_percent and each.memory_bytes > 64 << 20, "its load")
+    assert re.search(r"\d+ % of a CPU, \d+ MiB", tables.load(shown[-1], row().pid))
+    assert tables.load(shown[-1], 1) == ""
+    engines.current().watch(None, reader="load")
+    nb.get(gate.open.remote())
+    nb.get(call)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from IPython.core.completer import provisionalcompleter
@@ -334,6 +335,16 @@ def test_a_stack_is_of_one_task_and_of_what_waits_it_is_the_reason(run: Run) -> 
     assert "UsageError: Nothing is called 'nobody'" in run("%accel_stack nobody")
     assert "UsageError: Whose? Name a task" in run("%accel_stack") and "Whose?" in run("%accel_stack waits late")
     assert "worker, pid 1:\n  None of its own code runs there now." in run("%accel_stack 1")
+
+
+def test_runs_of_a_storage_folder_are_listed_without_a_cluster(run: Run, tmp_path: Path) -> None:
+    run("nbaccel.shutdown()")
+    (tmp_path / "mnist").mkdir()
+    lines = '{"v": 1, "run": "mnist", "started": 5.0}\n{"end": "failed", "error": "no room", "time": 9.0}\n'
+    (tmp_path / "mnist" / "run.jsonl").write_text(lines)
+    assert "✕ failed" in (shown := run(f"%accel_runs path={tmp_path}")) and "no room" in shown
+    assert "There is no run." in run(f"%accel_runs path={tmp_path} state=finished")
+    assert "UsageError" in run(f"%accel_runs path={tmp_path}/none") and not nbaccel.is_initialized()
 
 
 def test_an_id_may_be_written_as_in_the_cockpit(shell: InteractiveShell, run: Run) -> None:

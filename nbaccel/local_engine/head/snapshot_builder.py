@@ -24,6 +24,7 @@ from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.accelerators.metrics import DeviceReading as DeviceFacts
 from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry, WorkerProcess, entry_of
+from nbaccel.local_engine.head.worker_loads import Load
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.moves import CANCELLED, FAILED, FINISHED, RUNNING, WAITING
 from nbaccel.scheduling.queries import DeviceHolder
@@ -502,7 +503,9 @@ class SnapshotBuilder:
         arena_used: Callable[[], int],
         started_at: float,
         growing: Growing,
+        load_of: Callable[[int], Load | None],
     ) -> None:
+        self._load_of = load_of
         self._config = config
         self._records = records
         self._scheduler, self._nodes = records.scheduler, records.nodes
@@ -720,9 +723,11 @@ class SnapshotBuilder:
         record = self._scheduler.worker_record(worker.worker_id)
         first = record.queue[0].task if record is not None and record.queue else None
         running = first.name if first is not None and not first.terms.internal else ""
-        return WorkerRow(
-            worker.worker_id.hex(), worker.pid, worker.node_id.hex(), self._state(worker), running, worker.used
-        )
+        state = self._state(worker)
+        row = WorkerRow(worker.worker_id.hex(), worker.pid, worker.node_id.hex(), state, running, worker.used)
+        if worker.pid is not None and state not in totals.RESTING and (load := self._load_of(worker.pid)) is not None:
+            row.cpu_percent, row.memory_bytes = load.cpu_percent, load.memory_bytes
+        return row
 
 
 def _quantities(demand: dict[str, int]) -> dict[str, float]:

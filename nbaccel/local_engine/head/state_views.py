@@ -30,6 +30,7 @@ from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.connections import Peer, QuestionError, Send, id_of
 from nbaccel.local_engine.head.records import HeadRecords, entry_of
 from nbaccel.local_engine.head.snapshot_builder import NO_GROWTH, Growing, PidOf, Rows, SnapshotBuilder
+from nbaccel.local_engine.head.worker_loads import Load
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import HolderFact, TaskExplanation
@@ -415,6 +416,7 @@ class StateViews:
         changed: Callable[[], None],
         snapshot: Callable[[], Snapshot],
         growing: Growing = NO_GROWTH,
+        load_of: Callable[[int], Load | None] = lambda pid: None,
     ) -> None:
         self.published = Published(records.peers, send, changed)
         self.snapshot_builder = SnapshotBuilder(
@@ -427,6 +429,7 @@ class StateViews:
             arena_used=arena_used,
             started_at=started_at,
             growing=growing,
+            load_of=load_of,
         )
         reasons = Reasons(records, pid_of, foreign)
         rows = StateRows(self.snapshot_builder, records, alerts)

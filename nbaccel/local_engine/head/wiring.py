@@ -46,6 +46,7 @@ from nbaccel.local_engine.head.state_views import StateViews
 from nbaccel.local_engine.head.tasks.submissions import Arguments
 from nbaccel.local_engine.head.tasks.task_wiring import Around, TaskWiring
 from nbaccel.local_engine.head.watchers import Observers, Watchers
+from nbaccel.local_engine.head.worker_loads import WorkerLoads
 from nbaccel.local_engine.head.worker_processes import OrphanedWork, SpoiledWorkers, WorkerProcesses
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling import commands as do
@@ -107,9 +108,10 @@ class Wiring:
             self.jobs.by_number,
             self.send,
             snapshot=lambda number, rows: self.snapshot_builder.snapshot(number, rows),
-            measure=lambda on: self.devices.watch.measure(on),
+            measure=self._measure,
             send_line=lambda peer, line: self.observers.send_line(peer, line),
         )
+        self._loads = WorkerLoads(self.poll, self.watchers.changed)
         self.history = ClusterHistory(self.scheduler, self.actors.by_id, lambda: self.nodes.lanes(), life.started_at)
         self._make_workers(arena_fd, zygote)
         self._make_objects()
@@ -258,6 +260,7 @@ class Wiring:
             changed=self.watchers.changed,
             snapshot=lambda: self.snapshot_builder.snapshot(self.watchers.seq),
             growing=self.growth.shown(),
+            load_of=self._loads.of,
         )
         self.snapshot_builder, self.published = self.views.snapshot_builder, self.views.published
         self._make_observers()
@@ -390,6 +393,10 @@ class Wiring:
         actor = self.actors.by_id.get(id)
         record = self.scheduler.task_record(actor.creation.task_id if actor is not None else id[:24])
         return entry_of(record.task).worker_id if record is not None else None
+
+    def _measure(self, on: bool) -> None:
+        self.devices.watch.measure(on)
+        self._loads.measure(on)
 
     def _stop_soon(self) -> None:
         self.poll.after(0, lambda: self._life.stop("it was told to stop"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import ray
 
+from nbaccel.ray_engine.rays import RaysRef
 from nbaccel.ray_engine.reports import device_rows, growing
 from nbaccel.ray_engine.reports.cluster import RaysFacts
 from nbaccel.ray_engine.reports.growing import GrowthFacts
@@ -14,6 +16,7 @@ from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, DeviceSample, Note, RaysTables, Reports
 from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts, build, build_of_nodes
+from nbaccel.ray_engine.reports.worker_use import WorkerUse
 from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
@@ -47,6 +50,7 @@ class Snapshots:
         self._growth = growth
         self._number = 0
         self._unused = UnusedDevices()
+        self._use = WorkerUse(actors, self._answered)
         self._began_at = time.time()
         self._lost_at: dict[str, float] = {}
         self._silent: set[str] = set()  # tasks whose process had gone at the last look without a word of their end
@@ -87,6 +91,7 @@ class Snapshots:
         drawn = build(known, self._number)
         drawn.published = self._published.rows()
         if metrics:
+            self._use.fill(drawn.workers)
             self._unused.saw(device_rows.held(drawn.devices, drawn.nodes), time.monotonic())
         drawn.alerts = Alert.in_order([*drawn.alerts, *self._unused.alerts()])
         if self._growth is not None:
@@ -134,7 +139,10 @@ class Snapshots:
         return facts
 
     def _samples(self, node_ids: list[str]) -> dict[str, list[DeviceSample]]:
-        asked = {node_id: self._actors.agent(node_id).devices.remote() for node_id in node_ids}
+        return self._answered({node_id: self._actors.agent(node_id).devices.remote() for node_id in node_ids})
+
+    def _answered(self, asked: Mapping[str, RaysRef]) -> dict[str, Any]:
+        """What those agents answer that answer soon."""
         if not asked:
             return {}
         ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=SMALLEST_GAP_S)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import internals, stacks
+from nbaccel_in_ray import internals, proc, stacks
 from nbaccel_in_ray.collector_link import BRIEF, NAMESPACE, Briefs, Forgotten, expanded
 
 MOST_TASKS = 5_000
@@ -228,6 +228,16 @@ class NodeAgent:
             printed = text.split("\n") if text else []
             found += [_last_frame(line) for line in printed if not line.startswith(_MARKS)]
         return "\n".join(found[-lines:] if lines > 0 else found)
+
+    def usage(self, pids: list[int]) -> dict[int, tuple[float, int]]:
+        """The seconds of CPU and the bytes of each of these workers, with what they have started."""
+        found = {}
+        for pid in pids:
+            try:
+                found[pid] = proc.usage(pid)
+            except OSError:
+                continue  # it has ended
+        return found
 
     def stack(self, pid: int) -> str:
         """The stacks of a worker, innermost frames first; "" if it does not answer."""

@@ -1,0 +1,120 @@
+"""The runs of a storage folder are read from their journals, without a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from nbaccel import cli, tune
+from nbaccel.train.journal import Journal, Kept
+from nbaccel.tune.experiment_journal import ExperimentJournal
+from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.views import stored_runs, tables
+from nbaccel.views.stored_runs import StoredRun, runs
+
+
+def train(storage: Path, name: str, end: str = "", error: str = "") -> Path:
+    """A run's folder, as its driver writes it."""
+    folder = storage / name
+    folder.mkdir(parents=True)
+    journal = Journal(folder)
+    journal.begin(name)
+    journal.gang(0, 0, "", [])
+    for number, loss in enumerate([1.0, 0.5]):
+        journal.report(number, 0, {"loss": loss})
+    journal.checkpoint(Kept("checkpoint_000001", 1, {"loss": 0.5}))
+    if end:
+        journal.end(end, error)
+    journal.close()
+    return folder
+
+
+def sweep(storage: Path, name: str, mode: str | None = "min") -> None:
+    folder = storage / name
+    folder.mkdir(parents=True)
+    journal = ExperimentJournal(folder)
+    facts = {"metric": "loss" if mode else None, "mode": mode, "seed": 7, "total": 3}
+    journal.begin({"experiment": name, "started": 1.0, **facts})
+    for number, losses in enumerate([[0.3, 0.2], [0.1, float("nan")], [0.9, 0.4]]):
+        trial = Trial(f"a_{number:05d}", number, {"lr": number / 10})
+        journal.trial(trial)
+        trial.attempts = 1
+        journal.attempt(trial)
+        for report, loss in enumerate(losses):
+            journal.report(trial, report, {"loss": loss})
+        trial.state = TrialState.DONE if number < 2 else TrialState.RUNNING
+        if number < 2:
+            journal.state(trial)
+    journal.flush()
+    journal.close()
+
+
+def named(found: list[StoredRun], name: str) -> StoredRun:
+    return next(each for each in found if each.name == name)
+
+
+def test_a_run_has_its_state_its_last_metrics_and_its_error(tmp_path: Path) -> None:
+    train(tmp_path, "good", "finished")
+    train(tmp_path, "bad", "failed", "rank 1: ValueError: no\nmore")
+    cut = train(tmp_path, "cut")
+    with open(cut / "run.jsonl", "a") as file:
+        file.write('{"report": 2, "metr')
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "run.jsonl").write_text("no journal\n")
+    found = runs(tmp_path)
+    assert [each.name for each in found] == ["cut", "bad", "good"]
+    good, bad, cut_run = (named(found, name) for name in ("good", "bad", "cut"))
+    assert (good.state, good.reports, good.metrics, good.error) == ("finished", 2, {"loss": 0.5}, "")
+    assert (bad.state, bad.error) == ("failed", "rank 1: ValueError: no\nmore")
+    assert (cut_run.state, cut_run.reports) == ("interrupted", 2)
+    (cut / ".lock").write_text(str(os.getpid()))
+    assert named(runs(tmp_path), "cut").state == "running"
+    text = tables.as_text(stored_runs.table(runs(tmp_path), cut_run.ended_at + 9))
+    assert "● running" in text and "✕ failed" in text and "loss 0.5" in text and "ValueError: no" in text
+
+
+def test_an_experiment_has_its_best_trial_and_how_many_have_ended(tmp_path: Path) -> None:
+    sweep(tmp_path, "sweep")
+    sweep(tmp_path, "uncompared", None)
+    found = runs(tmp_path)
+    best = named(found, "sweep")
+    assert (best.kind, best.trials, best.trials_ended, best.metrics, best.config) == (
+        "experiment", 3, 2, {"loss": 0.2}, {"lr": 0.0},
+    )  # fmt: skip
+    assert named(found, "uncompared").metrics == {}
+    assert (
+        "2 of 3 trials ended" in (text := tables.as_text(stored_runs.table([best], 2.0))) and "loss 0.2 with lr" in text
+    )
+
+
+def test_runs_are_chosen_by_state_and_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(tmp_path, "mnist-1", "finished")
+    train(tmp_path, "mnist-2", "stopped")
+    sweep(tmp_path, "sweep")
+    monkeypatch.setenv("NBACCEL_STORAGE", str(tmp_path))
+    assert {each.name for each in runs(text="mnist")} == {"mnist-1", "mnist-2"}
+    assert [each.name for each in tune.runs(state="stopped")] == ["mnist-2"]
+    assert [each.name for each in runs(text="'lr': 0.0")] == ["sweep"]
+
+
+def test_the_command_lists_runs_as_a_table_and_as_json(tmp_path: Path) -> None:
+    train(tmp_path, "mnist", "finished")
+    control: Any = None
+    shown = CliRunner().invoke(cli.main, ["runs", str(tmp_path)], obj=control)
+    assert shown.exit_code == 0 and "mnist" in shown.output and "✓ finished" in shown.output
+    (row,) = json.loads(CliRunner().invoke(cli.main, ["runs", str(tmp_path), "--json"], obj=control).output)
+    assert msgspec.convert(row, StoredRun) == runs(tmp_path)[0]
+    empty = CliRunner().invoke(cli.main, ["runs"], obj=control, env={"NBACCEL_STORAGE": str(tmp_path / "none")})
+    assert empty.exit_code == 1 and "nothing was stored yet" in empty.output
+
+
+def test_a_later_version_of_a_journal_is_left_out_where_it_cannot_be_read(tmp_path: Path) -> None:
+    folder = train(tmp_path, "later")
+    (folder / "run.jsonl").write_text('{"v": 9, "other": "words"}\n')
+    assert runs(tmp_path) == []
