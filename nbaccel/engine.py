@@ -336,7 +336,6 @@ _has_ended = False  # a cluster of this process
 _forked_from = 0  # the pid of the process whose engine this one must not use, after a fork
 _process_ends = False  # Python's atexit has begun: only daemon threads run beside it
 _has_foreign = False  # a ref or handle of a cluster that this process was not connected to when it came
-_auto_init: Callable[[], object] | None = None
 _expected_imports: list[str] = []  # for the engine that is started next
 _before_end: list[Callable[[Engine], object]] = []
 _INSTEAD = (
@@ -526,10 +525,9 @@ def current(start: Callable[[], object] | None = None) -> Engine:
     if _process_ends:
         end_daemon_thread()
     if _current is None and _of_a_ray_worker() is None:
-        initialise = start or _auto_init
-        if _forked_from or _has_foreign or initialise is None:
+        if _forked_from or _has_foreign:
             raise exceptions.RaySystemError(why_not_started())
-        initialise()
+        (start or importlib.import_module("nbaccel.starting").init)()
         _tell_if_again(_current)
     assert _current is not None
     return _current
@@ -538,9 +536,3 @@ def current(start: Callable[[], object] | None = None) -> Engine:
 def _tell_if_again(engine: Engine | None) -> None:
     if engine is not None and _has_ended:
         sinks.installed.started_again(engine.snapshot().runtime)
-
-
-def on_first_use(initialise: Callable[[], object]) -> None:
-    """Set the function that is called when an engine is needed and there is none."""
-    global _auto_init
-    _auto_init = initialise

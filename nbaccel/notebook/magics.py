@@ -16,7 +16,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
-from nbaccel import api
+from nbaccel import api, starting
 from nbaccel.exceptions import HeadDiedError
 from nbaccel.handles.options import init_options
 from nbaccel.notebook import arguments, completion, dashboards, options, settings, view, views
@@ -50,7 +50,8 @@ class ClusterMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         # It belongs to the shell: after %reload_ext it still knows what the cluster was started with.
-        self._starter: Starter = shell.__dict__.setdefault("_nbaccel_starter", Starter(api, sessions.find))
+        starter = Starter(api, starting.init, sessions.find)
+        self._starter: Starter = shell.__dict__.setdefault("_nbaccel_starter", starter)
 
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
         return arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)
@@ -183,8 +184,6 @@ class StartedApi(Protocol):
     """The functions of nbaccel that starting needs: those of `nbaccel.api`, or of a test."""
 
     def is_initialized(self) -> bool: ...
-    @property
-    def init(self) -> Callable[..., object]: ...
     def shutdown(self) -> None: ...
     def snapshot(self) -> Snapshot: ...
     def start_head(self, **options: Any) -> SessionRecord: ...
@@ -193,8 +192,11 @@ class StartedApi(Protocol):
 class Starter:
     """Remembers what this notebook's cluster was started with."""
 
-    def __init__(self, cluster: StartedApi, find_heads: Callable[[], Sequence[SessionRecord]]) -> None:
+    def __init__(
+        self, cluster: StartedApi, init: Callable[..., object], find_heads: Callable[[], Sequence[SessionRecord]]
+    ) -> None:
         self._cluster = cluster
+        self._init = init
         self._find_heads = find_heads
         self._asked: dict[str, Any] | None = None
         self._session = ""
@@ -213,7 +215,7 @@ class Starter:
         if shared:
             said += self._join_shared(asked)
         else:
-            self._cluster.init(**asked)
+            self._init(**asked)
         self._asked = {"shared": True} if shared else asked
         snapshot = self._cluster.snapshot()
         self._session = snapshot.runtime.session
@@ -274,11 +276,11 @@ class Starter:
     def _join_shared(self, asked: dict[str, Any]) -> list[str]:
         running = [record for record in self._find_heads() if record.shared]
         if running:
-            self._cluster.init(address=running[0].socket)
+            self._init(address=running[0].socket)
             ignored = f" {_not_applied(asked)}" if asked else ""
             return [f"Joined the shared cluster of pid {running[0].pid}.{ignored}"]
         record = self._cluster.start_head(**asked)
-        self._cluster.init(address=record.socket)
+        self._init(address=record.socket)
         return [f"Started a shared cluster, pid {record.pid}; other notebooks join it with %accel_init shared=true."]
 
 

@@ -59,7 +59,7 @@ def cluster(busy_snapshot: Snapshot) -> FakeCluster:
 
 @pytest.fixture
 def starter(cluster: FakeCluster) -> Starter:
-    return Starter(cluster, cluster.find)
+    return Starter(cluster, cluster.init, cluster.find)
 
 
 def test_the_same_options_again_start_nothing(cluster: FakeCluster, starter: Starter) -> None:
@@ -107,7 +107,7 @@ def test_shared_starts_a_head_that_a_second_notebook_joins(cluster: FakeCluster,
     assert "Started a shared cluster, pid 99" in starter.start({"num_gpus": 2}, shared=True)[0]
     assert cluster.asked == [("start_head", {"num_gpus": 2}), ("init", {"address": "/run/99/head.sock"})]
     assert starter.stop().startswith("Left the shared cluster")
-    other = Starter(cluster, cluster.find)
+    other = Starter(cluster, cluster.init, cluster.find)
     assert other.start({}, shared=True) == ["Joined the shared cluster of pid 99."]
     assert [name for name, _ in cluster.asked].count("start_head") == 1
 
