@@ -237,7 +237,16 @@ class Starter:
                 "Left the Ray cluster; it runs on. It is ended where it was started: `nbaccel stop` on the machine of "
                 "`nbaccel start --head`, `kubectl delete raycluster NAME` on Kubernetes."
             )
+        if owner := shared and self._owner_of(runtime.session):
+            return (
+                "Left the cluster; it runs on. `cluster.shutdown()` ends it where `Cluster(...)` started it, or the "
+                f"end of that process (pid {owner})."
+            )
         return "Left the shared cluster; it runs on. End it with: nbaccel stop" if shared else "nbaccel has shut down."
+
+    def _owner_of(self, session: str) -> int:
+        """The pid of the process whose end is the end of this head; 0 for a daemon."""
+        return next((record.owner_pid for record in self._find_heads() if record.session == session), 0)
 
     def _why_lost(self) -> str:
         """A sentence if the cluster of this notebook has gone by itself, such as by the death of its head."""
