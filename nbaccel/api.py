@@ -152,7 +152,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     engine = engines.started()
     if engine is None or engine.context().is_worker:
         return  # a task's part of the cluster ends with the task
-    engines.tell_end(engine)
+    engines.report_end(engine)
     try:
         engine.shutdown()
     finally:

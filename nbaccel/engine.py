@@ -381,20 +381,20 @@ def virtual_nodes(name: str) -> VirtualNodes:
     return nodes
 
 
-def before_end(told: Callable[[Engine], object]) -> Callable[[], None]:
+def before_end(callback: Callable[[Engine], object]) -> Callable[[], None]:
     """Call a function before an engine of this process ends, while the engine still answers.
 
     Returns what takes the function off again.
     """
-    _before_end.append(told)
-    return lambda: _before_end.remove(told)
+    _before_end.append(callback)
+    return lambda: _before_end.remove(callback)
 
 
-def tell_end(engine: Engine) -> None:
-    """Tell the registered functions that the engine is about to end. An error of theirs becomes a warning."""
-    for told in _before_end:
+def report_end(engine: Engine) -> None:
+    """Call the registered functions: the engine is about to end. An error of theirs becomes a warning."""
+    for callback in _before_end:
         try:
-            told(engine)
+            callback(engine)
         except (exceptions.RayError, OSError, RuntimeError) as error:
             warnings.warn(f"The cluster's last snapshot could not be shown: {error}", RuntimeWarning, stacklevel=3)
 
@@ -528,11 +528,11 @@ def current(start: Callable[[], object] | None = None) -> Engine:
         if _forked_from or _has_foreign:
             raise exceptions.RaySystemError(why_not_started())
         (start or importlib.import_module("nbaccel.starting").init)()
-        _tell_if_again(_current)
+        _notify_if_again(_current)
     assert _current is not None
     return _current
 
 
-def _tell_if_again(engine: Engine | None) -> None:
+def _notify_if_again(engine: Engine | None) -> None:
     if engine is not None and _has_ended:
         sinks.installed.started_again(engine.snapshot().runtime)

@@ -201,7 +201,7 @@ class ClusterView:
         self._link.ask(asks.RemoveGroup(group_id))
 
     def why_never_placed(self, bundles: list[dict[str, float]], strategy: str) -> str:
-        return self._link.ask(asks.AskWhyNeverPlaced(bundles, strategy))
+        return self._link.ask(asks.WhyNeverPlaced(bundles, strategy))
 
     def group_table(self, group_id: bytes | None) -> dict[str, Any]:
         rows = self._link.ask(asks.ReadGroups(group_id))

@@ -418,9 +418,9 @@ class Values:
 
     # ---- payloads
 
-    def were_asked_for(self, ids: list[bytes]) -> None:
+    def were_requested(self, ids: list[bytes]) -> None:
         """Note that code asked for these objects: their errors, even later ones, count as read."""
-        self._link.send_later(wire.AskedFor(ids))
+        self._link.send_later(wire.ValuesRequested(ids))
 
     def is_error(self, id: bytes) -> bool:
         """Whether a value is here and is an error."""
@@ -432,7 +432,7 @@ class Values:
         value = self._known.get(id)
         if value is not None:
             if value.status != wire.OK:
-                self.were_asked_for([id])
+                self.were_requested([id])
             return value.status, value.data
         with self._lock:
             range = self._ranges.get(id)

@@ -9,7 +9,7 @@ Keeps the records that drivers and workers publish until these end, and passes r
 ```
   Publish(kind, id, record) ──► RecordBook ──► snapshots
   ReadRows(id, since)       ──► RecordBook ──► the rows of a record that have changed
-  AskPublisher(id, what)    ──► RecordBook ──► PublisherAsked(id, what) to whoever has published it
+  AskPublisher(id, what)    ──► RecordBook ──► PublisherRequest(id, what) to whoever has published it
 ```
 """
 
@@ -318,7 +318,7 @@ class Published:
         except ValueError as error:
             raise QuestionError("ValueError", str(error)) from None
         if publisher is not None and not publisher.closed:
-            self._send(publisher, wire.PublisherAsked(asked.id, asked.what))
+            self._send(publisher, wire.PublisherRequest(asked.id, asked.what))
 
     def _read_rows(self, peer: Peer, asked: ReadRows) -> RowsAnswer:
         try:

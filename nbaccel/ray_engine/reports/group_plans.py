@@ -5,7 +5,7 @@ from __future__ import annotations
 from nbaccel.quantities import UNIT
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.planning import Autoscaler
-from nbaccel.scheduling.events import GroupAsked
+from nbaccel.scheduling.events import GroupRequested
 from nbaccel.scheduling.explain import Explainer
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.moves import GroupState
@@ -70,5 +70,5 @@ def _addable(cluster: PlacementBook, group: GroupRecord, row: GroupRow, autoscal
 def _record(row: GroupRow, labels: Labels = None) -> GroupRecord:
     bundles = [tuple(sorted((name, round(amount * UNIT)) for name, amount in one.items())) for one in row.bundles]
     pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
-    spec = GroupAsked(bytes.fromhex(row.group_id), row.name, bundles, row.strategy, 1, bundle_labels=pairs)
+    spec = GroupRequested(bytes.fromhex(row.group_id), row.name, bundles, row.strategy, 1, bundle_labels=pairs)
     return GroupRecord(spec, 0.0, GroupState.PENDING)

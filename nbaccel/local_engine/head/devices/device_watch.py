@@ -44,7 +44,7 @@ Seen = Callable[[list[DeviceReading] | None], None]  # None: no answer in time
 Look = Callable[[list[Device], Seen], None]
 
 
-class DeviceLooks:
+class DeviceInspections:
     """The open questions to the prober. `learned` is called with each answer, in time or late."""
 
     def __init__(
@@ -71,10 +71,10 @@ class DeviceLooks:
         self._asked[number], self._waiting[number] = devices, then
         if len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
-        self._prober.send(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
+        self._prober.send(prober.encode(prober.Inspect(number, [device.to_dict() for device in devices])))
         self._timers.after(self._patience_s, lambda: self._answer(number, None))
 
-    def came(self, report: prober.Looked) -> None:
+    def came(self, report: prober.Inspected) -> None:
         """Handle an answer of the prober; a late one still goes to `learned`."""
         metrics = [DeviceReading.from_dict(one) for one in report.metrics]
         self._learned(self._asked.pop(report.number, []), metrics)

@@ -35,7 +35,7 @@ from nbaccel.local_engine.head.records import CANCELLED, Environments, Job, Task
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
-from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TasksSubmitted
+from nbaccel.scheduling.events import ArgumentFailed, CancelRequested, TasksSubmitted
 from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, Task, TaskKind, Terms
 from nbaccel.views.observer_lines import CancelTask, RetryTask
 from nbaccel.views.question import Row
@@ -395,7 +395,7 @@ class SubmissionIntake:
             wire.Surroundings: self._surroundings,
             wire.DefineTemplate: self._define_template,
             wire.Submit: self._submit,
-            wire.Cancel: lambda peer, m: self._cancel_task(CancelAsked(m.task_id, m.force, m.recursive)),
+            wire.Cancel: lambda peer, m: self._cancel_task(CancelRequested(m.task_id, m.force, m.recursive)),
         }
 
     def answers(self) -> list[Row[Peer]]:
@@ -407,9 +407,9 @@ class SubmissionIntake:
         ]
 
     def _cancel(self, peer: Peer, asked: CancelTask) -> None:
-        self._cancel_task(CancelAsked(id_of(asked.task_id, "a task"), asked.force))
+        self._cancel_task(CancelRequested(id_of(asked.task_id, "a task"), asked.force))
 
-    def _cancel_task(self, event: CancelAsked) -> None:
+    def _cancel_task(self, event: CancelRequested) -> None:
         self._cancelled(event.task_id)
         self._notify(event)
 
