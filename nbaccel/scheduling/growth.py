@@ -12,7 +12,7 @@ because the dispatcher has just tried, so only nodes that are on their way count
 ```
   line waits, group waits, node emptied, request ──► stirred ──► a decision, at most one in DECISION_GAP_S
                                                                   │
-         NodeAdded, NodeFailed ◄── the caller ◄── RequestNode ◄───────┤
+         NodeAdded, NodeFailed ◄── the caller ◄── RequestNode ◄───┤
          NodeRemoved, NodeKept ◄── the caller ◄── ReleaseNode ◄───┘
 ```
 Without node types none of this runs.

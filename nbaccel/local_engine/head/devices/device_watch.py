@@ -2,20 +2,11 @@
 
 ```
   somebody watches ── Sample ──► prober ── Measured, once a second ──► metrics ──► snapshots
-  a task failed    ── Look ────► prober ── Looked ──► lost? ──► alert; what can only run there fails in words
+  a task failed ─── Inspect ───► prober ── Inspected ──► lost? ──► alert; what can only run there fails in words
+  every 30 s, for held ones ── Inspect ──► prober ──► load 0 for 5 minutes ──► alert that names the holder
 ```
-The prober may hang in a driver or die with it. The metrics are then unknown, with the reason.
-
-Alerts about real devices that are held for minutes but not used; each alert names the holder.
-```
-  every 30 s, watched or not ── which real devices are held? ── Look ──► prober ──► load 0 for 5 minutes ──► alert
-```
-A look asks the prober alone; pages get a message only when there is an alert.
-
-Device memory that processes outside of this cluster use; the scheduler's books do not know it.
-
-A question never waits for the devices. The answer uses the last measurement, and the devices are measured again for the
-next question.
+The prober may hang in a driver or die with it. The metrics are then unknown, with the reason. Nobody waits for devices:
+the memory that processes outside of this cluster use is that of the last measurement, and a question begins the next.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
-"""Takes the tasks that clients submit: learns their functions and terms, promises their results, tells the scheduler.
+"""Takes the tasks that clients submit: learns their functions and terms, promises results, notifies the scheduler.
 
-The functions and classes that clients have exported, as bytes: workers get each with the first task that needs it.
 ```
   DefineFunction ──► kept, and what it has captured is pinned
   ReleasesCode, or the client's end ──► nobody has it ── no living task names it ──► forgotten here and in workers
-  something may still name it ──► looked for again, more and more rarely
+  something may still name it ──► checked again, more and more rarely
 ```
-Looking costs a walk over the living tasks, once for all functions that were released; a task itself costs nothing.
-
-The calls of failed tasks, kept for a while with their arguments, so that a person can have them run again.
-
-A call is kept for ten minutes after its task has failed, as long as all kept calls together are small. A call whose
-arguments are missing, or that would keep an actor alive, is not kept.
+A check costs a walk over the living tasks, once for all functions that were released; a task itself costs nothing. The
+calls of failed tasks are kept for ten minutes, while all of them together are small, so that a person can run them
+again; not those whose arguments are missing, or that would keep an actor alive.
 """
 
 from __future__ import annotations
