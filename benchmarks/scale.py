@@ -203,7 +203,7 @@ def run(cluster: Cluster, all_terms: list[Terms], dice: random.Random) -> None:
             task = Task(dice.choice(all_terms), b"t%019d" % next(numbers))
             cluster.notify(ev.TasksSubmitted([task]))
             if task.task_id not in cluster.running:
-                cluster.notify(ev.CancelAsked(task.task_id))
+                cluster.notify(ev.CancelRequested(task.task_id))
         if not order:
             break
     cluster.costs.show("run")

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         timeline,
         wait,
     )
+    from nbaccel.completion_order import as_completed
+    from nbaccel.executor import Executor
+    from nbaccel.explaining import explain, probe, recycle, ref_of
     from nbaccel.handles.ids import ActorClassID, FunctionID, Language, UniqueID
     from nbaccel.handles.refs import DynamicObjectRefGenerator
     from nbaccel.handles.remote import (
@@ -54,12 +57,9 @@ if TYPE_CHECKING:
     from nbaccel.logging_config import LoggingConfig
     from nbaccel.runtime_context import get_runtime_context
     from nbaccel.starting import init
-    from nbaccel.views.answers import explain, probe, recycle, ref_of
     from nbaccel.views.snapshot import Snapshot
-    from nbaccel.views.whereabouts import stack
-    from nbaccel.waits.completion_order import as_completed
-    from nbaccel.waits.executor import Executor
     from nbaccel.waits.progress_bar import progress
+    from nbaccel.whereabouts import stack
 
     ObjectID = ObjectRef
 
@@ -149,10 +149,10 @@ _MODULES = {
     "logging_config": "LoggingConfig",
     "runtime_context": "get_runtime_context",
     "starting": "init",
-    "views.answers": "explain probe recycle ref_of",
-    "views.whereabouts": "stack",
-    "waits.completion_order": "as_completed",
-    "waits.executor": "Executor",
+    "whereabouts": "stack",
+    "explaining": "explain probe recycle ref_of",
+    "completion_order": "as_completed",
+    "executor": "Executor",
     "waits.progress_bar": "progress",
 }
 _LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, Unpack, overload
 
 from nbaccel import addresses, exceptions
@@ -21,10 +22,10 @@ from nbaccel.handles.options import actor_options, init_options, method_options,
 from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
 from nbaccel.handles.runtime_env_checks import hides_by_variable, hides_in
 from nbaccel.job_config import JobConfig
-from nbaccel.starting import init as init
 from nbaccel.views import notebook_hooks
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
+from nbaccel.waits import interruptible
 
 if TYPE_CHECKING:
     from nbaccel.handles.keywords import ClassKeywords, FunctionKeywords, MethodKeywords, RemoteKeywords
@@ -129,7 +130,7 @@ def initialise(address: str | None, given: Mapping[str, Any]) -> ClusterContext:
     target = options.notify or option_checks.command("NBACCEL_NOTIFY", os.environ.get("NBACCEL_NOTIFY") or None)
     engine = engines.start(addresses.engine_of(options), options)
     if target:
-        from nbaccel.views import notifying
+        from nbaccel import notifying
 
         notifying.EndNotices(engine, target, options.notify_after_s)
     return _context(engine)
@@ -146,9 +147,6 @@ def _context(engine: engines.Engine) -> ClusterContext:
     return ClusterContext(engine.context())
 
 
-engines.on_first_use(init)
-
-
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False) -> None:
     """Leave the cluster. A cluster that init() started ends with all its processes. Calling this twice is safe.
 
@@ -161,7 +159,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     engine = engines.started()
     if engine is None or engine.context().is_worker:
         return  # a task's part of the cluster ends with the task
-    engines.tell_end(engine)
+    engines.report_end(engine)
     try:
         engine.shutdown()
     finally:
@@ -434,9 +432,30 @@ def _waited(refs: list[Any], num_returns: int, timeout: float | None, fetch: boo
     engine = engines.current()
     if not any(issubclass(kind, ObjectRefGenerator) for kind in set(map(type, refs))):
         return _stoppable(lambda: engine.wait(refs, num_returns, timeout, fetch), refs)
-    from nbaccel.waits.waiting import wait_mixed
+    return _stoppable(lambda: _wait_mixed(engine, refs, num_returns, timeout), refs)
 
-    return _stoppable(lambda: wait_mixed(engine, refs, num_returns, timeout), refs)
+
+def _wait_mixed(
+    engine: engines.Engine, things: list[Any], num_returns: int, timeout_s: float | None
+) -> tuple[list[Any], list[Any]]:
+    """wait() for refs and streams. A stream is ready when its next item is ready."""
+    ready: set[int] = set()
+    changed = threading.Condition()
+
+    def arrived(place: int) -> None:
+        with changed:
+            ready.add(place)
+            changed.notify_all()
+
+    for place, thing in enumerate(things):
+        if isinstance(thing, ObjectRefGenerator):
+            engine.when_next_item(thing, partial(arrived, place))
+        else:
+            engine.call_when_ready(thing, partial(arrived, place))
+    with changed:
+        interruptible.until(partial(changed.wait_for, lambda: len(ready) >= num_returns), timeout_s)
+        chosen = [place for place in range(len(things)) if place in ready][:num_returns]
+    return [things[i] for i in chosen], [thing for i, thing in enumerate(things) if i not in set(chosen)]
 
 
 def cancel(

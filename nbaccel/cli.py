@@ -301,8 +301,15 @@ def status(control: Control, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of devices.")
 @click.pass_obj
 def devices(control: Control, as_json: bool) -> None:
-    """Show every device of this machine and, while a head runs, who holds it."""
+    """Show every device of this machine and, while a head runs, who holds it.
+
+    With NBACCEL_SIMULATE the machine is the simulated one: heads with other devices are left out.
+    """
+    from nbaccel.accelerators.simulate import SIMULATE_VARIABLE
+
     snapshots = _observed(control)
+    if os.environ.get(SIMULATE_VARIABLE):
+        snapshots = [shown for shown in snapshots if any(row.kind == "simulated" for row in shown.devices)]
     if as_json:
         rows = [row for snapshot in snapshots for row in snapshot.as_dict()["devices"]] or _machine_rows(control)
         click.echo(json.dumps(rows))

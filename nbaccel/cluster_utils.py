@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from nbaccel import api, elsewhere
+from nbaccel import api, elsewhere, starting
 from nbaccel import engine as engines
 from nbaccel.handles import option_checks as checks
 from nbaccel.views import observing, sessions
@@ -103,7 +103,7 @@ class Cluster:
         """Make this process a driver of the cluster."""
         if self.address is None:
             raise RuntimeError("There is no cluster to connect to yet: add_node() starts its head.")
-        context = api.init(address=self.address, namespace=namespace, ignore_reinit_error=True)
+        context = starting.init(address=self.address, namespace=namespace, ignore_reinit_error=True)
         self.connected = True
         return context
 

@@ -334,7 +334,6 @@ _has_ended = False  # a cluster of this process
 _forked_from = 0  # the pid of the process whose engine this one must not use, after a fork
 _process_ends = False  # Python's atexit has begun: only daemon threads run beside it
 _has_foreign = False  # a ref or handle of a cluster that this process was not connected to when it came
-_auto_init: Callable[[], object] | None = None
 _expected_imports: list[str] = []  # for the engine that is started next
 _before_end: list[Callable[[Engine], object]] = []
 _INSTEAD = (
@@ -380,20 +379,20 @@ def virtual_nodes(name: str) -> VirtualNodes:
     return nodes
 
 
-def before_end(told: Callable[[Engine], object]) -> Callable[[], None]:
+def before_end(callback: Callable[[Engine], object]) -> Callable[[], None]:
     """Call a function before an engine of this process ends, while the engine still answers.
 
     Returns what takes the function off again.
     """
-    _before_end.append(told)
-    return lambda: _before_end.remove(told)
+    _before_end.append(callback)
+    return lambda: _before_end.remove(callback)
 
 
-def tell_end(engine: Engine) -> None:
-    """Tell the registered functions that the engine is about to end. An error of theirs becomes a warning."""
-    for told in _before_end:
+def report_end(engine: Engine) -> None:
+    """Call the registered functions: the engine is about to end. An error of theirs becomes a warning."""
+    for callback in _before_end:
         try:
-            told(engine)
+            callback(engine)
         except (exceptions.RayError, OSError, RuntimeError) as error:
             warnings.warn(f"The cluster's last snapshot could not be shown: {error}", RuntimeWarning, stacklevel=3)
 
@@ -524,21 +523,14 @@ def current(start: Callable[[], object] | None = None) -> Engine:
     if _process_ends:
         end_daemon_thread()
     if _current is None and _of_a_ray_worker() is None:
-        initialise = start or _auto_init
-        if _forked_from or _has_foreign or initialise is None:
+        if _forked_from or _has_foreign:
             raise exceptions.RaySystemError(why_not_started())
-        initialise()
-        _tell_if_again(_current)
+        (start or importlib.import_module("nbaccel.starting").init)()
+        _notify_if_again(_current)
     assert _current is not None
     return _current
 
 
-def _tell_if_again(engine: Engine | None) -> None:
+def _notify_if_again(engine: Engine | None) -> None:
     if engine is not None and _has_ended:
         sinks.installed.started_again(engine.snapshot().runtime)
-
-
-def on_first_use(initialise: Callable[[], object]) -> None:
-    """Set the function that is called when an engine is needed and there is none."""
-    global _auto_init
-    _auto_init = initialise

@@ -42,11 +42,13 @@ ARROWS: dict[str, set[str]] = {
     "engine": {"exceptions", "handles", "views"},
     "hints": {"engine"},
     "handles": {"dag", "engine", "exceptions", "quantities", "waits"},
-    "waits": {"api", "engine", "exceptions", "handles", "views"},
-    "views": HELD | {"plain_files", "proc", "util"},
-    "api": HELD | {"addresses", "job_config", "leases", "starting", "views", "waits"},
+    "waits": {"engine", "exceptions", "handles", "views"},
+    "views": {"engine", "plain_files", "proc", "quantities"},
+    "api": {"addresses", "engine", "exceptions", "handles", "job_config", "leases", "notifying", "views", "waits"},
+    "notifying": {"engine", "exceptions", "views"},
     "notebook": HELD
-    | {"__init__", "actor", "api", "autoscaler", "exceptions", "read_only_arrays", "roots", "views", "waits"},
+    | {"__init__", "actor", "api", "autoscaler", "exceptions", "read_only_arrays", "roots", "starting", "views"}
+    | {"waits"},
     "command": {"cli", "exceptions", "machines"},
     "cli_values": {"handles"},
     "cli": {
@@ -89,8 +91,8 @@ ARROWS: dict[str, set[str]] = {
         "waits",
     },
     # deciding
-    "scheduling": {"exceptions", "handles", "quantities"},
-    "accelerators": {"exceptions", "quantities"},
+    "scheduling": {"quantities"},
+    "accelerators": {"quantities"},
     # acting: a room for each process
     "local_engine": HELD | {"addresses", "local_engine.driver", "proc", "views"},
     "local_engine.wire": HELD | {"local_engine", "scheduling", "views"},
@@ -165,8 +167,8 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _nodes(path: Path) -> list[ast.AST]:
-    """The imports, classes and functions of a file, also inside of others."""
-    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    """The imports, conditions, classes and functions of a file, also inside of others."""
+    kinds = ast.Import | ast.ImportFrom | ast.If | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     return [node for node in ast.walk(_tree(path)) if isinstance(node, kinds)]
 
 
@@ -196,8 +198,13 @@ def _module(dotted: str) -> tuple[str, ...] | None:
 @cache
 def _imported_modules(path: Path) -> set[tuple[str, ...]]:
     """What a file imports of nbaccel, also inside functions and under TYPE_CHECKING."""
+    return _modules_of(path, _nodes(path))
+
+
+def _modules_of(path: Path, nodes: list[ast.AST]) -> set[tuple[str, ...]]:
+    """The modules of nbaccel that these statements import."""
     found: set[tuple[str, ...]] = set()
-    for node in _nodes(path):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -237,6 +244,36 @@ def _forbidden_imports(path: Path) -> set[str]:
         found |= {parts[-1] for parts in _imported_modules(path)} - INNER[inner]
     outside = {other.split(".")[0] for other in imported} - {room.split(".")[0]}
     return found | {closed for closed, openers in CLOSED.items() if closed in outside and room not in openers}
+
+
+def _layers() -> list[set[str]]:
+    """The rooms of each line of the page's picture, from the top."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    picture = page.split("imports only what stands on lower lines.\n\n```\n")[1].split("```")[0]
+    return [set(line.split(", ")) for line in picture.splitlines()]
+
+
+def _imports_that_run(path: Path) -> set[str]:
+    """The rooms that a file imports when its code runs; a room of an engine counts as its engine."""
+    for_types = [
+        node for node in _nodes(path) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    skipped = {id(node) for block in for_types for part in block.body for node in ast.walk(part)}
+    nodes = [node for node in _nodes(path) if id(node) not in skipped]
+    return {parts[0] for parts in _modules_of(path, nodes)}
+
+
+def test_a_room_imports_only_rooms_of_lower_layers() -> None:
+    layers = _layers()
+    height = {room: -number for number, rooms in enumerate(layers) for room in rooms}
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert folders - {"_private"} <= height.keys(), "the picture of docs/architecture.md lacks these rooms"
+    wrong = set()
+    for path in OURS:
+        room = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        below = {other for other in height if height[other] < height.get(room, 1)}
+        wrong |= {(_name(path), other) for other in (_imports_that_run(path) & height.keys()) - below - {room}}
+    assert wrong == set(), "these imports go up in the picture of docs/architecture.md"
 
 
 def test_of_scheduling_a_client_and_a_worker_know_the_terms_of_tasks_and_nothing_else() -> None:

@@ -277,6 +277,20 @@ def test_devices_of_a_running_head_show_their_holders(machine: FakeMachine) -> N
     assert [row["id"] for row in json.loads(machine.run("devices", "--json").output)] == ["0", "1"]
 
 
+def test_devices_of_a_simulated_machine_are_not_those_of_a_head_with_real_ones(
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.add(11)
+    for device in machine.snapshot.devices:
+        device.kind = "real"
+    monkeypatch.setenv("NBACCEL_SIMULATE", "amd:3xMI300X")
+    assert "MI300X" in machine.run("devices").output
+    rows = json.loads(machine.run("devices", "--json").output)
+    assert len(rows) == 3
+    machine.snapshot.devices[0].kind = "simulated"
+    assert "train 0.25 (pid 11" in machine.run("devices").output
+
+
 def test_a_name_cannot_draw_on_the_terminal(machine: FakeMachine) -> None:
     machine.add(11)
     machine.snapshot.devices[0].holders[0].name = "\x1b[31m[bold]evil[/bold]"

@@ -16,11 +16,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from nbaccel import notifying
 from nbaccel.handles.options import init_options
-from nbaccel.views import notifying, sinks
+from nbaccel.notifying import EndNotices
+from nbaccel.views import sinks
 from nbaccel.views.ended_work import EndedWork
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
-from nbaccel.views.notifying import EndNotices
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.snapshot import JobRow, PublishedRow, Runtime, Snapshot, TaskRow
 from tests.rig import wait_until

@@ -18,12 +18,12 @@ from nbaccel.views.explanations import Explanation
 from nbaccel.views.history.answers import TaskLogAnswer
 from nbaccel.views.observer_lines import (
     QUESTIONS,
-    AskPublisher,
     CancelTask,
     DoneLine,
     Explain,
     ExplanationsLine,
     FindTasks,
+    QueryPublisher,
     ReadLogs,
     ReadRuns,
     ReadTaskLog,
@@ -145,7 +145,7 @@ def test_no_question_of_observers_is_forgotten(observer, ask):
 def test_orders_reach_the_engine(observer, engine):
     assert observer.answer(RetryTask("a1"), DoneLine).task_id == "a1 again"
     observer.answer(CancelTask("a1", force=True), DoneLine)
-    observer.answer(AskPublisher("run", "stop"), DoneLine)
+    observer.answer(QueryPublisher("run", "stop"), DoneLine)
     assert engine.orders == [("cancel", "a1", True), ("ask", "run", "stop")]
 
 

@@ -83,7 +83,7 @@ export interface EndActor {
 }
 
 /** Ask the program that publishes a record (`published` in a snapshot) to do something, such as "stop" of a run. */
-export interface AskPublisher {
+export interface QueryPublisher {
   ask: 'ask_publisher';
   id: string;
   what: string;
@@ -757,7 +757,7 @@ export interface Asked {
   notes: { question: ReadNotes; answer: NotesLine };
   cancel: { question: CancelTask; answer: DoneLine };
   kill: { question: EndActor; answer: DoneLine };
-  ask_publisher: { question: AskPublisher; answer: DoneLine };
+  ask_publisher: { question: QueryPublisher; answer: DoneLine };
   add_node: { question: AddNode; answer: DoneLine };
   remove_node: { question: RemoveNode; answer: DoneLine };
   recycle: { question: Recycle; answer: DoneLine };

@@ -11,7 +11,6 @@ from nbaccel.api import (
     get,
     get_actor,
     get_gpu_ids,
-    init,
     is_initialized,
     kill,
     put,
@@ -21,6 +20,7 @@ from nbaccel.api import (
 )
 from nbaccel.handles.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from nbaccel.runtime_context import get_runtime_context
+from nbaccel.starting import init
 from nbaccel.util.lookup import get_node_ip_address
 
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2

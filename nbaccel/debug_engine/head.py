@@ -121,7 +121,7 @@ class DebugHead:
         )  # fmt: skip
         self._handlers: dict[type, Handler] = {
             **requests.handlers(self.object_context), **self.tasks.of_clients(), **self.tasks.of_workers(),
-            **self.actors.handlers(), wire.Ask: self.questions.ask,
+            **self.actors.handlers(), wire.QuestionMessage: self.questions.ask,
         }  # fmt: skip
 
     def _make_views(self) -> None:

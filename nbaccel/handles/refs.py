@@ -39,6 +39,7 @@ class ObjectRef(SafeFinalizer, Generic[T]):
     """
 
     __slots__ = ("__weakref__", "_cell", "_engine", "_id", "_inner")
+    _is_stream = False
 
     def __init__(self, id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
         self._id = id
@@ -206,6 +207,8 @@ class ObjectRefGenerator(Generic[T]):
     >>> [nbaccel.get(ref) for ref in count.remote()]
     [0, 1, 2]
     """
+
+    _is_stream = True
 
     def __init__(self, task_id: bytes, engine: Engine, inner: Any = None, cell: bytes | None = None) -> None:
         self._task_id = task_id

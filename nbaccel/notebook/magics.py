@@ -19,7 +19,7 @@ from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
-from nbaccel import api
+from nbaccel import api, starting
 from nbaccel.exceptions import HeadDiedError
 from nbaccel.handles.options import init_options
 from nbaccel.handles.placement_group_handle import PlacementGroup
@@ -54,7 +54,8 @@ class ClusterMagics(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         # It belongs to the shell: after %reload_ext it still knows what the cluster was started with.
-        self._starter: Starter = shell.__dict__.setdefault("_nbaccel_starter", Starter(api, sessions.find))
+        starter = Starter(api, starting.init, sessions.find)
+        self._starter: Starter = shell.__dict__.setdefault("_nbaccel_starter", starter)
 
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
         return arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)
@@ -187,8 +188,6 @@ class StartedApi(Protocol):
     """The functions of nbaccel that starting needs: those of `nbaccel.api`, or of a test."""
 
     def is_initialized(self) -> bool: ...
-    @property
-    def init(self) -> Callable[..., object]: ...
     def shutdown(self) -> None: ...
     def snapshot(self) -> Snapshot: ...
     def start_head(self, **options: Any) -> SessionRecord: ...
@@ -197,8 +196,11 @@ class StartedApi(Protocol):
 class Starter:
     """Remembers what this notebook's cluster was started with."""
 
-    def __init__(self, cluster: StartedApi, find_heads: Callable[[], Sequence[SessionRecord]]) -> None:
+    def __init__(
+        self, cluster: StartedApi, init: Callable[..., object], find_heads: Callable[[], Sequence[SessionRecord]]
+    ) -> None:
         self._cluster = cluster
+        self._init = init
         self._find_heads = find_heads
         self._asked: dict[str, Any] | None = None
         self._session = ""
@@ -217,7 +219,7 @@ class Starter:
         if shared:
             said += self._join_shared(asked)
         else:
-            self._cluster.init(**asked)
+            self._init(**asked)
         self._asked = {"shared": True} if shared else asked
         snapshot = self._cluster.snapshot()
         self._session = snapshot.runtime.session
@@ -239,7 +241,16 @@ class Starter:
                 "Left the Ray cluster; it runs on. It is ended where it was started: `nbaccel stop` on the machine of "
                 "`nbaccel start --head`, `kubectl delete raycluster NAME` on Kubernetes."
             )
+        if owner := shared and self._owner_of(runtime.session):
+            return (
+                "Left the cluster; it runs on. `cluster.shutdown()` ends it where `Cluster(...)` started it, or the "
+                f"end of that process (pid {owner})."
+            )
         return "Left the shared cluster; it runs on. End it with: nbaccel stop" if shared else "nbaccel has shut down."
+
+    def _owner_of(self, session: str) -> int:
+        """The pid of the process whose end is the end of this head; 0 for a daemon."""
+        return next((record.owner_pid for record in self._find_heads() if record.session == session), 0)
 
     def _why_lost(self) -> str:
         """A sentence if the cluster of this notebook has gone by itself, such as by the death of its head."""
@@ -278,11 +289,11 @@ class Starter:
     def _join_shared(self, asked: dict[str, Any]) -> list[str]:
         running = [record for record in self._find_heads() if record.shared]
         if running:
-            self._cluster.init(address=running[0].socket)
+            self._init(address=running[0].socket)
             ignored = f" {_not_applied(asked)}" if asked else ""
             return [f"Joined the shared cluster of pid {running[0].pid}.{ignored}"]
         record = self._cluster.start_head(**asked)
-        self._cluster.init(address=record.socket)
+        self._init(address=record.socket)
         return [f"Started a shared cluster, pid {record.pid}; other notebooks join it with %accel_init shared=true."]
 
 

@@ -510,7 +510,7 @@ class ActorTable:
         worker.actor = None
         self._dispatcher.end_queue(worker)
 
-    def kill_asked(self, actor: ActorRecord, why: str, no_restart: bool, graceful: bool, now: float) -> None:
+    def kill_requested(self, actor: ActorRecord, why: str, no_restart: bool, graceful: bool, now: float) -> None:
         if actor.state is DEAD:
             return
         if graceful:

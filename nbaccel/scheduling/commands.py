@@ -147,7 +147,7 @@ class CollectCycles(msgspec.Struct):
     """Work waits for what actors hold: let drivers and workers collect cycles, which may have the last handles."""
 
 
-class AskNode(msgspec.Struct):
+class RequestNode(msgspec.Struct):
     """Get one more node of this type. Answer with NodeAdded, whose spec has type and launch, or with NodeFailed."""
 
     node_type: str
@@ -169,6 +169,6 @@ class WakeAt(msgspec.Struct):
 
 Command = (
     StartWorker | SendTasks | RecallTasks | TrimWorker | InterruptTask | StopWorker | ReleaseDevices
-    | FailTask | FinishTasks | ActorChanged | GroupChanged | Warn | AskNode | ReleaseNode | WakeAt
+    | FailTask | FinishTasks | ActorChanged | GroupChanged | Warn | RequestNode | ReleaseNode | WakeAt
     | CollectCycles
 )  # fmt: skip

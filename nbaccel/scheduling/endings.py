@@ -7,7 +7,7 @@ from collections.abc import Callable
 from nbaccel.scheduling.actors import ActorTable
 from nbaccel.scheduling.commands import Command, Failure, InterruptTask
 from nbaccel.scheduling.dispatch import Dispatcher
-from nbaccel.scheduling.events import CancelAsked
+from nbaccel.scheduling.events import CancelRequested
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.ledger import Place
 from nbaccel.scheduling.moves import ARGS, STARTING, SUBMITTED, WAITING, ActorStatus
@@ -48,7 +48,7 @@ class Endings:
 
     # --- cancel ---------------------------------------------------------------------------------------------------
 
-    def cancel(self, record: TaskRecord, event: CancelAsked, now: float) -> None:
+    def cancel(self, record: TaskRecord, event: CancelRequested, now: float) -> None:
         """Cancel this task and, if requested, all tasks that it has submitted."""
         stack = [record]
         while stack:

@@ -37,8 +37,8 @@ class NodeSpec(msgspec.Struct):
     labels: dict[str, str] = {}
     is_head: bool = False
     absent: dict[str, str] = {}  # resource -> why devices of this machine are not among them, as a sentence part
-    node_type: str = ""  # of a node that was asked for by AskNode
-    launch: int = 0  # the number that AskNode gave it
+    node_type: str = ""  # of a node that was asked for by RequestNode
+    launch: int = 0  # the number that RequestNode gave it
 
 
 class NodeTypeSpec(msgspec.Struct):
@@ -209,13 +209,13 @@ class DeviceChanged(msgspec.Struct):
     lost: bool = False  # nothing more can start on it; what can only run there fails
 
 
-class CancelAsked(msgspec.Struct):
+class CancelRequested(msgspec.Struct):
     task_id: bytes
     force: bool = False
     recursive: bool = True
 
 
-class ActorKillAsked(msgspec.Struct):
+class ActorKillRequested(msgspec.Struct):
     """`kill`, an actor that exits by itself, or (`graceful`) one whose last handle is gone: queued calls run first."""
 
     actor_id: bytes
@@ -224,7 +224,7 @@ class ActorKillAsked(msgspec.Struct):
     why: str = "it was killed by nbaccel.kill"
 
 
-class PrestartAsked(msgspec.Struct):
+class PrestartRequested(msgspec.Struct):
     """Work is about to come to this zygote: have its spare workers ready."""
 
     zygote: str = ""
@@ -282,7 +282,7 @@ class ResourcesRequested(msgspec.Struct):
     bundles: RequestedBundles
 
 
-class GroupAsked(msgspec.Struct):
+class GroupRequested(msgspec.Struct):
     """A placement group: bundles of demands, and how they lie (PACK, SPREAD, STRICT_PACK, STRICT_SPREAD)."""
 
     group_id: bytes
@@ -296,7 +296,7 @@ class GroupAsked(msgspec.Struct):
     soft_node: bytes = b""  # looked at first
 
 
-class GroupRemoveAsked(msgspec.Struct):
+class GroupRemoveRequested(msgspec.Struct):
     group_id: bytes
 
 
@@ -307,7 +307,8 @@ class TimePassed(msgspec.Struct):
 Event = (
     TasksSubmitted | ObjectsReady | ArgumentFailed | WorkerReady | TasksReturned
     | CallReturned | CallAnswered | CallsOpened | CallsEnded | TasksGivenBack
-    | WorkerBlocked | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartAsked | SparesOutdated | AssignmentRefused
-    | ArgumentsLost | DeviceChanged | CancelAsked | ActorKillAsked | JobEnded | NodeAdded | NodeRemoved
-    | NodeTypesGiven | NodeFailed | NodeKept | ResourcesRequested | GroupAsked | GroupRemoveAsked | TimePassed
+    | WorkerBlocked | WorkerUnblocked | WorkerSpoiled | WorkerDied | PrestartRequested | SparesOutdated
+    | AssignmentRefused | ArgumentsLost | DeviceChanged | CancelRequested | ActorKillRequested | JobEnded | NodeAdded
+    | NodeRemoved | NodeTypesGiven | NodeFailed | NodeKept | ResourcesRequested | GroupRequested
+    | GroupRemoveRequested | TimePassed
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from nbaccel.scheduling.commands import Command, GroupChanged, Warn
-from nbaccel.scheduling.events import GroupAsked
+from nbaccel.scheduling.events import GroupRequested
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place, SplitDemand
 from nbaccel.scheduling.moves import GROUP_MOVES, GroupState, IllegalEvent, Story, lengthened
 from nbaccel.scheduling.placement import PlacementBook
@@ -21,7 +21,7 @@ MAX_TRIALS = 5_000  # steps of the search for a packing, before it is called imp
 class GroupRecord(msgspec.Struct, eq=False):
     """The scheduler's record of one placement group."""
 
-    spec: GroupAsked
+    spec: GroupRequested
     since: float
     state: GroupState = PENDING
     places: dict[int, Place] = {}
@@ -59,10 +59,10 @@ class GroupTable:
         nodes = nodes if group.places else []
         self._out.append(GroupChanged(group.spec.group_id, group.state.name, nodes, group.refused))
 
-    def ask(self, spec: GroupAsked, now: float) -> None:
+    def ask(self, spec: GroupRequested, now: float) -> None:
         old = self.records.get(spec.group_id)
         if old is not None:
-            raise IllegalEvent("GroupAsked", str(old), old.state.name, old.story, "Its id is in use.")
+            raise IllegalEvent("GroupRequested", str(old), old.state.name, old.story, "Its id is in use.")
         group = self.records[spec.group_id] = self._pending[spec.group_id] = GroupRecord(spec, now)
         self._notify(group)
         self._cluster.groups_wait = True

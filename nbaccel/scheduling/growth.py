@@ -12,7 +12,7 @@ because the dispatcher has just tried, so only nodes that are on their way count
 ```
   line waits, group waits, node emptied, request ──► stirred ──► a decision, at most one in DECISION_GAP_S
                                                                   │
-         NodeAdded, NodeFailed ◄── the caller ◄── AskNode ◄───────┤
+         NodeAdded, NodeFailed ◄── the caller ◄── RequestNode ◄───┤
          NodeRemoved, NodeKept ◄── the caller ◄── ReleaseNode ◄───┘
 ```
 Without node types none of this runs.
@@ -26,7 +26,7 @@ from itertools import count
 import msgspec
 
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.commands import AskNode, Command, ReleaseNode
+from nbaccel.scheduling.commands import Command, ReleaseNode, RequestNode
 from nbaccel.scheduling.events import NodeTypeSpec
 from nbaccel.scheduling.groups import BundleSearch, GroupRecord, GroupTable, undo
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place, SplitDemand
@@ -450,7 +450,7 @@ class Growth:
             for _each in range(number):
                 launch = Launch(next(self._numbers), name, now)
                 self.launches[launch.number] = launch
-                self._out.append(AskNode(name, launch.number))
+                self._out.append(RequestNode(name, launch.number))
         self.infeasible = [choice for choice, _ in self._request if self._is_among(choice, plan.infeasible)]
         self._release(plan, now)
         for record in self.types.values():

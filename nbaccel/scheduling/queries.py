@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from nbaccel.scheduling.actors import ActorRecord, ActorTable
-from nbaccel.scheduling.events import Demand, GroupAsked, RequestedBundles
+from nbaccel.scheduling.events import Demand, GroupRequested, RequestedBundles
 from nbaccel.scheduling.explain import Explainer, TaskExplanation
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.growth import Growth, GrowthForecast, Launch, TypeRecord
@@ -266,7 +266,7 @@ class Queries:
         group = self._groups.records.get(group_id)
         return self._explainer.group(group, self._groups.could_ever(group), now) if group is not None else None
 
-    def why_never_placed(self, spec: GroupAsked) -> str:
+    def why_never_placed(self, spec: GroupRequested) -> str:
         """Why a group that asks for this could never be placed; "" if it could. Nothing is asked for."""
         group = GroupRecord(spec, 0.0)
         return "" if self._groups.could_ever(group) else self._groups.why_not(group)

@@ -109,13 +109,13 @@ class Scheduler(Queries):
             ev.WorkerUnblocked: self._worker_unblocked,
             ev.WorkerSpoiled: self._worker_spoiled,
             ev.WorkerDied: self._worker_died,
-            ev.PrestartAsked: self._prestart_asked,
+            ev.PrestartRequested: self._prestart_requested,
             ev.SparesOutdated: self._spares_outdated,
             ev.AssignmentRefused: self._assignment_refused,
             ev.ArgumentsLost: self._arguments_lost,
             ev.DeviceChanged: self._device_changed,
-            ev.CancelAsked: self._cancel_asked,
-            ev.ActorKillAsked: self._actor_kill_asked,
+            ev.CancelRequested: self._cancel_requested,
+            ev.ActorKillRequested: self._actor_kill_requested,
             ev.JobEnded: self._job_ended,
             ev.NodeAdded: self._node_added,
             ev.NodeRemoved: self._node_removed,
@@ -123,8 +123,8 @@ class Scheduler(Queries):
             ev.NodeFailed: self._growth.failed,
             ev.NodeKept: self._growth.kept,
             ev.ResourcesRequested: self._growth.requested,
-            ev.GroupAsked: self._group_asked,
-            ev.GroupRemoveAsked: self._group_remove_asked,
+            ev.GroupRequested: self._group_requested,
+            ev.GroupRemoveRequested: self._group_remove_requested,
             ev.TimePassed: self._time_passed,
         }
 
@@ -251,7 +251,7 @@ class Scheduler(Queries):
             record.actor.settled = True
             self._actors.end(record.actor, "an argument of its constructor failed", now)
 
-    def _cancel_asked(self, event: ev.CancelAsked, now: float) -> None:
+    def _cancel_requested(self, event: ev.CancelRequested, now: float) -> None:
         record = self._all_tasks.records.get(event.task_id)
         if record is not None and not record.over:
             self._endings.cancel(record, event, now)
@@ -330,7 +330,7 @@ class Scheduler(Queries):
         else:
             self._queues.died(worker, event.why, now)
 
-    def _prestart_asked(self, event: ev.PrestartAsked, now: float) -> None:
+    def _prestart_requested(self, event: ev.PrestartRequested, now: float) -> None:
         self._workers.prestart(event.zygote)
 
     def _spares_outdated(self, event: ev.SparesOutdated, now: float) -> None:
@@ -408,10 +408,10 @@ class Scheduler(Queries):
 
     # --- actors, jobs, nodes, groups ------------------------------------------------------------------------------
 
-    def _actor_kill_asked(self, event: ev.ActorKillAsked, now: float) -> None:
+    def _actor_kill_requested(self, event: ev.ActorKillRequested, now: float) -> None:
         actor = self._actors.records.get(event.actor_id)
         if actor is not None:
-            self._actors.kill_asked(actor, event.why, event.no_restart, event.graceful, now)
+            self._actors.kill_requested(actor, event.why, event.no_restart, event.graceful, now)
 
     def _job_ended(self, event: ev.JobEnded, now: float) -> None:
         self._ended_jobs.add(event.job)
@@ -434,10 +434,10 @@ class Scheduler(Queries):
         if node.node_type:
             self._growth.left(node)
 
-    def _group_asked(self, event: ev.GroupAsked, now: float) -> None:
+    def _group_requested(self, event: ev.GroupRequested, now: float) -> None:
         self._groups.ask(event, now)
 
-    def _group_remove_asked(self, event: ev.GroupRemoveAsked, now: float) -> None:
+    def _group_remove_requested(self, event: ev.GroupRemoveRequested, now: float) -> None:
         group = self._groups.records.get(event.group_id)
         if group is not None:
             self._endings.remove_group(group, "its placement group was removed", now)

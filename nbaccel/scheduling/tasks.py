@@ -13,7 +13,7 @@ import msgspec
 
 from nbaccel.quantities import LONG_RUN_S
 from nbaccel.scheduling.commands import Command, FailTask, Failure, FinishTasks, Warn
-from nbaccel.scheduling.events import CancelAsked
+from nbaccel.scheduling.events import CancelRequested
 from nbaccel.scheduling.ledger import Hold
 from nbaccel.scheduling.moves import (
     ARGS,
@@ -245,7 +245,7 @@ class TaskRecord(msgspec.Struct, eq=False):
     attempt: int = 0
     failed_starts: int = 0
     cancelled: bool = False
-    doom: CancelAsked | None = None  # it was cancelled with all that it submits
+    doom: CancelRequested | None = None  # it was cancelled with all that it submits
     of_detached: bool = False  # submitted by, or on behalf of, a detached actor: it outlives its job
     started_at: float | None = None
     ended_at: float | None = None
@@ -313,7 +313,8 @@ class TaskTable:
         self.internal: dict[bytes, TaskRecord] = {}  # nbaccel's own that are not over
         self.shapes: dict[object, Shape] = {}
         self.awaited = AwaitedObjects()
-        self.doomed: list[tuple[TaskRecord, CancelAsked]] = []  # to be cancelled: who submitted them was, and has ended
+        # To be cancelled: who submitted them was, and has ended.
+        self.doomed: list[tuple[TaskRecord, CancelRequested]] = []
         self._ended = EndedTasks(self.records)
         self._seq = 0
         self._most_shapes = MAX_SHAPES

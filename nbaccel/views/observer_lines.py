@@ -360,7 +360,7 @@ class EndActor(ObserverQuestion[None], tag="kill"):
         return DoneLine(self.tag())
 
 
-class AskPublisher(ObserverQuestion[None], tag="ask_publisher"):
+class QueryPublisher(ObserverQuestion[None], tag="ask_publisher"):
     """Ask the program that publishes a record (`published` in a snapshot) to do something, such as "stop" of a run."""
 
     id: str
@@ -417,7 +417,7 @@ class StopHead(ObserverQuestion[None], tag="stop"):
 QUESTIONS: dict[str, type[ObserverQuestion[Any]]] = {
     kind.tag(): kind
     for kind in (
-        TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, AskPublisher,
+        TakeSnapshot, WatchSnapshots, Explain, FindTasks, ReadLogs, ReadNotes, CancelTask, EndActor, QueryPublisher,
         AddNode, RemoveNode, Recycle, StopHead, ReadRuns, ReadAccounting, ReadReadings, ReadRows,
         ReadTaskLog, RetryTask, ReadStack,
     )

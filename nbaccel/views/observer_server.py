@@ -35,7 +35,6 @@ from nbaccel.views import sessions
 from nbaccel.views.observer_lines import (
     PROTOCOL,
     AddNode,
-    AskPublisher,
     CancelTask,
     EndActor,
     ErrorLine,
@@ -43,6 +42,7 @@ from nbaccel.views.observer_lines import (
     FindTasks,
     ObserverLine,
     ObserverQuestion,
+    QueryPublisher,
     ReadAccounting,
     ReadLogs,
     ReadNotes,
@@ -388,7 +388,7 @@ def _answers_of(engine: Engine) -> dict[type[ObserverQuestion[Any]], Callable[[A
         CancelTask: lambda asked: engine.cancel_by_id(asked.task_id, force=asked.force),
         RetryTask: lambda asked: engine.retry(asked.task_id),
         EndActor: lambda asked: engine.kill_by_id(asked.actor_id),
-        AskPublisher: lambda asked: engine.ask(asked.id, asked.what),
+        QueryPublisher: lambda asked: engine.ask(asked.id, asked.what),
         Recycle: lambda asked: engine.recycle(),
         **dict.fromkeys(of_the_past, lambda asked: engine.history(asked)),
     }

@@ -21,12 +21,13 @@ from weakref import WeakKeyDictionary
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.views import sinks, wording
 from nbaccel.waits import interruptible
 
 if TYPE_CHECKING:
     import asyncio
+
+    from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 
 T = TypeVar("T")
 
@@ -193,7 +194,7 @@ def _done_for_this_thread() -> set[int]:
 def _unfinished_tasks(things: list[Any]) -> int:
     """The number of tasks to cancel: when a wait for many stops, most of them may have ended already."""
     engine = engines.started()
-    refs = [thing for thing in things if isinstance(thing, ObjectRef)]
+    refs = [thing for thing in things if not thing._is_stream]
     if refs and engine is not None:
         with suppress(RayError, OSError):  # a head that has gone: the awaited values are lost as well
             over = {id(ref) for ref in engine.wait(refs, len(refs), 0.0, False)[0]}

@@ -15,12 +15,13 @@ import pytest
 
 import nbaccel
 from nbaccel import engine as engines
+from nbaccel import notifying
 from nbaccel.handles.ids import ActorID
 from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
-from nbaccel.views import notifying, tables, task_lines, wording
+from nbaccel.views import tables, task_lines, wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter

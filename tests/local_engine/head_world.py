@@ -169,7 +169,7 @@ class HeadWorld:
         return actor_id
 
     def ask(self, request: int, question: Question[Any]) -> None:
-        self.send(wire.Ask(request, question.tag(), question.body()))
+        self.send(wire.QuestionMessage(request, question.tag(), question.body()))
 
     def ask_for_group(self) -> None:
         group_id = os.urandom(16)

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 import nbaccel
+from nbaccel.explaining import ENDING_PATIENCE_S, VERIFY_PATIENCE_S
 from nbaccel.util.placement_group import placement_group, remove_placement_group
-from nbaccel.views.answers import ENDING_PATIENCE_S, VERIFY_PATIENCE_S
 from nbaccel.views.explanations import Blocker, Explanation, Probe, Verdict
 from nbaccel.views.tables import ENDED
 from tests.census import Place

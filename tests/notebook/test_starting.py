@@ -44,7 +44,7 @@ class FakeCluster:
 
     def start_head(self, **options: Any) -> Any:
         self.asked.append(("start_head", options))
-        self.heads.append(SimpleNamespace(pid=99, shared=True, socket="/run/99/head.sock"))
+        self.heads.append(SimpleNamespace(pid=99, shared=True, socket="/run/99/head.sock", session="", owner_pid=0))
         return self.heads[-1]
 
     def find(self) -> list[Any]:
@@ -59,7 +59,7 @@ def cluster(busy_snapshot: Snapshot) -> FakeCluster:
 
 @pytest.fixture
 def starter(cluster: FakeCluster) -> Starter:
-    return Starter(cluster, cluster.find)
+    return Starter(cluster, cluster.init, cluster.find)
 
 
 def test_the_same_options_again_start_nothing(cluster: FakeCluster, starter: Starter) -> None:
@@ -107,9 +107,18 @@ def test_shared_starts_a_head_that_a_second_notebook_joins(cluster: FakeCluster,
     assert "Started a shared cluster, pid 99" in starter.start({"num_gpus": 2}, shared=True)[0]
     assert cluster.asked == [("start_head", {"num_gpus": 2}), ("init", {"address": "/run/99/head.sock"})]
     assert starter.stop().startswith("Left the shared cluster")
-    other = Starter(cluster, cluster.find)
+    other = Starter(cluster, cluster.init, cluster.find)
     assert other.start({}, shared=True) == ["Joined the shared cluster of pid 99."]
     assert [name for name, _ in cluster.asked].count("start_head") == 1
+
+
+def test_a_cluster_that_a_process_owns_is_ended_by_its_code(cluster: FakeCluster, starter: Starter) -> None:
+    cluster.init(address="/run/98/head.sock")
+    cluster.heads.append(SimpleNamespace(session=cluster.snapshot().runtime.session, owner_pid=7, shared=True))
+    assert starter.stop() == (
+        "Left the cluster; it runs on. `cluster.shutdown()` ends it where `Cluster(...)` started it, or the end of "
+        "that process (pid 7)."
+    )
 
 
 def test_a_ray_cluster_that_is_left_is_ended_where_it_was_started(cluster: FakeCluster, starter: Starter) -> None:

@@ -85,7 +85,7 @@ def test_an_actor_starts_when_what_it_keeps_comes_back_although_every_cpu_is_bus
     w.ready()
     assert not any(map(w.is_sent, new))
     for number in range(2):
-        w.notify(ev.ActorKillAsked(b"old %d" % number))
+        w.notify(ev.ActorKillRequested(b"old %d" % number))
         w.dies(w.stopping()[0])
         w.ready()
     assert all(map(w.is_sent, new))
@@ -106,7 +106,7 @@ def test_an_actor_keeps_its_devices_for_life() -> None:
     task = w.gpu_task()
     w.ready()
     assert not w.is_sent(task)
-    w.notify(ev.ActorKillAsked(b"a"))
+    w.notify(ev.ActorKillRequested(b"a"))
     assert w.actors[b"a"] == "DEAD"
     assert not w.is_sent(task), "its process is not gone yet"
     w.dies(w.stopping()[0])
@@ -118,7 +118,7 @@ def test_calls_of_a_dead_actor_fail_with_the_reason() -> None:
     w = world()
     alive(w)
     under_way = w.call()
-    w.notify(ev.ActorKillAsked(b"a"))
+    w.notify(ev.ActorKillRequested(b"a"))
     late = w.call()
     assert w.outcomes[under_way.task_id] == w.outcomes[late.task_id] == "actor died"
     assert "killed by nbaccel.kill" in w.messages[late.task_id]
@@ -163,7 +163,7 @@ def test_calls_keep_their_order_when_some_had_returned_to_be_tried_again(at_once
     w.returns(creation)
     calls = [w.call(name, retries_left=3) for name in "ABC"]
     worker = w.worker_of(calls[0])
-    w.notify(ev.ActorKillAsked(b"a", False))
+    w.notify(ev.ActorKillRequested(b"a", False))
     for call in calls[:returned]:
         w.returns(call, failed=True, retry=True)
     before = len(w.sent)
@@ -283,7 +283,7 @@ def test_an_actor_that_pauses_holds_nothing_and_says_why_its_calls_wait() -> Non
 def test_an_actor_that_was_killed_while_it_pauses_stays_dead() -> None:
     w = world()
     creation = restarting_for_ever(w)
-    w.notify(ev.ActorKillAsked(b"a", no_restart=True))
+    w.notify(ev.ActorKillRequested(b"a", no_restart=True))
     w.time_passes(1.0)
     assert w.actors[b"a"] == "DEAD" and process_of_actor(w) is None
     assert creation.task_id in w.outcomes
@@ -298,7 +298,7 @@ def test_a_restart_after_a_long_life_or_by_kill_does_not_pause(how: str) -> None
     assert worker is not None
     w.returns(creation)
     if how == "kill":
-        w.notify(ev.ActorKillAsked(b"a", no_restart=False))
+        w.notify(ev.ActorKillRequested(b"a", no_restart=False))
     else:
         w.time_passes(6.0)
     w.dies(worker)
@@ -308,7 +308,7 @@ def test_a_restart_after_a_long_life_or_by_kill_does_not_pause(how: str) -> None
 def test_kill_with_restart_starts_it_anew() -> None:
     w = world()
     creation = alive(w, max_restarts=1)
-    w.notify(ev.ActorKillAsked(b"a", no_restart=False))
+    w.notify(ev.ActorKillRequested(b"a", no_restart=False))
     assert w.actors[b"a"] == "RESTARTING"
     assert w.outcomes[w.call().task_id] == "actor unavailable"
     call = w.call(retries_left=1)
@@ -345,7 +345,7 @@ def test_an_actor_out_of_scope_ends_after_its_queued_calls() -> None:
     w = world()
     alive(w)
     calls = [w.call(), w.call()]
-    w.notify(ev.ActorKillAsked(b"a", graceful=True))
+    w.notify(ev.ActorKillRequested(b"a", graceful=True))
     assert not w.stopping()
     w.returns(calls[0])
     assert not w.stopping()
@@ -366,11 +366,11 @@ def test_a_cancelled_call_that_runs_is_only_told() -> None:
     w = world()
     alive(w)
     running, queued = w.call(), w.call(missing={b"x"})
-    w.notify(ev.CancelAsked(running.task_id))
+    w.notify(ev.CancelRequested(running.task_id))
     assert [type(command) for command in w.commands] == [do.InterruptTask]
     w.time_passes(60)
     assert not w.stopping(), "an actor is never killed for one call"
-    w.notify(ev.CancelAsked(queued.task_id))
+    w.notify(ev.CancelRequested(queued.task_id))
     assert w.outcomes[queued.task_id] == "cancelled"
     w.returns(running)
     assert w.outcomes[running.task_id] == "finished"

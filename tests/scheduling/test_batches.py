@@ -111,7 +111,7 @@ def test_a_return_is_told_alone_when_one_of_them_was_cancelled_in_its_worker() -
     world = World(node(CPU=1), spares=0)
     worker = busy(world)
     cancelled = worker.queue[3]
-    world.notify(ev.CancelAsked(cancelled.task_id, False, False))
+    world.notify(ev.CancelRequested(cancelled.task_id, False, False))
     done = world.return_together(worker, 6, QUICK_S)
     assert world.outcomes[cancelled.task_id] == "cancelled"
     assert all(world.outcomes[task.task_id] == "finished" for task in done if task is not cancelled)

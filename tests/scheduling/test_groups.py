@@ -6,7 +6,7 @@ import pytest
 
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import GroupAsked
+from nbaccel.scheduling.events import GroupRequested
 from nbaccel.scheduling.terms import Choice, Placement
 from tests.scheduling.world import World, choice, demand, node
 
@@ -18,7 +18,7 @@ def cluster() -> World:
 
 
 def ask(w: World, bundles: list[Bundle], strategy: str = "PACK", group_id: bytes = b"g") -> list[str]:
-    w.notify(GroupAsked(group_id, "group", bundles, strategy, 1))
+    w.notify(GroupRequested(group_id, "group", bundles, strategy, 1))
     group = w.scheduler.group_record(group_id)
     assert group is not None
     return [group.places[index].node_id.decode() for index in sorted(group.places)]
@@ -31,7 +31,7 @@ def inside(bundle: int = -1, **amounts: float) -> Choice:
 @pytest.mark.parametrize(("preferred", "lies_on"), [(b"n1", "n1"), (b"n2", "head"), (b"gone", "head")])
 def test_a_group_on_one_node_lies_on_the_preferred_one_where_it_fits(preferred: bytes, lies_on: str) -> None:
     w = cluster()
-    w.notify(GroupAsked(b"g", "group", [demand(CPU=1, GPU=1)] * 2, "STRICT_PACK", 1, soft_node=preferred))
+    w.notify(GroupRequested(b"g", "group", [demand(CPU=1, GPU=1)] * 2, "STRICT_PACK", 1, soft_node=preferred))
     group = w.scheduler.group_record(b"g")
     assert group is not None and {place.node_id.decode() for place in group.places.values()} == {lies_on}
 
@@ -174,7 +174,7 @@ def test_a_removed_group_keeps_its_nodes_share_until_all_who_named_no_bundle_are
     task = w.submit("task", inside(CPU=1, GPU=1), fresh=True)
     w.ready()
     assert w.is_sent(task)
-    w.notify(ev.GroupRemoveAsked(b"g"))
+    w.notify(ev.GroupRemoveRequested(b"g"))
     assert w.scheduler.node_available(b"head")["GPU"] == 0
     for worker in w.stopping():
         w.dies(worker)
@@ -220,8 +220,8 @@ def test_work_for_a_group_that_is_not_placed_yet_waits_without_a_warning() -> No
     assert w.is_sent(task)
 
 
-def refused(w: World, bundles: list[Bundle], strategy: str = "PACK") -> ev.GroupAsked:
-    group = GroupAsked(b"g", "group", bundles, strategy, 1, refuse_infeasible=True)
+def refused(w: World, bundles: list[Bundle], strategy: str = "PACK") -> ev.GroupRequested:
+    group = GroupRequested(b"g", "group", bundles, strategy, 1, refuse_infeasible=True)
     w.notify(group)
     return group
 
@@ -270,7 +270,7 @@ def test_removal_ends_what_is_inside_and_gives_the_devices_back_with_the_process
     waiting = w.submit("waiting", inside(CPU=1, GPU=1))
     w.ready()
     w.returns(actor)
-    w.notify(ev.GroupRemoveAsked(b"g"))
+    w.notify(ev.GroupRemoveRequested(b"g"))
     assert w.groups[b"g"] == "REMOVED"
     assert w.outcomes[task.task_id] == w.outcomes[waiting.task_id] == "placement group removed"
     assert w.actors[b"a"] == "DEAD"

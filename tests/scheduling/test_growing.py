@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import DeviceSpec, GroupAsked, NodeTypeSpec
+from nbaccel.scheduling.events import DeviceSpec, GroupRequested, NodeTypeSpec
 from nbaccel.scheduling.growth import REMEMBERED
 from nbaccel.scheduling.terms import Placement
 from tests.scheduling.world import World, choice, demand, node
@@ -213,7 +213,7 @@ def test_a_request_that_nothing_can_meet_is_named():
 
 def test_a_group_that_spreads_gets_a_node_for_each_bundle():
     world = grown(kind(gpus=2, most=3))
-    world.notify(GroupAsked(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_SPREAD", 1))
+    world.notify(GroupRequested(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_SPREAD", 1))
     world.time_passes(0.1)
     assert asked(world) == ["gpu", "gpu"]
     world.comes()
@@ -224,7 +224,7 @@ def test_a_group_that_spreads_gets_a_node_for_each_bundle():
 
 def test_a_group_that_must_lie_on_one_node_and_fits_none_asks_for_nothing():
     world = grown(kind(gpus=1, most=9))
-    world.notify(GroupAsked(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_PACK", 1))
+    world.notify(GroupRequested(b"g", "", [demand(GPU=1), demand(GPU=1)], "STRICT_PACK", 1))
     world.time_passes(0.1)
     assert asked(world) == []
     assert world.warnings[-1].kind == "infeasible"

@@ -92,7 +92,7 @@ def test_all_calls_are_counted_and_the_last_thousand_can_be_asked_for() -> None:
 def test_an_actor_that_is_to_end_waits_for_calls_that_nobody_has_looked_at() -> None:
     caller = Caller()
     (first,) = caller.opens(1)
-    caller.send(ev.ActorKillAsked(b"a", graceful=True))
+    caller.send(ev.ActorKillRequested(b"a", graceful=True))
     later = caller.opens(2)
     assert not any(type(command) is do.StopWorker for command in caller.end([first]))
     commands = caller.end(later)

@@ -85,7 +85,7 @@ def test_a_cancelled_one_stays_cancelled() -> None:
     world = World(node(CPU=1))
     task = world.submit()
     world.ready()
-    world.notify(ev.CancelAsked(task.task_id))
+    world.notify(ev.CancelRequested(task.task_id))
     lose(world, task, b"x")
     assert world.outcomes[task.task_id] == "cancelled"
 
@@ -93,7 +93,7 @@ def test_a_cancelled_one_stays_cancelled() -> None:
 def test_a_group_that_packs_takes_one_node_where_one_holds_all() -> None:
     world = World(node(CPU=1), node("large", CPU=4))
     bundles = [choice(CPU=1).demand] * 2
-    world.notify(ev.GroupAsked(b"g", "g", bundles, "PACK", 1))
+    world.notify(ev.GroupRequested(b"g", "g", bundles, "PACK", 1))
     record = world.scheduler.group_record(b"g")
     assert record is not None and {place.node_id for place in record.places.values()} == {b"large"}
 

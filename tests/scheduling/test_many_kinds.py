@@ -88,7 +88,7 @@ def test_whoever_starts_is_the_one_whom_trying_all_lines_finds(seed: int) -> Non
             else:
                 world.dies(world.worker_of(task))
         elif what == "cancel" and waiting:
-            world.notify(ev.CancelAsked(dice.choice(waiting).task_id))
+            world.notify(ev.CancelRequested(dice.choice(waiting).task_id))
         elif what == "submit":
             tasks += kinds_of_work(world, dice, 3)
         elif what == "later":
@@ -142,7 +142,7 @@ def test_a_line_that_is_woken_by_a_new_node_gets_its_first_choice_there() -> Non
 def test_of_places_that_come_back_together_each_line_takes_its_first_choice_and_its_best_place() -> None:
     world = World(node("head", CPU=0), node("n1", labels={"zone": "a"}, CPU=2))
     world.add_node(node("n2", labels={"zone": "b"}, CPU=2))
-    world.notify(ev.GroupAsked(b"g", "g", [demand(CPU=2), demand(CPU=2)], "STRICT_SPREAD", 1))
+    world.notify(ev.GroupRequested(b"g", "g", [demand(CPU=2), demand(CPU=2)], "STRICT_SPREAD", 1))
     world.submit("never", choice(CPU=9))
     in_a, in_b = (choice(Placement(labels=(("zone", zone),)), label=zone, CPU=0.5) for zone in "ab")
     rather_a, rather_b = (choice(Placement(soft_labels=(("zone", zone),)), CPU=0.5) for zone in "ab")
@@ -150,7 +150,7 @@ def test_of_places_that_come_back_together_each_line_takes_its_first_choice_and_
     tasks = {name: [world.submit("f", *each, fallback_after_s=1.0) for each in of] for name, of in wanted.items()}
     world.time_passes(2.0)
     assert world.groups[b"g"] == "CREATED" and len(list(world.scheduler.waiting())) == 5
-    world.notify(ev.GroupRemoveAsked(b"g"))
+    world.notify(ev.GroupRemoveRequested(b"g"))
     world.ready()
     assert {name: [world.node_of(task) for task in of] for name, of in tasks.items()} == {
         "n1": ["n1", "n1"],
@@ -178,7 +178,7 @@ def test_a_choice_for_which_nobody_waits_is_offered_what_comes_back_too() -> Non
     world.ready()
     for kind in range(KINDS):
         later = world.submit(f"f{kind}", choice(CPU=1 + kind, GPU=1))
-        world.notify(ev.CancelAsked(later.task_id))
+        world.notify(ev.CancelRequested(later.task_id))
     world.returns(running)
     world.dies(world.stopping()[0])
     for kind in range(KINDS):

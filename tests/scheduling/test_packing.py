@@ -47,7 +47,7 @@ class Packing(RuleBasedStateMachine):
         self.world.ready()
         assert self.world.is_sent(task) == (expected is not None), f"{quantity} of {self.free}"
         if expected is None:
-            self.world.notify(ev.CancelAsked(task.task_id))
+            self.world.notify(ev.CancelRequested(task.task_id))
             return
         assert self.world.devices_of(task) == {"GPU": expected}
         self._book(expected, -1)
@@ -63,7 +63,7 @@ class Packing(RuleBasedStateMachine):
         task, parts = self.held.pop(data.draw(st.sampled_from(sorted(self.held))))
         worker = self.world.worker_of(task)
         if how == "is killed when cancelled":
-            self.world.notify(ev.CancelAsked(task.task_id, force=True))
+            self.world.notify(ev.CancelRequested(task.task_id, force=True))
         elif how != "dies":
             self.world.returns(task, failed=how == "fails")
         self.world.dies(worker)

@@ -220,7 +220,7 @@ def test_a_task_that_leaves_a_line_of_one_cell_looks_at_few_of_those_behind_it(m
 def test_a_line_goes_when_its_task_is_cancelled() -> None:
     w = world(0)
     task = w.gpu_task()
-    w.notify(ev.CancelAsked(task.task_id))
+    w.notify(ev.CancelRequested(task.task_id))
     assert [(warning.kind, bool(warning.message)) for warning in w.warnings] == [
         ("infeasible", True),
         ("waiting", False),
@@ -232,7 +232,7 @@ def test_the_lines_of_other_cells_stay_when_one_is_cancelled() -> None:
     w.gpu_task(cell="[3]")
     task = w.gpu_task(cell="[4]")
     w.warnings.clear()
-    w.notify(ev.CancelAsked(task.task_id))
+    w.notify(ev.CancelRequested(task.task_id))
     assert [(warning.task_id, warning.message) for warning in w.warnings] == [(task.task_id, "")]
 
 
@@ -289,7 +289,7 @@ def test_freeing_those_that_are_named_lets_the_task_start(parts: list[float], wa
     w.ready()
     held = {task_id for task_id, task in tasks.items() if w.is_sent(task)}
     for task_id in set(tasks) - held:
-        w.notify(ev.CancelAsked(task_id))
+        w.notify(ev.CancelRequested(task_id))
     task = w.gpu_task("wanted", wanted)
     w.ready()
     if w.is_sent(task):
@@ -322,7 +322,7 @@ def test_a_placement_group_says_which_bundle_it_waits_for() -> None:
     w = world(2)
     w.gpu_task("train", 2)
     w.ready()
-    w.notify(ev.GroupAsked(b"g", "mine", [demand(CPU=1), demand(GPU=1)], "PACK", 1))
+    w.notify(ev.GroupRequested(b"g", "mine", [demand(CPU=1), demand(GPU=1)], "PACK", 1))
     explanation = w.scheduler.explain_group(b"g")
     assert explanation is not None and explanation.ever
     assert "placement group mine waits: bundle 1 asks for 1 GPU. Both GPUs are busy: train on" in explanation.sentence

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling import events as ev
-from nbaccel.scheduling.events import DeviceSpec, GroupAsked
+from nbaccel.scheduling.events import DeviceSpec, GroupRequested
 from nbaccel.scheduling.moves import ActorStatus, IllegalEvent
 from nbaccel.scheduling.tasks import TaskRecord
 from nbaccel.scheduling.terms import Placement, Task, TaskKind
@@ -201,13 +201,13 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(data=st.data(), force=st.booleans(), recursive=st.booleans())
     def cancel(self, data: st.DataObject, force: bool, recursive: bool) -> None:
         task_id = data.draw(st.sampled_from(sorted(self.world.tasks)))
-        self.world.notify(ev.CancelAsked(task_id, force, recursive))
+        self.world.notify(ev.CancelRequested(task_id, force, recursive))
 
     @precondition(lambda self: self.actor_ids)
     @rule(data=st.data(), no_restart=st.booleans(), graceful=st.booleans())
     def kill(self, data: st.DataObject, no_restart: bool, graceful: bool) -> None:
         actor_id = data.draw(st.sampled_from(self.actor_ids))
-        self.world.notify(ev.ActorKillAsked(actor_id, no_restart, graceful))
+        self.world.notify(ev.ActorKillRequested(actor_id, no_restart, graceful))
 
     @precondition(lambda self: self.unready)
     @rule(data=st.data())
@@ -395,13 +395,13 @@ class AnyOrder(RuleBasedStateMachine):
     def ask_for_group(self, bundles: str, strategy: str, job: int, refuses: bool) -> None:
         self.group_ids.append(b"g%d" % (len(self.group_ids) + 1))
         self.world.notify(
-            GroupAsked(self.group_ids[-1], "g", BUNDLES[bundles], strategy, job, refuse_infeasible=refuses)
+            GroupRequested(self.group_ids[-1], "g", BUNDLES[bundles], strategy, job, refuse_infeasible=refuses)
         )
 
     @precondition(lambda self: self.group_ids)
     @rule(data=st.data())
     def remove_group(self, data: st.DataObject) -> None:
-        self.world.notify(ev.GroupRemoveAsked(data.draw(st.sampled_from(self.group_ids))))
+        self.world.notify(ev.GroupRemoveRequested(data.draw(st.sampled_from(self.group_ids))))
 
     # --- time and errors ------------------------------------------------------------------------------------------
 
@@ -444,9 +444,9 @@ class AnyOrder(RuleBasedStateMachine):
         self._let_all_end()
         scheduler = self.world.scheduler
         for actor_id in self.actor_ids:
-            self.world.notify(ev.ActorKillAsked(actor_id))
+            self.world.notify(ev.ActorKillRequested(actor_id))
         for group_id in self.group_ids:
-            self.world.notify(ev.GroupRemoveAsked(group_id))
+            self.world.notify(ev.GroupRemoveRequested(group_id))
         self._let_all_end()
         left = [str(record) for record in (*scheduler.waiting(), *scheduler.running(), *self._internal())]
         assert not left, f"these never ended: {left}"
@@ -471,9 +471,9 @@ class AnyOrder(RuleBasedStateMachine):
         self._work_on()
         for record in [*self.world.scheduler.waiting(), *self._internal()]:
             if record.task.kind is TaskKind.ACTOR_CREATION:
-                self.world.notify(ev.ActorKillAsked(record.task.actor_id or b""))
+                self.world.notify(ev.ActorKillRequested(record.task.actor_id or b""))
             else:
-                self.world.notify(ev.CancelAsked(record.task.task_id))
+                self.world.notify(ev.CancelRequested(record.task.task_id))
         self._work_on()
 
     def _work_on(self) -> None:

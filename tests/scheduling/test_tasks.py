@@ -115,7 +115,7 @@ def test_only_a_worker_that_has_run_a_plain_task_can_be_spoiled() -> None:
 
 def test_a_spare_takes_a_fresh_task_without_waiting_for_a_process() -> None:
     w = world()
-    w.notify(ev.PrestartAsked())
+    w.notify(ev.PrestartRequested())
     w.ready()
     task = w.gpu_task()
     assert w.is_sent(task)
@@ -125,7 +125,7 @@ def test_a_spare_takes_a_fresh_task_without_waiting_for_a_process() -> None:
 @pytest.mark.parametrize("ready", [True, False])
 def test_spares_of_a_zygote_that_was_replaced_are_replaced_and_get_no_work(ready: bool) -> None:
     w = world()
-    w.notify(ev.PrestartAsked())
+    w.notify(ev.PrestartRequested())
     if ready:
         w.ready()
     (old,) = w.workers.values()
@@ -140,7 +140,7 @@ def test_spares_of_a_zygote_that_was_replaced_are_replaced_and_get_no_work(ready
 
 def test_an_exec_pool_takes_no_spares() -> None:
     w = world()
-    w.notify(ev.PrestartAsked())
+    w.notify(ev.PrestartRequested())
     w.ready()
     task = w.submit("f", pool=WorkerPool(1, environment="abc", how="exec"))
     assert not w.is_sent(task)
@@ -303,7 +303,7 @@ def test_a_task_cancelled_behind_another_never_counts_again() -> None:
     short_tasks(w)
     worker = next(worker for worker in w.workers.values() if worker.queue)
     victim = worker.queue[1]
-    w.notify(ev.CancelAsked(victim.task_id))
+    w.notify(ev.CancelRequested(victim.task_id))
     assert w.outcomes[victim.task_id] == "cancelled"
     w.gives_back(worker)
     w.ready()
@@ -418,7 +418,7 @@ def test_a_waiting_task_is_cancelled_at_once() -> None:
     w = world(1)
     w.submit("f")
     waiting = w.submit("f")
-    w.notify(ev.CancelAsked(waiting.task_id))
+    w.notify(ev.CancelRequested(waiting.task_id))
     assert w.outcomes[waiting.task_id] == "cancelled"
 
 
@@ -426,7 +426,7 @@ def test_a_running_task_is_interrupted_and_killed_only_past_the_grace() -> None:
     w = world(1, interrupt_grace_s=2.0)
     task = w.submit("f", retries_left=3)
     w.ready()
-    w.notify(ev.CancelAsked(task.task_id))
+    w.notify(ev.CancelRequested(task.task_id))
     assert [type(command) for command in w.commands][:1] == [do.InterruptTask]
     w.time_passes(1.9)
     assert task.task_id not in w.outcomes and not w.stopping()
@@ -441,7 +441,7 @@ def test_a_task_that_heeds_its_interrupt_keeps_its_worker() -> None:
     w = world(1)
     task = w.submit("f")
     w.ready()
-    w.notify(ev.CancelAsked(task.task_id))
+    w.notify(ev.CancelRequested(task.task_id))
     w.returns(task, failed=True, loaded=True)
     w.time_passes(10)
     assert w.outcomes[task.task_id] == "finished"
@@ -452,7 +452,7 @@ def test_force_kills_at_once() -> None:
     w = world(1)
     task = w.submit("f")
     w.ready()
-    w.notify(ev.CancelAsked(task.task_id, force=True))
+    w.notify(ev.CancelRequested(task.task_id, force=True))
     assert w.of(do.StopWorker)[0].force
     assert w.outcomes[task.task_id] == "cancelled"
 
@@ -462,8 +462,8 @@ def test_cancelled_tasks_are_counted_apart_from_failed_ones() -> None:
     running, waiting, fails = w.submit("running"), w.submit("waiting"), w.submit("fails")
     needs_it = w.submit("needs it", missing={b"x"})
     w.ready()
-    w.notify(ev.CancelAsked(waiting.task_id))
-    w.notify(ev.CancelAsked(running.task_id))
+    w.notify(ev.CancelRequested(waiting.task_id))
+    w.notify(ev.CancelRequested(running.task_id))
     w.returns(running, failed=True, cancelled=True)
     w.notify(ev.ArgumentFailed(needs_it.task_id, cancelled=True))
     w.returns(fails, failed=True)
@@ -475,7 +475,7 @@ def test_a_cancelled_task_whose_own_error_came_first_has_failed() -> None:
     w = world(1)
     task = w.submit("tidies up badly")
     w.ready()
-    w.notify(ev.CancelAsked(task.task_id))
+    w.notify(ev.CancelRequested(task.task_id))
     w.returns(task, failed=True)
     counts = w.scheduler.counts()
     assert (counts["CANCELLED"], counts["FAILED"]) == (0, 1)
@@ -488,7 +488,7 @@ def test_a_cancel_reaches_the_children() -> None:
     child = w.submit("child", parent_task_id=parent.task_id)
     grandchild = w.submit("grandchild", choice(CPU=9), parent_task_id=child.task_id)
     w.ready()
-    w.notify(ev.CancelAsked(parent.task_id, recursive=True))
+    w.notify(ev.CancelRequested(parent.task_id, recursive=True))
     assert w.outcomes[grandchild.task_id] == "cancelled"
     assert {command.task_id for command in w.of(do.InterruptTask)} == {parent.task_id, child.task_id}
 
@@ -497,7 +497,7 @@ def test_a_child_that_was_on_its_way_when_its_parent_was_cancelled_ends_with_the
     w = world(2)
     parent = w.submit("parent")
     w.ready()
-    w.notify(ev.CancelAsked(parent.task_id, recursive=True))
+    w.notify(ev.CancelRequested(parent.task_id, recursive=True))
     child = w.submit("child", choice(CPU=2), parent_task_id=parent.task_id)
     assert child.task_id not in w.outcomes, "the parent may still wait for it, to tidy up"
     w.returns(parent, failed=True)
@@ -509,7 +509,7 @@ def test_a_child_that_comes_after_its_parent_was_killed_is_cancelled_with_all_or
     w = world(1)
     parent = w.submit("parent")
     w.ready()
-    w.notify(ev.CancelAsked(parent.task_id, force=True, recursive=recursive))
+    w.notify(ev.CancelRequested(parent.task_id, force=True, recursive=recursive))
     child = w.submit("child", parent_task_id=parent.task_id)
     assert w.outcomes.get(child.task_id) == ("cancelled" if recursive else None)
 
@@ -517,7 +517,7 @@ def test_a_child_that_comes_after_its_parent_was_killed_is_cancelled_with_all_or
 def test_a_cancel_while_the_process_starts_leaves_the_process_to_others() -> None:
     w = world(1, spares=0)
     task = w.submit("f")
-    w.notify(ev.CancelAsked(task.task_id))
+    w.notify(ev.CancelRequested(task.task_id))
     assert w.outcomes[task.task_id] == "cancelled"
     w.ready()
     other = w.submit("g")
@@ -531,7 +531,7 @@ def test_a_thousand_cancelled_in_line_do_not_stop_the_line() -> None:
     last = w.submit("f")
     w.ready()
     for task in doomed:
-        w.notify(ev.CancelAsked(task.task_id))
+        w.notify(ev.CancelRequested(task.task_id))
     w.returns(first, after_s=0.1)
     assert w.is_sent(last)
 
@@ -723,7 +723,7 @@ def test_tasks_are_counted_by_function_whatever_they_are_called_and_however_many
     w.returns(failed, failed=True)
     w.submit("load", method="load")
     waits = w.submit("load", method="load")
-    w.notify(ev.CancelAsked(waits.task_id))
+    w.notify(ev.CancelRequested(waits.task_id))
     w.submit("load", method="load")
     found = {count.function: (count, running) for count, running in w.scheduler.tasks_by_function()}
     shard, of_shard = found["shard"]
@@ -776,7 +776,7 @@ def test_internal_tasks_and_calls_are_in_no_count_and_no_list() -> None:
     w.returns(calls[0])
     w.returns(calls[1], failed=True)
     w.returns(own)
-    w.notify(ev.CancelAsked(waits.task_id))
+    w.notify(ev.CancelRequested(waits.task_id))
     w.returns(users)
     counts = {state: number for state, number in w.scheduler.counts().items() if number}
     assert counts == {"FINISHED": 1} and sum(w.scheduler.all_counts()) == 7

@@ -68,7 +68,7 @@ class World:
         self.actors: dict[bytes, str] = {}
         self.groups: dict[bytes, str] = {}
         self.refusals: dict[bytes, str] = {}
-        self.asked: list[do.AskNode] = []  # and neither here nor failed
+        self.asked: list[do.RequestNode] = []  # and neither here nor failed
         self.released: list[bytes] = []
         self.keeps: dict[bytes, str] = {}  # nodes that may not go, and why
         self.specs: dict[str, NodeSpec] = {}  # of the node types
@@ -352,7 +352,7 @@ class World:
     def _CollectCycles(self, command: do.CollectCycles) -> None:
         self.collections += 1
 
-    def _AskNode(self, command: do.AskNode) -> None:
+    def _RequestNode(self, command: do.RequestNode) -> None:
         self.asked.append(command)
 
     def _ReleaseNode(self, command: do.ReleaseNode) -> None:

@@ -46,7 +46,7 @@ class Cases:
         made = kind(**given)
         if isinstance(made, wire.Bye):
             made.stop_head = False
-        if isinstance(made, wire.Ask) and made.what in NOT_SENT:
+        if isinstance(made, wire.QuestionMessage) and made.what in NOT_SENT:
             made.what = "sync"
         return made
 

@@ -24,9 +24,9 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.views.explanations import ExpectedGrowth, Explanation, Probe
 from nbaccel.views.observer_lines import (
-    AskPublisher,
     Explain,
     FindTasks,
+    QueryPublisher,
     Question,
     ReadLogs,
     Recycle,
@@ -151,7 +151,7 @@ class ClusterView:
         self._asker.published.publish(kind, id, record, asked, rows)
 
     def ask(self, id: str, what: str) -> None:
-        self._link.ask(AskPublisher(id, what))
+        self._link.ask(QueryPublisher(id, what))
 
     def object_locations(self, refs: Sequence[ObjectRef[Any]]) -> list[ObjectPlaces]:
         if self._asker.direct is not None:
@@ -207,7 +207,7 @@ class ClusterView:
         self._link.ask(asks.RemoveGroup(group_id))
 
     def why_never_placed(self, bundles: list[dict[str, float]], strategy: str) -> str:
-        return self._link.ask(asks.AskWhyNeverPlaced(bundles, strategy))
+        return self._link.ask(asks.WhyNeverPlaced(bundles, strategy))
 
     def group_table(self, group_id: bytes | None) -> dict[str, Any]:
         rows = self._link.ask(asks.ReadGroups(group_id))

@@ -381,7 +381,7 @@ class Link:
         if self.before_question is not None:
             self.before_question()
         request, reply = self._question()
-        self.send_at_once(wire.Ask(request, question.tag(), question.body()))
+        self.send_at_once(wire.QuestionMessage(request, question.tag(), question.body()))
         answer = self._wait_for(request, reply, timeout_s)
         if answer.error:
             error = getattr(exceptions, answer.kind, None) or _BUILTIN.get(answer.kind, exceptions.RaySystemError)

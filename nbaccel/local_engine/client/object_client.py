@@ -144,7 +144,7 @@ class PublishedRecords:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._asked: dict[str, Asked] = {}
-        link.receivers[wire.PublisherAsked] = self._was_asked
+        link.receivers[wire.PublisherRequest] = self._was_asked
 
     def publish(
         self, kind: str, id: str, record: Mapping[str, Any] | None, asked: Asked | None, rows: Rows | None
@@ -161,7 +161,7 @@ class PublishedRecords:
         sent = {key: dict(row) for key, row in (rows or {}).items()}
         self._link.ask(Publish(kind, id, dict(record), sent))
 
-    def _was_asked(self, message: wire.PublisherAsked) -> None:
+    def _was_asked(self, message: wire.PublisherRequest) -> None:
         """Handle a request; called in the reader thread."""
         asked = self._asked.get(message.id)
         if asked is not None:
@@ -307,7 +307,7 @@ class ObjectClient:
         while None in found:
             for id, payload in zip(ids, found, strict=True):
                 if payload is not None and payload[0] != wire.OK:
-                    self.values.were_asked_for(ids)
+                    self.values.were_requested(ids)
                     self._loaded(id, *payload)
             missing = list(dict.fromkeys(id for id, payload in zip(ids, found, strict=True) if payload is None))
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
@@ -425,7 +425,7 @@ class ObjectClient:
         self._finishers.put((future, ref))
 
     def was_awaited(self, ref: ObjectRef[Any]) -> None:
-        self.values.were_asked_for([ref._id])
+        self.values.were_requested([ref._id])
 
     @property
     def _finishers(self) -> Any:

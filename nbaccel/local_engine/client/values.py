@@ -5,20 +5,11 @@
   get ── arrived? ── payload(id) ──► bytes, or a range of the arena, which is mapped when it is read
 ```
 The head counts a mapper for each value of the arena that it sends; the end of the range, and so of every mapping of it,
-gives the count back. The range is made where the value arrives, in the reader thread: no KeyboardInterrupt can come
-between the two.
+gives the count back. It keeps one bit for each process and object: a first ref sends `AddRef`, the end of the last one
+`DropRef`, in the order in which they happened.
 
-Which ranges of the arena have ended in this process, so that the head may use their memory again.
-
-A range may end between any two steps of the user's code, and Ctrl-C may come just then. Python drops what is raised in
-a finaliser with all that the finaliser would still have done. So the end itself is noted by a queue, in one step into
-which no interrupt can come; only the nudge for the writer may be lost, and then the news comes a little later.
-
-Counts this process's refs to each object, and tells the head what it needs to know.
-
-The head keeps one bit for each process and object. A first ref sends `AddRef`, the end of the last one `DropRef`; both
-go through the same outbox in the order in which they happened. The end of a ref only puts its id into the link's queue:
-it may come at any moment, in any thread, even inside the code below.
+A ref or a range may end at any moment, in any thread, and Ctrl-C may come just then. Its end is therefore one step into
+which no interrupt can come: it puts an id into the link's queue. Only the nudge for the writer may be lost.
 """
 
 from __future__ import annotations
@@ -418,9 +409,9 @@ class Values:
 
     # ---- payloads
 
-    def were_asked_for(self, ids: list[bytes]) -> None:
+    def were_requested(self, ids: list[bytes]) -> None:
         """Note that code asked for these objects: their errors, even later ones, count as read."""
-        self._link.send_later(wire.AskedFor(ids))
+        self._link.send_later(wire.ValuesRequested(ids))
 
     def is_error(self, id: bytes) -> bool:
         """Whether a value is here and is an error."""
@@ -432,7 +423,7 @@ class Values:
         value = self._known.get(id)
         if value is not None:
             if value.status != wire.OK:
-                self.were_asked_for([id])
+                self.were_requested([id])
             return value.status, value.data
         with self._lock:
             range = self._ranges.get(id)

@@ -14,7 +14,7 @@ from nbaccel.local_engine.head.records import ActorEntry, TaskEntry, entry_of
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling.commands import ActorChanged
-from nbaccel.scheduling.events import ActorKillAsked
+from nbaccel.scheduling.events import ActorKillRequested
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
 from nbaccel.views.observer_lines import EndActor, Row
@@ -146,7 +146,7 @@ class Actors:
 
     def handlers(self) -> dict[type, Handler]:
         """The messages of drivers and workers, with their handlers."""
-        return {wire.KillActor: lambda peer, m: self._notify(ActorKillAsked(m.actor_id, m.no_restart, why=m.why))}
+        return {wire.KillActor: lambda peer, m: self._notify(ActorKillRequested(m.actor_id, m.no_restart, why=m.why))}
 
     def answers(self) -> list[Row[Peer]]:
         """The questions about actors and their answers."""
@@ -154,7 +154,9 @@ class Actors:
             *self.names.answers(),
             asks.IsActorTask.answered_by(self._is_actor_task),
             asks.ActorLeaves.answered_by(self._leaves),
-            EndActor.answered_by(lambda peer, asked: self._notify(ActorKillAsked(id_of(asked.actor_id, "an actor")))),
+            EndActor.answered_by(
+                lambda peer, asked: self._notify(ActorKillRequested(id_of(asked.actor_id, "an actor")))
+            ),
         ]
 
     def _is_actor_task(self, peer: Peer, asked: asks.IsActorTask) -> bool:
@@ -165,7 +167,7 @@ class Actors:
         """Code of an actor outside of any call has ended the actor: the unfinished calls are its last."""
         actor_id = peer.worker.running_actor if peer.worker is not None else None
         if actor_id is not None:
-            self._notify(ActorKillAsked(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
+            self._notify(ActorKillRequested(actor_id, True, graceful=True, why=failures.ENDED_ITSELF))
 
     # ---- a life
 
@@ -212,7 +214,7 @@ class Actors:
         elif not entry.scope_ended and not entry.terms.actor.detached:
             entry.scope_ended = True
             self.names.free(entry)
-            self._notify(ActorKillAsked(actor_id, graceful=True, why="its last handle went out of scope"))
+            self._notify(ActorKillRequested(actor_id, graceful=True, why="its last handle went out of scope"))
 
     def changed(self, command: ActorChanged) -> None:
         """The scheduler reports a new state of the actor."""

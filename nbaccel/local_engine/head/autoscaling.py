@@ -2,7 +2,7 @@
 
 Gets virtual nodes of the given types when the scheduler asks for them, and lets them go.
 ```
-  scheduler ── AskNode ──────► NodeSource ── after arrives_after_s ──► NodeAdded, or NodeFailed where the type `fails`
+  scheduler ── RequestNode ──► NodeSource ── after arrives_after_s ──► NodeAdded, or NodeFailed where the type `fails`
   scheduler ── ReleaseNode ──► NodeSource ── objects only there? ────► NodeKept, else NodeRemoved
 ```
 
@@ -37,7 +37,7 @@ from nbaccel.local_engine.head.snapshot_builder import Growing
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.driver_questions import MoveObjects
 from nbaccel.quantities import TYPE_PREFIX, UNIT, to_units
-from nbaccel.scheduling.commands import AskNode, ReleaseNode
+from nbaccel.scheduling.commands import ReleaseNode, RequestNode
 from nbaccel.scheduling.events import (
     NodeFailed,
     NodeKept,
@@ -191,11 +191,11 @@ class NodeSource:
 
     # ---- orders
 
-    def ask(self, command: AskNode) -> None:
+    def ask(self, command: RequestNode) -> None:
         pause_s = self._types[command.node_type].get("arrives_after_s") or 0.0
         self._timers.after(pause_s, lambda: self._arrive(command))
 
-    def _arrive(self, command: AskNode) -> None:
+    def _arrive(self, command: RequestNode) -> None:
         options = self._types[command.node_type]
         why = options.get("fails")
         if why:
@@ -283,7 +283,7 @@ def _type_spec(name: str, options: dict[str, Any]) -> NodeTypeSpec:
     )
 
 
-class Asked(msgspec.Struct):
+class ResourceRequest(msgspec.Struct):
     """One request, and who made it."""
 
     bundles: list[dict[str, float]]
@@ -307,8 +307,8 @@ class ResourceRequests:
         self._name_of = name_of  # a job's name, by its number
         self._may_grow = may_grow
         self._forecast = forecast
-        self._request: Asked | None = None
-        self._held: dict[tuple[int, str], Asked] = {}  # client, the id of its block
+        self._request: ResourceRequest | None = None
+        self._held: dict[tuple[int, str], ResourceRequest] = {}  # client, the id of its block
 
     def answers(self) -> list[Row[Peer]]:
         return [
@@ -351,8 +351,8 @@ class ResourceRequests:
         if mine:
             self._send()
 
-    def _asked(self, peer: Peer, bundles: list[dict[str, float]], labels: list[dict[str, str]]) -> Asked:
-        return Asked(bundles, labels, self._name_of(peer.job), peer.job, time.time())
+    def _asked(self, peer: Peer, bundles: list[dict[str, float]], labels: list[dict[str, str]]) -> ResourceRequest:
+        return ResourceRequest(bundles, labels, self._name_of(peer.job), peer.job, time.time())
 
     def _send(self) -> None:
         """Tell the scheduler the sum."""
@@ -364,7 +364,7 @@ class ResourceRequests:
         return rows + [_row(asked, "held") for asked in self._held.values()]
 
 
-def _counted(requests: list[Asked]) -> RequestedBundles:
+def _counted(requests: list[ResourceRequest]) -> RequestedBundles:
     """All bundles; equal ones are counted."""
     counts: Counter[tuple[tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]] = Counter()
     for asked in requests:
@@ -379,7 +379,7 @@ def _as_bundle(choice: Choice) -> dict[str, float]:
     return {name: amount / UNIT for name, amount in choice.demand}
 
 
-def _row(asked: Asked, kind: str) -> RequestRow:
+def _row(asked: ResourceRequest, kind: str) -> RequestRow:
     totals: dict[str, float] = {}
     for bundle in asked.bundles:
         for name, amount in bundle.items():

@@ -343,7 +343,7 @@ class QuestionTable:
     def __init__(self, send: Send, freshen: _Then = _at_once, drain: _Then = _at_once) -> None:
         self._send = send
         self._first = {observer_lines.TakeSnapshot.tag(): freshen, asks.AwaitOutput.tag(): drain}
-        self._later: dict[bytes, list[tuple[Peer, wire.Ask]]] = {}  # by the actor that is awaited
+        self._later: dict[bytes, list[tuple[Peer, wire.QuestionMessage]]] = {}  # by the actor that is awaited
         waited = (asks.Synchronise.answered_by(_nothing), asks.AwaitOutput.answered_by(_nothing))
         self.table: dict[str, Row[Peer]] = table_of(*waited)
 
@@ -352,7 +352,7 @@ class QuestionTable:
         for some in rows:
             self.table |= table_of(*some)
 
-    def ask(self, peer: Peer, message: wire.Ask) -> None:
+    def ask(self, peer: Peer, message: wire.QuestionMessage) -> None:
         """Answer a client, some questions only after something else."""
         first = self._first.get(message.what)
         if first is None:
@@ -360,7 +360,7 @@ class QuestionTable:
         else:
             first(lambda: None if peer.closed else self._answer(peer, message))
 
-    def _answer(self, peer: Peer, message: wire.Ask) -> None:
+    def _answer(self, peer: Peer, message: wire.QuestionMessage) -> None:
         answer = wire.Answer(message.request)
         try:
             row = self.table.get(message.what)
@@ -380,7 +380,7 @@ class QuestionTable:
         for peer, message in self._later.pop(actor_id, ()):
             self.ask(peer, message)
 
-    def failed(self, peer: Peer, message: wire.Ask, error: Exception) -> None:
+    def failed(self, peer: Peer, message: wire.QuestionMessage, error: Exception) -> None:
         """Answer a question whose handler failed, so that its client does not wait forever."""
         why = f"The head could not answer the question {message.what!r}: {type(error).__name__}: {error}"
         self._send(peer, wire.Answer(message.request, error=why, kind="RaySystemError"))

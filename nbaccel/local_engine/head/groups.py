@@ -17,7 +17,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.scheduling.commands import GroupChanged
-from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
+from nbaccel.scheduling.events import GroupRemoveRequested, GroupRequested
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Placement
 from nbaccel.views.observer_lines import Row
@@ -36,7 +36,7 @@ class GroupNameTaken(Exception):
 class Group(Struct, Generic[Owner]):
     """One placement group."""
 
-    spec: GroupAsked
+    spec: GroupRequested
     namespace: str
     state: str = "PENDING"
     never: str = ""  # why it can never be placed, if that is an error
@@ -64,7 +64,9 @@ class Groups(Generic[Owner]):
         pairs = _pairs(asked.bundles)
         label_pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
         soft = bytes.fromhex(asked.soft_node)
-        spec = GroupAsked(asked.group_id, name, pairs, asked.strategy, job, asked.detached, label_pairs, refuses, soft)
+        spec = GroupRequested(
+            asked.group_id, name, pairs, asked.strategy, job, asked.detached, label_pairs, refuses, soft
+        )
         self._by_id[asked.group_id] = Group(spec, asked.namespace)
         self._notify(spec)
 
@@ -95,14 +97,14 @@ class Groups(Generic[Owner]):
         bundles = group.spec.bundles if place.bundle < 0 else [group.spec.bundles[place.bundle]]
         return [family for family in ACCELERATORS if all(family in dict(bundle) for bundle in bundles)]
 
-    def why_never_placed(self, asked: asks.AskWhyNeverPlaced) -> str:
+    def why_never_placed(self, asked: asks.WhyNeverPlaced) -> str:
         """Why no group of these bundles could ever be placed; "" if it could."""
-        return self._scheduler.why_never_placed(GroupAsked(b"", "", _pairs(asked.bundles), asked.strategy, 0))
+        return self._scheduler.why_never_placed(GroupRequested(b"", "", _pairs(asked.bundles), asked.strategy, 0))
 
     def remove(self, group_id: bytes) -> None:
         group = self._by_id.get(group_id)
         if group is not None and group.state != "REMOVED":
-            self._notify(GroupRemoveAsked(group_id))
+            self._notify(GroupRemoveRequested(group_id))
 
     def table(self, group_id: bytes | None) -> list[ListedGroup]:
         """The row of one group, if it is known, or all rows."""
@@ -227,7 +229,7 @@ class GroupAnswers:
             asks.CreateGroup.answered_by(self._create),
             asks.WhenGroupReady.answered_by(self._when_ready),
             asks.RemoveGroup.answered_by(lambda peer, asked: groups.remove(asked.group_id)),
-            asks.AskWhyNeverPlaced.answered_by(lambda peer, asked: groups.why_never_placed(asked)),
+            asks.WhyNeverPlaced.answered_by(lambda peer, asked: groups.why_never_placed(asked)),
             asks.ReadGroups.answered_by(lambda peer, asked: groups.table(asked.group_id)),
             asks.FindGroup.answered_by(lambda peer, asked: groups.find(asked.name, asked.namespace)),
         ]

@@ -5,7 +5,7 @@ These functions only compute values from the records that they get. The head and
 Errors that nobody asked for: a line each, where the task was submitted, and a flood of equal ones a line a second.
 ```
   the last ref anywhere to an error ends ──────────┐
-  an error comes when its refs have ended already ─┴─► gone ── AskedFor by a process, or taken on? nothing
+  an error comes when its refs have ended already ─┴─► gone ── ValuesRequested by a process, or taken on? nothing
                                                             └─ else a Notice
 ```
 Errors that other tasks or processes have taken on are theirs to tell. What the user has ended is no news to anybody.

@@ -9,7 +9,7 @@ Keeps the records that drivers and workers publish until these end, and passes r
 ```
   Publish(kind, id, record) ──► RecordBook ──► snapshots
   ReadRows(id, since)       ──► RecordBook ──► the rows of a record that have changed
-  AskPublisher(id, what)    ──► RecordBook ──► PublisherAsked(id, what) to whoever has published it
+  QueryPublisher(id, what)    ──► RecordBook ──► PublisherRequest(id, what) to whoever has published it
 ```
 """
 
@@ -36,7 +36,7 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import HolderFact, TaskExplanation
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, observer_lines, wording
-from nbaccel.views.observer_lines import AskPublisher, ReadRows, Row
+from nbaccel.views.observer_lines import QueryPublisher, ReadRows, Row
 from nbaccel.views.record_book import RecordBook, RowsAnswer
 from nbaccel.views.snapshot import (
     ActorRow,
@@ -310,7 +310,7 @@ class Published:
         """The questions that this component answers."""
         return [
             asks.Publish.answered_by(self._publish),
-            AskPublisher.answered_by(self._ask),
+            QueryPublisher.answered_by(self._ask),
             ReadRows.answered_by(self._read_rows),
         ]
 
@@ -324,13 +324,13 @@ class Published:
                 raise QuestionError("ValueError", str(error)) from None
         self._changed()
 
-    def _ask(self, peer: Peer, asked: AskPublisher) -> None:
+    def _ask(self, peer: Peer, asked: QueryPublisher) -> None:
         try:
             publisher = self._peers.get(self._book.publisher_of(asked.id))
         except ValueError as error:
             raise QuestionError("ValueError", str(error)) from None
         if publisher is not None and not publisher.closed:
-            self._send(publisher, wire.PublisherAsked(asked.id, asked.what))
+            self._send(publisher, wire.PublisherRequest(asked.id, asked.what))
 
     def _read_rows(self, peer: Peer, asked: ReadRows) -> RowsAnswer:
         try:

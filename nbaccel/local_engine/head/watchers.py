@@ -1,17 +1,11 @@
 """Those who look on: drivers' news connections (output, notices, snapshots) and observers, who speak JSON lines.
 
 ```
-  log process ── Said ──► job's news ── Lines ──► notebook        the log process goes on when these are written
+  log process ── Chunk ──► job's news ── Lines ──► notebook       the log process goes on when these are written
   any change ──► at once, then at most SNAPSHOTS_PER_S ──► SnapshotMessage to each watcher; nothing when nobody watches
+  observer ── {"ask": "watch"} ──► {"kind": "snapshot", …} now, and at every change
 ```
-
-Observers: programs that watch and sometimes act, with lines of JSON on the head's socket.
-```
-  {"token": …}             ──► {"kind": "welcome", …}        (authentication)
-  {"ask": "snapshot"}      ──► {"kind": "snapshot", …}
-  {"ask": "watch"}         ──► {"kind": "snapshot", …} now, and at every change
-  {"ask": "explain", …}    ──► {"kind": "explanations", …}
-``` `views.observer_lines` has all of these lines, and `connections.py` the table of the answers. Each pass of the
+`views.observer_lines` has all lines of observers, and `connections.py` the table of the answers. Each pass of the
 head's loop answers one question of each observer, so that others have their turn. The head reads no further question
 while more than MOST_UNREAD_BYTES of answers are unread: an observer that never reads costs that and one answer. A
 mistake is answered and the observer may go on; an unexpected exception is answered and ends the observer.

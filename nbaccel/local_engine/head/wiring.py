@@ -331,13 +331,13 @@ class Wiring:
             do.Warn: self.watchers.warned,
             do.CollectCycles: lambda command: self._work_waits(),
             do.WakeAt: self.decisions.wake_at,
-            do.AskNode: self.growth.source.ask,
+            do.RequestNode: self.growth.source.ask,
             do.ReleaseNode: self.growth.source.release,
         }
 
     def _handlers(self) -> Handlers:
         """The messages of each role, with their handlers. A connection has the role "new" until it shows the token."""
-        ask: dict[type, Handler] = {wire.Ask: self.questions.ask}
+        ask: dict[type, Handler] = {wire.QuestionMessage: self.questions.ask}
         both = {
             **object_requests.handlers(self.object_context),
             **self.tasks.flow.of_clients(),
@@ -379,7 +379,10 @@ class Wiring:
             ],
         )
         connections = self.connections
-        failed: dict[type, Failed] = {wire.Submit: self.tasks.flow.submissions.failed, wire.Ask: self.questions.failed}
+        failed: dict[type, Failed] = {
+            wire.Submit: self.tasks.flow.submissions.failed,
+            wire.QuestionMessage: self.questions.failed,
+        }
         together = self.tasks.together()
         receiver = MessageReceiver(
             self._handlers(), together=together, failed=failed, expel=connections.expel, note=self.note

@@ -31,7 +31,7 @@ from nbaccel.local_engine.side_processes.zygote import Order
 from nbaccel.local_engine.wire.driver_questions import ProcessChanged
 from nbaccel.local_engine.wire.ids import return_id
 from nbaccel.scheduling.commands import StartWorker
-from nbaccel.scheduling.events import ActorKillAsked, CancelAsked, WorkerDied, WorkerReady, WorkerSpoiled
+from nbaccel.scheduling.events import ActorKillRequested, CancelRequested, WorkerDied, WorkerReady, WorkerSpoiled
 from nbaccel.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -102,10 +102,10 @@ class OrphanedWork:
         unfinished = list(self._scheduler.unfinished_tasks_of(worker_id))
         for record in reversed(unfinished):  # the last first: it holds arguments
             if not record.over and not self._is_wanted(record):
-                self._notify(CancelAsked(record.task.task_id))
+                self._notify(CancelRequested(record.task.task_id))
         for actor in list(self._scheduler.living_actors_of(worker_id)):
             if not actor.terms.detached:
-                self._notify(ActorKillAsked(actor.actor_id, why=OWNER_DIED))
+                self._notify(ActorKillRequested(actor.actor_id, why=OWNER_DIED))
 
     def _is_wanted(self, record: TaskRecord) -> bool:
         """Whether another process, or other work, has a ref to one of its results."""

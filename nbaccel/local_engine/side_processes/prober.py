@@ -30,7 +30,7 @@ class Sample(msgspec.Struct, array_like=True, tag=True):
     devices: list[dict[str, object]]
 
 
-class Look(msgspec.Struct, array_like=True, tag=True):
+class Inspect(msgspec.Struct, array_like=True, tag=True):
     """Measure these devices once."""
 
     number: int
@@ -46,13 +46,13 @@ class Measured(msgspec.Struct, array_like=True, tag=True):
     metrics: list[dict[str, object]]
 
 
-class Looked(msgspec.Struct, array_like=True, tag=True):
+class Inspected(msgspec.Struct, array_like=True, tag=True):
     number: int
     metrics: list[dict[str, object]]
 
 
-decode_order = msgspec.msgpack.Decoder(Detect | Sample | Look).decode
-decode_report = msgspec.msgpack.Decoder(Found | Measured | Looked).decode
+decode_order = msgspec.msgpack.Decoder(Detect | Sample | Inspect).decode
+decode_report = msgspec.msgpack.Decoder(Found | Measured | Inspected).decode
 encode = msgspec.msgpack.encode
 
 
@@ -75,9 +75,9 @@ def main(control: socket.socket, arena_fd: int, argument: str) -> None:
             if type(order) is Detect:
                 # In a thread, because known devices may have to be measured meanwhile.
                 threading.Thread(target=_detect, args=(control, machine, order), daemon=True).start()
-            elif type(order) is Look:
+            elif type(order) is Inspect:
                 looked_at = [accelerators.Device.from_dict(one) for one in order.devices]
-                control.send(encode(Looked(order.number, [one.to_dict() for one in sampler.sample(looked_at)])))
+                control.send(encode(Inspected(order.number, [one.to_dict() for one in sampler.sample(looked_at)])))
             else:
                 devices = [accelerators.Device.from_dict(one) for one in order.devices]
                 due = time.monotonic()

@@ -1,7 +1,6 @@
 """What drivers and workers ask the head, beside what observers may ask too (`views.observer_lines`).
 
-A question travels in an `Ask` and its answer in an `Answer`. Some are told rather than asked: their Ask has the request
-number 0, and the head sends no answer.
+A question travels in a `QuestionMessage`, its answer in an `Answer`. The number of a question without an answer is 0.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.local_engine.wire.messages import Ask
+from nbaccel.local_engine.wire.messages import QuestionMessage
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views.explanations import ExpectedGrowth, Probe
 from nbaccel.views.observer_lines import Question
@@ -19,9 +18,9 @@ from nbaccel.views.snapshot import ListedGroup, ListedNode, ObjectPlaces
 NO_ANSWER = 0  # the request number of a question that needs no answer
 
 
-def notified(question: Question[None]) -> Ask:
+def notified(question: Question[None]) -> QuestionMessage:
     """The message of a question that nobody waits for."""
-    return Ask(NO_ANSWER, question.tag(), question.body())
+    return QuestionMessage(NO_ANSWER, question.tag(), question.body())
 
 
 class Synchronise(Question[None], tag="sync"):
@@ -242,7 +241,7 @@ class RemoveGroup(Question[None], tag="remove_group"):
     group_id: bytes
 
 
-class AskWhyNeverPlaced(Question[str], tag="why_never_placed"):
+class WhyNeverPlaced(Question[str], tag="why_never_placed"):
     """Ask why no group of these bundles could ever be placed; "" if it could. No group is made."""
 
     bundles: list[dict[str, float]]

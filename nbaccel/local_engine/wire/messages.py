@@ -140,7 +140,7 @@ class DropRef(Message):
     ids: list[bytes]
 
 
-class AskedFor(Message):
+class ValuesRequested(Message):
     """Code in this process has asked for these objects: errors among them, also later ones, count as read."""
 
     ids: list[bytes]
@@ -164,7 +164,7 @@ class KillActor(Message):
     why: str = "it was killed by nbaccel.kill"
 
 
-class Ask(Message):
+class QuestionMessage(Message):
     """A question with an answer: `what` names it, `body` is its msgpack."""
 
     request: int
@@ -379,7 +379,7 @@ class CollectGarbage(Message):
     number: int = 0
 
 
-class PublisherAsked(Message):
+class PublisherRequest(Message):
     """A request to a record that the receiver has published."""
 
     id: str
@@ -441,13 +441,13 @@ class Connected(Message):
 
 ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
-    AddRef | DropRef | AskedFor
-    | Unmapped | Cancel | KillActor | Ask | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked | Progress
-    | Watch | CallReports | ReleasesCode | Surroundings
+    AddRef | DropRef | ValuesRequested
+    | Unmapped | Cancel | KillActor | QuestionMessage | Bye | Done | Item | Consumed | GivenBack | Blocked | Unblocked
+    | Progress | Watch | CallReports | ReleasesCode | Surroundings
 )  # fmt: skip
 ToClient = (
     Welcome | Refused | ObjectValue | ObjectValues | ObjectReady | Allocated | Answer | StreamItem | StreamItems
-    | StreamEnd | Setup | RunTask | RunTasks | PagesReady | Interrupt | Recall | Trim | PublisherAsked
+    | StreamEnd | Setup | RunTask | RunTasks | PagesReady | Interrupt | Recall | Trim | PublisherRequest
     | Exit | CollectGarbage | DefineFunction | DefineTemplate | Lines | NoticeMessage | SnapshotMessage | LogsDrained
     | Consumed | Connected | CallsTaken | ForgetFunctions
 )  # fmt: skip

@@ -5,8 +5,7 @@
              │                │ raise                │ raise   │ cannot be pickled
              └────────────────┴── RayTaskError ◄─────┴─────────┘
 ```
-
-A time limit for user code that the user did not call: the text of an error, and its pickling.
+Code that the user did not call, for the text of an error and its pickling, has a time limit:
 ```
   0 ──── 10 s ──── 20 s ──── 30 s ─┬─ 35 s ─────────────┬─ 45 s
         TooLate   TooLate  TooLate │ give_up(), which   │ the process ends without asking Python:

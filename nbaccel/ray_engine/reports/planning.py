@@ -15,7 +15,7 @@ from nbaccel.handles.options import TaskOptions, demand_of_task
 from nbaccel.quantities import ACCELERATORS, UNIT
 from nbaccel.ray_engine.reports.reports import JobFacts, RaysTables
 from nbaccel.scheduling import explain
-from nbaccel.scheduling.events import DeviceSpec, GroupAsked, NodeSpec
+from nbaccel.scheduling.events import DeviceSpec, GroupRequested, NodeSpec
 from nbaccel.scheduling.explain import Explainer, HolderFact, room_on_other_types, until_when, ways_out
 from nbaccel.scheduling.groups import GroupRecord, GroupTable
 from nbaccel.scheduling.moves import GroupState
@@ -534,5 +534,5 @@ def _addable(cluster: PlacementBook, group: GroupRecord, row: GroupRow, autoscal
 def _record(row: GroupRow, labels: Labels = None) -> GroupRecord:
     bundles = [tuple(sorted((name, round(amount * UNIT)) for name, amount in one.items())) for one in row.bundles]
     pairs = [tuple(sorted(one.items())) for one in labels] if labels else None
-    spec = GroupAsked(bytes.fromhex(row.group_id), row.name, bundles, row.strategy, 1, bundle_labels=pairs)
+    spec = GroupRequested(bytes.fromhex(row.group_id), row.name, bundles, row.strategy, 1, bundle_labels=pairs)
     return GroupRecord(spec, 0.0, GroupState.PENDING)

@@ -16,7 +16,7 @@ from nbaccel.local_engine.head.objects.tables import ObjectTables
 from nbaccel.local_engine.head.records import TaskEntry
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling.commands import ActorChanged
-from nbaccel.scheduling.events import ActorKillAsked
+from nbaccel.scheduling.events import ActorKillRequested
 from nbaccel.scheduling.terms import ActorTerms, Task, TaskKind, Terms
 from nbaccel.views.observer_lines import table_of
 
@@ -93,7 +93,7 @@ def test_the_last_handle_ends_an_actor_once_and_a_detached_one_never(house: Hous
     for actor_id in (b"a", b"a", b"d"):
         house.actors.out_of_scope(actor_id)
     (event,) = house.events
-    assert type(event) is ActorKillAsked and (event.actor_id, event.graceful) == (b"a", True)
+    assert type(event) is ActorKillRequested and (event.actor_id, event.graceful) == (b"a", True)
 
 
 def test_a_handle_of_an_actor_that_nobody_knows_is_forgotten(house: House) -> None:

@@ -231,7 +231,7 @@ def test_a_line_without_a_token_of_text_is_refused(house: House, said: bytes) ->
         b"\x90",
         b"",
         b"\xc0",
-        bytes(wire.frame([wire.Ask(1, "stop_head")]))[4:],
+        bytes(wire.frame([wire.QuestionMessage(1, "stop_head")]))[4:],
         bytes(wire.frame([wire.Submit(b"x" * 24, 1, b"", [], [], b"", b"")]))[4:],
     ],
 )

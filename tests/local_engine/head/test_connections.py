@@ -45,9 +45,9 @@ class House:
         self.ended: list[Peer] = []
         self.connections = Connections(self.loop, self.notes.append)
         receiver = MessageReceiver(
-            {"driver": {wire.Want: self._receive, wire.Ask: self._raise, wire.Cancel: self._raise}},
-            together={"driver": dict.fromkeys((wire.Want, wire.Ask), (self._alike, self._hear_all))},
-            failed={wire.Ask: self._notify}, expel=self.connections.expel, note=self.notes.append,
+            {"driver": {wire.Want: self._receive, wire.QuestionMessage: self._raise, wire.Cancel: self._raise}},
+            together={"driver": dict.fromkeys((wire.Want, wire.QuestionMessage), (self._alike, self._hear_all))},
+            failed={wire.QuestionMessage: self._notify}, expel=self.connections.expel, note=self.notes.append,
         )  # fmt: skip
         self.connections.receive = receiver.receive
         self.connections.on_end = self.ended.append
@@ -68,7 +68,7 @@ class House:
         return next((n for n, m in enumerate(messages[start:]) if m != messages[start]), len(messages) - start)
 
     def _hear_all(self, peer: Peer, messages: list[Any]) -> None:
-        if type(messages[0]) is wire.Ask:
+        if type(messages[0]) is wire.QuestionMessage:
             raise RuntimeError("unforeseen")
         self.received.append(messages)
 
@@ -109,7 +109,7 @@ def test_what_is_sent_leaves_together_with_the_next_flush(house: House) -> None:
 
 
 def test_a_failure_is_answered_where_an_answer_is_awaited(house: House) -> None:
-    ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
+    ask, want = wire.QuestionMessage(7, "anything"), wire.Want([b"x"])
     house.send(ask, want)
     assert house.failed == [(ask, "unforeseen")] and house.received == [[want]] and house.ended == []
 
@@ -128,7 +128,7 @@ def test_messages_that_are_alike_are_heard_together_and_in_their_order(house: Ho
 
 
 def test_when_several_fail_together_each_of_them_is_answered(house: House) -> None:
-    ask, want = wire.Ask(7, "anything"), wire.Want([b"x"])
+    ask, want = wire.QuestionMessage(7, "anything"), wire.Want([b"x"])
     house.send(ask, ask, want)
     assert house.failed == [(ask, "unforeseen")] * 2 and house.received == [[want]] and house.ended == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from nbaccel.local_engine.head import autoscaling
 from nbaccel.local_engine.head.autoscaling import NodeSource
-from nbaccel.scheduling.commands import AskNode
+from nbaccel.scheduling.commands import RequestNode
 from nbaccel.scheduling.growth import Launch
 from nbaccel.views.snapshot import ArrivalRow
 from tests.local_engine.head.seams import Clock
@@ -35,7 +35,7 @@ class House:
 
     def ask(self) -> None:
         self.launches.append(Launch(1, "gpu", self.clock.now()))
-        self.source.ask(AskNode("gpu", 1))
+        self.source.ask(RequestNode("gpu", 1))
 
     def row(self) -> ArrivalRow:
         (row,) = self.source.arrival_rows()

@@ -78,7 +78,7 @@ def _do(head: Head, what: str, number: int) -> None:
         world.submit(f"f{number}", choice(CPU=1 + number % 3, **({"GPU": gpus} if gpus else {})))
     elif what == "group":
         if b"g%d" % number not in world.groups:
-            world.notify(ev.GroupAsked(b"g%d" % number, "", [demand(GPU=0.5), demand(CPU=1)], "PACK", 1))
+            world.notify(ev.GroupRequested(b"g%d" % number, "", [demand(GPU=0.5), demand(CPU=1)], "PACK", 1))
     elif what == "add":
         head.add(number % 4)
     elif what == "remove" and len(living) > 1:

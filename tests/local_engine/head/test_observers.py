@@ -351,7 +351,7 @@ def test_a_task_of_more_results_than_could_ever_be_written_down_ends_who_asks_fo
 
 def test_a_submission_that_makes_no_sense_fails_its_results_and_the_driver_goes_on(cluster: Place) -> None:
     sock, reader = raw_driver()
-    sock.sendall(wire.frame([wire.Submit(b"x" * 24, 99), wire.Ask(1, "no such question"), wire.Bye()]))
+    sock.sendall(wire.frame([wire.Submit(b"x" * 24, 99), wire.QuestionMessage(1, "no such question"), wire.Bye()]))
     messages: list[Any] = []
     while not {wire.ObjectValue, wire.Answer} <= {type(message) for message in messages}:
         messages += reader.feed(sock.recv(1 << 16))
@@ -383,7 +383,9 @@ def test_what_a_driver_still_says_after_its_goodbye_counts_for_nothing(cluster: 
     everything = int(nbaccel.cluster_resources()["object_store_memory"])
     sock, reader = raw_driver()
     with sock:
-        sock.sendall(wire.frame([wire.Bye(), wire.Allocate(1, everything), wire.Ask(1, "no such question")]))
+        sock.sendall(
+            wire.frame([wire.Bye(), wire.Allocate(1, everything), wire.QuestionMessage(1, "no such question")])
+        )
         sock.shutdown(socket.SHUT_WR)
         received: list[Any] = []
         while data := sock.recv(1 << 16):

@@ -61,7 +61,9 @@ def test_a_driver_that_ends_takes_its_records_along_and_nobody_else_may_replace_
     sock, reader = raw_driver()
     with observing.connected(record()) as observer, sock:
         for number, id in enumerate(("theirs", "ours"), start=1):
-            sock.sendall(wire.frame([wire.Ask(number, Publish.tag(), Publish("test", id, {"step": 2}).body())]))
+            sock.sendall(
+                wire.frame([wire.QuestionMessage(number, Publish.tag(), Publish("test", id, {"step": 2}).body())])
+            )
         answers: list[wire.Answer] = []
         while len(answers) < 2:
             answers += [each for each in reader.feed(sock.recv(1 << 16)) if isinstance(each, wire.Answer)]

@@ -72,7 +72,7 @@ def test_that_output_is_shown_is_answered_when_it_has_been_sent() -> None:
     table = QuestionTable(lambda peer, message: sent.append(message), drain=printing.append)
     (ours, theirs), asked = socket.socketpair(), driver_questions.AwaitOutput
     with ours, theirs:
-        table.ask(Peer(ours, "news", 1), wire.Ask(7, asked.tag(), asked().body()))
+        table.ask(Peer(ours, "news", 1), wire.QuestionMessage(7, asked.tag(), asked().body()))
         assert sent == []
         (drained,) = printing
         drained()

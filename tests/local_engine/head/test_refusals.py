@@ -60,7 +60,7 @@ def notes() -> str:
         bytes(wire.frame([wire.Submit(b"x" * 24, 1, b"", [], [], b"", b"")])),
         bytes(wire.frame([wire.Done(b"x" * 24, [])])),
         bytes(wire.frame([wire.WorkerHello(b"w" * 28, 1)])),
-        bytes(wire.frame([wire.Ask(1, "stop_head")])),
+        bytes(wire.frame([wire.QuestionMessage(1, "stop_head")])),
         pytest.param(random.Random(4096).randbytes(4096), id="noise"),
     ],
 )

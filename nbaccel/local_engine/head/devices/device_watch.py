@@ -2,20 +2,11 @@
 
 ```
   somebody watches ── Sample ──► prober ── Measured, once a second ──► metrics ──► snapshots
-  a task failed    ── Look ────► prober ── Looked ──► lost? ──► alert; what can only run there fails in words
+  a task failed ─── Inspect ───► prober ── Inspected ──► lost? ──► alert; what can only run there fails in words
+  every 30 s, for held ones ── Inspect ──► prober ──► load 0 for 5 minutes ──► alert that names the holder
 ```
-The prober may hang in a driver or die with it. The metrics are then unknown, with the reason.
-
-Alerts about real devices that are held for minutes but not used; each alert names the holder.
-```
-  every 30 s, watched or not ── which real devices are held? ── Look ──► prober ──► load 0 for 5 minutes ──► alert
-```
-A look asks the prober alone; pages get a message only when there is an alert.
-
-Device memory that processes outside of this cluster use; the scheduler's books do not know it.
-
-A question never waits for the devices. The answer uses the last measurement, and the devices are measured again for the
-next question.
+The prober may hang in a driver or die with it. The metrics are then unknown, with the reason. Nobody waits for devices:
+the memory that processes outside of this cluster use is that of the last measurement, and a question begins the next.
 """
 
 from __future__ import annotations
@@ -44,7 +35,7 @@ Seen = Callable[[list[DeviceReading] | None], None]  # None: no answer in time
 Look = Callable[[list[Device], Seen], None]
 
 
-class DeviceLooks:
+class DeviceInspections:
     """The open questions to the prober. `learned` is called with each answer, in time or late."""
 
     def __init__(
@@ -71,10 +62,10 @@ class DeviceLooks:
         self._asked[number], self._waiting[number] = devices, then
         if len(self._asked) > MOST_ASKED:
             del self._asked[next(iter(self._asked))]
-        self._prober.send(prober.encode(prober.Look(number, [device.to_dict() for device in devices])))
+        self._prober.send(prober.encode(prober.Inspect(number, [device.to_dict() for device in devices])))
         self._timers.after(self._patience_s, lambda: self._answer(number, None))
 
-    def came(self, report: prober.Looked) -> None:
+    def came(self, report: prober.Inspected) -> None:
         """Handle an answer of the prober; a late one still goes to `learned`."""
         metrics = [DeviceReading.from_dict(one) for one in report.metrics]
         self._learned(self._asked.pop(report.number, []), metrics)

@@ -10,7 +10,7 @@ from nbaccel.accelerators.detection import DEADLINE_S
 from nbaccel.leases.leases import Leases
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.decisions import Notify
-from nbaccel.local_engine.head.devices.device_watch import PATIENCE_S, DeviceLooks, DeviceWatch, Recorded
+from nbaccel.local_engine.head.devices.device_watch import PATIENCE_S, DeviceInspections, DeviceWatch, Recorded
 from nbaccel.local_engine.head.devices.node_devices import Key, Nodes, NodeSetup
 from nbaccel.local_engine.head.devices.task_devices import DeviceLeases
 from nbaccel.local_engine.head.poll import LoopTimers, Note
@@ -52,7 +52,7 @@ class DeviceWiring:
         self.nodes = Nodes(notify)
         self.prober = helpers.make("prober", "", decode=prober.decode_report, on_report=self._reported)
         self.prober.on_restart = self._prober_died
-        self.looks = DeviceLooks(
+        self.looks = DeviceInspections(
             timers,
             self.prober,
             learned=lambda devices, metrics: self.watch.seen(devices, metrics),
@@ -110,7 +110,7 @@ class DeviceWiring:
     def _reported(self, report: Any) -> None:
         if type(report) is prober.Measured:
             self.watch.measured(report)
-        elif type(report) is prober.Looked:
+        elif type(report) is prober.Inspected:
             self.looks.came(report)
         else:
             self.setup.found(report)

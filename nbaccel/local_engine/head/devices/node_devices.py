@@ -24,7 +24,7 @@ from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.local_engine.wire.ids import random_id
 from nbaccel.proc import host_address
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.events import DeviceSpec, NodeAdded, NodeSpec, PrestartAsked
+from nbaccel.scheduling.events import DeviceSpec, NodeAdded, NodeSpec, PrestartRequested
 
 Assigned = dict[str, list[tuple[int, int]]]  # resource -> (index of the device, amount)
 Key = tuple[bytes, str, int]  # node, resource, index
@@ -48,7 +48,7 @@ class Nodes:
         self.specs[spec.node_id] = spec
         self._notify(NodeAdded(spec))
         if spec.is_head:
-            self._notify(PrestartAsked())
+            self._notify(PrestartRequested())
 
     def remove(self, node_id: bytes, why: str) -> None:
         self.gone[node_id] = why

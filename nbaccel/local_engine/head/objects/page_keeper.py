@@ -6,16 +6,8 @@
 ```
 The mover does both: fresh pages cost several times the copy that fills them, and the head must not stop for them. One
 order is under way at a time. To populate changes no bytes, so it does not matter who is given them meanwhile. What is
-given back loses its bytes, so it is set aside until that is done.
-
-Which free parts of the arena have memory behind them, and since when nobody has used them.
-
-It has no clock, and does nothing: `page_keeper` has memory provided and given back, and says so here.
-
-How much memory of the machine a head may keep ready, and whose turn it is: all heads of a user share one amount.
-
-The lock is on the user's runtime directory itself, so that it leaves no file behind. The system gives it up when its
-holder ends, however that happens.
+given back loses its bytes, so it is set aside until that is done. All heads of a user share the memory that may be kept
+ready; the lock is on the user's runtime directory, leaves no file behind, and ends with its holder.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def handlers(context: ObjectContext) -> dict[type, Handler]:
         wire.Put: partial(_put, context),
         wire.Want: partial(_want, context),
         wire.WantReady: partial(_want_ready, context),
-        wire.AskedFor: lambda peer, m: errors.read(m.ids),
+        wire.ValuesRequested: lambda peer, m: errors.read(m.ids),
         wire.AddRef: partial(_holds, context),
         wire.DropRef: partial(_releases, context),
         wire.Unmapped: partial(_unmapped, context),

@@ -27,7 +27,7 @@ NOBODY = -1
 FULL_PATIENCE_S = 10.0  # others may release their objects
 
 
-class _Asked(Struct):
+class _SpaceRequest(Struct):
     """Somebody who waits for room."""
 
     size: int
@@ -38,7 +38,7 @@ class _Asked(Struct):
     for_new_value: bool  # else to bring one back, which others may wait for as well
 
 
-class Looks(Protocol):
+class CycleSearches(Protocol):
     """Looks of all processes for objects that only cycles hold."""
 
     def filled(self, used: int, capacity: int) -> None: ...
@@ -53,7 +53,7 @@ class Store:
         timers: LoopTimers,
         objects: ObjectTables,
         helpers: Helpers,
-        looks: Looks,
+        looks: CycleSearches,
         *,
         capacity: int,
         directory: str,
@@ -66,7 +66,7 @@ class Store:
         self._looks = looks
         self._let_go = let_go  # called with objects that nobody holds any more
         self.arena = Arena(capacity)
-        self.waiting: list[_Asked] = []
+        self.waiting: list[_SpaceRequest] = []
         self._returning: dict[bytes, list[tuple[Callable[[], None], Refused]]] = {}
         self._directory = os.path.join(directory, "spilled")
         self._moving: dict[bytes, mover.Spill | mover.Restore] = {}  # moves that the mover has not reported
@@ -122,7 +122,7 @@ class Store:
             grant(offset, "")
             return
         until = now + FULL_PATIENCE_S
-        self.waiting.append(_Asked(size, client, grant, now, until, for_new_value))
+        self.waiting.append(_SpaceRequest(size, client, grant, now, until, for_new_value))
         self._timers.at(until, self.make_room)
         self.make_room()
 

@@ -26,9 +26,9 @@ from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import return_id, task_of
 from nbaccel.scheduling.commands import Command, FailTask, FinishTasks
 from nbaccel.scheduling.events import (
-    ActorKillAsked,
+    ActorKillRequested,
     ArgumentFailed,
-    CancelAsked,
+    CancelRequested,
     TaskReturn,
     TasksGivenBack,
     TasksReturned,
@@ -156,7 +156,7 @@ class StreamRelay:
             if entry.terms.backpressure is not None or message.count < 0:
                 self._send(worker.peer, message)
         elif message.count < 0:
-            self._notify(CancelAsked(message.task_id))
+            self._notify(CancelRequested(message.task_id))
 
     def end(self, task: Task, entry: TaskEntry, results: list[wire.ReturnValue]) -> None:
         """End a stream: an error becomes the reader's last item. A second call does nothing."""
@@ -437,7 +437,7 @@ class Returns:
             for result in message.results:
                 ledger.drop(self._objects, result.value)  # nobody waits for the result any more
         if message.exiting:
-            self._notify(ActorKillAsked(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
+            self._notify(ActorKillRequested(bytes(worker.running_actor or b""), True, why=failures.ENDED_ITSELF))
         if record is not None and record.hold is not None and record.hold.parts:
             # Before the scheduler learns of the return and gives the devices to the next task.
             self._look_at_devices(worker, record, message)

@@ -1,17 +1,13 @@
-"""Takes the tasks that clients submit: learns their functions and terms, promises their results, tells the scheduler.
+"""Takes the tasks that clients submit: learns their functions and terms, promises results, notifies the scheduler.
 
-The functions and classes that clients have exported, as bytes: workers get each with the first task that needs it.
 ```
   DefineFunction ──► kept, and what it has captured is pinned
   ReleasesCode, or the client's end ──► nobody has it ── no living task names it ──► forgotten here and in workers
-  something may still name it ──► looked for again, more and more rarely
+  something may still name it ──► checked again, more and more rarely
 ```
-Looking costs a walk over the living tasks, once for all functions that were released; a task itself costs nothing.
-
-The calls of failed tasks, kept for a while with their arguments, so that a person can have them run again.
-
-A call is kept for ten minutes after its task has failed, as long as all kept calls together are small. A call whose
-arguments are missing, or that would keep an actor alive, is not kept.
+A check costs a walk over the living tasks, once for all functions that were released; a task itself costs nothing. The
+calls of failed tasks are kept for ten minutes, while all of them together are small, so that a person can run them
+again; not those whose arguments are missing, or that would keep an actor alive.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ from nbaccel.local_engine.head.records import CANCELLED, Environments, Job, Task
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
-from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TasksSubmitted
+from nbaccel.scheduling.events import ArgumentFailed, CancelRequested, TasksSubmitted
 from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, Task, TaskKind, Terms
 from nbaccel.views.observer_lines import CancelTask, RetryTask, Row
 
@@ -394,7 +390,7 @@ class SubmissionIntake:
             wire.Surroundings: self._surroundings,
             wire.DefineTemplate: self._define_template,
             wire.Submit: self._submit,
-            wire.Cancel: lambda peer, m: self._cancel_task(CancelAsked(m.task_id, m.force, m.recursive)),
+            wire.Cancel: lambda peer, m: self._cancel_task(CancelRequested(m.task_id, m.force, m.recursive)),
         }
 
     def answers(self) -> list[Row[Peer]]:
@@ -406,9 +402,9 @@ class SubmissionIntake:
         ]
 
     def _cancel(self, peer: Peer, asked: CancelTask) -> None:
-        self._cancel_task(CancelAsked(id_of(asked.task_id, "a task"), asked.force))
+        self._cancel_task(CancelRequested(id_of(asked.task_id, "a task"), asked.force))
 
-    def _cancel_task(self, event: CancelAsked) -> None:
+    def _cancel_task(self, event: CancelRequested) -> None:
         self._cancelled(event.task_id)
         self._notify(event)
 

@@ -7,7 +7,7 @@ Answers orders that could not be carried out, so that nobody waits and no resour
                  ├─ StopWorker ────────► its process is killed, at once and again until it is gone
                  ├─ FinishTasks, FailTask ► once more; what cannot be written becomes an error
                  ├─ ReleaseDevices, ActorChanged, GroupChanged, WakeAt ► once more
-                 ├─ AskNode, ReleaseNode ► the node does not come, or stays
+                 ├─ RequestNode, ReleaseNode ► the node does not come, or stays
                  └─ RecallTasks ───────► the worker gives nothing back
 ```
 An act that is repeated skips the steps that its first try has finished. Interrupts and warnings need no answer: they
@@ -89,7 +89,7 @@ class FailedCommands:
             do.ActorChanged: self._once_more,
             do.GroupChanged: self._once_more,
             do.WakeAt: self._once_more,
-            do.AskNode: lambda c, why: notify(NodeFailed(c.launch, f"the head could not get it: {why}")),
+            do.RequestNode: lambda c, why: notify(NodeFailed(c.launch, f"the head could not get it: {why}")),
             do.ReleaseNode: lambda c, why: notify(NodeKept(c.node_id, f"the head could not remove it: {why}")),
         }
 

@@ -61,14 +61,14 @@ def test_a_lost_device_is_told_to_all_and_offered_again_when_it_is_back(place: P
     place.room.watch.after_failure(place.nodes.node_id, ALL, lambda: done.append("looked"))
     assert done == []
     (look,) = place.asked()
-    place.answer(prober.Looked(look.number, [metrics(None, lost="it fell off the bus"), metrics(0)]))
+    place.answer(prober.Inspected(look.number, [metrics(None, lost="it fell off the bus"), metrics(0)]))
     assert done == ["looked"]
     (event,) = place.taken()
     assert (event.index, event.lost) == (0, True)
     assert "is lost: it fell off the bus" in place.onlookers.alerts[-1][1]
     place.clock.jump(LOOK_FOR_LOST_S)
     (look,) = place.asked()
-    place.answer(prober.Looked(look.number, [metrics(0)]))
+    place.answer(prober.Inspected(look.number, [metrics(0)]))
     (event,) = place.taken()
     assert (event.index, event.free, event.lost) == (0, UNIT, False)
     assert "answers again" in place.onlookers.alerts[-1][1]
@@ -88,7 +88,7 @@ def test_a_look_that_hangs_is_given_up_and_its_late_answer_is_news_all_the_same(
     (look,) = place.asked()
     place.clock.jump(PATIENCE_S)
     assert answers == [None]
-    place.answer(prober.Looked(look.number, [metrics(GIB)]))
+    place.answer(prober.Inspected(look.number, [metrics(GIB)]))
     assert answers == [None] and place.room.watch.metrics[first.lease_key].memory_used_bytes == GIB
 
 

@@ -11,7 +11,7 @@ from nbaccel.local_engine.head.devices import node_devices
 from nbaccel.local_engine.head.devices.node_devices import GRACE_S, MOST_DEATHS
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.events import NodeAdded, PrestartAsked
+from nbaccel.scheduling.events import NodeAdded, PrestartRequested
 from tests.local_engine.head.devices.conftest import Place
 
 
@@ -26,7 +26,7 @@ def test_a_simulated_machine_is_known_at_once(tmp_path: Path, monkeypatch: pytes
     place = Place(simulate="nvidia:2xH100", resources={"disk": 3})
     place.room.setup.begin()
     added, prestart = place.taken()
-    assert type(added) is NodeAdded and type(prestart) is PrestartAsked
+    assert type(added) is NodeAdded and type(prestart) is PrestartRequested
     assert (added.node.totals["CPU"], added.node.totals["disk"]) == (2 * UNIT, 3 * UNIT)
     assert [(device.resource, device.index) for device in added.node.devices] == [("GPU", 0), ("GPU", 1)]
     assert place.is_known and place.asked() == []

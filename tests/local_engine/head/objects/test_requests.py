@@ -76,7 +76,7 @@ def test_an_error_that_is_asked_for_has_been_read(room: Room) -> None:
     delivery.fill(room.context, b"x", ERROR, [], 1)
     assert room.errors.were_read == []  # it was pushed, which says nothing of its reader
     room.receive(owner, wire.Want([b"x"]))
-    room.receive(owner, wire.AskedFor([b"y"]))
+    room.receive(owner, wire.ValuesRequested([b"y"]))
     assert room.errors.were_read == [b"x", b"y"]
 
 

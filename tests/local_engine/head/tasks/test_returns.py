@@ -12,7 +12,7 @@ from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import CANCELLED
 from nbaccel.local_engine.head.tasks.flow import Returns
 from nbaccel.scheduling.events import (
-    ActorKillAsked,
+    ActorKillRequested,
     TaskReturn,
     TasksGivenBack,
     TasksReturned,
@@ -119,7 +119,7 @@ def test_an_actor_that_leaves_by_its_own_wish_is_ended(room: Room, devices: Devi
     task_id = room.runs("call")
     room.worker.running_actor = b"a"
     kill, returned = done(room, task_id, exiting=True)
-    assert type(kill) is ActorKillAsked and (kill.actor_id, kill.no_restart) == (b"a", True)
+    assert type(kill) is ActorKillRequested and (kill.actor_id, kill.no_restart) == (b"a", True)
     assert type(returned) is TasksReturned
 
 

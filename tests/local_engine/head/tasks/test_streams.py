@@ -10,7 +10,7 @@ from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.scheduling.events import CancelAsked
+from nbaccel.scheduling.events import CancelRequested
 from tests.local_engine.head.tasks.conftest import DRIVER, WORKER, Room
 
 VALUE = wire.Value(wire.OK, b"x")
@@ -111,7 +111,7 @@ def test_a_reader_that_has_gone_ends_the_writer(room: Room) -> None:
     assert room.receive(room.driver, wire.Consumed(task_id, -1)) == []
     assert room.out.taken(WORKER) == [wire.Consumed(task_id, -1)]
     room.worker.ended = True
-    assert room.receive(room.driver, wire.Consumed(task_id, -1)) == [CancelAsked(task_id)]
+    assert room.receive(room.driver, wire.Consumed(task_id, -1)) == [CancelRequested(task_id)]
 
 
 def test_a_reader_that_keeps_no_pace_is_not_reported_to_the_writer(room: Room) -> None:

@@ -9,7 +9,7 @@ from nbaccel.handles.option_checks import MOST_RETURNS
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.objects import ledger
 from nbaccel.local_engine.wire.ids import return_id
-from nbaccel.scheduling.events import ArgumentFailed, CancelAsked
+from nbaccel.scheduling.events import ArgumentFailed, CancelRequested
 from nbaccel.scheduling.terms import TaskKind
 from tests.local_engine.head.tasks.conftest import DRIVER, JOB, Room
 from tests.local_engine.head_world import TEMPLATES
@@ -91,4 +91,4 @@ def test_a_task_that_the_head_could_not_take_gets_an_error_for_each_result(room:
 
 
 def test_a_cancellation_is_passed_on(room: Room) -> None:
-    assert room.receive(room.driver, wire.Cancel(b"t", True, False)) == [CancelAsked(b"t", True, False)]
+    assert room.receive(room.driver, wire.Cancel(b"t", True, False)) == [CancelRequested(b"t", True, False)]

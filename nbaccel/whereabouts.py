@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nbaccel import engine as engines
+from nbaccel.explaining import explain, id_of
 from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator
 from nbaccel.views import experiment_snapshot, run_snapshot, wording
-from nbaccel.views.answers import explain, id_of
 from nbaccel.views.experiment_snapshot import TrialRow
 from nbaccel.views.observer_lines import ReadRows, ReadStack
 from nbaccel.views.snapshot import ActorRow
