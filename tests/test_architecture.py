@@ -34,7 +34,6 @@ ARROWS: dict[str, set[str]] = {
     "ray_preflight": {"plain_files"},
     "quantities": set(),
     "roots": set(),
-    "submodules": {"elsewhere"},
     "surroundings": {"accelerators"},
     "starting": {"api", "handles"},
     # what users hold and see
@@ -68,7 +67,7 @@ ARROWS: dict[str, set[str]] = {
         "ray_preflight",
         "views",
     },
-    "util": HELD | {"__init__", "accelerators", "elsewhere", "proc", "submodules", "views", "waits"},
+    "util": HELD | {"__init__", "accelerators", "elsewhere", "proc", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "proc"}
     | {"hints", "util", "views", "waits"},
     "air": {"elsewhere", "train", "tune"},
