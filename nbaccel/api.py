@@ -676,7 +676,7 @@ def head_notes(record: Any) -> list[str]:
 
 def device_holder(key: str) -> str:
     """The holder of a real device of this machine, of any user: "held by …", or "". `key` is the device's UUID."""
-    from nbaccel.leases import leases
+    from nbaccel import leases
 
     return leases.held_by(key)
 

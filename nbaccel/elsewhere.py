@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import GenericAlias, ModuleType
 from typing import Any, NoReturn
@@ -294,3 +294,14 @@ def _words(absent: type) -> str:
         f"nbaccel has no {path}: it has the names of Ray Core, and {_library(absent.__module__)} is not a part of "
         f"that. On a Ray cluster you have both: nbaccel.init(engine='ray'), then `import ray.{module}` beside nbaccel."
     )
+
+
+def submodules_by_attribute(package: str, *names: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package: `nbaccel.autoscaler.sdk` after `import nbaccel`."""
+
+    def load(name: str) -> Any:
+        if name in names:
+            return importlib.import_module(f"{package}.{name}")
+        raise no_attribute(package, name)
+
+    return load

@@ -119,7 +119,7 @@ test_run_tests.py
     a_test_of_our_own_engine_gets_no_second_chance  a_test_with_ray_that_fails_twice_has_failed
 local_engine/driver/test_interrupts.py
     ten_thousand_interrupts_at_random_moments_break_nothing
-notebook/test_places.py
+notebook/test_displays.py
     the_nodes_under_a_cell_change_in_place_and_the_last_state_stays
 never_hang/test_waiting_line.py
     a_task_that_waits_has_one_line_under_its_cell_until_it_starts

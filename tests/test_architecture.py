@@ -35,7 +35,6 @@ ARROWS: dict[str, set[str]] = {
     "quantities": set(),
     "roots": set(),
     "stacks": set(),
-    "submodules": {"elsewhere"},
     "surroundings": {"accelerators"},
     "starting": {"api", "handles"},
     # what users hold and see
@@ -72,7 +71,7 @@ ARROWS: dict[str, set[str]] = {
         "ray_preflight",
         "views",
     },
-    "util": HELD | {"__init__", "accelerators", "elsewhere", "proc", "submodules", "views", "waits"},
+    "util": HELD | {"__init__", "accelerators", "elsewhere", "proc", "views", "waits"},
     "train": {"__init__", "accelerators", "api", "device_memory", "elsewhere", "exceptions", "handles", "proc"}
     | {"hints", "stacks", "util", "views", "waits"},
     "air": {"elsewhere", "train", "tune"},

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from nbaccel import proc
-from nbaccel.leases.leases import Leases
+from nbaccel.leases import Leases
 from nbaccel.local_engine.head.loop import Head
 from nbaccel.machines import node_records
 from nbaccel.views import sessions
@@ -25,7 +25,7 @@ UNSHARE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 GPU = "GPU-4f2c1a6e-0000-1111-2222-333344445555"
 HOLDS = """
 import sys
-from nbaccel.leases.leases import Leases
+from nbaccel.leases import Leases
 leases = Leases({folder!r}, "notebook other.ipynb")
 print(leases.take({gpu!r}, 10_000), flush=True)
 sys.stdin.read()

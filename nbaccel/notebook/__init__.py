@@ -2,7 +2,7 @@
 
     %accel_init num_gpus=2                     a person at a cell
             │
-        magics ──► arguments ──► options       one line of text becomes checked keywords; `completion` reads options too
+        magics ──► arguments ──► options       one line of text becomes checked keywords; tab reads options too
             │
             ▼
         nbaccel.init(), nbaccel.snapshot()     public names only; this room decides nothing about devices

@@ -58,7 +58,7 @@ class Cockpit(anywidget.AnyWidget):
     def __init__(self, displays: Displays | None = None) -> None:
         super().__init__(place=f"nbaccel-live-{uuid.uuid4().hex}")
         self._displays = displays  # None without a kernel: only the front end knows where views are
-        self.in_places = False  # whether the page puts views into places (see `places`)
+        self.in_places = False  # whether the page puts views into places (see `displays`)
         self._publisher = Publisher(self._set_snapshot, self._keep, self._lost)
         self._reader = ThreadPoolExecutor(1, "nbaccel-cockpit")  # a thread: asking the head for logs takes a moment
         self._static: Snapshot | None = None

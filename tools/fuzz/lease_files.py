@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nbaccel import proc
-from nbaccel.leases import leases
-from nbaccel.leases.leases import Leases
+from nbaccel import leases, proc
+from nbaccel.leases import Leases
 from nbaccel.quantities import UNIT
 from tools.fuzz import written_files
 from tools.fuzz.cases import Cases

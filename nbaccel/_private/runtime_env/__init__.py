@@ -1,5 +1,5 @@
 """Ray's path for how runtime environments are made; here only its constants."""
 
-from nbaccel.submodules import by_attribute
+from nbaccel.elsewhere import submodules_by_attribute
 
-__getattr__ = by_attribute(__name__, "constants")
+__getattr__ = submodules_by_attribute(__name__, "constants")

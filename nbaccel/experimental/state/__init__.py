@@ -1,5 +1,5 @@
 """Ray's first path of the state questions; they stand in `nbaccel.util.state`."""
 
-from nbaccel.submodules import by_attribute
+from nbaccel.elsewhere import submodules_by_attribute
 
-__getattr__ = by_attribute(__name__, "api", "common", "exception")
+__getattr__ = submodules_by_attribute(__name__, "api", "common", "exception")

@@ -50,7 +50,7 @@ class RayActors:
         self._choosing = choosing
         self._exporter = exporter
         self._handles = handles
-        self.class_running_as = exporter.class_running_as
+        self.class_running_as = exporter.running_as
         self.note_actor = books.note_actor
 
     @property

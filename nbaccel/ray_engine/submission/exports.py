@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
+from typing import TypeVar
 
 import ray
 
@@ -17,6 +18,8 @@ from nbaccel.ray_engine.rays import Keywords, RaysClass, RaysFunction, import_sh
 from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission import handle_maker, options_for_ray
 from nbaccel.ray_engine.submission.shipping import Shipping
+
+Declared = TypeVar("Declared", RemoteFunction, ActorClass)
 
 
 def _wrapping() -> ModuleType:
@@ -93,24 +96,14 @@ class Exporter:
         refusing: RaysClass = ray.remote(num_cpus=0)(wrapped)
         return refusing.options(**self.shipping.keywords())
 
-    def running_as(self, function: RemoteFunction, label: str) -> RemoteFunction:
-        """The function that runs when the choice of this label is taken ("": what was asked first)."""
-        if not label or function._fallback is None:
-            return function
+    def running_as(self, declared: Declared, label: str) -> Declared:
+        """The function or class that runs when the choice of this label is taken ("": what was asked first)."""
+        if not label or declared._fallback is None:
+            return declared
         key = (self._session.serial, "fallback")
-        if key not in function._cache:
-            function._cache[key] = RemoteFunction(function._fallback, function._declared)
-        made: RemoteFunction = function._cache[key]
-        return made
-
-    def class_running_as(self, actor_class: ActorClass, label: str) -> ActorClass:
-        """The class of the actor when the choice of this label is taken ("": what was asked first)."""
-        if not label or actor_class._fallback is None:
-            return actor_class
-        key = (self._session.serial, "fallback")
-        if key not in actor_class._cache:
-            actor_class._cache[key] = ActorClass(actor_class._fallback, actor_class._declared)
-        made: ActorClass = actor_class._cache[key]
+        if key not in declared._cache:
+            declared._cache[key] = type(declared)(declared._fallback, declared._declared)
+        made: Declared = declared._cache[key]
         return made
 
 

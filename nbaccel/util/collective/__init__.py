@@ -24,13 +24,13 @@ from typing import Any
 
 import nbaccel
 from nbaccel import engine as engines
+from nbaccel.elsewhere import submodules_by_attribute
 from nbaccel.handles.internal_work import NAMESPACE, internal_actor
 from nbaccel.proc import LOOPBACK
-from nbaccel.submodules import by_attribute
 from nbaccel.util.collective.types import Backend, ReduceOp
 from nbaccel.util.lookup import get_node_ip_address
 
-__getattr__ = by_attribute(__name__, "collective")
+__getattr__ = submodules_by_attribute(__name__, "collective")
 
 
 @dataclass(slots=True)

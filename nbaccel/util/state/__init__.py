@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nbaccel import engine as engines
+from nbaccel.elsewhere import submodules_by_attribute
 from nbaccel.handles.remote import ObjectRef
-from nbaccel.submodules import by_attribute
 from nbaccel.util.state import row_queries
 from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
 from nbaccel.util.state.records import (
@@ -34,7 +34,7 @@ from nbaccel.util.state.records import (
 )
 from nbaccel.util.state.row_queries import READERS, Filters, chosen
 
-__getattr__ = by_attribute(__name__, "api", "common")
+__getattr__ = submodules_by_attribute(__name__, "api", "common")
 
 R = TypeVar("R", bound=Record)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nbaccel import accelerators
 from nbaccel.accelerators.detection import DEADLINE_S
-from nbaccel.leases.leases import Leases
+from nbaccel.leases import Leases
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.devices.device_watch import PATIENCE_S, DeviceInspections, DeviceWatch, Recorded

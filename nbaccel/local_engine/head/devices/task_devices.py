@@ -15,11 +15,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nbaccel import accelerators
+from nbaccel import accelerators, leases
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.device_memory import DEFAULT_THRESHOLD_BYTES
-from nbaccel.leases import leases
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.records import entry_of
 from nbaccel.quantities import UNIT

@@ -12,7 +12,7 @@ import pytest
 from nbaccel import accelerators
 from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceReading
-from nbaccel.leases.leases import Leases, default_directory
+from nbaccel.leases import Leases, default_directory
 from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.devices.device_wiring import DeviceWiring
 from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of

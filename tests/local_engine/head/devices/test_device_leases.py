@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from nbaccel.leases.leases import Leases
+from nbaccel.leases import Leases
 from nbaccel.local_engine.head.devices.task_devices import LOOK_AGAIN_S
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import AssignmentRefused, DeviceChanged

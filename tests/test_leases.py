@@ -12,10 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nbaccel import proc
-from nbaccel.leases import leases
-from nbaccel.leases import leases as leases_module
-from nbaccel.leases.leases import LeaseRecord, Leases, default_directory
+from nbaccel import leases, proc
+from nbaccel import leases as leases_module
+from nbaccel.leases import LeaseRecord, Leases, default_directory
 
 GPU = "GPU-4f2c1a6e-0000-1111-2222-333344445555"
 
@@ -42,7 +41,7 @@ def record_file(directory, uid=None):
 def holder_in_another_process(directory, amount=10_000):
     """A process that took a lease and waits; its stdin's end ends it."""
     code = (
-        "import sys; from nbaccel.leases.leases import Leases\n"
+        "import sys; from nbaccel.leases import Leases\n"
         f"leases = Leases({str(directory)!r}, 'notebook other.ipynb'); leases.take({GPU!r}, {amount})\n"
         "print('taken', flush=True); sys.stdin.read()"
     )
@@ -385,7 +384,7 @@ def test_a_uuid_that_is_no_file_name_is_stored_under_its_hash(directory, first, 
 
 def test_many_processes_never_hold_more_than_the_device(directory):
     code = (
-        "from nbaccel.leases.leases import Leases\n"
+        "from nbaccel.leases import Leases\n"
         f"leases = Leases({str(directory)!r}, 'x'); import time\n"
         "most = 0\n"
         f"for _ in range(300):\n"

@@ -1,10 +1,10 @@
 """Machine-wide leases on real devices, so that two heads on one machine never give out the same device twice.
 
-Each user writes a record of their own (`lease_files.py` says where, and whom it is believed of). A head first claims,
-then reads what others have claimed, and withdraws where both do not fit. Heads of one user take turns by a lock that
-nobody else can hold. A holder that died is dropped by whoever looks next: its pid is gone, belongs to a process with
-another start time or of another user, or the machine was booted since. Leases prevent accidents, not malice
-(docs/security.md): where the directory cannot be used, devices are given out without one, and `problem` says why.
+Each user writes a record of their own, in a directory that all users share. A head first claims, then reads what
+others have claimed, and withdraws where both do not fit. Heads of one user take turns by a lock that nobody else can
+hold. A holder that died is dropped by whoever looks next: its pid is gone, belongs to a process with another start
+time or of another user, or the machine was booted since. Leases prevent accidents, not malice (docs/security.md):
+where the directory cannot be used, devices are given out without one, and `problem` says why.
 """
 
 from __future__ import annotations
