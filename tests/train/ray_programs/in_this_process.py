@@ -4,6 +4,7 @@ import os
 
 from ray import train
 from ray.train import RunConfig, ScalingConfig
+from ray.train.collective import barrier, broadcast_from_rank_zero
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
 seen = []
@@ -12,9 +13,9 @@ seen = []
 def train_func(config):
     context = train.get_context()
     seen.append(os.getpid())
-    train.collective.barrier()
+    barrier()
     train.report({"loss": config["loss"]})
-    return [context.get_world_size(), context.get_world_rank(), train.collective.broadcast_from_rank_zero(3),
+    return [context.get_world_size(), context.get_world_rank(), broadcast_from_rank_zero(3),
             train.get_checkpoint()]  # fmt: skip
 
 
