@@ -37,9 +37,7 @@ USES = {
 A_TASK = "import nbaccel\nnbaccel.init(num_cpus=1)\nassert nbaccel.get(nbaccel.remote(lambda: 5).remote()) == 5"
 # What users may import, and the extra or the package that it needs.
 OPTIONAL = {
-    "nbaccel.train.torch.loading": "nbaccel[train]",
-    "nbaccel.train.torch.models": "nbaccel[train]",
-    "nbaccel.train.torch.tensors": "nbaccel[train]",
+    "nbaccel.train.torch.train_loop_utils": "nbaccel[train]",
     "nbaccel.train.huggingface.transformers": "transformers[torch]",
     "nbaccel.train.lightning": "pip install lightning",
     "nbaccel.tune.integration.keras": "pip install keras",

@@ -11,7 +11,7 @@ from nbaccel import elsewhere
 if TYPE_CHECKING:
     from nbaccel.air import session
     from nbaccel.train.checkpoint import Checkpoint
-    from nbaccel.train.scaling import ScalingConfig
+    from nbaccel.train.configs import ScalingConfig
     from nbaccel.tune import CheckpointConfig, FailureConfig, Result, RunConfig
 
 __all__ = ["Checkpoint", "CheckpointConfig", "FailureConfig", "Result", "RunConfig", "ScalingConfig", "session"]

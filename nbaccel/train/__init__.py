@@ -5,8 +5,8 @@
               │
               ├─► gang, mailbox     a placement group, an actor in each bundle, and one that they report to
               │     └── worker ─► session: report(), get_checkpoint(), get_context()
-              └─► records ─► journal, storage, retention      the run's records, in one folder
-  torch/                            process groups, devices, models, data loaders
+              └─► records ─► journal, storage      the run's records, in one folder
+  torch/    config: process groups and devices · train_loop_utils: models and data loaders
 ```
 All of it stands on the public API (placement groups and actors), so it runs on every engine that has several processes.
 Nothing here needs torch but `nbaccel.train.torch`.
@@ -20,13 +20,18 @@ from nbaccel import elsewhere
 if TYPE_CHECKING:
     from nbaccel.train import collective
     from nbaccel.train.backend import BackendConfig
-    from nbaccel.train.callbacks import UserCallback
     from nbaccel.train.checkpoint import Checkpoint
-    from nbaccel.train.configs import CheckpointConfig, FailureConfig, LoggingConfig, RunConfig
+    from nbaccel.train.configs import (
+        CheckpointConfig,
+        FailureConfig,
+        LoggingConfig,
+        RunConfig,
+        ScalingConfig,
+        UserCallback,
+    )
     from nbaccel.train.datasets import TRAIN_DATASET_KEY, DataConfig
     from nbaccel.train.errors import ControllerError, RayTrainError, TrainingFailedError, WorkerGroupError
     from nbaccel.train.result import Result
-    from nbaccel.train.scaling import ScalingConfig
     from nbaccel.train.session import (
         CheckpointConsistencyMode,
         CheckpointUploadMode,
@@ -88,11 +93,11 @@ _HOMES = {
     "ReportedCheckpointStatus": "session",
     "Result": "result",
     "RunConfig": "configs",
-    "ScalingConfig": "scaling",
+    "ScalingConfig": "configs",
     "TRAIN_DATASET_KEY": "datasets",
     "TrainContext": "session",
     "TrainingFailedError": "errors",
-    "UserCallback": "callbacks",
+    "UserCallback": "configs",
     "WorkerGroupError": "errors",
     "get_all_reported_checkpoints": "session",
     "get_checkpoint": "session",

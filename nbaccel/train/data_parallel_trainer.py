@@ -14,17 +14,15 @@ import nbaccel
 from nbaccel import api, hints
 from nbaccel.train import forwarding, loops
 from nbaccel.train.backend import BackendConfig
-from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.configs import RunConfig
+from nbaccel.train.configs import RunConfig, ScalingConfig, TrainRunContext
 from nbaccel.train.datasets import DataConfig, Datasets, check
 from nbaccel.train.forwarding import Forwarding
 from nbaccel.train.local import alone, run_here
-from nbaccel.train.opening import OpenRun, open_run
 from nbaccel.train.result import Result
 from nbaccel.train.run import Run
 from nbaccel.train.saying import say
-from nbaccel.train.scaling import ScalingConfig
+from nbaccel.train.storage import OpenRun, open_run
 from nbaccel.train.worker import Payload
 
 _RESTORE = (

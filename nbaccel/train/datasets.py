@@ -335,7 +335,7 @@ class Shard:
         dtypes      one for all, or a dict by column
         collate_fn  makes a batch of what `iter_batches` gives, instead of the usual conversion
         """
-        from nbaccel.train.torch.tensors import as_tensors, on_device
+        from nbaccel.train.torch.train_loop_utils import as_tensors, on_device
 
         for batch in self.iter_batches(batch_size, **options):
             made = collate_fn(batch) if collate_fn is not None else as_tensors(batch, dtypes)

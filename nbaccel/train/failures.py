@@ -1,24 +1,29 @@
-"""The messages about failures of a run: short, once, and with what to do."""
+"""Failures of a run: their messages, short and with what to do, and which node was lost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import nbaccel
 from nbaccel import exceptions
-from nbaccel.train import travelling
+from nbaccel.train import storage
 from nbaccel.train.controller import Say
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
 from nbaccel.train.loops import is_of_users_code
 from nbaccel.train.ranks import Seat
 from nbaccel.views import sinks, wording
-from nbaccel.views.snapshot import DeviceRow
+from nbaccel.views.snapshot import DeviceRow, NodeRow, Snapshot
 from nbaccel.views.stack_text import FRAME
 
 if TYPE_CHECKING:
     from nbaccel.train.configs import RunConfig
+    from nbaccel.train.gang import Gang
     from nbaccel.train.records import Records
     from nbaccel.train.worker import LastWords
+
 
 _LONGEST_MESSAGE = 1_000  # characters of the user's exception
 _LINES = 8
@@ -187,7 +192,7 @@ def mailbox_ended(error: BaseException, latest: str) -> ControllerError:
 def not_shared(folder: str, hosts: Sequence[str]) -> str:
     return (
         f"the folder {folder} is not the same disk on {', '.join(hosts)}, so checkpoints travel between the machines, "
-        f"up to {travelling.MOST_BYTES / 1e9:.3g} GB at once. A folder that all machines share is faster: "
+        f"up to {storage.MOST_BYTES / 1e9:.3g} GB at once. A folder that all machines share is faster: "
         "RunConfig(storage_path=...)."
     )
 
@@ -247,3 +252,59 @@ def _others_on(row: DeviceRow, seat: Seat, gang: Sequence[Seat]) -> str:
 
 def _user_of_memory(name: str, pid: int, size_bytes: int | None) -> str:
     return f"{name} (pid {pid}{f', {wording.size(size_bytes)}' if size_bytes is not None else ''})"
+
+
+# ---- which node was lost when a worker has died or cannot be reached; Ray knows after a quarter of a minute, as a rule
+
+
+_LOOK_EVERY_S = 0.5
+_PATIENCE_S = 90.0  # after this nobody waits for the cluster's word
+_AFTER_KILL_S = 20.0  # nor after this if the run has ended the worker: then only its node's fate is open
+
+
+def instead_of(error: BaseException, seat: Seat, nodes: Sequence[NodeRow]) -> BaseException:
+    """The error of a rank whose worker has died: one that names its node, if that was lost or is out of reach."""
+    node = next((each for each in nodes if each.node_id == seat.facts.node_id), None)
+    if node is None or (node.alive and not isinstance(error, exceptions.ActorUnavailableError)):
+        return error
+    what = "cannot be reached" if node.alive else f"was lost{_why(node)}"
+    found = exceptions.NodeDiedError(f"its node {node.name} ({node.node_id[:8]}) {what}")
+    found.__cause__ = error.with_traceback(None)
+    return found
+
+
+def _why(node: NodeRow) -> str:
+    why = node.why.partition("\n")[0]
+    return f": {why}" if why not in ("", "it was lost") else ""
+
+
+def when_decided(gang: Gang, rank: int, told: Callable[[], None], still: Callable[[], bool]) -> None:
+    """Call `told` once the cluster knows why a worker cannot be reached, in a thread of its own.
+
+    still  whether anybody waits for it
+    """
+
+    def wait() -> None:
+        began = time.monotonic()
+        while still() and not _is_decided(gang, rank, time.monotonic() - began):
+            time.sleep(_LOOK_EVERY_S)
+        told()
+
+    threading.Thread(target=wait, name="nbaccel-train-node", daemon=True).start()
+
+
+def _is_decided(gang: Gang, rank: int, waited_s: float) -> bool:
+    was_ended = rank in gang.ended
+    if waited_s > (_AFTER_KILL_S if was_ended else _PATIENCE_S):
+        return True
+    try:
+        seen = nbaccel.snapshot()
+    except exceptions.RayError:
+        return True  # the cluster has ended
+    return is_known(seen, gang.seats[rank].facts.node_id, "" if was_ended else gang.actor_id(rank))
+
+
+def is_known(seen: Snapshot, node_id: str, actor_id: str) -> bool:
+    """Whether the cluster knows that this node is lost or this actor dead."""
+    lost = any(node.node_id == node_id and not node.alive for node in seen.nodes)
+    return lost or any(row.actor_id == actor_id and row.state == "DEAD" for row in seen.actors)

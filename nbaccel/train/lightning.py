@@ -12,7 +12,7 @@ from typing import Any
 from nbaccel import elsewhere, hints
 from nbaccel.train import session
 from nbaccel.train.checkpoint import Checkpoint, new_folder
-from nbaccel.train.torch.choosing import get_device
+from nbaccel.train.torch.train_loop_utils import get_device
 
 try:
     import lightning.pytorch as pl

@@ -12,21 +12,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from nbaccel.proc import host_address
-from nbaccel.train import failures, full_disk, session, storage
-from nbaccel.train.callbacks import TrainRunContext
+from nbaccel.train import errors, failures, session, storage
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.forwarding import TrialHost
 from nbaccel.train.journal import Kept
 from nbaccel.train.loops import call
 from nbaccel.train.metrics import Metrics
-from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result
 from nbaccel.train.run_facts import Live, RunFacts, epochs_of
 from nbaccel.train.saying import say
+from nbaccel.train.storage import OpenRun
 from nbaccel.train.worker import Payload
 from nbaccel.views import run_snapshot
 
@@ -144,7 +144,7 @@ def run_here(open_run: OpenRun, payload: Payload, context: TrainRunContext, tria
             if facts.stops:
                 return result
             raise
-        full_disk.explain(error)
+        errors.explain(error)
         records.failure(failures.short(0, {0: error}))
         records.close("failed", error if isinstance(error, Exception) else None, None)
         facts.happened(Failed(0, time.time()))

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbaccel.train import failures, journal, storage
-from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode
 from nbaccel.train.metrics import Metrics
-from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Seat
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.saying import say
+from nbaccel.train.storage import OpenRun
 
 
 class Records:

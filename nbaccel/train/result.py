@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel.train.checkpoint import Checkpoint, filesystem_of
 from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.journal import Kept, rank_of, score_of
-from nbaccel.train.opening import bring_here, read_run
+from nbaccel.train.storage import bring_here, read_run
 
 if TYPE_CHECKING:
     from nbaccel.train.journal import Past

@@ -19,21 +19,20 @@ from typing import Any
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import controller as ct
-from nbaccel.train import failures, lost_nodes, signalling, storage, travelling
-from nbaccel.train.callbacks import TrainRunContext
+from nbaccel.train import failures, signalling, storage
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.errors import ControllerError, TrainingFailedError, is_out_of_memory
 from nbaccel.train.forwarding import Forwarding
-from nbaccel.train.gang import Gang, never_fits, new_mailbox
-from nbaccel.train.gathering import Gathering
+from nbaccel.train.gang import Gang, Gathering, never_fits, new_mailbox
 from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.metrics import unpacked
-from nbaccel.train.opening import OpenRun
 from nbaccel.train.ranks import Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.run_facts import Live, RunFacts, epochs_of
 from nbaccel.train.saying import say
+from nbaccel.train.storage import OpenRun
 from nbaccel.train.worker import LastWords, Payload
 from nbaccel.util.state import row_queries
 from nbaccel.views import run_snapshot, sinks
@@ -301,7 +300,7 @@ class Run:
             self._worker_failed(rank, error)
             return
         self._say_once(f"rank {rank} cannot be reached. The run goes on or ends when the cluster knows why.")
-        lost_nodes.when_decided(
+        failures.when_decided(
             gang,
             rank,
             lambda: self._inbox.put(lambda: self._worker_failed(rank, error) if gang is self._gang else None),
@@ -313,7 +312,7 @@ class Run:
         seats = self._gang.seats if self._gang is not None else []
         has_died = isinstance(error, (exceptions.RayActorError, exceptions.WorkerCrashedError))
         if has_died and seats:
-            error = lost_nodes.instead_of(error, seats[rank], row_queries.every(NodeRow))
+            error = failures.instead_of(error, seats[rank], row_queries.every(NodeRow))
         self._errors[rank] = error.with_traceback(None)  # of this process: how we waited for it
         if words is not None and seats and is_out_of_memory(words.kind):
             devices = row_queries.every(DeviceRow)
@@ -358,7 +357,7 @@ class Run:
             found = nbaccel.get(files)
         except exceptions.RayError:
             return False
-        travelling.arrive(found, self.path, number, rank)
+        storage.arrive(found, self.path, number, rank)
         return True
 
     def _say_once(self, sentence: str) -> None:

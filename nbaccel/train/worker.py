@@ -26,7 +26,7 @@ from nbaccel import device_memory
 from nbaccel.accelerators import visibility
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.proc import host_address
-from nbaccel.train import full_disk, journal, session, storage, travelling
+from nbaccel.train import errors, journal, session, storage
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
@@ -150,7 +150,7 @@ class RankSession:
         if not self.assignment.travels:
             storage.bring(checkpoint.path, self.run_folder, number, self.seat.rank, move=move)
             return None
-        return nbaccel.put(travelling.pack(checkpoint.path))
+        return nbaccel.put(storage.pack(checkpoint.path))
 
     def _read_answer(self) -> None:
         if self._unanswered is not None:
@@ -200,7 +200,7 @@ class TrainWorker:
         disk.
         """
         context = nbaccel.get_runtime_context()
-        folder = travelling.own_folder(run_folder, f"{probe}{context.get_node_id()}")
+        folder = storage.own_folder(run_folder, f"{probe}{context.get_node_id()}")
         self._temporary = folder if folder != run_folder else ""
         ids = {name: list(found) for name, found in context.get_accelerator_ids().items() if found}
         families = {
@@ -223,7 +223,7 @@ class TrainWorker:
         """Run a function of a backend, before or after the training function."""
         return function(*args, **kwargs)
 
-    def prepare(self, assignment: Assignment, mailbox: Any, files: travelling.Files | None) -> None:
+    def prepare(self, assignment: Assignment, mailbox: Any, files: storage.Files | None) -> None:
         """Take the seat: set the environment and create the session.
 
         `files`: those of the checkpoint to go on from, for a rank that does not see it.
@@ -231,7 +231,7 @@ class TrainWorker:
         seat = assignment.seat
         if files is not None:
             assignment.checkpoint = os.path.join(assignment.run_folder, os.path.basename(assignment.checkpoint))
-            travelling.unpack(files, assignment.checkpoint)
+            storage.unpack(files, assignment.checkpoint)
         os.environ.update(seat.variables)
         _log_at(assignment.log_level)
         self._session = RankSession(assignment, mailbox)
@@ -263,7 +263,7 @@ class TrainWorker:
                     return "stopped", None
                 if (hint := visibility.hint(error)) and nbaccel.get_gpu_ids():
                     error.add_note(hint)
-                full_disk.explain(error)
+                errors.explain(error)
                 session_.send_last("failed", _last_words(error, session_.next_report))
                 raise
             finally:

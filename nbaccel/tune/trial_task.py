@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from nbaccel import exceptions
-from nbaccel.train import full_disk, session
+from nbaccel.train import errors, session
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import StopTraining, TrialInterrupted
 from nbaccel.train.loops import exited
@@ -50,7 +50,7 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
         _finish_failed(trial)
         raise exited("trainable", exit) from exit
     except Exception as error:
-        full_disk.explain(error)
+        errors.explain(error)
         _finish_failed(trial)
         raise
     finally:

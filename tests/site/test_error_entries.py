@@ -65,11 +65,12 @@ def test_a_message_leads_to_the_entry_of_its_class(kind: str) -> None:
 def kinds_of_notices() -> set[str]:
     found = set()
     for path, source in SOURCES.items():
+        parts = path.relative_to(PACKAGE).parts
         for node in ast.walk(ast.parse(source)):
             if not isinstance(node, ast.Call):
                 continue
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if name not in NOTICE_CALLS or not any(room in path.parts for room in ROOMS.get(name, path.parts)):
+            if name not in NOTICE_CALLS or not any(room in parts for room in ROOMS.get(name, parts)):
                 continue
             if len(node.args) > NOTICE_CALLS[name] and isinstance(kind := node.args[NOTICE_CALLS[name]], ast.Constant):
                 found.add(str(kind.value))

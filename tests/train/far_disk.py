@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from nbaccel.train import storage, travelling
+from nbaccel.train import storage
 
 
 def leave() -> None:
-    own_folder = travelling.own_folder
+    own_folder = storage.own_folder
 
     def not_here(run_folder: str, probe: str) -> str:
         return own_folder("/a/folder/of/another/machine", probe)
@@ -16,4 +16,4 @@ def leave() -> None:
     def brought(*args: Any, **kwargs: Any) -> NoReturn:
         raise AssertionError("this worker has no way into the run's folder")
 
-    travelling.own_folder, storage.bring = not_here, brought
+    storage.own_folder, storage.bring = not_here, brought

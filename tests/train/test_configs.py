@@ -83,3 +83,8 @@ def test_it_shows_only_what_was_given() -> None:
     assert repr(FailureConfig()) == "FailureConfig()"
     shown = repr(RunConfig(name="mnist", storage_path="/tmp", callbacks=[UserCallback()]))
     assert shown.startswith("RunConfig(name='mnist', storage_path='/tmp', callbacks=[")
+
+
+def test_a_run_takes_the_configs_of_tuning() -> None:
+    config = RunConfig(checkpoint_config=tune.CheckpointConfig(num_to_keep=2), failure_config=tune.FailureConfig(1))
+    assert (config.checkpoint_config.num_to_keep, config.failure_config.max_failures) == (2, 1)

@@ -10,7 +10,7 @@ import pytest
 
 import nbaccel
 from nbaccel import train
-from nbaccel.train import FailureConfig, RunConfig, ScalingConfig, gathering
+from nbaccel.train import FailureConfig, RunConfig, ScalingConfig, gang
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.gang import as_many_as_fit
 from nbaccel.util.placement_group import placement_group, remove_placement_group
@@ -50,7 +50,7 @@ def size_of_gang(config: dict[str, Any]) -> int:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gang is given longer to come free: on a machine that stands still, a second is soon over."""
-    monkeypatch.setattr(gathering, "_PATIENCE", 25)
+    monkeypatch.setattr(gang, "_PATIENCE", 25)
 
 
 @pytest.fixture
@@ -88,15 +88,15 @@ def test_a_gang_that_is_placed_while_somebody_counts_what_is_free_keeps_its_size
     (tmp_path / "once").touch()
     other = placement_group([{"CPU": 2}])
     nbaccel.get(other.ready())
-    how_many, first = gathering.Gathering._how_many, [4]
+    how_many, first = gang.Gathering._how_many, [4]
 
-    def counted(gang: gathering.Gathering) -> int:
+    def counted(gang: gang.Gathering) -> int:
         if first:
             return first.pop()
         remove_placement_group(other)
         return how_many(gang)
 
-    monkeypatch.setattr(gathering.Gathering, "_how_many", counted)
+    monkeypatch.setattr(gang.Gathering, "_how_many", counted)
     assert trainer().fit().return_value == 4
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nbaccel import train, tune
-from nbaccel.train import Checkpoint, RunConfig, ScalingConfig, WorkerGroupError, full_disk, travelling
+from nbaccel.train import Checkpoint, RunConfig, ScalingConfig, WorkerGroupError, errors, storage
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from tests.disks import tiny_disk
 
@@ -28,7 +28,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def hint_of(function: Callable[..., Any], *args: Any) -> str:
     with pytest.raises((OSError, RuntimeError)) as caught:
         function(*args)
-    return full_disk.hint(caught.value)
+    return errors.hint(caught.value)
 
 
 def pickled(path: Path) -> None:
@@ -126,13 +126,13 @@ def test_checkpoint_save_names_the_cause_and_leaves_nothing(
 
 def test_files_that_travel_name_the_file(disk: Path) -> None:
     with pytest.raises(OSError, match=f"No space left on device: '{disk}/checkpoint/model.bin'"):
-        travelling.unpack({"model.bin": bytes(LARGE)}, str(disk / "checkpoint"))
+        storage.unpack({"model.bin": bytes(LARGE)}, str(disk / "checkpoint"))
 
 
 def test_another_error_gets_no_hint(tmp_path: Path) -> None:
     assert hint_of(lambda: (tmp_path / "missing" / "model").write_bytes(b"x")) == ""
-    assert full_disk.hint(RuntimeError("[enforce fail at alloc_cpu.cpp:117] data. you tried to allocate")) == ""
-    assert full_disk.hint(OSError(28, "No space left on device", "/dev/full")) == ""  # it says both
+    assert errors.hint(RuntimeError("[enforce fail at alloc_cpu.cpp:117] data. you tried to allocate")) == ""
+    assert errors.hint(OSError(28, "No space left on device", "/dev/full")) == ""  # it says both
 
 
 def fills_the_disk(config: dict[str, Any]) -> None:
@@ -162,7 +162,7 @@ def test_a_run_names_the_file_and_the_cause(
     else:
         with pytest.raises(OSError) as caught:
             trainer.fit()
-        assert any(full_disk.hint(caught.value) == note for note in caught.value.__notes__)
+        assert any(errors.hint(caught.value) == note for note in caught.value.__notes__)
     assert "No space left on device for" in capfd.readouterr().err  # the run's line under the cell
 
 

@@ -13,7 +13,7 @@ import pytest
 from nbaccel.train import ControllerError, RunConfig, journal, storage
 from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.journal import FILE, Journal, Kept, Past
-from nbaccel.train.opening import open_run
+from nbaccel.train.storage import open_run
 
 
 def write(folder: Path) -> None:
@@ -112,8 +112,8 @@ FULL_AT_A_COMMIT = """
 import os, resource, sys
 from nbaccel.train import ControllerError, DataConfig, RunConfig, ScalingConfig, storage
 from nbaccel.train.backend import BackendConfig
-from nbaccel.train.callbacks import TrainRunContext
-from nbaccel.train.opening import open_run
+from nbaccel.train.configs import TrainRunContext
+from nbaccel.train.storage import open_run
 from nbaccel.train.records import Records
 config = RunConfig(name="run", storage_path=sys.argv[1])
 opened = open_run(config, "")
@@ -199,7 +199,7 @@ def test_a_folder_that_cannot_be_written_is_told(name: str | None, folder: str, 
 FULL_AT_THE_BEGINNING = """
 import resource, sys
 from nbaccel.train import ControllerError, RunConfig
-from nbaccel.train.opening import open_run
+from nbaccel.train.storage import open_run
 config = RunConfig(name="run", storage_path=sys.argv[1])
 most = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20, most[1]))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbaccel import exceptions
-from nbaccel.train import failures, lost_nodes
+from nbaccel.train import failures
 from nbaccel.views.snapshot import ActorRow, NodeRow, Runtime, Snapshot
 
 LOST = NodeRow("b" * 56, "10.0.0.2", alive=False, why="too many heartbeats are missing\nand more")
@@ -33,12 +33,12 @@ def seat(node_id: str) -> Any:
 def test_the_error_names_the_node_and_has_the_engines_words_as_its_cause(
     error: BaseException, node: NodeRow, words: str
 ) -> None:
-    found = lost_nodes.instead_of(error, seat("b" * 56), [NodeRow("a" * 56, "here"), node])
+    found = failures.instead_of(error, seat("b" * 56), [NodeRow("a" * 56, "here"), node])
     assert type(found) is exceptions.NodeDiedError and str(found) == words and found.__cause__ is error
 
 
 def test_a_worker_that_died_on_a_node_that_lives_has_its_own_error() -> None:
-    assert lost_nodes.instead_of(DIED, seat("a"), [NodeRow("a", "here"), LOST]) is DIED
+    assert failures.instead_of(DIED, seat("a"), [NodeRow("a", "here"), LOST]) is DIED
 
 
 def test_a_fate_is_known_by_the_node_or_by_the_actor() -> None:
@@ -47,12 +47,12 @@ def test_a_fate_is_known_by_the_node_or_by_the_actor() -> None:
         nodes=[NodeRow("a", "here"), NodeRow("b", "there", alive=False)],
         actors=[ActorRow("1", "TrainWorker", "DEAD"), ActorRow("2", "TrainWorker", "ALIVE")],
     )
-    known = {(node, actor): lost_nodes.is_known(seen, node, actor) for node in "ab" for actor in ("1", "2", "")}
+    known = {(node, actor): failures.is_known(seen, node, actor) for node in "ab" for actor in ("1", "2", "")}
     assert [pair for pair, is_so in known.items() if not is_so] == [("a", "2"), ("a", "")]
 
 
 def test_those_who_lost_a_rank_fail_first_and_the_error_still_names_its_node(tmp_path: Path) -> None:
-    lost = lost_nodes.instead_of(AWAY, seat("b"), [NodeRow("b", "there")])
+    lost = failures.instead_of(AWAY, seat("b"), [NodeRow("b", "there")])
     records: Any = SimpleNamespace(latest_name=lambda: "checkpoint_000003")
     error = failures.worker_group_error(0, {0: RuntimeError("Connection closed by peer"), 1: lost}, {}, records)
     assert str(error).splitlines() == [

@@ -11,10 +11,10 @@ import pytest
 
 from nbaccel.train import CheckpointConfig, DataConfig, Result, RunConfig, ScalingConfig
 from nbaccel.train.backend import BackendConfig
-from nbaccel.train.callbacks import TrainRunContext
+from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.opening import OpenRun, open_run, storage_of
 from nbaccel.train.records import Records
+from nbaccel.train.storage import OpenRun, open_run, storage_of
 from tests.train import loops
 
 fsspec = pytest.importorskip("fsspec")

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel.train.ranks import Facts, Seat, seats
-from nbaccel.train.torch.choosing import choose
-from nbaccel.train.torch.config import TorchConfig
+from nbaccel.train.torch.config import TorchConfig, choose
 from nbaccel.train.torch.torch_trainer import TorchTrainer
 
 

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import elsewhere, hints
 
 if TYPE_CHECKING:
-    from nbaccel.train.torch.choosing import get_device, get_devices
     from nbaccel.train.torch.config import TorchConfig
-    from nbaccel.train.torch.loading import prepare_data_loader
-    from nbaccel.train.torch.models import enable_reproducibility, prepare_model
     from nbaccel.train.torch.torch_trainer import TorchTrainer
+    from nbaccel.train.torch.train_loop_utils import (
+        enable_reproducibility,
+        get_device,
+        get_devices,
+        prepare_data_loader,
+        prepare_model,
+    )
 
 __all__ = [
     "TorchConfig",
@@ -29,11 +33,11 @@ __all__ = [
 _HOMES = {
     "TorchConfig": "config",
     "TorchTrainer": "torch_trainer",
-    "enable_reproducibility": "models",
-    "get_device": "choosing",
-    "get_devices": "choosing",
-    "prepare_data_loader": "loading",
-    "prepare_model": "models",
+    "enable_reproducibility": "train_loop_utils",
+    "get_device": "train_loop_utils",
+    "get_devices": "train_loop_utils",
+    "prepare_data_loader": "train_loop_utils",
+    "prepare_model": "train_loop_utils",
 }
 _PRECISION = "use torch.amp, or Accelerate, as Ray Train says as well."
 _ELSEWHERE = {

@@ -8,8 +8,9 @@ init_process_group() gets a group of its own instead of ours: `env://` joins the
 from __future__ import annotations
 
 import functools
+import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,7 +22,6 @@ from nbaccel.proc import LOOPBACK
 from nbaccel.train import session
 from nbaccel.train.backend import Backend, BackendConfig
 from nbaccel.train.ranks import Seat
-from nbaccel.train.torch.choosing import WorkerDevices, choose, loaded_torch
 
 _JOIN_S = 60.0
 
@@ -36,7 +36,7 @@ class TorchBackend(Backend):
 class TorchConfig(BackendConfig):
     """How the ranks are connected.
 
-    backend      None: chosen by the devices (see nbaccel.train.torch.choosing). A name, or "cpu:gloo,cuda:nccl"
+    backend      None: chosen by the devices (see `choose`). A name, or "cpu:gloo,cuda:nccl"
     init_method  "env" or "tcp", as in Ray Train; the ranks meet at the same store either way
     timeout_s    the timeout of collective operations, in seconds
     share_devices  not in Ray: False lets each worker see only its own devices; its first device is then cuda:0
@@ -245,3 +245,130 @@ def _advice() -> str:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+# ---- which torch devices a worker has, and which backend connects the ranks
+#
+# ```
+#   what the worker holds          torch has it       torch has it not, and the device is
+#                                                     logical, simulated     real
+#   nothing                        cpu, gloo          cpu, gloo              cpu, gloo
+#   GPU of NVIDIA, AMD             cuda:i, nccl       cpu, gloo              an error that names the build
+#   GPU of Intel                   xpu:i, xccl        cpu, gloo              the same
+#   NPU, HPU                       npu:i, hpu:i, hccl cpu, gloo              the same
+#   TPU                            an error: torch has no backend for it that nbaccel knows
+# ```
+# Two ranks on one device are connected by gloo: nccl and its like refuse a device that has another rank.
+
+
+def needs_torch(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error of a process that has no torch: it names the extra."""
+    words = "nbaccel.train.torch needs torch, in this process and in the workers: pip install 'nbaccel[train]'"
+    return ModuleNotFoundError(words, name=error.name)
+
+
+def loaded_torch() -> Any:
+    """torch, in a function that needs it. Raises ModuleNotFoundError, which names the extra."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise needs_torch(error) from None
+    return torch
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The names that torch has for a family of devices.
+
+    needs   a module that has to be imported first, and which build of torch has it
+    """
+
+    type: str
+    backend: str
+    needs: str = ""
+    build: str = ""
+
+
+_CUDA = Family("cuda", "nccl", build="torch with CUDA, which is what `pip install torch` gives on Linux")
+_ROCM = Family("cuda", "nccl", build="torch for ROCm, see the selector on pytorch.org")
+_XPU = Family("xpu", "xccl", build="torch for Intel GPUs (XPU), see the selector on pytorch.org")
+_BY_VARIABLE = {
+    "CUDA_VISIBLE_DEVICES": _CUDA,
+    "ROCR_VISIBLE_DEVICES": _ROCM,
+    "HIP_VISIBLE_DEVICES": _ROCM,
+    "ONEAPI_DEVICE_SELECTOR": _XPU,
+    "ZE_AFFINITY_MASK": _XPU,
+}
+_BY_RESOURCE = {
+    "NPU": Family("npu", "hccl", "torch_npu", "torch with Ascend's plug-in torch_npu"),
+    "HPU": Family("hpu", "hccl", "habana_frameworks.torch", "torch with Intel Gaudi's plug-in habana_frameworks"),
+}
+_KNOWN = ("GPU", *_BY_RESOURCE)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDevices:
+    """The devices of a worker as torch names them, and its backend.
+
+    note  a sentence that explains a surprising choice, or ""
+    """
+
+    devices: tuple[str, ...]
+    backend: str
+    note: str = ""
+
+
+def choose(torch: Any, seat: Seat, kinds: Mapping[str, str]) -> WorkerDevices:
+    """Choose a worker's devices and backend. Raises RuntimeError for a real device that torch cannot use."""
+    resource = next((name for name in _KNOWN if seat.device_index.get(name)), None)
+    if resource is None:
+        if seat.facts.device_ids.get("TPU"):
+            raise RuntimeError(
+                "This worker holds a TPU, for which torch has no backend that nbaccel knows. Train on it with JAX, in "
+                "a DataParallelTrainer, or give TorchTrainer other devices."
+            )
+        return WorkerDevices(("cpu",), "gloo")
+    family = _family(torch, seat, resource)
+    if not _is_available(torch, family):
+        return _without(torch, seat, resource, family, kinds.get(resource, "logical"))
+    devices = tuple(f"{family.type}:{index}" for index in seat.device_index[resource])
+    if seat.shared:
+        return WorkerDevices(
+            devices,
+            "gloo",
+            f"Two ranks share a {resource}, which {family.backend} refuses, so the ranks are connected by gloo. Whole "
+            f"devices for each rank let {family.backend} connect them.",
+        )
+    return WorkerDevices(devices, family.backend)
+
+
+def _family(torch: Any, seat: Seat, resource: str) -> Family:
+    if resource in _BY_RESOURCE:
+        return _BY_RESOURCE[resource]
+    named = [_BY_VARIABLE[name] for name, of in seat.facts.families.items() if of == "GPU" and name in _BY_VARIABLE]
+    found = [family for family in named if _is_available(torch, family)]
+    return (found or named or [_CUDA])[0]
+
+
+def _is_available(torch: Any, family: Family) -> bool:
+    if family.needs:
+        try:
+            importlib.import_module(family.needs)
+        except ImportError:
+            return False
+    module = getattr(torch, family.type, None)
+    return module is not None and bool(module.is_available())
+
+
+def _without(torch: Any, seat: Seat, resource: str, family: Family, kind: str) -> WorkerDevices:
+    ids = ", ".join(seat.facts.device_ids.get(resource, ()))
+    if kind == "real":
+        raise RuntimeError(
+            f"This worker holds {resource} {ids}, which is a real device, but torch {torch.__version__} cannot use it. "
+            f"Install {family.build}; if it is installed, its driver does not answer: `nbaccel doctor` says more."
+        )
+    return WorkerDevices(
+        ("cpu",),
+        "gloo",
+        f"The {resource}s of this run are {kind}, so it computes on the CPU and the ranks are connected by gloo.",
+    )

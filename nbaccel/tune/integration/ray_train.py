@@ -1,6 +1,6 @@
 """TuneReportCallback of Ray Train in Ray Tune: here a run in a trial reports to the trial by itself."""
 
-from nbaccel.train.callbacks import UserCallback
+from nbaccel.train.configs import UserCallback
 
 
 class TuneReportCallback(UserCallback):

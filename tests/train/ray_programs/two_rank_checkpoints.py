@@ -8,7 +8,7 @@ from pathlib import Path
 import ray
 from ray import train
 from ray.train import Checkpoint, FailureConfig, RunConfig, ScalingConfig
-from ray.train.data_parallel_trainer import DataParallelTrainer
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
 
 def train_func(config):
