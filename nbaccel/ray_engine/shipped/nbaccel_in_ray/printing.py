@@ -174,7 +174,7 @@ def _known(task_id: ray.TaskID) -> str:
 
 # ---- output of a worker as the local engine has it: text bars for tqdm.notebook, and loggers as those of the driver
 #
-# The local engine has the same in worker/text_bars.py and logging_config.py.
+# The local engine has the same in worker/main.py and logging_config.py.
 
 
 LEVELS = "NBACCEL_LOG_LEVELS"  # the variable: JSON, the levels at init() by the names of loggers
