@@ -7,6 +7,7 @@ import { finder, foundNow } from "./finding.js";
 import { isHere } from "./going.js";
 import { historian } from "./history.js";
 import { drawEmpty, drawFrame, drawOnly } from "./draw_frame.js";
+import { sendPictures, timelineIn } from "./picture.js";
 import { measureRows, measureTiles, watchRows } from "./rows_in_sight.js";
 import { endings, notify } from "./notices.js";
 import { sceneOf } from "./scene.js";
@@ -40,9 +41,14 @@ export function mount(place, source, options = {}) {
   const noticed = { running: /** @type {Set<string>} */ (new Set()), told: /** @type {Set<string>} */ (new Set()) };
   let waiting = 0; // the frame that is asked for
 
+  /** @type {import("./picture.js").Picture[]} */
+  let timeline = []; // as it was drawn before the person looked elsewhere
+  let hasEnded = false;
+
   const redraw = () => {
     waiting = 0;
     const snapshot = source.snapshot();
+    if (!state.details || state.tab !== "timeline") keepTimeline();
     const focused = root.contains(page.activeElement) ? page.activeElement : null;
     if (root.clientWidth) state.room = root.clientWidth - 30; // its padding, and a pixel on each side
     if (!snapshot) draw(root, drawEmpty("Waiting for the first snapshot of the cluster …"));
@@ -50,6 +56,10 @@ export function mount(place, source, options = {}) {
     if (visible && !snapshot?.ended) finding.moved();
     if (focused && focused !== page.activeElement) refocus(root, state, focused);
     takeAim(root, state);
+  };
+  const keepTimeline = () => {
+    const drawn = timelineIn(root);
+    if (drawn.length) timeline = drawn;
   };
   const soon = () => {
     if (visible && !waiting) waiting = requestAnimationFrame(redraw);
@@ -61,6 +71,11 @@ export function mount(place, source, options = {}) {
     if (visible && !snapshot?.ended) look();
     const told = snapshot ? endings(noticed, snapshot) : [];
     if (state.notices) notify(page.defaultView, told);
+    if (snapshot?.ended && !hasEnded) {
+      keepTimeline(); // with the last of it that was drawn
+      sendPictures(source, timeline);
+    }
+    hasEnded = Boolean(snapshot?.ended);
     soon();
   };
   const seen = (/** @type {boolean} */ now, leaving = false) => {

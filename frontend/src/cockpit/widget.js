@@ -5,6 +5,7 @@ import { cover, stateOf, takePlaces } from "./places.js";
 import { pastOf, runsOf } from "./second.js";
 import { shownOf } from "./shown.js";
 import { newState } from "./state.js";
+import { watchExperiments } from "./trial_pictures.js";
 
 /** @typedef {import("./types.js").Source} Source */
 /** @typedef {import("./types.js").Snapshot} Snapshot */
@@ -71,11 +72,12 @@ function render({ model, el }) {
 function initialize({ model }) {
   /** @type {WeakMap<HTMLElement, import("./state.js").State>} */
   const states = new WeakMap(); // an output that scrolls far away leaves the page and comes back
-  return takePlaces(document, model.get("place"), (place) => {
+  const ends = [watchExperiments(model, () => sourceOf(model)), takePlaces(document, model.get("place"), (place) => {
     const state = states.get(place) ?? stateOf(place);
     states.set(place, state);
     return cover(place, (live) => mount(live, sourceOf(model), { state }));
-  });
+  })];
+  return () => ends.forEach((end) => end());
 }
 
 export default { initialize, render };
