@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 PUSHES = 400
 FRAMES = 200
-DEVICES_WITH_LINES = 128  # of more devices the page asks for no sparklines (MOST_DEVICES of cockpit/readings.js)
+DEVICES_WITH_LINES = 128  # of more devices the page asks for no sparklines (MOST_DEVICES of model/history.ts)
 PAIRS = 7
 TASKS = 5_000
 NAMES = ("train_one_epoch", "evaluate_checkpoint", "tokenize_shard", "download", "Keeper.step", "write_embeddings")
@@ -155,7 +155,7 @@ def history() -> None:
     import msgspec
 
     from nbaccel.views.history.book import HistoryBook
-    from nbaccel.views.history.run import PastRun
+    from nbaccel.views.history.runs import PastRun
 
     book = HistoryBook(0.0)
     runs = [
@@ -291,7 +291,7 @@ def _runs(now: float) -> dict[str, Any]:
     import msgspec
 
     from nbaccel.views.history.book import HistoryBook
-    from nbaccel.views.history.run import PastRun
+    from nbaccel.views.history.runs import PastRun
 
     book = HistoryBook(now - 60)
     for n in range(10_000):

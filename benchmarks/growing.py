@@ -22,11 +22,11 @@ import time
 from pathlib import Path
 
 import nbaccel
-from nbaccel import autoscaler, ray_tokens
+from nbaccel import autoscaler, ray_preflight
 from nbaccel.machines import joining, node_records, ray_head
 from nbaccel.machines.kuberay.check import check_documents
+from nbaccel.machines.kuberay.commands import read_documents, write_document
 from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest, read_group
-from nbaccel.machines.kuberay.yaml_files import read_documents, write_document
 from nbaccel.machines.ray_head import HeadPlan
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import DeviceSpec, NodeSpec, NodeTypeSpec
@@ -173,7 +173,7 @@ def preflight_s() -> tuple[float, float]:
         plan = HeadPlan(port=0, offered={"num_cpus": 1, "num_gpus": 0}, token_file=f"{folder}/token")
         record = ray_head.start_head(plan, with_us=True)
         try:
-            ray_tokens.show_token_of(record.token_file)
+            ray_preflight.show_token_of(record.token_file)
             importlib.import_module("ray")
             took = []
             for _ in range(PAIRS):

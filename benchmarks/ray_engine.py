@@ -322,7 +322,7 @@ def reports_unwatched(nbaccel: Any, tasks: int) -> None:
     from nbaccel import engine as engines
 
     engine: Any = engines.current()
-    collector = engine.small_actors.collector()
+    collector = engine.service_actors.collector()
     lasts_s = importlib.import_module("nbaccel_in_ray.collector").WATCH_LASTS_S
     time.sleep(lasts_s + 2 * importlib.import_module("nbaccel_in_ray.collector_link").LOOK_EVERY_S)
 
@@ -351,7 +351,7 @@ def share_of_reports(nbaccel: Any, tasks: int) -> None:
 
     nbaccel.snapshot()  # the collector starts
     engine: Any = engines.current()
-    collector = engine.small_actors.collector()
+    collector = engine.service_actors.collector()
     by_hand = nbaccel.remote(count_and_reporter)
     settled = time.monotonic() + 2 * importlib.import_module("nbaccel_in_ray.collector_link").LOOK_EVERY_S
     while time.monotonic() < settled:  # processes with work look so often whether somebody watches

@@ -3,11 +3,12 @@
     python benchmarks/serving.py --repeat 5
     python benchmarks/serving.py --only uvicorn,nbaccel --repeat 7
 
-Each contender answers a no-op and a JSON of 1 KB that it parses and returns, over 1 and 50 connections, 3 s each;
-before and after, an answer is compared. Load is wrk's if it is installed (apt install wrk), else that of a small
-client in Python, which is itself the bottleneck. CPU is that of all processes of a contender but the one that asks. The
-handler is the same async function wherever there is one; `nbaccel_fastapi` is a FastAPI ingress and is compared with
-`fastapi`, plain uvicorn and FastAPI. Ratios are to uvicorn in the same round. With Ray a round takes two minutes.
+Each contender answers a no-op and a JSON of 1 KB that it parses and returns, over 1 and 50 connections, 3 s each, and a
+stream of 2,000 chunks, each in a turn of its own; before and after, an answer is compared. Load is wrk's if it is
+installed (apt install wrk), else that of a small client in Python, which is itself the bottleneck. CPU is that of all
+processes of a contender but the one that asks. The handler is the same async function wherever there is one, and its
+stream is Starlette's; `nbaccel_fastapi` is a FastAPI ingress and is compared with `fastapi`, plain uvicorn and FastAPI.
+Ratios are to uvicorn in the same round. With Ray a round takes two minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # started as a scri
 from benchmarks import census, rounds  # noqa: E402
 from benchmarks.rounds import Figures  # noqa: E402
 
-SECONDS = 3
+SECONDS = 2
+CHUNKS = 2000
 PAYLOAD = json.dumps({"text": "x" * 1000}).encode()
 ROWS = {
     f"{kind}_{connections}_{what}": f"{words}, {connections} connections: {unit}"
@@ -42,17 +44,31 @@ ROWS = {
     for connections in (1, 50)
     for what, unit in (("rate", "requests/s"), ("p50", "p50 (ms)"), ("p95", "p95 or p90 (ms)"), ("cpu", "CPU (µs)"))
 } | {
+    "first": "first byte of a stream (ms)",
+    "chunk": "CPU of a chunk of a stream (µs)",
+    "idle": "CPU of all processes without a request (% of a core)",
     "up": "from the cell to the first answer, cluster up (s)",
     "again": "the same cell again (s)",
     "handle": "a lone call of a handle (ms)",
+    "batch": "more for a lone call of a batch function with nothing to wait for (ms)",
     "call": "a lone call of an actor (ms)",
     "memory": "memory of all processes but the client's (MB)",
 }
 
 PLAIN = """
+import asyncio
 import json
 
+from starlette.responses import StreamingResponse
+
+async def chunks():
+    for number in range(2000):
+        yield b"%15d\\n" % number
+        await asyncio.sleep(0)
+
 async def app(scope, receive, send):
+    if scope["path"] == "/stream":
+        return await StreamingResponse(chunks(), media_type="text/plain")(scope, receive, send)
     body = b""
     more = scope["method"] == "POST"
     while more:
@@ -66,10 +82,21 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": answer})
 """
 FASTAPI = """
+import asyncio
+
 from fastapi import FastAPI, Request
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import PlainTextResponse, StreamingResponse
 
 app = FastAPI()
+
+async def chunks():
+    for number in range(2000):
+        yield b"%15d\\n" % number
+        await asyncio.sleep(0)
+
+@app.get("/stream")
+async def stream():
+    return StreamingResponse(chunks(), media_type="text/plain")
 
 @app.get("/", response_class=PlainTextResponse)
 async def noop():
@@ -81,7 +108,17 @@ async def echo(request: Request):
 """
 
 
+async def chunks() -> AsyncIterator[bytes]:
+    for number in range(CHUNKS):
+        yield b"%15d\n" % number
+        await asyncio.sleep(0)
+
+
 async def handler(request: Any) -> Any:
+    if request.url.path == "/stream":
+        from starlette.responses import StreamingResponse
+
+        return StreamingResponse(chunks(), media_type="text/plain")
     return await request.json() if request.method == "POST" else "ok"
 
 
@@ -103,8 +140,28 @@ def measured(url: str) -> Figures:
             figures[f"{name}_cpu"] = cpu_s / facts["requests"] * 1e6
             figures[f"{name}_p50"], figures[f"{name}_p95"] = facts["p50"], facts["p95"]
         check(url, kind)
+    figures |= streamed(url) | {"idle": idle_percent()}
     figures["memory"] = census.pss_bytes(census.members()) / 1e6
     return figures
+
+
+def streamed(url: str) -> Figures:
+    firsts = []
+    before = census.cpu_s(pids := census.members())
+    for _ in range(5):
+        began = time.perf_counter()
+        with urllib.request.urlopen(f"{url}stream", timeout=60) as answer:
+            answer.read(1)
+            firsts.append(time.perf_counter() - began)
+            assert len(answer.read()) == CHUNKS * 16 - 1
+    return {"first": sorted(firsts)[2] * 1000, "chunk": (census.cpu_s(pids) - before) / (5 * CHUNKS) * 1e6}
+
+
+def idle_percent() -> float:
+    time.sleep(1)
+    before = census.cpu_s(pids := census.members())
+    time.sleep(SECONDS)
+    return (census.cpu_s(pids) - before) / SECONDS * 100
 
 
 def check(url: str, kind: str) -> None:
@@ -213,13 +270,25 @@ class Called:
     def call(self) -> str:
         return "ok"
 
+    async def plain(self) -> str:
+        return "ok"
+
+    async def batched(self) -> Any:
+        return await self.answers(None)
+
     async def __call__(self, request: Any) -> Any:
         return await handler(request)
 
 
 def served(serve: Any, core: Any) -> Figures:
     """The same program on nbaccel and on Ray."""
-    deployment = serve.deployment(max_ongoing_requests=100)(Called)
+
+    class Served(Called):
+        @serve.batch(max_batch_size=8, batch_wait_timeout_s=0)
+        async def answers(self, items: list[Any]) -> list[str]:
+            return ["ok"] * len(items)
+
+    deployment = serve.deployment(max_ongoing_requests=100)(Served)
     url = "http://127.0.0.1:8000/"
     began = time.perf_counter()
     handle = serve.run(deployment.bind())
@@ -232,6 +301,8 @@ def served(serve: Any, core: Any) -> Figures:
     figures["again"] = time.perf_counter() - began
     figures |= measured(url)
     figures["handle"] = lone_ms(lambda: handle.call.remote().result())
+    plain_ms = lone_ms(lambda: handle.plain.remote().result())
+    figures["batch"] = lone_ms(lambda: handle.batched.remote().result()) - plain_ms
     actor = core.remote(Called).remote()
     figures["call"] = lone_ms(lambda: core.get(actor.call.remote()))
     return figures

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 from nbaccel import elsewhere, exceptions
-from nbaccel.views import notebook_room
+from nbaccel.views import notebook_hooks
 
 if TYPE_CHECKING:
     from nbaccel import actor, util
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from nbaccel.starting import init
     from nbaccel.views.answers import explain, probe, recycle, ref_of
     from nbaccel.views.snapshot import Snapshot
+    from nbaccel.views.whereabouts import stack
     from nbaccel.waits.completion_order import as_completed
     from nbaccel.waits.executor import Executor
     from nbaccel.waits.progress_bar import progress
@@ -108,6 +109,7 @@ __all__ = [
     "report_progress",
     "shutdown",
     "snapshot",
+    "stack",
     "timeline",
     "util",
     "wait",
@@ -148,6 +150,7 @@ _MODULES = {
     "runtime_context": "get_runtime_context",
     "starting": "init",
     "views.answers": "explain probe recycle ref_of",
+    "views.whereabouts": "stack",
     "waits.completion_order": "as_completed",
     "waits.executor": "Executor",
     "waits.progress_bar": "progress",
@@ -220,7 +223,7 @@ class _Notebook:
         return dict(card.mimebundle(snapshot))
 
 
-notebook_room.connect(_Notebook())
+notebook_hooks.connect(_Notebook())
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -21,7 +21,7 @@ from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRef
 from nbaccel.handles.runtime_env_checks import hides_by_variable, hides_in
 from nbaccel.job_config import JobConfig
 from nbaccel.starting import init as init
-from nbaccel.views import notebook_room
+from nbaccel.views import notebook_hooks
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -96,12 +96,12 @@ class ClusterContext(Mapping[str, Any]):
     def __repr__(self) -> str:
         if not is_initialized():
             return "nbaccel: shut down"
-        return notebook_room.room().card_as_text(snapshot())
+        return notebook_hooks.connected().card_as_text(snapshot())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if not is_initialized():
             return {"text/plain": "nbaccel: shut down"}
-        return notebook_room.room().card(snapshot())
+        return notebook_hooks.connected().card(snapshot())
 
 
 def initialise(address: str | None, given: Mapping[str, Any]) -> ClusterContext:
@@ -132,7 +132,7 @@ def _attach_to_notebook() -> None:
     """Connect to IPython, with or without `%load_ext nbaccel`: cells are known, output reaches its cell."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
-        notebook_room.room().attach()
+        notebook_hooks.connected().attach()
 
 
 def _context(engine: engines.Engine) -> ClusterContext:

@@ -31,7 +31,6 @@ from nbaccel.views import (
     served_snapshot,
     tables,
     task_lines,
-    waiting_lines,
     wording,
 )
 from nbaccel.views.sessions import SessionRecord
@@ -368,6 +367,19 @@ def top(control: Control, interval_s: float) -> None:
         click.echo("No head runs any more.", err=True)
 
 
+@main.command()
+@click.argument("pid", type=int)
+def stack(pid: int) -> None:
+    """Show the lines at which the code of a worker of this machine is, by its pid in nbaccel tasks."""
+    from nbaccel import stacks
+    from nbaccel.views import stack_text
+
+    lines = stack_text.with_sources(stack_text.of_users(stacks.of(pid)))
+    if not lines:
+        raise click.ClickException(f"No code of users runs in process {pid}, or it is no worker of nbaccel.")
+    click.echo(lines)
+
+
 @main.command("docs")
 @click.option("--path", "only_path", is_flag=True, help="Print where its first page is, and open nothing.")
 @click.pass_obj
@@ -444,7 +456,7 @@ def _observed(control: Control) -> list[Snapshot]:
 
 
 def _status_parts(snapshot: Snapshot) -> list[str | tables.Table]:
-    waiting = [f"◌ {each.sentence()}" for each in waiting_lines.untold(snapshot, snapshot.alerts)[:5]]
+    waiting = [f"◌ {each.sentence()}" for each in task_lines.untold(snapshot, snapshot.alerts)[:5]]
     alerts = [f"attention: {wording.plain(alert.message)}" for alert in snapshot.alerts]
     head = [tables.first_line(snapshot), tables.headline(snapshot), tables.resources(snapshot)]
     runs = (run_snapshot.table(snapshot), experiment_snapshot.table(snapshot), served_snapshot.table(snapshot))

@@ -1,4 +1,6 @@
-"""Ray's libraries that nbaccel does not have: their modules import, and a name that is used says where to find it.
+"""Ray's module paths that are no files here: those of names that have another place, and those of Ray's libraries.
+
+The libraries' modules import, and a name that is used says where to find it.
 
 A package may import `ray.data` at its top for a feature that its user never needs. It works here as well:
 
@@ -14,6 +16,7 @@ Python asks this finder last, so a module of nbaccel with the same name wins.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -47,6 +50,47 @@ _MISSING = {
         "gbdt_trainer", "jax", "rl", "sklearn", "torch.xla", "trainer",
     ),
 }  # fmt: skip
+
+
+# Modules of Ray's whose names are at another place here: that place, and the names (decision 67). A row that others
+# begin with is a package.
+_PATHS = {
+    "train.context": ("train", "TrainContext, get_context"),
+    "train.v2.api": ("train", ""),
+    "train.v2.api.callback": ("train", "UserCallback"),
+    "train.v2.api.config": ("train", "CheckpointConfig, FailureConfig, LoggingConfig, RunConfig, ScalingConfig"),
+    "train.v2.api.context": ("train", "TrainContext"),
+    "train.v2.api.data_parallel_trainer": ("train.data_parallel_trainer", "DataParallelTrainer"),
+    "train.v2.api.exceptions": (
+        "train",
+        "ControllerError, NCCLHangError, PreemptionError, RayTrainError, TrainingFailedError, WorkerGroupError",
+    ),
+    "train.v2.api.preemption": ("train", "PreemptionInfo"),
+    "train.v2.api.report_config": ("train", "CheckpointConsistencyMode, CheckpointUploadMode"),
+    "train.v2.api.reported_checkpoint": ("train", "ReportedCheckpoint, ReportedCheckpointStatus"),
+    "train.v2.api.result": ("train", "Result"),
+    "train.v2.api.train_fn_utils": (
+        "train",
+        "get_all_reported_checkpoints, get_checkpoint, get_context, get_dataset_shard, get_preemption_info, report",
+    ),
+    "train.v2.api.validation_config": ("train", "ValidationConfig, ValidationFn, ValidationTaskConfig"),
+    "tune.execution": ("tune", ""),
+    "tune.execution.placement_groups": ("tune.resources", "PlacementGroupFactory, resource_dict_to_pg_factory"),
+    "tune.execution.tune_controller": ("tune.trial_decisions", "TrialController as TuneController"),
+    "tune.experiment.experiment": ("tune.experiment", "Experiment"),
+    "tune.experiment.trial": ("tune.trial", "Trial"),
+    "tune.logger.aim": ("tune.logger", "AimLoggerCallback"),
+    "tune.logger.comet": ("tune.logger", "CometLoggerCallback"),
+    "tune.logger.csv": ("tune.logger", "CSVLoggerCallback"),
+    "tune.logger.json": ("tune.logger", "JsonLoggerCallback"),
+    "tune.logger.mlflow": ("tune.logger", "MLflowLoggerCallback"),
+    "tune.logger.wandb": ("tune.logger", "WandbLoggerCallback"),
+    "tune.search.concurrency_limiter": ("tune.search", "ConcurrencyLimiter"),
+    "tune.search.repeater": ("tune.search", "Repeater"),
+    "tune.search.search_algorithm": ("tune.search", "Searcher as SearchAlgorithm"),
+    "tune.search.search_generator": ("tune.search", "SearchGenerator"),
+    "tune.syncer": ("tune", "SyncConfig"),
+}
 
 
 # Modules of searches and schedulers in Ray Tune, and what does their work here.
@@ -106,13 +150,13 @@ def refusing(module: str, name: str, instead: str) -> type:
 
 
 def install() -> None:
-    """Make the modules of LIBRARIES importable. Calling this twice is safe."""
+    """Make the modules of LIBRARIES and _PATHS importable. Calling this twice is safe."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
 
 
 class _Finder:
-    """Finds `nbaccel.data` and all modules below it, whatever their names.
+    """Finds the modules of _PATHS, and `nbaccel.data` with all modules below it, whatever their names.
 
     It and the loader have no base: importing importlib.abc takes longer than all that `import nbaccel` needs.
     """
@@ -121,6 +165,9 @@ class _Finder:
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, inside = fullname.partition(".")
+        if package == __package__ and inside in _PATHS:
+            is_package = any(other.startswith(f"{inside}.") for other in _PATHS)
+            return ModuleSpec(fullname, _PathLoader(), is_package=is_package)  # type: ignore[arg-type]
         if package == __package__ and (words := _missing_words(fullname)):
             # Without a name: `from nbaccel.util import iter` would swallow the error of the module that it looks for.
             raise ModuleNotFoundError(words)
@@ -135,6 +182,21 @@ class _Loader:
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing in it."""
+
+
+class _PathLoader:
+    """Fills a module of _PATHS."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None  # a plain one
+
+    def exec_module(self, module: ModuleType) -> None:
+        home, names = _PATHS[module.__name__.partition(".")[2]]
+        module.__doc__ = f"Ray's path of names that are in {__package__}.{home}."
+        source = importlib.import_module(f"{__package__}.{home}")
+        pairs = [(name.partition(" as ")[0], name.rpartition(" as ")[2]) for name in names.split(", ") if name]
+        vars(module).update({here: getattr(source, there) for there, here in pairs})
+        vars(module)["__all__"] = [here for _, here in pairs]
 
 
 class _Module(ModuleType):

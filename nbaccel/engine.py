@@ -34,11 +34,9 @@ if TYPE_CHECKING:
         ObjectRefGenerator,
         RemoteFunction,
     )
-    from nbaccel.views.expected_growth import ExpectedGrowth
-    from nbaccel.views.explanations import Explanation, Probe
-    from nbaccel.views.listed import ObjectPlaces
-    from nbaccel.views.question import Question
-    from nbaccel.views.snapshot import OnSnapshot, Snapshot
+    from nbaccel.views.explanations import ExpectedGrowth, Explanation, Probe
+    from nbaccel.views.observer_lines import Question
+    from nbaccel.views.snapshot import ObjectPlaces, OnSnapshot, Snapshot
     from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 RAY_VERSION = "2.60.0"  # whose names and meanings are kept
@@ -264,7 +262,7 @@ class ViewPromise(Protocol):
         this is so returns at once."""
 
     def history(self, asked: Question[A]) -> A:
-        """What was: the answer to `ReadRuns`, `ReadAccounting`, `ReadReadings`, `ReadRows` or `ReadTaskLog`."""
+        """The answer to `ReadRuns`, `ReadAccounting`, `ReadReadings`, `ReadRows`, `ReadTaskLog` or `ReadStack`."""
 
 
 class ActionPromise(Protocol):

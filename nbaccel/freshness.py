@@ -19,7 +19,6 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from nbaccel import roots
-from nbaccel.digests import blake2b
 
 _MOST_REACHED = 1_000
 _MOST_ITEMS = 100
@@ -158,3 +157,14 @@ def _time(path: str) -> float:
         return os.stat(path).st_mtime
     except OSError:
         return 0.0
+
+
+# ---- hashing without OpenSSL: `hashlib` has the same function, and loads that library, 3 MB and some milliseconds
+
+
+try:
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+__all__ = ["blake2b"]

@@ -12,7 +12,7 @@ ACCELERATORS = ("GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "
 # Counted by whole devices even if no node offers one, so that a demand of 1.5 is known to be impossible.
 DEVICE_RESOURCES = frozenset({"GPU", "TPU", "neuron_cores", "HPU", "NPU"})
 
-LONG_RUN_S = 60.0  # the run of a task that is worth a notice when it ends; cockpit/notices.js says the same
+LONG_RUN_S = 60.0  # the run of a task that is worth a notice when it ends; widget/notices.ts says the same
 
 TYPE_PREFIX = "accelerator_type:"  # a node with an A100 offers accelerator_type:A100
 TYPE_SHARE = 10  # one task or actor takes 0.001 of it: enough for 1,000 holders

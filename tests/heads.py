@@ -13,8 +13,7 @@ import msgspec
 
 import nbaccel
 from nbaccel import engine as engines
-from nbaccel.views.listed import ListedObject
-from nbaccel.views.snapshot import ActorRow, Alert, TaskRow, WorkerRow
+from nbaccel.views.snapshot import ActorRow, Alert, ListedObject, TaskRow, WorkerRow
 from tests.census import Place
 from tests.rig import wait_until
 

@@ -393,3 +393,8 @@ def test_docs_without_an_installed_copy_says_how_to_make_one(tmp_path: Path) -> 
     done = _shown(tmp_path / "index.html", [])
     assert done.exit_code == 1
     assert str(tmp_path) in done.output and "make docs" in done.output
+
+
+def test_the_stack_of_a_process_that_is_no_worker_is_refused(machine: FakeMachine) -> None:
+    result = machine.run("stack", "1")
+    assert result.exit_code == 1 and "it is no worker of nbaccel" in result.output

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import operator
 import pickle
+import pydoc
 import subprocess
 import sys
 from typing import get_args
@@ -12,6 +13,7 @@ from typing import get_args
 import pytest
 
 import nbaccel
+from nbaccel import elsewhere
 
 LIBRARIES = ["data", "job_submission", "llm", "rllib", "workflow"]
 
@@ -150,3 +152,29 @@ def test_rays_module_paths_lead_to_the_same_things():
     assert get_runtime_context is nbaccel.get_runtime_context
     captured = 3
     assert loads(dumps(lambda: captured))() == 3 and nbaccel.cloudpickle.loads is loads
+
+
+@pytest.mark.parametrize(("path", "row"), elsewhere._PATHS.items())
+def test_a_path_of_rays_has_the_names_of_another_place(path, row):
+    module = importlib.import_module(f"nbaccel.{path}")
+    names = {name.rpartition(" as ")[2] for name in row[1].split(", ") if name}
+    assert set(module.__all__) == names and all(isinstance(getattr(module, name), object) for name in names)
+    assert module.__doc__.endswith(f"nbaccel.{row[0]}.") and module.__doc__ in pydoc.render_doc(module)
+
+
+def test_names_at_a_path_of_rays_are_the_same_things_and_travel_by_reference():
+    from nbaccel.train.v2.api.config import RunConfig
+    from nbaccel.tune.logger.csv import CSVLoggerCallback
+
+    from nbaccel import train, tune
+
+    assert RunConfig is train.RunConfig and CSVLoggerCallback is tune.logger.CSVLoggerCallback
+    assert pickle.loads(pickle.dumps(CSVLoggerCallback)) is CSVLoggerCallback
+    with pytest.raises(ImportError, match="cannot import name 'ScalingConfig' from"):
+        from nbaccel.tune.logger.csv import ScalingConfig  # noqa: F401
+
+
+def test_a_worker_finds_a_path_of_rays_without_an_import_of_its_package():
+    program = "import importlib; print(importlib.import_module('nbaccel.train.v2.api.context').TrainContext)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "<class 'nbaccel.train.session.TrainContext'>\n"

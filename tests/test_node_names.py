@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbaccel.views.node_names import node_names
+from nbaccel.views.node_tables import node_names
 from nbaccel.views.snapshot import NodeRow
 
 

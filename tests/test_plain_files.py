@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nbaccel import plain_files
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine import starting
 from nbaccel.views import sessions
 
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from nbaccel import proc
-from nbaccel.ray_engine.startup import orphans
+from nbaccel.ray_engine import orphans
 
 
 def test_a_process_shows_its_variables_also_while_its_program_begins() -> None:

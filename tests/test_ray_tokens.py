@@ -9,34 +9,34 @@ from pathlib import Path
 import pytest
 
 import nbaccel
-from nbaccel import ray_tokens
+from nbaccel import ray_preflight
 
 TOKEN = "ab" * 32
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    ray_tokens.write_token(tmp_path / ".ray" / "auth_token", TOKEN)
+    ray_preflight.write_token(tmp_path / ".ray" / "auth_token", TOKEN)
     return tmp_path / ".ray" / "auth_token"
 
 
 def test_a_written_token_is_for_this_user_alone(file: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert ray_tokens.read_token(file) == TOKEN
+    assert ray_preflight.read_token(file) == TOKEN
     assert list(file.parent.iterdir()) == [file]
 
 
 def test_a_token_is_replaced_together_with_its_mode(file: Path) -> None:
     file.chmod(0o644)
-    ray_tokens.write_token(file, "cd" * 32)
+    ray_preflight.write_token(file, "cd" * 32)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert ray_tokens.read_token(file) == "cd" * 32
+    assert ray_preflight.read_token(file) == "cd" * 32
 
 
 def test_a_file_that_others_may_read_is_refused_with_the_line_to_type(file: Path) -> None:
     file.chmod(0o640)
     with pytest.raises(PermissionError, match=f"its mode is 0640.*chmod 600 {file}"):
-        ray_tokens.read_token(file)
+        ray_preflight.read_token(file)
 
 
 def test_a_file_without_a_token_is_refused_with_the_way_to_get_it(tmp_path: Path) -> None:
@@ -45,22 +45,22 @@ def test_a_file_without_a_token_is_refused_with_the_way_to_get_it(tmp_path: Path
         file.write_bytes(content)
         file.chmod(0o600)
         with pytest.raises(ValueError, match=r"scp head:~/\.ray/auth_token"):
-            ray_tokens.read_token(file)
+            ray_preflight.read_token(file)
     with pytest.raises(ValueError, match=r"No such file or directory.*scp head"):
-        ray_tokens.read_token(tmp_path / "missing")
+        ray_preflight.read_token(tmp_path / "missing")
 
 
 def test_rays_variables_name_the_file_and_the_mode(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN"):
         monkeypatch.setenv(name, "before")
-    ray_tokens.show_token_of(str(file))
+    ray_preflight.show_token_of(str(file))
     assert os.environ["RAY_AUTH_MODE"] == "token"
-    assert os.environ["RAY_AUTH_TOKEN_PATH"] == str(file) == str(ray_tokens.usual_file())
+    assert os.environ["RAY_AUTH_TOKEN_PATH"] == str(file) == str(ray_preflight.usual_file())
     assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 def test_two_tokens_are_never_the_same() -> None:
-    assert len({ray_tokens.make_token() for _ in range(20)}) == 20
+    assert len({ray_preflight.make_token() for _ in range(20)}) == 20
 
 
 @pytest.mark.parametrize("given", [{}, {"address": "local"}, {"address": "/a/socket"}, {"engine": "debug"}])

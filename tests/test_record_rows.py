@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nbaccel.views import record_rows
-from nbaccel.views.record_rows import ANSWER_BYTES, RowBook
+from nbaccel.views import record_book
+from nbaccel.views.record_book import ANSWER_BYTES, RowBook
 
 
 def test_a_row_that_changes_is_told_once_with_its_last_value() -> None:
@@ -22,7 +22,7 @@ def test_a_row_that_changes_is_told_once_with_its_last_value() -> None:
 def test_a_thousand_rows_come_in_several_answers_that_are_small_and_leave_none_out() -> None:
     book = RowBook()
     book.put({f"trial {number}": {"number": number, "text": "x" * 150} for number in range(1000)})
-    known: dict[str, record_rows.Row] = {}
+    known: dict[str, record_book.Row] = {}
     since, answers = 0, 0
     while len(known) < 1000:
         answer = book.answer(since)
@@ -34,7 +34,7 @@ def test_a_thousand_rows_come_in_several_answers_that_are_small_and_leave_none_o
 
 
 def test_rows_without_an_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_rows, "MOST_ROWS", 2)
+    monkeypatch.setattr(record_book, "MOST_ROWS", 2)
     book = RowBook()
     book.put({str(number): {} for number in range(5)})
     book.put({"1": {"n": 1}})
@@ -43,6 +43,6 @@ def test_rows_without_an_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_row_that_is_no_json_or_too_large_is_refused() -> None:
     with pytest.raises(ValueError, match="The row a cannot be published"):
-        record_rows.check({"a": {"what": object()}})
+        record_book.check_rows({"a": {"what": object()}})
     with pytest.raises(ValueError, match="at most 4000 can be published"):
-        record_rows.check({"a": {"what": "x" * 5000}})
+        record_book.check_rows({"a": {"what": "x" * 5000}})

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nbaccel.views.sinks import Sinks
-from nbaccel.views.start_steps import StartSteps
+from nbaccel.views.sinks import Sinks, StartSteps
 
 
 class Start:

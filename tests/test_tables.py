@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import card, publishing
-from nbaccel.views import tables, task_lines, waiting_lines, wording
+from nbaccel.views import tables, task_lines, wording
 from nbaccel.views.snapshot import (
     Alert,
     DeviceMetrics,
@@ -158,8 +158,8 @@ def test_what_an_alert_says_can_never_start_is_not_said_once_more(busy_snapshot:
     row = TaskRow("n", "big", "task", "PENDING_NODE_ASSIGNMENT", why="big asks for 9 GPUs, but this machine has 2")
     busy_snapshot.tasks += [row, msgspec.structs.replace(row, task_id="m")]
     alert = Alert("infeasible", "big asks for 9 GPUs, but this machine has 2.", 1.0, task_id="n")
-    assert "big" in [each.name for each in waiting_lines.untold(busy_snapshot, [])]
-    assert "big" not in [each.name for each in waiting_lines.untold(busy_snapshot, [alert])]
+    assert "big" in [each.name for each in task_lines.untold(busy_snapshot, [])]
+    assert "big" not in [each.name for each in task_lines.untold(busy_snapshot, [alert])]
 
 
 def test_the_number_of_waiting_tasks_is_never_that_of_their_rows(busy_snapshot: Snapshot) -> None:
@@ -167,13 +167,13 @@ def test_the_number_of_waiting_tasks_is_never_that_of_their_rows(busy_snapshot: 
     busy_snapshot.tasks = [msgspec.structs.replace(row, task_id=f"w{number}") for number in range(20)]
     busy_snapshot.functions = [FunctionRow("w", waiting=38), FunctionRow("z", waiting=40)]
     busy_snapshot.counts = {"PENDING_NODE_ASSIGNMENT": 78}
-    both = waiting_lines.of_snapshot(busy_snapshot)
+    both = task_lines.of_snapshot(busy_snapshot)
     assert [(each.many, each.name) for each in both] == [("× 40 ", "z"), ("× 38 ", "w")]
-    assert [waiting_lines.others(busy_snapshot, both[:shown]) for shown in (0, 1, 2)] == [78, 38, 0]
+    assert [task_lines.others(busy_snapshot, both[:shown]) for shown in (0, 1, 2)] == [78, 38, 0]
     busy_snapshot.tasks[0].demand = {"GPU": 2.0}  # nobody has counted how the 38 divide
-    some = waiting_lines.of_snapshot(busy_snapshot)
+    some = task_lines.of_snapshot(busy_snapshot)
     assert [each.many for each in some] == ["× 40 ", "some of 38 ", "some of 38 "]
-    assert waiting_lines.others(busy_snapshot, some[1:2]) == 40
+    assert task_lines.others(busy_snapshot, some[1:2]) == 40
     assert some[0].sentence() == "× 40 z: they are behind others in their line"
     busy_snapshot.alerts = []
     assert card.text(busy_snapshot).endswith("◌ × 40 z waits: they are behind others in their line · and 38 more")

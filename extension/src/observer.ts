@@ -171,6 +171,18 @@ export interface RetryTask {
   task_id: string;
 }
 
+/**
+ * Ask where the code of a worker stands, by its `pid` and the `node_id` of its row.
+ *
+ * The first question has no `since`. Ask again with that of the answer after `pause_s`, while that is not 0.
+ */
+export interface ReadStack {
+  ask: 'stack';
+  pid: number;
+  node_id?: string;
+  since?: number;
+}
+
 /** The token is right: the observer may ask. */
 export interface WelcomeLine {
   kind: 'welcome';
@@ -716,6 +728,23 @@ export interface PrintedText {
   left_out?: number;
 }
 
+/** Where the code of a process stands. */
+export interface StackLine {
+  kind: 'stack';
+  stack: StackAnswer;
+}
+
+/**
+ * The frames of each thread or coroutine of a process that runs code of users, as in a traceback.
+ *
+ * Ask again with `since` after `pause_s` while that is not 0.
+ */
+export interface StackAnswer {
+  text?: string;
+  since?: number;
+  pause_s?: number;
+}
+
 /** The questions by their names, each with its answer. */
 export interface Asked {
   snapshot: { question: TakeSnapshot; answer: SnapshotLine };
@@ -737,4 +766,5 @@ export interface Asked {
   rows: { question: ReadRows; answer: RowsLine };
   task_log: { question: ReadTaskLog; answer: TaskLogLine };
   retry: { question: RetryTask; answer: DoneLine };
+  stack: { question: ReadStack; answer: StackLine };
 }

@@ -3,13 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { cancelMany } from "../src/cockpit/cancel_many.js";
-import { endButton } from "../src/cockpit/draw_parts.js";
-import { finder, findKey, foundNow, takeFound } from "../src/cockpit/finding.js";
-import { newState } from "../src/cockpit/state.js";
+import { cancelMany, endButton } from "../src/components/parts.tsx";
+import { findKey, finder, foundNow, takeFound } from "../src/model/finding.ts";
+import { newState } from "../src/model/state.ts";
+import { shapes, words } from "./page.js";
 
-const words = (shape) => (typeof shape === "string" ? shape : shape.children.map(words).join(""));
-const acts = (shape) => [shape.props["data-act"], ...shape.children.filter((child) => typeof child !== "string").flatMap(acts)].filter(Boolean);
+const acts = (shape) => shapes(shape).map((each) => each.props["data-act"]).filter(Boolean);
 
 test("one's own task is cancelled by one click, another's only after a question", () => {
   const state = newState(true);
@@ -32,9 +31,9 @@ test("an actor is killed only after a question, one's own too", () => {
   state.doubted = "c1";
   const asked = endButton("kill", own, "#c1", state);
   assert.deepEqual([acts(asked), words(asked)], [["keep", "kill"], "Keep Kill it"]);
-  assert.deepEqual(asked.children.filter((each) => each.props).map((each) => each.props["aria-label"]), ["Keep Keeper", "Kill it: Keeper"]);
+  assert.deepEqual(asked.props.children.filter((each) => each.props).map((each) => each.props["aria-label"]), ["Keep Keeper", "Kill it: Keeper"]);
   const others = endButton("kill", { ...own, owner: "b.ipynb" }, "#c1", state);
-  assert.equal(others.children.at(-1).props["aria-label"], "Kill it: Keeper of b.ipynb");
+  assert.equal(others.props.children.at(-1).props["aria-label"], "Kill it: Keeper of b.ipynb");
 });
 
 test("many tasks are cancelled by a second click that names them", () => {
@@ -43,7 +42,7 @@ test("many tasks are cancelled by a second click that names them", () => {
   assert.deepEqual([acts(asked()), words(asked())], [["sure"], "Cancel all…"]);
   state.doubted = "group/shard";
   assert.deepEqual([acts(asked()), words(asked())], [["keep", "cancel-many"], "Keep Cancel all"]);
-  const last = asked().children.at(-1).props;
+  const last = asked().props.children.at(-1).props;
   assert.deepEqual([last["data-function"], last["data-cell"]], ["shard", "[7]"]);
   assert.equal(last["aria-label"], "Cancel all shard");
 });

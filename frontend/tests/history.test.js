@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { accountsView, withAccounts } from "../src/past/accounts.js";
-import { between, spark } from "../src/cockpit/draw_spark.js";
-import { historian, questionOf } from "../src/cockpit/history.js";
-import { linesOf, withReadings } from "../src/cockpit/readings.js";
-import { WHOLE_RUN, newState } from "../src/cockpit/state.js";
+import { between, spark } from "../src/components/parts.tsx";
+import { historian, linesOf, questionOf, withReadings } from "../src/model/history.ts";
+import { WHOLE_RUN, newState } from "../src/model/state.ts";
+import { accountsView, withAccounts } from "../src/past/accounts.tsx";
+import { shapes } from "./page.js";
 import { NOW, busy } from "./snapshots.js";
 
 const readings = (given) => ({
@@ -42,8 +42,8 @@ test("wider steps or another cluster begin anew", () => {
 });
 
 test("a line breaks where nothing was measured", () => {
-  const [path] = spark([{ levels: [0, 1, null, 1], kind: "line" }]).children;
-  const [under] = spark([{ levels: [1, 1, null], kind: "area" }]).children;
+  const [, path] = shapes(spark([{ levels: [0, 1, null, 1], kind: "line" }]));
+  const [, under] = shapes(spark([{ levels: [1, 1, null], kind: "area" }]));
   assert.equal(under.props.d, "M0 1L1 1L1 16L0 16Z");
   assert.equal(path.props.d, "M0 15L1 1M3 1");
   assert.equal(between([0.2, null, 0.97]), "between 20 % and 97 % in the last two minutes");

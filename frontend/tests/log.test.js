@@ -3,16 +3,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { historian, questionOf } from "../src/cockpit/history.js";
-import { drawLog, logLines, withLog } from "../src/past/log.js";
-import { newState } from "../src/cockpit/state.js";
+import { historian, questionOf } from "../src/model/history.ts";
+import { newState } from "../src/model/state.ts";
+import { drawLog, logLines, withLog } from "../src/past/log.tsx";
+import { words } from "./page.js";
 import { NOW, busy } from "./snapshots.js";
 
 const answer = (out, err = "", given = {}) => ({
   pause_s: 1, over: false, pid: 52, failure: "", note: "",
   out: { text: out, to: out.length, left_out: 0 }, err: { text: err, to: err.length, left_out: 0 }, ...given,
 });
-const words = (shape) => (typeof shape === "string" ? shape : shape.children.map(words).join(""));
 const looking = () => Object.assign(newState(true), { tab: "tasks", log: { id: "a1", name: "train", search: "", follow: true } });
 
 test("a bar that redraws itself is its last frame, and the two streams do not mix in a line", () => {

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { nodeNames } from "../src/cockpit/node_names.js";
-import { sceneOf } from "../src/cockpit/scene.js";
-import { timelineOf } from "../src/past/timeline.js";
+import { sceneOf } from "../src/model/scene.ts";
+import { nodeNames } from "../src/model/words.ts";
+import { timelineOf } from "../src/past/timeline.ts";
 import { ASKED, NOW, busy } from "./snapshots.js";
 
 const POD = "raycluster-kuberay-worker-gpu-group-x7k2p";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { endings, notify, turnNotices } from "../src/cockpit/notices.js";
+import { endings, notify, turnNotices } from "../src/widget/notices.ts";
 import { NOW } from "./snapshots.js";
 
 const row = (given) => ({ task_id: "a1", name: "train", state: "RUNNING", started_at: NOW - 192, cell: "[7] line 3", ...given });

@@ -1,76 +1,40 @@
-// The few parts of a page that drawing uses, counting every change.
+// A page for drawing without a browser, and what was drawn on it.
 
-class Text {
-  nodeType = 3;
-  parent = null;
-  #value = "";
+import { Window } from "happy-dom";
 
-  get nodeValue() {
-    return this.#value;
-  }
+import { draw } from "../src/components/tree.ts";
 
-  set nodeValue(value) {
-    this.#value = value;
-    Element.changes += 1;
-  }
+const { document, MutationObserver } = new Window();
 
-  html() {
-    return this.#value.replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  }
-
-  get nextSibling() {
-    return this.parent.childNodes[this.parent.childNodes.indexOf(this) + 1] ?? null;
-  }
-
-  remove() {
-    Element.changes += 1;
-    this.parent.childNodes.splice(this.parent.childNodes.indexOf(this), 1);
-  }
+/** An element on the page with these children. */
+export function page(children = [], tag = "div") {
+  const root = document.createElement(tag);
+  draw(root, children);
+  return root;
 }
 
-export class Element extends Text {
-  static changes = 0;
-  nodeType = 1;
-  namespaceURI = "";
-  childNodes = [];
-  attributes = new Map();
-  ownerDocument = {
-    createTextNode: () => new Text(),
-    createElement: (tag) => new Element(tag),
-    createElementNS: (space, tag) => Object.assign(new Element(tag), { namespaceURI: space }),
-  };
+/** What is drawn, as the page has it. */
+export function html(root) {
+  return root.innerHTML.replaceAll("&nbsp;", "\u00a0").replaceAll("&quot;", '"');
+}
 
-  constructor(tag) {
-    super();
-    this.tag = tag;
-  }
+/** How often the page is changed by `act`. */
+export function changes(root, act) {
+  const observer = new MutationObserver(() => {});
+  observer.observe(root, { childList: true, subtree: true, attributes: true, characterData: true });
+  act();
+  return observer.takeRecords().flatMap((record) => record.type === "childList" ? [...record.addedNodes, ...record.removedNodes] : [record]).length;
+}
 
-  get firstChild() {
-    return this.childNodes[0] ?? null;
-  }
+const childrenOf = (shape) => [shape.props?.children ?? []].flat(Infinity).filter((child) => child !== false && child != null);
 
-  setAttribute(name, value) {
-    Element.changes += 1;
-    this.attributes.set(name, value);
-  }
+/** The elements of a description, with those within them. */
+export function shapes(given) {
+  if (Array.isArray(given)) return given.flatMap(shapes);
+  return given && typeof given === "object" ? [given, ...childrenOf(given).flatMap(shapes)] : [];
+}
 
-  removeAttribute(name) {
-    Element.changes += 1;
-    this.attributes.delete(name);
-  }
-
-  insertBefore(node, place) {
-    Element.changes += 1;
-    if (node.parent) node.parent.childNodes.splice(node.parent.childNodes.indexOf(node), 1);
-    node.parent = this;
-    const at = place ? this.childNodes.indexOf(place) : this.childNodes.length;
-    this.childNodes.splice(at, 0, node);
-  }
-
-  html() {
-    const inner = this.childNodes.map((node) => node.html()).join("");
-    if (!this.parent) return inner;
-    const attributes = [...this.attributes].map(([name, value]) => ` ${name}="${value}"`).join("");
-    return `<${this.tag}${attributes}>${inner}</${this.tag}>`;
-  }
+/** The text of a description, as it was given. */
+export function words(shape) {
+  return typeof shape === "object" ? childrenOf(shape).map(words).join("") : String(shape).replace(/(\d)\u00a0/g, "$1 ");
 }

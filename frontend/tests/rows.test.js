@@ -3,21 +3,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { deviceLabels } from "../src/cockpit/device_labels.js";
-import { drawTasks } from "../src/cockpit/draw_tasks.js";
-import { drawDevices } from "../src/cockpit/draw_devices.js";
-import { drawActors, drawNodes, drawWaiting } from "../src/cockpit/draw_tables.js";
-import { takeFound } from "../src/cockpit/finding.js";
-import { sceneOf } from "../src/cockpit/scene.js";
-import { newState } from "../src/cockpit/state.js";
-import { alike, grouped, inSight, ordered, othersThan, tasksInSight } from "../src/cockpit/task_rows.js";
+import { deviceLabels } from "../src/model/devices.ts";
+import { takeFound } from "../src/model/finding.ts";
+import { sceneOf } from "../src/model/scene.ts";
+import { newState } from "../src/model/state.ts";
+import { alike, grouped, inSight, ordered, othersThan, tasksInSight } from "../src/model/tasks.ts";
+import { drawDevices } from "../src/views/devices.tsx";
+import { drawActors, drawNodes, drawWaiting } from "../src/views/tables.tsx";
+import { drawTasks } from "../src/views/tasks.tsx";
+import { shapes, words } from "./page.js";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const USUAL = { column: "", down: false };
 const task = (id, state, more = {}) => ({ id, short: id, name: id, subject: "f", state, devices: "", keys: { submitted: 0, started: 0, took: 0, ...more.keys }, ...more });
 const ids = (tasks) => tasks.map((each) => each.id).join(" ");
-const shapes = (shape) => (shape && typeof shape === "object" && !Array.isArray(shape) ? [shape, ...shape.children.flatMap(shapes)] : Array.isArray(shape) ? shape.flatMap(shapes) : []);
-const words = (shape) => (typeof shape === "string" ? shape : shape.children.map(words).join(""));
 
 test("those that run come first, then failed, waiting, cancelled and finished ones, the newest first", () => {
   const tasks = ["finished", "cancelled", "waiting", "failed", "running"].map((state) => task(state, state));
@@ -96,8 +95,8 @@ test("the tasks of an open function that come into view are asked for, and what 
   state.scrolled.top = 5 * 46;
   const first = drawnTasks(shards(), state);
   assert.deepEqual([...state.asks], [["shard", 0]], "those after the twelve that are here, which are in sight");
-  assert.equal(first.find((each) => each.tag === "table").props["aria-rowcount"], 502);
-  assert.equal(first.find((each) => each.props.key === "gap/shard/12").props.style, `height:${488 * 46}px`);
+  assert.equal(first.find((each) => each.type === "table").props["aria-rowcount"], 502);
+  assert.equal(first.find((each) => each.key === "gap/shard/12").props.style, `height:${488 * 46}px`);
   state.scrolled.top = 300 * 46;
   drawnTasks(shards(), state);
   assert.deepEqual([...state.asks], [["shard", 249]]);
@@ -105,8 +104,8 @@ test("the tasks of an open function that come into view are asked for, and what 
   takeFound({ key: JSON.stringify([state.filter, "shard", 249]), tasks, total: 460 }, state);
   const then = drawnTasks(shards(), state);
   assert.ok(then.some((each) => each.props["data-task"] === "p50"));
-  assert.deepEqual(then.filter((each) => String(each.props.key).startsWith("gap/")).map((each) => each.props.style), []);
-  assert.equal(then.find((each) => each.tag === "table").props["aria-rowcount"], 462);
+  assert.deepEqual(then.filter((each) => String(each.key).startsWith("gap/")).map((each) => each.props.style), []);
+  assert.equal(then.find((each) => each.type === "table").props["aria-rowcount"], 462);
   state.scrolled.top = 0;
   assert.match(words(groupOf(drawnTasks(shards(), state))), /460 of them are still listed/);
   assert.deepEqual([...state.asks], [["shard", 0]], "the first ones again");
@@ -127,8 +126,8 @@ test("a table of ten thousand tasks has few rows on the page and says how many t
   snapshot.tasks.forEach((row, index) => (row.name = `f${index % 2000}`));
   const state = newState(true);
   const drawn = shapes(drawTasks(sceneOf(snapshot, ASKED, NOW), state));
-  assert.ok(drawn.filter((each) => each.tag === "tr").length < 60);
-  assert.equal(drawn.find((each) => each.tag === "table").props["aria-rowcount"], 10_001);
+  assert.ok(drawn.filter((each) => each.type === "tr").length < 60);
+  assert.equal(drawn.find((each) => each.type === "table").props["aria-rowcount"], 10_001);
 });
 
 test("a reason takes a line more, which is counted in what is in sight", () => {
@@ -153,9 +152,9 @@ test("a header says how it sorts, and a reason stands below its row", () => {
   assert.equal(words(sorted), "Took ↓");
   const drawn = shapes(drawTasks(sceneOf(busy(), ASKED, NOW), state));
   const at = drawn.findIndex((each) => each.props["data-task"] === "d1");
-  const [below] = drawn.slice(at).filter((each) => each.tag === "tr" && !each.props["data-task"]);
+  const [below] = drawn.slice(at).filter((each) => each.type === "tr" && !each.props["data-task"]);
   assert.equal(words(below), "waits for 1 GPU; both are held");
-  assert.equal(shapes(below).find((each) => each.tag === "td").props.colspan, columns(busy()).length);
+  assert.equal(shapes(below).find((each) => each.type === "td").props.colspan, columns(busy()).length);
   const plain = { ...busy(), tasks: busy().tasks.slice(0, 2) };
   assert.ok(!shapes(drawTasks(sceneOf(plain, ASKED, NOW), newState(true))).some((each) => each.props.class === "reason"));
 });
@@ -212,7 +211,7 @@ test("what can never start is told in Alerts, and its row says so", () => {
   assert.equal(words(drawn()).split("never: see Alerts").length, 2, "of that task alone");
   snapshot.tasks[1].why = why;
   assert.match(words(drawn()), /never: see Alerts.*asks for 128 GPUs/, "the row above has not said it");
-  const link = shapes(drawn()).find((each) => words(each) === "never: see Alerts" && each.tag === "button");
+  const link = shapes(drawn()).find((each) => words(each) === "never: see Alerts" && each.type === "button");
   assert.deepEqual([link.props["data-act"], link.props["data-tab"], link.props["data-aim"]], ["lead", "alerts", id]);
 });
 
@@ -256,7 +255,7 @@ test("of a thousand devices the tiles in sight are drawn, in whole lines, and al
   const heights = drawn.filter((each) => each.props.class === "gap").map((each) => parseInt(each.props.style.slice(7)) + 4);
   assert.equal(heights.reduce((sum, each) => sum + each, 0) + (40 * tiles.length) / 16, 40 * Math.ceil(1000 / 16));
   assert.match(words(drawn.find((each) => each.key === "holders")), /Held by \u00a0train × 500, \u00a0half × 500, \u00a0Keeper × 500/);
-  assert.ok(drawn.some((each) => each.tag === "tr" && each.props["data-device"] === "GPU 999"));
+  assert.ok(drawn.some((each) => each.type === "tr" && each.props["data-device"] === "GPU 999"));
 });
 
 test("the tile under the pointer has a card with its holders", () => {

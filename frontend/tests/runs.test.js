@@ -3,14 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { draw } from "../src/cockpit/dom.js";
-import { sceneOf } from "../src/cockpit/scene.js";
-import { newState } from "../src/cockpit/state.js";
-import { curveShape, FLOOR, HEIGHT, LEFT, WIDTH } from "../src/runs/curve_shapes.js";
-import { runView } from "../src/runs/run_views.js";
-import { viewOfRuns } from "../src/runs/runs.js";
-import { isLogarithmic, logTicks, reading, ticks } from "../src/runs/scales.js";
-import { Element } from "./page.js";
+import { sceneOf } from "../src/model/scene.ts";
+import { newState } from "../src/model/state.ts";
+import { FLOOR, HEIGHT, LEFT, WIDTH, curveShape, isLogarithmic, logTicks, reading, ticks } from "../src/runs/curves.tsx";
+import { runView, viewOfRuns } from "../src/runs/runs.tsx";
+import { html, page } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 
 /** A run of two ranks that has reported eight times. */
@@ -30,9 +27,7 @@ function mnist(changes = {}) {
 }
 
 function drawn(runs, { state = newState(true), ended = false } = {}) {
-  const root = new Element("div");
-  draw(root, viewOfRuns({ runs })(NOW, ended).views.runs(state).flat().filter(Boolean));
-  return root.html();
+  return html(page(viewOfRuns({ runs })(NOW, ended).views.runs(state).flat().filter(Boolean)));
 }
 
 const words = (html) => html.replace(/<style.*?<\/style>/s, "").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
@@ -145,9 +140,8 @@ test("the cockpit has a tab for runs once there is one, and the compact form a l
   assert.ok(!labels(null).some((label) => label.startsWith("Runs")));
   const view = viewOfRuns({ runs: [mnist(), mnist({ id: "run-2", state: "finished" })] });
   assert.ok(labels(view).includes("Runs 1"));
-  const root = new Element("div");
-  draw(root, view(NOW, false).brief(newState(false)).flat().filter(Boolean));
-  assert.match(words(root.html()), /mnist ● running 1 min 10 s · 8 reports · loss 1e-07, accuracy 0.7 Stop/);
+  const drawn = html(page(view(NOW, false).brief(newState(false)).flat().filter(Boolean)));
+  assert.match(words(drawn), /mnist ● running 1 min 10 s · 8 reports · loss 1e-07, accuracy 0.7 Stop/);
   assert.deepEqual(view(NOW, true).brief(newState(false)), []);
 });
 

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { drawDevices } from "../src/cockpit/draw_devices.js";
-import { sceneOf } from "../src/cockpit/scene.js";
-import { newState } from "../src/cockpit/state.js";
-import { age, amount, demandWords, plain, shortId, size, stateWord } from "../src/cockpit/words.js";
-import { viewOfPast } from "../src/past/past.js";
+import { sceneOf } from "../src/model/scene.ts";
+import { newState } from "../src/model/state.ts";
+import { age, amount, demandWords, plain, shortId, size, stateWord } from "../src/model/words.ts";
+import { viewOfPast } from "../src/past/past.ts";
+import { drawDevices } from "../src/views/devices.tsx";
 import { ASKED, NOW, busy, many } from "./snapshots.js";
 
 const summary = (shown) => [...shown.busy, ...Object.entries(shown.counts).filter(([, number]) => number).map(([word, number]) => `${number} ${word}`)].join(" · ");

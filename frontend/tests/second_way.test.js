@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { OFFERED, secondWay } from "../src/cockpit/second_way.js";
+import { OFFERED, secondWay } from "../src/widget/actions.ts";
 
 const source = { snapshot: () => ({ runtime: { pid: 4711 } }) };
 const order = { say: "cancel", id: "a" };

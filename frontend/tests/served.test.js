@@ -4,22 +4,19 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { draw } from "../src/cockpit/dom.js";
-import { drawFrame } from "../src/cockpit/draw_frame.js";
-import { sceneOf } from "../src/cockpit/scene.js";
-import { newState } from "../src/cockpit/state.js";
-import { viewOfRuns } from "../src/runs/runs.js";
-import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../src/runs/served_views.js";
-import { Element } from "./page.js";
+import { sceneOf } from "../src/model/scene.ts";
+import { newState } from "../src/model/state.ts";
+import { viewOfRuns } from "../src/runs/runs.tsx";
+import { curlWords, deploymentWords, replicaWords, requestWords, servedView } from "../src/runs/served.tsx";
+import { drawFrame } from "../src/views/frame.tsx";
+import { html as drawnHtml, page } from "./page.js";
 import { ASKED, NOW, busy } from "./snapshots.js";
 
 const CASES = JSON.parse(readFileSync(new URL("served.json", import.meta.url), "utf8"));
 
 function html(served, { ended = false, state = newState(true), view = "serving" } = {}) {
-  const root = new Element("div");
   const given = viewOfRuns({ served })(NOW, ended);
-  draw(root, (view === "brief" ? given.brief(state) : view === "only" ? given.only(state) : given.views.serving(state)).flat().filter(Boolean));
-  return root.html();
+  return drawnHtml(page((view === "brief" ? given.brief(state) : view === "only" ? given.only(state) : given.views.serving(state)).flat().filter(Boolean)));
 }
 
 const words = (drawn) => drawn.replace(/<style.*?<\/style>/s, "").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
@@ -41,11 +38,10 @@ test("there is a Serving tab while something is served, and a Runs tab only with
 });
 
 test("where the chosen tab has gone with its applications, the devices are shown", () => {
-  const root = new Element("div");
   const asked = { ...ASKED, tab: "serving" };
   const scene = sceneOf(busy(), asked, NOW);
-  draw(root, drawFrame(scene, { ...newState(true), tab: "serving" }).filter(Boolean));
-  assert.match(root.html(), /aria-selected="true"[^>]*data-tab="devices"/);
+  const drawn = drawFrame(scene, { ...newState(true), tab: "serving" });
+  assert.match(drawnHtml(page(drawn)), /aria-selected="true"[^>]*data-tab="devices"/);
   assert.deepEqual(scene, sceneOf(busy(), { ...asked, tab: "devices" }, NOW));
 });
 
@@ -55,6 +51,13 @@ test("the view shows address, replicas with their places, what is waited for, an
   for (const said of ["http://127.0.0.1:8000/", "3 of 4 replicas", "◌ waits for 0.5 GPU", "starting", "0 under way", "blocked", "ValueError: no"]) assert.ok(shown.includes(said), said);
   assert.equal(servedView(CASES[0].record, NOW, false).deployments[0].replicas[2].place, "", "one that starts has no place yet");
   assert.ok(drawn.includes('data-act="cancel-run"') && drawn.includes('data-id="served-1/0"'));
+});
+
+test("the line for curl is copied as it is without a token, and asked of the kernel that serves with one", () => {
+  const copying = (given) => html([{ ...CASES[0].record, ...given }]).match(/<button[^>]*>Copy curl/)?.[0];
+  assert.match(copying({ asks_token: false }), /data-act="copy"[^>]*data-text="curl -s http/);
+  assert.match(copying({ asks_token: true, owner: "" }), /data-act="curl"[^>]*data-id="served-1"/);
+  assert.equal(copying({ asks_token: true, owner: "other" }), undefined);
 });
 
 test("an application that has ended, alone or with its cluster, has no Stop and no replica", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { shownOf } from "../src/cockpit/shown.js";
+import { shownOf } from "../src/model/scene.ts";
 import { busy } from "./snapshots.js";
 
 test("a holder has its function's colour, and rows name a node only where there are several", () => {

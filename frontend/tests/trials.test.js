@@ -3,15 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { draw } from "../src/cockpit/dom.js";
-import { historian, questionOf } from "../src/cockpit/history.js";
-import { withRows } from "../src/cockpit/record_rows.js";
-import { newState } from "../src/cockpit/state.js";
-import { experimentView } from "../src/runs/experiment_views.js";
-import { viewOfRuns } from "../src/runs/runs.js";
-import { overlaidShape, parallelShape, scatterShape, scatterShapes } from "../src/runs/trial_shapes.js";
-import { paramWords, pointsOf, pythonOf, trialsOf } from "../src/runs/trials.js";
-import { Element } from "./page.js";
+import { historian, questionOf, withRows } from "../src/model/history.ts";
+import { newState } from "../src/model/state.ts";
+import { experimentView } from "../src/runs/experiments.tsx";
+import { viewOfRuns } from "../src/runs/runs.tsx";
+import { overlaidShape, parallelShape, scatterShape, scatterShapes } from "../src/runs/trial_shapes.tsx";
+import { paramWords, pointsOf, pythonOf, trialsOf } from "../src/runs/trials.tsx";
+import { html, page } from "./page.js";
 import { NOW } from "./snapshots.js";
 
 /** An experiment of four trials: the best one runs, one waits, one has failed. */
@@ -37,9 +35,7 @@ const answered = (given) => withRows(null, { seq: 9, total: Object.keys(given).l
 
 function drawn(experiment, given, { state = newState(true), ended = false, snapshot = undefined } = {}) {
   if (given) state.past[`rows/${experiment.id}`] = { key: "", due: 0, data: answered(given) };
-  const root = new Element("div");
-  draw(root, viewOfRuns({ experiments: [experiment] })(NOW, ended, snapshot).views.runs(state).flat().filter(Boolean));
-  return root.html();
+  return html(page(viewOfRuns({ experiments: [experiment] })(NOW, ended, snapshot).views.runs(state).flat().filter(Boolean)));
 }
 
 const words = (html) => html.replace(/<style.*?<\/style>/s, "").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
@@ -249,19 +245,17 @@ test("a question without an answer is asked again, and one that was answered is 
 test("an experiment that has ended says how to go on, and of one that runs the compact form has a line", () => {
   assert.equal(experimentView(search({ state: "stopped" }), NOW, false).goOn, 'tune.Tuner.restore("/runs/search", trainable)');
   assert.equal(experimentView(search({ state: "finished" }), NOW, false).goOn, "");
-  const root = new Element("div");
-  draw(root, viewOfRuns({ experiments: [search()] })(NOW, false).brief(newState(false)).flat().filter(Boolean));
-  assert.match(words(root.html()), /search ● running 1 min 10 s · 2 of 4 trials ended · 2 running · 1 failed · loss 0\.1 with lr 0\.01 Stop/);
+  const drawn = html(page(viewOfRuns({ experiments: [search()] })(NOW, false).brief(newState(false)).flat().filter(Boolean)));
+  assert.match(words(drawn), /search ● running 1 min 10 s · 2 of 4 trials ended · 2 running · 1 failed · loss 0\.1 with lr 0\.01 Stop/);
 });
 
 test("a card draws its own run or experiment and nothing else", () => {
   const state = newState(false);
   state.only = "experiment-1";
   const view = viewOfRuns({ experiments: [search(), search({ id: "experiment-2", name: "other" })] });
-  const root = new Element("div");
-  draw(root, view(NOW, false).only(state).flat().filter(Boolean));
-  assert.match(words(root.html()), /search ● running/);
-  assert.doesNotMatch(words(root.html()), /other/);
+  const drawn = html(page(view(NOW, false).only(state).flat().filter(Boolean)));
+  assert.match(words(drawn), /search ● running/);
+  assert.doesNotMatch(words(drawn), /other/);
   assert.deepEqual(view.open(state), ["experiment-1"]);
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sourceOf } from "../src/cockpit/widget.js";
+import { sourceOf } from "../src/widget/widget.ts";
 
 /** What anywidget gives, of a kernel that may end. */
 function model() {

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from nbaccel.accelerators.pci import scan_pci
+from nbaccel.accelerators.machine import scan_pci
 from nbaccel.accelerators.simulate import SIMULATE_VARIABLE, simulated_findings
 from nbaccel.accelerators.table import GPU_VENDORS, VENDORS, vendor_of
 from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Vendor

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nbaccel.accelerators.pci import of_maker
+from nbaccel.accelerators.machine import of_maker
 from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Say, Vendor
 from nbaccel.accelerators.visibility import as_list, by_number, of_one_list
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nbaccel.accelerators.pci import in_container, of_maker
+from nbaccel.accelerators.machine import in_container, of_maker
 from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
 from nbaccel.accelerators.visibility import of_one_list
 

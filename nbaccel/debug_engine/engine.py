@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace as changed
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from nbaccel import engine as engines
-from nbaccel.debug_engine.direct_link import DirectLink
-from nbaccel.debug_engine.execution import DebugExecution
 from nbaccel.debug_engine.head import CLIENT, DebugHead
-from nbaccel.debug_engine.stage import Stage, deadlock
+from nbaccel.debug_engine.stage import DebugExecution, Stage, deadlock
 from nbaccel.debug_engine.workers import DebugActor
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.options import InitOptions
@@ -33,7 +32,62 @@ from nbaccel.local_engine.worker.execution import Running, current_run
 from nbaccel.local_engine.worker.worker_view import WorkerView
 from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.terms import Terms
+from nbaccel.views.observer_lines import Question
 from nbaccel.views.snapshot import OnSnapshot
+
+# ---- A link without a connection: the head handles each message at once, in the sender's thread, and answers there
+
+
+A = TypeVar("A")
+
+
+class DirectLink(Link):
+    """The link between the debug engine's driver side and its head; `receive` passes a message to the head."""
+
+    def __init__(self, receive: Callable[[Any], None]) -> None:
+        unused = socket.socket(socket.AF_UNIX)
+        unused.close()
+        super().__init__(unused, on_lost=lambda why: None)
+        self._give_to_head = receive
+
+    def send(self, message: Any) -> None:
+        """Send a message, after the messages that wait in the outbox."""
+        self._outbox.append(message)
+        if type(message) is not wire.AddRef:  # sent under a lock that the head may need for its next step
+            self._deliver()
+
+    send_at_once = send_now = send
+
+    def send_later(self, message: Any) -> None:
+        """Send a message with the next one: a finaliser may call this, and no user code may run in a finaliser."""
+        self._outbox.append(message)
+
+    def nudge(self) -> None:
+        """Do nothing: waiting messages leave with the next one."""
+
+    def flush_ended(self) -> None:
+        self.take_ended()
+
+    def flush(self) -> None:
+        """Send the waiting messages, and the news of refs that have ended."""
+        self.take_ended()
+        for gather in self.before_write:
+            gather()
+        self._deliver()
+
+    def _deliver(self) -> None:
+        while self._outbox:
+            self._give_to_head(self._outbox.popleft())
+
+    def ask(self, question: Question[A], *, timeout_s: float | None = None) -> A:
+        """Ask the head and return its answer. Raises GetTimeoutError if the head defers it: it would never come."""
+        self.flush()
+        return super().ask(question, timeout_s=0)
+
+    def take(self, message: Any) -> None:
+        """Handle a message from the head."""
+        self.receivers[type(message)](message)
+
 
 JOB = 1
 

@@ -38,6 +38,7 @@ from nbaccel.scheduling import events as ev
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views import observer_lines
 from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.stack_text import StackAnswer
 
 CLIENT = 1  # all code is one process, and so is all that it holds
 NEVER_S = 1e9
@@ -147,6 +148,7 @@ class DebugHead:
                 asks.HoldResources.answered_by(lambda peer, asked: False),
                 asks.ForecastGrowth.answered_by(lambda peer, asked: None),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: ""),
+                observer_lines.ReadStack.answered_by(lambda peer, asked: StackAnswer()),
             ],
         )
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from nbaccel import ray_preflight, ray_tokens
+from nbaccel import ray_preflight
 
 _USUAL_PORTS = {8265: "Ray's dashboard", 10001: "Ray Client (write ray://HOST:10001)", 8000: "Ray Serve"}
 
@@ -26,9 +26,9 @@ _USUAL_PORTS = {8265: "Ray's dashboard", 10001: "Ray Client (write ray://HOST:10
 @click.option("--show", is_flag=True, help="Print the token itself: whoever reads it may run code in the cluster.")
 def token(generate: bool, only_path: bool, show: bool) -> None:
     """Say which token this machine shows to Ray clusters; the token itself is printed only by --show."""
-    file = ray_tokens.usual_file()
+    file = ray_preflight.usual_file()
     if generate and not file.exists():
-        ray_tokens.write_token(file, ray_tokens.make_token())
+        ray_preflight.write_token(file, ray_preflight.make_token())
         click.echo(f"Made a token in {file}.", err=True)
     elif generate:
         click.echo(f"{file} is there already and stays: other machines may have copied it.", err=True)
@@ -40,7 +40,7 @@ def token(generate: bool, only_path: bool, show: bool) -> None:
             f"This machine has no token ({file} is missing). Make one: nbaccel token --generate. To join a cluster, "
             "copy its head's: scp head:~/.ray/auth_token ~/.ray/"
         )
-    content = ray_tokens.read_token(file)
+    content = ray_preflight.read_token(file)
     if show:
         click.echo(content)
     elif not generate:
@@ -116,10 +116,10 @@ def _shown_token(token_file: str | None) -> str:
     if token_file is None and os.environ.get("RAY_AUTH_TOKEN"):
         os.environ["RAY_AUTH_MODE"] = "token"
         return "The token of RAY_AUTH_TOKEN is shown."
-    file = Path(token_file) if token_file else ray_tokens.usual_file()
+    file = Path(token_file) if token_file else ray_preflight.usual_file()
     if token_file is None and not file.exists():
         return f"No token is shown: {file} is missing."
-    ray_tokens.show_token_of(str(file))
+    ray_preflight.show_token_of(str(file))
     mode = stat.S_IMODE(file.expanduser().stat().st_mode)
     return f"The token of {file} is shown (mode {mode:04o})."
 
@@ -142,7 +142,7 @@ def _why_not_taken(token_file: str | None) -> str:
     """Of the token that `_shown_token` has shown."""
     if token_file is None and os.environ.get("RAY_AUTH_TOKEN"):
         return "the one of RAY_AUTH_TOKEN is not its"
-    file = Path(token_file) if token_file else ray_tokens.usual_file()
+    file = Path(token_file) if token_file else ray_preflight.usual_file()
     return (
         f"the one in {file} is not its" if file.expanduser().exists() else f"this machine has none ({file} is missing)"
     )
@@ -197,7 +197,7 @@ def reach_in_words(nodes: Sequence[NodeDoors] | None, clock: Callable[[], float]
 def _ports_told(nodes: Sequence[NodeDoors]) -> Iterator[str]:
     tried = [(node.host, port, what) for node in nodes for what, port in node.ports.items() if port > 0]
     with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
-        closed = [door for door, why in zip(tried, pool.map(_why_closed, tried), strict=True) if why]
+        closed = [address for address, why in zip(tried, pool.map(_why_closed, tried), strict=True) if why]
     if not closed:
         yield f"Ports of the nodes: {len(tried)} of {len(tried)} are open to this machine."
         return
@@ -210,9 +210,9 @@ def _ports_told(nodes: Sequence[NodeDoors]) -> Iterator[str]:
     )
 
 
-def _why_closed(door: tuple[str, int, str]) -> str:
+def _why_closed(address: tuple[str, int, str]) -> str:
     try:
-        ray_preflight.answers(door[0], door[1])
+        ray_preflight.answers(address[0], address[1])
     except OSError as error:
         return error.strerror or str(error) or "closed"
     return ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from nbaccel import accelerators, ray_preflight, ray_tokens
+from nbaccel import accelerators, ray_preflight
 from nbaccel.handles.options import init_options
 from nbaccel.machines import node_records, ray_head, ray_processes
 from nbaccel.machines.joining import judge_address
@@ -96,7 +96,7 @@ def _cluster(record: NodeRecord) -> str:
 def _size_or_why(record: NodeRecord) -> ray_preflight.ClusterSize | str:
     try:
         if record.token_file:
-            ray_tokens.show_token_of(record.token_file)
+            ray_preflight.show_token_of(record.token_file)
         else:
             os.environ["RAY_AUTH_MODE"] = "token"
         return ray_preflight.cluster_size(record.address) or "the cluster does not answer."

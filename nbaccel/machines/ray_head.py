@@ -18,13 +18,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nbaccel import plain_files, ray_preflight, ray_tokens
+from nbaccel import plain_files, ray_preflight
 from nbaccel.handles.node_types import DEFAULT_IDLE_S, DEFAULT_MOST, SLURM, SSH, machine_types
-from nbaccel.host_address import host_address
 from nbaccel.machines import node_records, ray_processes
 from nbaccel.machines.node_records import NodeRecord
-from nbaccel.machines.sources.machines import node_labels, node_resources
-from nbaccel.machines.sources.programs import SourceRefusal
+from nbaccel.machines.sources.machines import SourceError, node_labels, node_resources
+from nbaccel.proc import host_address
 
 USUAL_PORT = 6379
 _CLIENT_PORT = 10001
@@ -158,8 +157,8 @@ def _show_token(token_file: str, environ: dict[str, str]) -> None:
         return
     file = Path(named)
     if not file.exists():
-        ray_tokens.write_token(file, ray_tokens.make_token())
-    ray_tokens.read_token(file)  # raises for what is no token
+        ray_preflight.write_token(file, ray_preflight.make_token())
+    ray_preflight.read_token(file)  # raises for what is no token
     environ["RAY_AUTH_TOKEN_PATH"] = str(file)
     environ.pop("RAY_AUTH_TOKEN", None)  # it would go before the file
 
@@ -173,7 +172,7 @@ def token_file_of(token_file: str) -> str:
     """The file whose token the cluster asks for; "" if it is the one in RAY_AUTH_TOKEN."""
     if not token_file and os.environ.get("RAY_AUTH_TOKEN"):
         return ""
-    return str(Path(token_file).expanduser().absolute() if token_file else ray_tokens.usual_file())
+    return str(Path(token_file).expanduser().absolute() if token_file else ray_preflight.usual_file())
 
 
 def chosen_port(wanted: int) -> int:
@@ -215,7 +214,7 @@ _PROGRAMS = {SLURM: ("sbatch", "squeue", "scancel"), SSH: ("ssh",)}
 def growing(plan: HeadPlan, node_types: str) -> HeadPlan:
     """The plan of a head whose cluster grows by the types of a machines.toml.
 
-    Raises ValueError or TypeError for a mistake in the file, SourceRefusal if a program of a source is missing.
+    Raises ValueError or TypeError for a mistake in the file, SourceError if a program of a source is missing.
     """
     types = machine_types(node_types)
     _check_programs(types)
@@ -238,7 +237,7 @@ def _check_programs(types: Mapping[str, Mapping[str, Any]]) -> None:
     for source in {options["from"] for options in types.values()}:
         missing = [program for program in _PROGRAMS[source] if shutil.which(program) is None]
         if missing:
-            raise SourceRefusal(
+            raise SourceError(
                 f"from = {source!r} needs {', '.join(missing)} on the PATH of this machine. Start the head where "
                 f"{missing[0]} is: {'a login node of the cluster' if source == SLURM else 'install an SSH client'}."
             )

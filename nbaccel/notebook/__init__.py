@@ -11,7 +11,7 @@
         views ► view ► card, static_tables, …      a Snapshot becomes text/plain and text/html, nothing else is asked
                              └► parts, curves ► theme       what all HTML is made of (docs/design.md)
         dashboards ► widget ► publishing ► drawn   the same, live: frontend/ draws it, built into static/cockpit.js
-                            └► places              over the saved card, so that a file names no widget
+                            └► displays            over the saved card, so that a file names no widget
 
 Only `nbaccel.load_ipython_extension` and the context that `init()` returns come here, and only when they are used.
 """

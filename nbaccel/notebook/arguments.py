@@ -7,12 +7,17 @@ and brackets keep spaces together: `name="my run"`, `resources={"TPU": 2}`.
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from IPython.core.error import UsageError
+
+from nbaccel.exceptions import RayError
 
 _OPENING = {"{": "}", "[": "]", "(": ")"}
 _TASK = re.compile(r"#[0-9a-f]{4}-\d+(\s|$)")  # as the cockpit writes a task's id; any other # begins a comment
@@ -255,3 +260,23 @@ def _pairs(text: str) -> dict[str, str]:
     if not pairs or any(not (key and colon and value) for key, colon, value in pairs):
         raise ValueError("name:value pairs are needed")
     return {key: value for key, _, value in pairs}
+
+
+# ---- A mistake in a magic's line, and what the cluster refuses, is one line of text; a traceback means a bug of ours
+
+
+T = TypeVar("T")
+_REFUSALS = (TypingMistake, RayError, ValueError, ConnectionError, RuntimeError, OSError)
+
+
+def in_one_line(magic: Callable[..., T]) -> Callable[..., T]:
+    """Shows what went wrong as IPython shows a typing error: one line, no traceback."""
+
+    @functools.wraps(magic)
+    def run(*given: Any) -> T:
+        try:
+            return magic(*given)
+        except _REFUSALS as error:
+            raise UsageError(str(error)) from None
+
+    return run

@@ -1,6 +1,6 @@
 """The card of a cluster that `init()` shows, as text and as HTML, drawn from a snapshot alone: four lines.
 
-They say what the live card says (`cockpit/draw_card.js`): what is busy, what is free, who holds the devices, and the
+They say what the live card says (`views/frame.tsx`): what is busy, what is free, who holds the devices, and the
 one thing that is most worth knowing. `status_card.py` has all rows.
 """
 
@@ -15,17 +15,7 @@ import msgspec
 
 from nbaccel.notebook import experiment_card, parts, run_card, static_tables
 from nbaccel.notebook.parts import Html
-from nbaccel.views import (
-    device_labels,
-    experiment_snapshot,
-    node_tables,
-    palette,
-    run_snapshot,
-    tables,
-    totals,
-    waiting_lines,
-    wording,
-)
+from nbaccel.views import experiment_snapshot, node_tables, palette, run_snapshot, tables, task_lines, totals, wording
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Alert, DeviceRow, Holder, Snapshot
 
@@ -126,7 +116,7 @@ def _second_line(snapshot: Snapshot) -> str:
 # ----
 # the card's last two lines, as text and as HTML: who holds the devices, and the one thing that is most worth knowing
 #
-# The page draws the same (`cockpit/draw_card.js`).
+# The page draws the same (`views/frame.tsx`).
 
 
 MOST_TOLD = 8  # devices that are told one by one
@@ -180,7 +170,7 @@ def devices_text(snapshot: Snapshot) -> str:
         holders = _holders_of(shown, snapshot)
         names = ", ".join(group.words for group in holders.groups[:GROUPS_SHOWN])
         return wording.sentence([f"Held by {names}" if names else "Nobody holds one", holders.rest])
-    named = device_labels.labels(snapshot.devices)
+    named = tables.labels_of_devices(snapshot.devices)
     return "; ".join(f"{named[_key(row)]} {_sign(row)} {_who(row, snapshot)}" for row in shown)
 
 
@@ -191,7 +181,7 @@ def devices_html(snapshot: Snapshot) -> Html:
         return static_tables.devices(snapshot)
     if len(shown) > MOST_TOLD:
         return parts.paragraph(_many(_holders_of(shown, snapshot), len(shown) + totals.more_devices(snapshot)))
-    named = device_labels.labels(snapshot.devices)
+    named = tables.labels_of_devices(snapshot.devices)
     return parts.strip(_device(row, named[_key(row)], snapshot) for row in shown)
 
 
@@ -291,11 +281,11 @@ def _more(number: int) -> str:
 
 def _waits(snapshot: Snapshot) -> str:
     """Why most of the waiting tasks wait: "◌ × 3 train waits 5 s: Both GPUs are busy: …"; "" if none waits."""
-    lines, waiting = waiting_lines.of_snapshot(snapshot), tables.counted(snapshot).get("waiting", 0)
+    lines, waiting = task_lines.of_snapshot(snapshot), tables.counted(snapshot).get("waiting", 0)
     if not lines:
         return f"◌ {wording.count(waiting, 'waiting task')}" if waiting else ""
     first = lines[0]
-    return wording.sentence([f"◌ {first.brief(snapshot.time)}", _more(waiting_lines.others(snapshot, [first]))])
+    return wording.sentence([f"◌ {first.brief(snapshot.time)}", _more(task_lines.others(snapshot, [first]))])
 
 
 def _under_way_text(snapshot: Snapshot) -> str:

@@ -23,8 +23,8 @@ import nbaccel
 from nbaccel import api, engine
 from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
 from nbaccel.notebook import accounting, arguments, cell_run, cells, options, parts, view
+from nbaccel.notebook.arguments import in_one_line
 from nbaccel.notebook.cell_run import Body, Outcome, prepare
-from nbaccel.notebook.one_line import said_in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.views import wording
 from nbaccel.views.observer_lines import ReadAccounting
@@ -79,7 +79,7 @@ class CellMagics(Magics):
         in_all = accounting.total(engine.current().history(ReadAccounting()))
         view.show(timing_view(wall_s, rows[0] if rows else None, in_all))
 
-    @said_in_one_line
+    @in_one_line
     def _parse(self, magic: str, line: str) -> dict[str, Any]:
         asked = arguments.parse(line, options.MAGICS[magic], self.shell.var_expand)
         name = asked.get("o", "result")
@@ -110,7 +110,7 @@ class CellMagics(Magics):
         except (TypeError, PicklingError) as error:  # the body reads a variable whose value cannot be sent
             raise UsageError(_who_cannot_be_sent(body) or str(error)) from None
 
-    @said_in_one_line
+    @in_one_line
     def _submitted(self, body: Body, asked: dict[str, Any], given: dict[str, Any]) -> Any:
         own = {name: value for name, value in asked.items() if name not in _OWN}
         name = own.pop("name", "accel")

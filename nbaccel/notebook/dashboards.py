@@ -10,7 +10,7 @@ from IPython.core.getipython import get_ipython
 
 from nbaccel import api
 from nbaccel import engine as engines
-from nbaccel.notebook import places, view, views
+from nbaccel.notebook import displays, view, views
 
 if TYPE_CHECKING:
     from nbaccel.notebook.widget import Cockpit
@@ -36,10 +36,10 @@ def shown(*, details: bool) -> Any:
     shell = get_ipython()
     in_kernel = shell is not None and getattr(shell, "kernel", None) is not None
     if _cockpit is None or _cockpit.comm is None:
-        _cockpit = Cockpit(places.Displays(shell)) if in_kernel else Cockpit()
+        _cockpit = Cockpit(displays.Displays(shell)) if in_kernel else Cockpit()
         engines.before_end(_cockpit.engine_ends)
         atexit.register(_cockpit.kernel_ends)
-    _cockpit.in_places = in_kernel and places.can_be_used(shell)
+    _cockpit.in_places = in_kernel and displays.can_be_used(shell)
     _cockpit.follow(engines.current(), views.seen(), details=details)
     return _cockpit
 

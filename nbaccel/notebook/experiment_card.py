@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from nbaccel.notebook import parts, static_tables, trial_tables
 from nbaccel.notebook.parts import Html
 from nbaccel.views import experiment_snapshot, palette, wording
-from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, ExperimentSnapshot
-from nbaccel.views.seen_trials import SeenTrials
+from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, ExperimentSnapshot, ExperimentSummary
 from nbaccel.views.snapshot import Snapshot
 
 
@@ -17,7 +16,7 @@ class ShownExperiment:
     """An experiment whose card is shown; its trials are known when it has ended, and then the page's pictures."""
 
     snapshot: ExperimentSnapshot
-    seen: SeenTrials | None = None
+    seen: ExperimentSummary | None = None
     pictures: Html = parts.NOTHING
 
     @property
@@ -45,7 +44,7 @@ def text(experiment: ExperimentSnapshot, now: float) -> str:
 
 
 def html(
-    experiment: ExperimentSnapshot, now: float, seen: SeenTrials | None = None, pictures: Html = parts.NOTHING
+    experiment: ExperimentSnapshot, now: float, seen: ExperimentSummary | None = None, pictures: Html = parts.NOTHING
 ) -> str:
     """The card as HTML; it needs nothing else and stays correct when it is saved."""
     best = experiment_snapshot.best_words(experiment, most=len(experiment.best.config) if experiment.best else 0)
@@ -69,7 +68,7 @@ def html(
     )
 
 
-def trials(seen: SeenTrials, pictures: Html = parts.NOTHING) -> list[Html]:
+def trials(seen: ExperimentSummary, pictures: Html = parts.NOTHING) -> list[Html]:
     """The trials, the best first, failures by error, and the pictures or tables of the metric."""
     return [*map(static_tables.of_table, seen.tables), *trial_tables.sections(seen, pictures)]
 

@@ -16,10 +16,9 @@ from nbaccel import api, autoscaler, engine
 from nbaccel.autoscaler.held_resources import bundles_of
 from nbaccel.autoscaler.sdk import say_fixed
 from nbaccel.notebook import arguments, options, view, views
-from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.notebook.one_line import said_in_one_line
+from nbaccel.notebook.arguments import TypingMistake, in_one_line
+from nbaccel.notebook.displays import Displays
 from nbaccel.notebook.options import documented
-from nbaccel.notebook.places import Displays
 from nbaccel.notebook.view import View
 from nbaccel.views import node_tables, wording
 from nbaccel.views.snapshot import OnSnapshot, Snapshot
@@ -48,7 +47,7 @@ class GrowingMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show the nodes that are here, arriving and leaving, and the types of nodes that can be added.")
     def accel_nodes(self, line: str) -> None:
         asked, words = self._parse("accel_nodes", line)
@@ -64,7 +63,7 @@ class GrowingMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Ask for room for this notebook, added to what others ask for; 0 withdraws it, and so does its end.")
     def accel_scale(self, line: str) -> None:
         asked, words = self._parse("accel_scale", line)
@@ -123,7 +122,7 @@ DrawNodes = Callable[[Snapshot, str], View]  # a snapshot, and the last line
 
 
 class NodeOutputs(Protocol):
-    """The outputs that are drawn again: `places.Displays`, or a test's."""
+    """The outputs that are drawn again: `displays.Displays`, or a test's."""
 
     def show(self, data: dict[str, str], metadata: dict[str, str]) -> None: ...
     def draw(self, data: dict[str, str]) -> None: ...

@@ -10,25 +10,28 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.error import UsageError
+from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api
 from nbaccel.exceptions import HeadDiedError
 from nbaccel.handles.options import init_options
-from nbaccel.notebook import arguments, completion, dashboards, options, settings, view, views
-from nbaccel.notebook.arguments import TypingMistake
+from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.notebook import arguments, dashboards, options, settings, view, views
+from nbaccel.notebook.arguments import Option, TypingMistake, in_one_line
 from nbaccel.notebook.attaching import attach
 from nbaccel.notebook.cell_magics import CellMagics
 from nbaccel.notebook.growing_magics import GrowingMagics
-from nbaccel.notebook.one_line import said_in_one_line
-from nbaccel.notebook.options import CELL_MAGICS, MAGICS, asks_for_help, documented
+from nbaccel.notebook.options import CELL_MAGICS, MAGICS, WORDS, asks_for_help, documented
 from nbaccel.notebook.task_magics import TaskMagics
-from nbaccel.views import sessions, wording
+from nbaccel.notebook.task_names import TASKS
+from nbaccel.views import sessions, tables, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot
 from nbaccel.views.tables import RUNNING
@@ -37,7 +40,7 @@ from nbaccel.views.tables import RUNNING
 def register(ipython: InteractiveShell) -> None:
     """Register magics, completion and the watch of cells, for `%load_ext nbaccel`. A second call changes nothing."""
     ipython.register_magics(ClusterMagics, TaskMagics, CellMagics, DashboardMagics, GrowingMagics)
-    completion.install(ipython)
+    install(ipython)
     install_suggestions(ipython)
     attach(ipython)
 
@@ -58,7 +61,7 @@ class ClusterMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Start a cluster for this notebook and show its card; the same again only shows the card.")
     def accel_init(self, line: str) -> None:
         asked = self._parse("accel_init", line)
@@ -69,14 +72,14 @@ class ClusterMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show the cluster: what is free, which device is held by whom, what waits and why.")
     def accel_status(self, line: str) -> None:
         _show(views.status(), as_json=self._parse("accel_status", line).get("json", False))
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show every device with its holders and the cells that they belong to.")
     def accel_devices(self, line: str) -> None:
         asked = self._parse("accel_devices", line)
@@ -84,7 +87,7 @@ class ClusterMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show every actor that lives: its devices, process and cell, and how many calls wait for it.")
     def accel_actors(self, line: str) -> None:
         self._parse("accel_actors", line)
@@ -92,7 +95,7 @@ class ClusterMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("End this notebook's cluster, or leave the shared one; nothing is left running.")
     def accel_shutdown(self, line: str) -> None:
         self._parse("accel_shutdown", line)
@@ -100,7 +103,7 @@ class ClusterMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Change how nbaccel shows itself; without options, show the settings.")
     def accel_config(self, line: str) -> None:
         current = settings.of(self.shell)
@@ -126,7 +129,7 @@ class DashboardMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show every device, what it does and for which cell, live, with buttons to cancel.")
     def accel_dashboard(self, line: str) -> None:
         arguments.parse(line, options.MAGICS["accel_dashboard"], self.shell.var_expand)
@@ -310,3 +313,95 @@ def _fewer_cpus(gpus: float | None, snapshot: Snapshot) -> list[str]:
         f"There are {gpus:g} GPUs and {wording.count(int(cpus), 'CPU')}. A task holds one CPU unless it says "
         f"otherwise: use @remote(num_gpus=1, num_cpus=0), or start with num_cpus={gpus:g}."
     ]
+
+
+# ---- tab after one of our magics: its keys, and after `=` their values. It asks no process, so it costs microseconds
+
+
+def install(ipython: InteractiveShell) -> None:
+    """Adds our matcher to IPython's completer, once."""
+    matchers = ipython.Completer.custom_matchers
+    if magic_options not in matchers:
+        matchers.append(magic_options)
+
+
+@context_matcher()  # type: ignore[untyped-decorator]
+def magic_options(context: CompletionContext) -> SimpleMatcherResult:
+    """Completes `%accel_… key=value`; returns nothing on every other line."""
+    line = context.text_until_cursor.split("\n")[-1]
+    magic, _, typed = line.lstrip().partition(" ")
+    options = MAGICS.get(magic.lstrip("%"))
+    if options is None or not magic.startswith("%") or not (typed or line.endswith(" ")):
+        return SimpleMatcherResult(completions=[], suppress=False)
+    *before, current = typed.split(" ")
+    given = {piece.lstrip("-").partition("=")[0].replace("-", "_") for piece in before}
+    fragment, words = _candidates(current, before, [option for option in options if option.name not in given], options)
+    if fragment == current and magic.lstrip("%") in WORDS and not current.startswith("-"):
+        words += _starting(current, _tasks(magic.lstrip("%")))
+    return SimpleMatcherResult(
+        completions=[SimpleCompletion(text=word, type="param") for word in words],
+        matched_fragment=fragment,
+        # Without this, Jedi and the notebook's variables fill the list with names that the magic does not accept.
+        suppress=True,
+    )
+
+
+def _candidates(
+    current: str, before: list[str], free: list[Option], options: Iterable[Option]
+) -> tuple[str, list[str]]:
+    """The part of the text to complete, and its possible completions."""
+    table = {option.name: option for option in options}
+    key, equals, value = current.partition("=")
+    if equals:
+        return value, _starting(value, _choices(table.get(_name(key))))
+    previous = (
+        table.get(_name(before[-1])) if before and before[-1].startswith("--") and "=" not in before[-1] else None
+    )
+    if previous is not None and not previous.is_switch:
+        return current, _starting(current, _choices(previous))
+    style: Callable[[Option], str] = _dashed if current.startswith("-") else _keyword
+    return current, _starting(current, [style(option) for option in free])
+
+
+def _tasks(magic: str) -> list[str]:
+    """The ids in the last snapshot that was shown, and the notebook's variables that hold what the magic takes."""
+    snapshot = views.last_seen() if api.is_initialized() else None
+    rows = snapshot.tasks if snapshot is not None else []
+    over = tables.ENDED if magic == "accel_cancel" else ()
+    if snapshot is not None and magic == "accel_cancel":
+        rows = [row for row in rows if not tables.owner(snapshot, row.job)]
+    kinds = (*TASKS, PlacementGroup) if magic == "accel_why" else TASKS
+    return [wording.short_id(row.task_id) for row in rows if row.state not in over] + [
+        name for name, value in _variables().items() if isinstance(value, kinds)
+    ]
+
+
+def _variables() -> dict[str, Any]:
+    """The notebook's own variables, without those of IPython."""
+    shell = get_ipython()
+    if shell is None:
+        return {}
+    named = dict(shell.user_ns)
+    return {name: named[name] for name in named if not name.startswith("_") and name not in shell.user_ns_hidden}
+
+
+def _choices(option: Option | None) -> Iterable[str]:
+    if option is not None and option.name == "each":  # any expression; usually a variable
+        return [name for name, value in _variables().items() if hasattr(type(value), "__iter__")]
+    return option.choices if option else ()
+
+
+def _starting(typed: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(typed)]
+
+
+def _name(key: str) -> str:
+    return key.lstrip("-").replace("-", "_")
+
+
+def _dashed(option: Option) -> str:
+    return f"{'-' if len(option.name) == 1 else '--'}{option.name.replace('_', '-')}"
+
+
+def _keyword(option: Option) -> str:
+    return _dashed(option) if option.choices == ("true",) or len(option.name) == 1 else f"{option.name}="

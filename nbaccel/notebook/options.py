@@ -155,6 +155,7 @@ MAGICS: dict[str, tuple[Option, ...]] = {
         Option("force", read.boolean, "kill the workers, for tasks that do not listen", "--force", ("true",)),
     ),
     "accel_logs": (Option("tail", read.one_or_more, "the last lines", "tail=100", ("100", "1000")),),
+    "accel_stack": (),
     "accel_dashboard": (),
     "accel_timeline": (
         CELL_OF_TASKS,
@@ -177,7 +178,13 @@ MAGICS: dict[str, tuple[Option, ...]] = {
 
 CELL_MAGICS = ("accel", "accel_time")
 # Magics that take plain words, and the meaning of these words.
-WORDS = {"accel_why": "TASK …", "accel_cancel": "TASK …", "accel_logs": "TASK", "accel_scale": "[0]"}
+WORDS = {
+    "accel_why": "TASK …",
+    "accel_cancel": "TASK …",
+    "accel_logs": "TASK",
+    "accel_stack": "TASK|NAME|PID",
+    "accel_scale": "[0]",
+}
 
 
 def manual(magic: str, purpose: str) -> str:

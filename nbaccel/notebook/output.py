@@ -32,13 +32,11 @@ from nbaccel.notebook.parts import Html
 from nbaccel.notebook.run_cards import RUNS_REMEMBERED, RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.views import wording
-from nbaccel.views.experiment_snapshot import ExperimentSnapshot
+from nbaccel.views.experiment_snapshot import ExperimentSnapshot, ExperimentSummary
 from nbaccel.views.run_snapshot import RunSnapshot
-from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.served_snapshot import ServedSnapshot
-from nbaccel.views.sinks import Line, Notice, Printed
+from nbaccel.views.sinks import Later, Line, Notice, Printed, StartSteps
 from nbaccel.views.snapshot import Runtime
-from nbaccel.views.start_steps import Later, StartSteps
 
 FOLD_UPDATE_S = 0.5
 CELLS_REMEMBERED = 200
@@ -198,7 +196,7 @@ class CellOutput:
         if not snapshot.is_under_way:
             self._remember_end(snapshot.path, snapshot.id)
 
-    def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
+    def experiment(self, snapshot: ExperimentSnapshot, seen: ExperimentSummary | None = None) -> None:
         """Shows an experiment under the cell that began it, and updates the display; with its trials at its end."""
         shown = experiment_card.ShownExperiment(snapshot, seen)
         self._experiments.run(shown)

@@ -26,7 +26,7 @@ from nbaccel.views.history.answers import (
 )
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadTaskLog
 from nbaccel.views.palette import HUES, owner, usual_hue
-from nbaccel.views.record_rows import RowsAnswer
+from nbaccel.views.record_book import RowsAnswer
 from nbaccel.views.snapshot import Snapshot
 
 QUESTIONS: dict[str, type[Any]] = {

@@ -356,7 +356,7 @@ def box(shown: Iterable[Html]) -> str:
 # JupyterLab and Notebook define `--jp-*`, VS Code defines `--vscode-*`, and a page that has neither (nbconvert, GitHub)
 # falls back to the system's colours, which follow its light or dark mode. The class stands twice in each rule, so
 # that it outweighs JupyterLab's own rules for HTML outputs, which set tables to the right. The cockpit's own sheet
-# (`cockpit/style.js`) has the same sizes; docs/design.md says which.
+# (`components/style.ts`) has the same sizes; docs/design.md says which.
 
 
 _RULES = """

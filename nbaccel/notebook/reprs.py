@@ -17,10 +17,10 @@ import nbaccel
 from nbaccel import ObjectRef, api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
-from nbaccel.notebook import answers_html, experiment_card, parts, run_card, static_tables, views
+from nbaccel.notebook import experiment_card, parts, run_card, static_tables, views
 from nbaccel.notebook.parts import Html
-from nbaccel.views import seen_trials, sinks, tables, task_lines, wording
-from nbaccel.views.explanations import Explanation, Probe
+from nbaccel.views import experiment_snapshot, sinks, tables, task_lines, wording
+from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.snapshot import Snapshot, TaskRow
 
 _BUNDLES_SHOWN = 4
@@ -36,8 +36,8 @@ def install(shell: InteractiveShell) -> None:
     html.for_type(ObjectRef, ref_html)
     html.for_type(ActorHandle, actor_html)
     html.for_type(PlacementGroup, group_html)
-    html.for_type(Explanation, lambda answer: parts.box([answers_html.explanations([answer])]))
-    html.for_type(Probe, lambda answer: parts.box([answers_html.probe(answer)]))
+    html.for_type(Explanation, lambda answer: parts.box([explanations([answer])]))
+    html.for_type(Probe, lambda answer: parts.box([probe(answer)]))
     html.for_type(list, list_html)
     html.for_type_by_name("nbaccel.train.result", "Result", result_html)
     html.for_type_by_name("nbaccel.tune.result_grid", "ResultGrid", results_html)
@@ -59,7 +59,7 @@ def results_html(results: Any) -> str:
     """
     seen = results.seen()
     if sinks.installed.shows_end_of(results.experiment_path):
-        best = seen_trials.best_words(seen)
+        best = experiment_snapshot.best_trial_words(seen)
         said = f"Best: {best}. All trials are in" if best else f"{results!r} has its trials in"
         return parts.box([parts.note(f"{said} the card of this cell.")])
     return parts.box(experiment_card.trials(seen, sinks.installed.pictures_of(results.experiment_path)))
@@ -94,7 +94,7 @@ def list_html(values: list[Any]) -> str | None:
     if not values or len(values) > _MOST_REFS:
         return None
     if all(isinstance(each, Explanation) for each in values):
-        return parts.box([answers_html.explanations(values)])
+        return parts.box([explanations(values)])
     if not all(isinstance(each, ObjectRef) for each in values) or not api.is_initialized():
         return None
     return refs_html(values, views.seen())
@@ -156,3 +156,64 @@ def group_table(row: Mapping[str, Any], why: str = "") -> Html:
     return parts.table(
         "Placement group", columns + ["Why"] * bool(why), [cells + [parts.words(wording.plain(why))] * bool(why)]
     )
+
+
+# ---- the answers of `explain` and `probe` as HTML: the subject, its state, and the sentence
+
+
+NOTHING_WAITS = "No task waits."
+WAITS = "train.options(num_gpus=1).remote()"
+VERDICTS = {
+    Verdict.NOW: "Now",
+    Verdict.COMING: "Coming",
+    Verdict.BUSY: "Busy",
+    Verdict.NEVER: "Never here",
+    Verdict.ADDABLE: "Needs another node",
+    Verdict.BROKEN: "Broken",
+    Verdict.UNKNOWN: "Unknown",
+}
+
+
+def explanations(answers: Sequence[Explanation]) -> Html:
+    """A row for each explanation; equal names with equal reasons share a row, with their number."""
+    if not answers:
+        return parts.empty(f"{NOTHING_WAITS} One that finds no free device would be here, with the reason:", WAITS)
+    numbers = Counter(_alike(answer) for answer in answers)
+    first = {_alike(answer): answer for answer in reversed(answers)}
+    rows = [_row(first[key], number) for key, number in numbers.most_common()]  # the order of the Waiting view
+    if any(row[3] for row in rows):
+        return parts.table("Why", ["Task", "State", "Asks for", "Cell", "Why"], rows)
+    return parts.table("Why", ["Task", "State", "Asks for", "Why"], [[*row[:3], row[4]] for row in rows])
+
+
+def sentences(answers: Sequence[Explanation]) -> list[str]:
+    """The explanations as text: equal sentences once, with their number."""
+    numbers = Counter(answer.sentence for answer in answers)
+    return [f"{said} (× {number})" if number > 1 else said for said, number in numbers.most_common()] or [NOTHING_WAITS]
+
+
+def left_out(snapshot: Snapshot, answers: Sequence[Explanation]) -> str:
+    """A sentence if more tasks wait than are explained, whose rows count only the first; otherwise ""."""
+    told = sum(answer.state.startswith("PENDING_") for answer in answers)  # groups are PENDING
+    waiting = sum(number for state, number in snapshot.counts.items() if tables.state_word(state) == "waiting")
+    return f"These are {told:,} of {waiting:,} tasks that wait." if waiting > told else ""
+
+
+def _alike(answer: Explanation) -> tuple[str, str, str]:
+    return answer.name, answer.state, answer.sentence
+
+
+def _row(answer: Explanation, number: int) -> list[Html]:
+    name = wording.plain(answer.name) or "task"
+    below = f"× {number}" if number > 1 else f"#{wording.short_id(answer.id)}"
+    why, cell = tables.without_subject(wording.plain(answer.sentence), name, "")
+    why = why if cell or tables.state_word(answer.state) == "waiting" else wording.plain(answer.sentence)
+    state = parts.pill(tables.state_word(answer.state))
+    return [parts.name_cell(name, below), state, *map(parts.words, (wording.plain(answer.asks), cell, why))]
+
+
+def probe(answer: Probe) -> Html:
+    """The verdict as a chip, and the sentence."""
+    urgent = answer.verdict in (Verdict.NEVER, Verdict.BROKEN)
+    said = [parts.chip(VERDICTS[answer.verdict], urgent=urgent), parts.words(wording.plain(answer.sentence))]
+    return parts.paragraph(parts.join(said))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbaccel.notebook import curves, parts
 from nbaccel.notebook.parts import Html
-from nbaccel.views import palette, run_snapshot, thinning, wording
+from nbaccel.views import palette, run_snapshot, wording
 from nbaccel.views.run_snapshot import RUN_SIGNS, CheckpointTick, RankDot, RunSnapshot
 from nbaccel.views.snapshot import Snapshot
 
@@ -97,7 +97,7 @@ def _curves(run: RunSnapshot, best: CheckpointTick | None) -> Html:
     marks = curves.Marks([each.report for each in run.checkpoints], None if best is None else best.report)
     colour = palette.colour(palette.HUES.of(run.name))
     several = [
-        curves.Series(wording.plain(each.name), thinning.few(each.points, MOST_POINTS), colour)
+        curves.Series(wording.plain(each.name), run_snapshot.few_points(each.points, MOST_POINTS), colour)
         for each in run.curves
         if len(each.points) > 1
     ]

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nbaccel.notebook import parts
 from nbaccel.notebook.parts import Html
-from nbaccel.views import device_labels, function_rows, palette, tables, totals, wording
-from nbaccel.views.device_labels import Labels
-from nbaccel.views.node_names import node_names
+from nbaccel.views import palette, tables, task_lines, totals, wording
+from nbaccel.views.node_tables import node_names
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
+from nbaccel.views.tables import Labels
 from nbaccel.views.task_lines import TaskLine
 
 MOST_ROWS = 8  # devices with a row each; more are tiles
@@ -26,7 +26,7 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
     shown = tables.device_rows(snapshot, everything=everything)
     if not shown:
         return _nothing(tables.devices(snapshot).empty)
-    named = device_labels.labels(snapshot.devices)
+    named = tables.labels_of_devices(snapshot.devices)
     if tiled and len(shown) > MOST_ROWS:
         return _tiles(shown, snapshot, named)
     several = len({row.node_id for row in shown}) > 1
@@ -154,7 +154,7 @@ def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_
     """A row for each line of tasks, and below it why it waits or failed. `at` says when this was so."""
     if not lines:
         return _nothing(empty)
-    named = device_labels.labels(snapshot.devices)
+    named = tables.labels_of_devices(snapshot.devices)
     peak = any(line.first.peak_memory_bytes is not None for line in lines if not line.function)
     columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak"] if peak else [])]
     cells = []
@@ -175,7 +175,7 @@ def _reasons(whys: Sequence[str]) -> list[Html]:
 def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
     """The cells of one task, or of several that wait for the same."""
     row, now = line.first, snapshot.time
-    on = device_labels.of_task(row.device_ids, row.node_id, named)
+    on = tables.devices_of_task(row.device_ids, row.node_id, named)
     number = f"× {line.number}" if line.number > 1 else ""
     id = f"#{wording.short_id(row.task_id)}" + (" …" if number else "")
     return [
@@ -211,7 +211,7 @@ def _function(line: TaskLine, snapshot: Snapshot) -> list[Html]:
 def _progress(line: TaskLine) -> Html:
     """How many tasks of a function have finished, as a bar and in words, and how many are in each other state."""
     counts = line.counts()
-    hue = palette.colour(HUES.of(function_rows.subject(line.first) if line.rows else line.function))
+    hue = palette.colour(HUES.of(task_lines.subject(line.first) if line.rows else line.function))
     shares = [(counts.get("finished", 0) / line.number, hue), (counts.get("failed", 0) / line.number, palette.FAILURE)]
     said = [parts.words(f"{counts.pop('finished', 0)} of {line.number}"), *parts.counted(counts)]
     said = [parts.together(fact) for fact in said]
@@ -233,7 +233,7 @@ def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None, *, at: s
     rows = [row for row in snapshot.actors if row.state != "DEAD"] if shown is None else list(shown)
     if not rows:
         return _nothing(tables.NO_ACTOR)
-    named = device_labels.labels(snapshot.devices)
+    named = tables.labels_of_devices(snapshot.devices)
     calls, why = any(row.pending_calls for row in rows), any(row.why or row.restarts for row in rows)
     ages = any(row.since for row in rows)
     columns = ["Actor", "State", "Devices", "Cell", *(["Age"] if ages else [])]
@@ -245,7 +245,7 @@ def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None, *, at: s
                 actor_name(row), wording.sentence([f"#{row.actor_id[:8]}", f"pid {row.pid}" if row.pid else ""])
             ),
             parts.pill(tables.state_word(row.state), actor_colour(row)),
-            parts.words(device_labels.of_task(row.device_ids, row.node_id, named)),
+            parts.words(tables.devices_of_task(row.device_ids, row.node_id, named)),
             parts.words(tables.cell_words(row, snapshot)),
             *([parts.words(wording.age(snapshot.time - row.since) if row.since else "")] if ages else []),
             *([parts.words(str(row.pending_calls or ""))] if calls else []),

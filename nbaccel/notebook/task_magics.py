@@ -13,12 +13,12 @@ import nbaccel
 from nbaccel import api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.notebook import (
-    answers_html,
     arguments,
     cells,
     held_handles,
     options,
     parts,
+    reprs,
     settings,
     static_tables,
     task_names,
@@ -26,8 +26,7 @@ from nbaccel.notebook import (
     view,
     views,
 )
-from nbaccel.notebook.arguments import TypingMistake
-from nbaccel.notebook.one_line import said_in_one_line
+from nbaccel.notebook.arguments import TypingMistake, in_one_line
 from nbaccel.notebook.options import documented
 from nbaccel.notebook.view import View
 from nbaccel.views import tables, wording
@@ -59,14 +58,14 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show the newest tasks: state, devices, process, cell, age, and why one waits or failed.")
     def accel_tasks(self, line: str) -> None:
         view.show(views.tasks(**{"limit": settings.of(self.shell).tasks_shown, **self._parse("accel_tasks", line)}))
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Say in a sentence why a task, an actor or a placement group waits; without one, of all that wait.")
     def accel_why(self, line: str) -> None:
         _, words = self._parse_with_words("accel_why", line)
@@ -77,24 +76,22 @@ class TaskMagics(Magics):
             msgspec.structs.replace(answer, sentence=held_handles.added_to(answer.sentence, self.shell))
             for answer in answers
         ]
-        more = "" if words else answers_html.left_out(snapshot, answers)
-        text = "\n".join(filter(None, (*answers_html.sentences(answers), more)))
-        drawn = parts.join((answers_html.explanations(answers), parts.note(more)), "\n")
+        more = "" if words else reprs.left_out(snapshot, answers)
+        text = "\n".join(filter(None, (*reprs.sentences(answers), more)))
+        drawn = parts.join((reprs.explanations(answers), parts.note(more)), "\n")
         view.show(view.boxed(snapshot, text, drawn))
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Say whether a task with these options could start now, later or never, without starting one.")
     def accel_probe(self, line: str) -> None:
         answer = nbaccel.probe(**self._parse("accel_probe", line))
-        view.show(
-            View(f"{answers_html.VERDICTS[answer.verdict]}: {answer.sentence}", parts.box([answers_html.probe(answer)]))
-        )
+        view.show(View(f"{reprs.VERDICTS[answer.verdict]}: {answer.sentence}", parts.box([reprs.probe(answer)])))
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented(
         "Cancel tasks of this notebook: those named, those of a cell, or all; what ignores it ends with --force."
     )
@@ -127,7 +124,7 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Show what a task's worker has printed, all of it; without a task, what every worker has.")
     def accel_logs(self, line: str) -> None:
         asked, words = self._parse_with_words("accel_logs", line)
@@ -143,7 +140,19 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
+    @documented("Show the line at which a task, an actor, a training run or a trial is; of what waits, the reason.")
+    def accel_stack(self, line: str) -> None:
+        _, words = self._parse_with_words("accel_stack", line)
+        if len(words) != 1:
+            raise TypingMistake("Whose? Name a task, an actor, a training run or a trial: %accel_tasks shows tasks.")
+        value = self.shell.user_ns.get(words[0], words[0])
+        named = value if isinstance(value, task_names.TASKS) else int(words[0]) if words[0].isdigit() else words[0]
+        print(nbaccel.stack(named))  # noqa: T201 - as aligned as a traceback
+
+    @line_magic
+    @no_var_expand
+    @in_one_line
     @documented("List what each device has done: which functions ran on it, how often, from when to when.")
     def accel_timeline(self, line: str) -> None:
         asked = self._parse("accel_timeline", line)
@@ -162,7 +171,7 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("End the idle workers that have run code, with the device memory that they may keep.")
     def accel_recycle(self, line: str) -> None:
         self._parse("accel_recycle", line)
@@ -173,7 +182,7 @@ class TaskMagics(Magics):
 
     @line_magic
     @no_var_expand
-    @said_in_one_line
+    @in_one_line
     @documented("Let go of actors and values that only outputs, the last error or functions sent before still hold.")
     def accel_release(self, line: str) -> None:
         self._parse("accel_release", line)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from nbaccel.notebook import page_pictures, parts, static_tables
 from nbaccel.notebook.parts import Html
-from nbaccel.views import device_labels, palette, tables, wording
+from nbaccel.views import palette, tables, wording
 from nbaccel.views.history.answers import RunKind, RunsAnswer
 from nbaccel.views.history.book import WITHOUT_DEVICE
-from nbaccel.views.history.run import lane_of
-from nbaccel.views.node_names import node_names
+from nbaccel.views.history.runs import lane_of
+from nbaccel.views.node_tables import node_names
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Snapshot
 
@@ -122,7 +122,7 @@ class LaneLabels:
         self._nodes: dict[str, tuple[str, str]] = {}  # by the first digits of their ids: in short, and whole
         if snapshot is None:
             return
-        for (node_id, resource, id), label in device_labels.labels(snapshot.devices).items():
+        for (node_id, resource, id), label in tables.labels_of_devices(snapshot.devices).items():
             self._labels[lane_of(node_id, resource, id)] = label
         if len(snapshot.nodes) > 1:
             names = node_names(snapshot.nodes)

@@ -8,13 +8,16 @@ are only shown under `%xmode Verbose`, also where Stop has ended a wait.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import functools
+import inspect
 import linecache
 import os
 import re
 import sys
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import nullcontext, suppress
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 import IPython
@@ -22,9 +25,9 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import engine as engines
-from nbaccel import exception_state, read_only_arrays, roots
+from nbaccel import exceptions, read_only_arrays, roots
 from nbaccel.exceptions import RayError, RayTaskError
-from nbaccel.notebook import mistakes, settings
+from nbaccel.notebook import settings
 from nbaccel.notebook.cell_run import BodySyntaxError
 from nbaccel.views import wording
 
@@ -72,12 +75,12 @@ def _show_with_hint(
 ) -> list[str]:
     """IPython shows it as any other error, with the note that belongs to it, down to the call that was wrong."""
     read_only = isinstance(error, ValueError) and engines.started() is not None and read_only_arrays.hint(error)
-    hint = read_only or mistakes.hint(error, _magics(shell))
-    if hint and isinstance(error, UsageError):
-        error.args = (f"{error} {hint}",)  # IPython prints it without notes
-    elif hint:
+    note = read_only or hint_for(error, _magics(shell))
+    if note and isinstance(error, UsageError):
+        error.args = (f"{error} {note}",)  # IPython prints it without notes
+    elif note:
         with suppress(Exception):  # the class may refuse notes
-            error.add_note(hint)
+            error.add_note(note)
     users = traceback if _mode(shell) == "Verbose" or not _is_of_ours(traceback) else _down_to_ours(traceback)
     shell.showtraceback((kind, error, users), tb_offset=tb_offset, running_compiled_code=True)
     return []
@@ -106,7 +109,7 @@ def _lines(
 ) -> list[str]:
     headline = f"{_RED}{kind.__name__}{_PLAIN}: "
     if _mode(shell) == "Verbose":
-        with exception_state.untied(error) if isinstance(error, RayTaskError) else nullcontext():
+        with exceptions.untied(error) if isinstance(error, RayTaskError) else nullcontext():
             return list(shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset))
     if errors := getattr(error, "errors", None):
         return _several(errors, f"{headline}{error}", shell)
@@ -281,3 +284,74 @@ def _waiting_line(traceback: TracebackType | None, shell: InteractiveShell | Non
             return f"raised at {cell}, line {line}: {linecache.getline(filename, line).strip()}"
         traceback = traceback.tb_next
     return ""
+
+
+# ---- what a person probably meant, from an error that Python raised about a name or a value of nbaccel's
+
+
+MOST_NAMES = 12  # that are listed
+_KEYWORD = re.compile(r"^(?P<owner>[\w.]+?)(?:\.__init__)?\(\) got an unexpected keyword argument '(?P<name>\w+)'")
+_MODULE = re.compile(r"^module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
+_MAGIC = re.compile(r"function `%+(?P<name>accel_\w*)")
+_REF = re.compile(r"'ObjectRef'")
+REF_IS_NO_VALUE = (
+    "A ref stands for a result that may not be there yet: nbaccel.get(ref) waits for it and returns the value."
+)
+_OF_VALUES = frozenset({"result", "value", "get", "results", "done", "item", "wait"})  # what futures have elsewhere
+
+
+def hint_for(error: BaseException, magics: Collection[str]) -> str:
+    """One or two sentences; "" where nothing is known. `magics` are the names of nbaccel's."""
+    message = str(error)
+    if isinstance(error, AttributeError):
+        told = _MODULE.search(message)  # a module's own __getattr__ gives only this text
+        return _of_attribute(
+            *((sys.modules.get(told["module"]), told["name"]) if told else (error.obj, error.name or ""))
+        )
+    if magic := _MAGIC.search(message):
+        kinds = [name.removeprefix("accel_") for name in magics]  # what they have in common makes none alike
+        likely = _did_you_mean(magic["name"].removeprefix("accel_"), kinds, "%accel_")
+        return likely or f"nbaccel's magics are {_listed(magics, '%')}."
+    if isinstance(error, TypeError) and (wrong := _KEYWORD.search(message)):
+        return _of_keyword(wrong["owner"], wrong["name"])
+    return REF_IS_NO_VALUE if isinstance(error, TypeError) and _REF.search(message) else ""
+
+
+def _of_attribute(owner: object, name: str) -> str:
+    if not _is_ours(owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__):
+        return ""
+    if type(owner).__name__ == "ObjectRef" and name in _OF_VALUES:
+        return REF_IS_NO_VALUE
+    public = [each for each in {*dir(owner), *getattr(owner, "__all__", ())} if not each.startswith("_")]
+    return _did_you_mean(name, public) or (REF_IS_NO_VALUE if type(owner).__name__ == "ObjectRef" else "")
+
+
+def _of_keyword(owner: str, name: str) -> str:
+    for found in _of_this_name(owner.rpartition(".")[2]):
+        takes = [each for each in inspect.signature(found).parameters if each != "self"]
+        if takes:
+            return " ".join(filter(None, [_did_you_mean(name, takes), f"{owner} takes {_listed(takes)}."]))
+    return ""
+
+
+def _of_this_name(name: str) -> Iterator[type]:
+    """The classes of nbaccel's modules that have this name."""
+    for module_name, module in list(sys.modules.items()):
+        found = getattr(module, name, None) if _is_ours(module_name) else None
+        if isinstance(found, type) and _is_ours(found.__module__):
+            yield found
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _did_you_mean(name: str, known: Collection[str], before: str = "") -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean {before}{close[0]}?" if close else ""
+
+
+def _listed(names: Iterable[str], before: str = "") -> str:
+    every = sorted(names) if before else list(names)
+    shown = ", ".join(f"{before}{name}" for name in every[:MOST_NAMES])
+    return shown + (", …" if len(every) > MOST_NAMES else "")

@@ -9,21 +9,20 @@ from collections.abc import Sequence
 from nbaccel.notebook import curves, page_pictures, parts
 from nbaccel.notebook.parts import Html
 from nbaccel.views import wording
-from nbaccel.views.experiment_snapshot import short_trial
-from nbaccel.views.seen_trials import SeenTrial, SeenTrials
+from nbaccel.views.experiment_snapshot import ExperimentSummary, TrialSummary, short_trial
 
 MOST_PARAMETERS = 6
 MOST_CURVES = 4
 GROUPS = 4  # of a parameter's numbers
 
 
-def sections(seen: SeenTrials, pictures: Html = parts.NOTHING) -> list[Html]:
+def sections(seen: ExperimentSummary, pictures: Html = parts.NOTHING) -> list[Html]:
     """The metric over reports and by the values of each parameter."""
     found = [table for table in (_over_reports(seen), _by_parameter(seen)) if table]
     return page_pictures.with_table(pictures, found)
 
 
-def _over_reports(seen: SeenTrials) -> Html:
+def _over_reports(seen: ExperimentSummary) -> Html:
     several = [each for each in seen.trials if len(each.points) > 1][:MOST_CURVES]
     if not several:
         return parts.NOTHING
@@ -33,7 +32,7 @@ def _over_reports(seen: SeenTrials) -> Html:
     )
 
 
-def _by_parameter(seen: SeenTrials) -> Html:
+def _by_parameter(seen: ExperimentSummary) -> Html:
     trials = [each for each in seen.trials if each.value is not None]
     names = [name for name in seen.names[:MOST_PARAMETERS] if any(name in each.params for each in trials)]
     if len(trials) < 2 or not names:
@@ -43,7 +42,7 @@ def _by_parameter(seen: SeenTrials) -> Html:
     return parts.table(f"{metric} by parameter", columns, [row for name in names for row in _rows(name, trials)])
 
 
-def _rows(name: str, trials: Sequence[SeenTrial]) -> list[list[Html]]:
+def _rows(name: str, trials: Sequence[TrialSummary]) -> list[list[Html]]:
     """The metric by values of a parameter, or by GROUPS ranges of its numbers with as many trials each."""
     there = [each for each in trials if name in each.params]
     values = [each.params[name] for each in there]
@@ -70,7 +69,7 @@ def _rows(name: str, trials: Sequence[SeenTrial]) -> list[list[Html]]:
     ]
 
 
-def _values(trials: Sequence[SeenTrial]) -> list[float]:
+def _values(trials: Sequence[TrialSummary]) -> list[float]:
     return [each.value for each in trials if each.value is not None]
 
 

@@ -9,7 +9,7 @@ from IPython.display import display
 
 from nbaccel.notebook import experiment_card, parts, run_card, served_card, static_tables
 from nbaccel.notebook.parts import Html
-from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables, waiting_lines, wording
+from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables, task_lines, wording
 from nbaccel.views.snapshot import Snapshot
 
 # ---- all about the cluster, as text and as HTML: `%accel_status`, and what a notebook keeps of the open cockpit
@@ -66,11 +66,11 @@ def status_html(snapshot: Snapshot, at: str = "") -> str:
 
 def _waiting_lines(snapshot: Snapshot) -> list[str]:
     """Why tasks wait: one line for alike tasks, and how many more tasks wait."""
-    untold = waiting_lines.untold(snapshot, snapshot.alerts)
+    untold = task_lines.untold(snapshot, snapshot.alerts)
     shown = untold[:WAITING_SHOWN]
     lines = [each.sentence() for each in shown]
     hidden = untold[WAITING_SHOWN:]
-    more = waiting_lines.others(snapshot, [each for each in waiting_lines.of_snapshot(snapshot) if each not in hidden])
+    more = task_lines.others(snapshot, [each for each in task_lines.of_snapshot(snapshot) if each not in hidden])
     return [*lines, f"and {wording.count(more, 'more task')}"] if more > 0 else lines
 
 

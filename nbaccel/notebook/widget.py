@@ -22,9 +22,9 @@ from IPython.display import publish_display_data
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
 from nbaccel.notebook import card, page_history, page_pictures, parts, publishing, run_cards, view, views
+from nbaccel.notebook.displays import Displays
 from nbaccel.notebook.kept_history import KeptHistory
 from nbaccel.notebook.parts import Html
-from nbaccel.notebook.places import Displays
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import experiment_snapshot, palette, run_snapshot, served_snapshot, sinks, tables, wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
@@ -201,6 +201,8 @@ class Cockpit(anywidget.AnyWidget):
         elif say == "stop":
             words = stop_run(engines.started(), id, views.last_seen())
             self.send({"say": "taken", "id": id, "words": words})
+        elif say == "curl":
+            self.send({"say": "taken", "id": id, **copied_curl(id, views.last_seen())})
         elif say == "retry":
             self._reader.submit(self._retry, id)
         elif say == "cancel-many":
@@ -353,6 +355,15 @@ def stop_run(engine: engines.Engine | None, order: str, snapshot: Snapshot | Non
     except (RayError, ValueError, OSError) as error:
         return str(error)
     return f"Asked {name} to stop."
+
+
+def copied_curl(id: str, snapshot: Snapshot | None) -> dict[str, str]:
+    """For the clipboard: the line of an application that this process serves, with its token."""
+    served = _run(id, snapshot)
+    token = served_snapshot.own_tokens.get(id)
+    if not isinstance(served, ServedSnapshot) or not token:
+        return {"words": "Only the notebook that serves it knows its token."}
+    return {"words": "Copied the line with its token.", "copy": served_snapshot.curl_words(served, token)}
 
 
 def _run(id: str, snapshot: Snapshot | None) -> RunSnapshot | ExperimentSnapshot | ServedSnapshot | None:

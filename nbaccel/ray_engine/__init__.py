@@ -4,10 +4,10 @@
  notebook kernel                              Ray's cluster (nodes may have nothing but Ray)
  api, handles ─► RayEngine ─► ray.remote ───► worker: nbaccel_in_ray.wrapping ─► the user's code
                     │                                      │ notes, in batches, while somebody watches
-                    └── watching ◄── collector (one small actor for each job) ◄─┘
+                    └── watching ◄── collector (one service actor for each job) ◄─┘
                           snapshot ◄── node agents (metrics, logs), Ray's tables of nodes, actors and workers
 ```
-Read in this order: starting (addresses, shipping), driver, border, tasks and actors (choosing, exports,
+Read in this order: starting (shipping), session, driver, tasks and actors (choosing, exports,
 options_for_ray), objects (errors), reports, snapshots, ray_answers, watching (output, notices).
 """
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from nbaccel.handles.options import InitOptions
     from nbaccel.handles.refs import DynamicObjectRefGenerator, ObjectRef
     from nbaccel.handles.remote import ActorHandle
-    from nbaccel.ray_engine.border.rays import RaysActor, RaysRef
     from nbaccel.ray_engine.driver import RayEngine
+    from nbaccel.ray_engine.rays import RaysActor, RaysRef
 
 
 def start(options: InitOptions) -> RayEngine:
@@ -29,7 +29,7 @@ def start(options: InitOptions) -> RayEngine:
 
     Raises ImportError when Ray is missing or another version, ConnectionError when nothing answers at the address.
     """
-    from nbaccel.ray_engine.startup import starting
+    from nbaccel.ray_engine import starting
     from nbaccel.views import sinks
 
     steps = sinks.installed.starting("Ray", starting.planned(options))
@@ -39,8 +39,8 @@ def start(options: InitOptions) -> RayEngine:
         from nbaccel.ray_engine.driver import RayEngine
 
         engine = RayEngine(options, address, ours=ours, lines_of_start=kept.lines)
-        engine.begin_telling()
-        engine.open_door()
+        engine.begin_news()
+        engine.serve_observers()
         steps.found(starting.devices_found(engine.cluster_resources()))
         steps.hint = kept.hint()
     return engine
@@ -55,10 +55,10 @@ def of_this_worker() -> RayEngine:
 
 def new_virtual_nodes() -> VirtualNodes:
     """A Ray of several nodes on this machine, for cluster_utils. Raises ImportError as `start` does."""
-    from nbaccel.ray_engine.startup import starting
+    from nbaccel.ray_engine import starting
 
     starting.import_ray()
-    from nbaccel.ray_engine.startup.virtual_nodes import RayNodes
+    from nbaccel.ray_engine.starting import RayNodes
 
     return RayNodes()
 

@@ -15,21 +15,19 @@ import ray
 from nbaccel import engine as engines
 from nbaccel.handles.options import InitOptions
 from nbaccel.handles.refs import ObjectRef
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine import orphans, starting
 from nbaccel.ray_engine.reports import watching
 from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_rows import DeviceMemory
 from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.reports.history import RayHistory, RayTaskLogs
-from nbaccel.ray_engine.reports.ray_answers import RayAnswers, opened_door
+from nbaccel.ray_engine.reports.ray_answers import RayAnswers, opened_server
 from nbaccel.ray_engine.reports.reports import Reports
-from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
-from nbaccel.ray_engine.reports.watching import SnapshotWatching, Telling
-from nbaccel.ray_engine.startup import orphans, own_environments
-from nbaccel.ray_engine.startup.head_watch import HeadWatch
-from nbaccel.ray_engine.startup.starting import host_and_port
+from nbaccel.ray_engine.reports.watching import DriverNews, SnapshotWatching
+from nbaccel.ray_engine.session import HeadWatch, RaySession, internals
+from nbaccel.ray_engine.starting import host_and_port
 from nbaccel.ray_engine.submission.actors import RayActors
 from nbaccel.ray_engine.submission.exports import Exporter
 from nbaccel.ray_engine.submission.groups import RayGroups
@@ -40,15 +38,15 @@ from nbaccel.ray_engine.submission.shipping import Freshening, Shipping
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submissions
 from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
-from nbaccel.views.driver_door import DriverDoor
+from nbaccel.views.observer_server import ObserverServer
 from nbaccel.views.record_book import OwnRecords
 
 _serials = itertools.count(1)
 
 
 def _adapt_rays_pickling(wanted: bool) -> None:
-    importlib.import_module("nbaccel_in_ray.main_module").send(wanted)
-    importlib.import_module("nbaccel_in_ray.own_arrays").copy_small(wanted)
+    importlib.import_module("nbaccel_in_ray.values").send(wanted)
+    importlib.import_module("nbaccel_in_ray.values").copy_small(wanted)
 
 
 class RayEngine:
@@ -69,8 +67,8 @@ class RayEngine:
         self._guard = orphans.begin() if ours and address is None else None
         self._submissions = Submissions()
         self._abandoned = AbandonedStreams()
-        self._telling: Telling | None = None
-        self._door: DriverDoor | None = None
+        self._news: DriverNews | None = None
+        self._observer_server: ObserverServer | None = None
         self._published = OwnRecords(changed=lambda: self._watching.changed())
         self.publish, self.ask = self._published.publish, self._published.ask
         freshening = Freshening(session.serial)
@@ -78,7 +76,7 @@ class RayEngine:
             freshening,
             joined=address is not None,
             by_task=not ours and not in_worker,
-            one_machine=own_environments.is_worker_of_one() if in_worker else ours and address is None,
+            one_machine=starting.is_worker_of_one() if in_worker else ours and address is None,
         )
         if ours and not in_worker:
             _adapt_rays_pickling(True)
@@ -92,7 +90,7 @@ class RayEngine:
 
     def _watch_cluster(self, session: RaySession, shipping: Shipping) -> None:
         """What is known of the cluster."""
-        self.small_actors = actors = SmallActors(session, shipping.keywords)
+        self.service_actors = actors = ServiceActors(session, shipping.keywords)
         self._reports = reports = Reports(session, actors, self._submissions)
         self._growing = RayGrowing(session, shipping.keywords, lambda: self._snapshots.autoscaler()["scales"])
         growth = None if session.is_of_one_machine else self._growing.facts
@@ -124,8 +122,8 @@ class RayEngine:
         actors = RayActors(session, freshening, choosing, exporter, handles, books)
         cluster = RayCluster(session, handles.actor)
         answers = RayAnswers(
-            session, self.small_actors, self._reports, self._snapshots, self._devices, self._submissions, tasks, actors,
-            groups.awaited_group,
+            session, self.service_actors, self._reports, self._snapshots, self._devices, self._submissions, tasks,
+            actors, groups.awaited_group,
         )  # fmt: skip
         objects = RayObjects(session, handles, self._submissions, self._abandoned, stand_ins, answers.explain)
         # tasks and actors
@@ -164,13 +162,13 @@ class RayEngine:
         self.logs, self.timeline, self.state = answers.logs, answers.timeline, answers.state
         self.await_output = answers.await_output
 
-    def begin_telling(self) -> None:
+    def begin_news(self) -> None:
         """Of a driver: show what workers print, and say what waits."""
-        self._telling = Telling(self._session, self._reports, self._snapshots, self._submissions)
+        self._news = DriverNews(self._session, self._reports, self._snapshots, self._submissions)
 
-    def open_door(self) -> None:
+    def serve_observers(self) -> None:
         """Of a driver: let observers find it, such as the Jupyter server."""
-        self._door = opened_door(self)
+        self._observer_server = opened_server(self)
 
     def _announce_nested(self, task_id: bytes, about: CallFacts, submitted_at: float, actor_id: bytes | None) -> None:
         """In a worker: the reports of the task that runs here tell views of the one that it has submitted."""
@@ -197,8 +195,8 @@ class RayEngine:
             return
         head = self._session.head
         _adapt_rays_pickling(False)
-        if self._door is not None:
-            self._door.close()
+        if self._observer_server is not None:
+            self._observer_server.close()
         watching.stop_unread_errors()
         head.stop()
         self._abandoned.stop()
@@ -212,11 +210,11 @@ class RayEngine:
             self._guard.wait()
 
     def _stop_watching(self) -> None:
-        telling, self._telling = self._telling, None
+        telling, self._news = self._news, None
         if telling is not None:
             telling.stop_noticing()
         self._watching.stop()
-        self.small_actors.stop()
+        self.service_actors.stop()
         if telling is not None:
             telling.end()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any, TypeVar, get_type_hints
@@ -37,7 +38,7 @@ def scope_of(call: HttpCall) -> Message:
         "raw_path": call.raw_path,
         "query_string": call.query,
         "root_path": call.root_path,
-        "headers": [(name, value) for name, value in call.headers],
+        "headers": call.headers,
         "client": call.client,
         "server": call.server,
         "state": {},
@@ -168,9 +169,15 @@ def _message(meta: bytes, content: bytes) -> Message:
 
 def request(exchange: Exchange, call: HttpCall, body: bytes) -> Any:
     """Starlette's Request for a plain deployment."""
+    return _request_class()(scope_of(call), _Receiver(exchange, call, body))
+
+
+@functools.cache
+def _request_class() -> Any:
+    """Imported when it is needed; an import costs a microsecond each time."""
     from starlette.requests import Request
 
-    return Request(scope_of(call), _Receiver(exchange, call, body))
+    return Request
 
 
 # ---- its life

@@ -20,7 +20,7 @@ import msgspec
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.serve.exceptions import RayServeException
-from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, LinkLost, connect
+from nbaccel.serve.link import Exchange, Frame, FrameKind, FrameLink, LinkLost, connect, new_loop
 from nbaccel.serve.records import decode_membership, encode
 from nbaccel.serve.routing import Route
 
@@ -55,7 +55,7 @@ class Callers:
         self._posted: deque[Callable[[], None]] = deque()
         self._is_woken = False
         self._thread: threading.Thread | None = None
-        self.loop = loop or asyncio.new_event_loop()
+        self.loop = loop or new_loop()
         if loop is None:
             self._thread = threading.Thread(target=self._run, name="nbaccel-serve", daemon=True)
             self._thread.start()
@@ -193,10 +193,17 @@ def current() -> Callers:
     replicas = adopted.get(None)
     if replicas is not None:
         return replicas
+    return _own if _own is not None and _own_engine is engines.started() else _own_to(door_path())
+
+
+def blocking() -> Callers:
+    """A way that this code may wait for: not that of a replica whose own loop runs it."""
+    ways = current()
+    return _own_to(ways._path) if ways.is_here() else ways
+
+
+def _own_to(path: str) -> Callers:
     global _own, _own_engine
-    if _own is not None and _own_engine is engines.started():
-        return _own
-    path = door_path()
     with _own_lock:
         if _own is not None and (_own_engine is not engines.started() or _own._path != path):
             _own.close()

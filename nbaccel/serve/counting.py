@@ -27,19 +27,22 @@ class Counts:
         self.statuses: dict[int, int] = {}
         self._slices: list[_Slice] = []
 
-    def begin(self) -> None:
+    def begin(self) -> float:
+        """The time now, for `end`."""
         self.under_way += 1
+        return time.monotonic()
 
-    def end(self, status: int, seconds: float) -> None:
+    def end(self, status: int, began: float) -> None:
+        ended = time.monotonic()
         self.under_way -= 1
         self.requests += 1
         self.statuses[status] = self.statuses.get(status, 0) + 1
-        now = self._slice()
+        now = self._slice(ended)
         now.requests += 1
-        now.times[bisect_left(EDGES, seconds)] += 1
+        now.times[bisect_left(EDGES, ended - began)] += 1
 
-    def _slice(self) -> _Slice:
-        number = int(time.monotonic() / _SLICE_S)
+    def _slice(self, now: float) -> _Slice:
+        number = int(now / _SLICE_S)
         slices = self._slices
         if not slices or slices[-1].number != number:
             slices.append(_Slice(number))

@@ -176,9 +176,7 @@ class HttpDoor:
         loop = asyncio.get_running_loop()
         path = os.path.join(self._folder, HTTP_SOCKET)
         _remove(path)
-        return await loop.create_unix_server(
-            lambda: DoorProtocol(config, counters, loop, self.front.quick), path, backlog=256
-        )
+        return await loop.create_unix_server(lambda: DoorProtocol(config, counters, loop), path, backlog=256)
 
     def address(self) -> dict[str, Any]:
         scheme = "https" if self._http.ssl_certfile else "http"

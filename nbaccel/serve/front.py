@@ -10,32 +10,27 @@ import hmac
 import itertools
 import json
 import secrets
-import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import partial
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
-
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from nbaccel.serve import asgi
 from nbaccel.serve.controller import ServeController, ServedApp
 from nbaccel.serve.counting import Counts
 from nbaccel.serve.deployment_state import DeploymentState
 from nbaccel.serve.exceptions import BackPressureError, DeploymentUnavailableError, ReplicaUnavailableError
-from nbaccel.serve.http_protocol import LEAVE, LEFT, DoorProtocol, OverLimit, TooSlow, send_whole, write_whole
+from nbaccel.serve.http_protocol import REQUEST, HttpRequest, OverLimit, TooSlow
 from nbaccel.serve.link import LONGEST_BODY, Frame, FrameKind, LinkLost
 from nbaccel.serve.records import HttpCall, decode_failure, decode_head, encode
 from nbaccel.serve.routing import Candidate, Sent, Upload
 
 PATIENCE_S = 30.0  # so long a request waits while its deployment has no replica
 _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
-_first_id, _ids = secrets.randbits(64), itertools.count()  # random ones would cost a call of the system each
+_first_id, _ids = secrets.token_hex(8), itertools.count()  # random ones would cost a call of the system each
 _JSON = (b"content-type", b"application/json")
 
 _APP = "nbaccel.app"  # in the scope: the application that the Jupyter server's route names
 _OF_ROUTE = b"x-nbaccel-"
-_BEGUN = "nbaccel.begun"  # in the scope: it has been sent already
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -56,35 +51,70 @@ class _Facts:
         self.model = ""
         self.authorization: list[bytes] = []
         for name, value in headers:
-            if name == b"content-length":
-                self.length = int(value)
-                self.has_body = self.length > 0
-            elif name == b"transfer-encoding":
-                self.has_body = True
-            elif name == b"x-request-id":
-                self.request_id = value.decode("latin-1")[:200]
-            elif name == b"authorization":
-                self.authorization.append(value)
-            elif name == b"serve_multiplexed_model_id":
-                self.model = value.decode("latin-1")
-            elif name == b"idempotency-key":
-                self.is_repeatable = True
-            elif name == b"x-request-timeout-seconds":
-                self.timeout_s = _seconds(value, timeout_s)
-        self.request_id = self.request_id or f"{_first_id:016x}{next(_ids):016x}"
+            if name in _READ:
+                self._read(name, value)
+        self.request_id = self.request_id or f"{_first_id}{next(_ids):016x}"
+
+    def _read(self, name: bytes, value: bytes) -> None:
+        if name == b"content-length":
+            self.length = int(value)
+            self.has_body = self.length > 0
+        elif name == b"transfer-encoding":
+            self.has_body = True
+        elif name == b"x-request-id":
+            self.request_id = value.decode("latin-1")[:200]
+        elif name == b"authorization":
+            self.authorization.append(value)
+        elif name == b"serve_multiplexed_model_id":
+            self.model = value.decode("latin-1")
+        elif name == b"idempotency-key":
+            self.is_repeatable = True
+        else:
+            self.timeout_s = _seconds(value, self.timeout_s)
+
+
+_READ = frozenset(
+    b"content-length transfer-encoding x-request-id authorization serve_multiplexed_model_id idempotency-key "
+    b"x-request-timeout-seconds".split()
+)
 
 
 class _Begun:
-    """A request that was sent to a replica before it had a task."""
+    """A request that was sent to a replica without a task."""
 
-    __slots__ = ("at", "counts", "facts", "frame", "sent")
+    __slots__ = ("at", "counts", "facts", "frame", "front", "request", "sent")
 
-    def __init__(self, facts: _Facts, at: float, sent: Sent, counts: Counts) -> None:
+    def __init__(self, front: Front, request: HttpRequest, facts: _Facts, sent: Sent, counts: Counts) -> None:
+        self.front = front
+        self.request = request
         self.facts = facts
-        self.at = at
         self.sent = sent
         self.counts = counts
+        self.at = counts.begin()
         self.frame: Frame  # the first that has come, if it needs a task
+        sent.exchange.on_first = self.first_came
+        request.leave = self.has_left
+
+    def first_came(self, frame: Frame) -> None:
+        """A whole answer is written at once; anything else is the business of a task."""
+        request = self.request
+        request.leave = None  # from here on a task sees whether the client has left
+        if frame.kind is FrameKind.DONE and not request.protocol.flow.write_paused:
+            head = decode_head(frame.meta)
+            if head.length == len(frame.body) or (head.length >= 0 and request.method == "HEAD"):
+                self.sent.release()
+                self.counts.end(head.status, self.at)
+                request.write_whole(head, self.facts.request_id.encode("latin-1"), frame.body)
+                return
+        self.frame = frame
+        request.begun = self
+        request.protocol.start_task(request)
+
+    def has_left(self) -> None:
+        self.front.left += 1
+        self.sent.exchange.on_first = None
+        self.sent.release()
+        self.counts.end(499, self.at)
 
 
 def _seconds(value: bytes, default: float | None) -> float | None:
@@ -115,20 +145,13 @@ class Front:
         )
         self.counts = {app.name: self.counts.get(app.name) or Counts() for app in self._controller.apps.values()}
 
-    def _path_of(self, scope: Scope) -> str:
-        """The path below the door's own root_path, which uvicorn puts before it."""
-        path: str = scope["path"]
-        root: str = scope["root_path"]
-        if _APP in scope or (scope["server"] is not None and scope["server"][1] is None):
-            return _take_route(scope)
-        return path.removeprefix(root) if root else path
-
-    def _found(self, scope: Scope, path: str) -> tuple[str, ServedApp] | None:
+    def _found(self, scope: Scope) -> tuple[str, ServedApp] | None:
         """The application of a request and its prefix, which is empty for one that the Jupyter server passes on."""
-        if _APP not in scope:
-            return self._app_of(path)
-        app = self._controller.apps.get(scope[_APP])
-        return ("", app) if app is not None and (app.serving or app.goal).route_prefix is not None else None
+        if scope["server"] is not None and scope["server"][1] is None:
+            _take_route(scope)
+            app = self._controller.apps.get(scope[_APP])
+            return ("", app) if app is not None and (app.serving or app.goal).route_prefix is not None else None
+        return self._app_of(_path_of(scope))
 
     def _app_of(self, path: str) -> tuple[str, ServedApp] | None:
         for prefix, app in self._prefixes:
@@ -136,65 +159,38 @@ class Front:
                 return prefix, app
         return None
 
-    def quick(self, protocol: DoorProtocol, cycle: RequestResponseCycle) -> bool:
+    def quick(self, request: HttpRequest) -> bool:
         """Send a whole request to a replica at once, without a task, if there is nothing special about it."""
-        scope = cast("Scope", cycle.scope)
-        path = self._path_of(scope)
-        found = self._found(scope, path)
-        if found is None or path.startswith("/-/") or len(cycle.body) > LONGEST_BODY:
+        path = request.path
+        found = self._app_of(path)
+        if found is None or path.startswith("/-/") or len(request.body) > min(LONGEST_BODY, self.max_body_bytes):
             return False
-        facts = _Facts(scope["method"], scope["headers"], self.timeout_s)
         prefix, app = found
-        spec = app.serving or app.goal
-        state = app.deployments.get(spec.ingress)
+        facts = _Facts(request.method, request.headers, self.timeout_s)
+        state = app.deployments.get((app.serving or app.goal).ingress)
         if (
             state is None
             or facts.timeout_s is not None
-            or len(cycle.body) > self.max_body_bytes
-            or not _may_come_in(app, facts, scope)
+            or not _may_come_in(app, facts.authorization)
             or (replica := state.route.pick_now(facts.model)) is None
         ):
             return False
         try:
-            sent = state.route.open(replica, encode(_call(scope, facts, prefix)), bytes(cycle.body), None)
+            sent = state.route.open(replica, encode(_quick_call(request, facts, prefix)), bytes(request.body), None)
         except LinkLost:
             return False
-        begun = _Begun(facts, time.perf_counter(), sent, self.counts[app.name])
-        begun.counts.begin()
-        sent.exchange.on_first = partial(self._first_came, begun, protocol, cycle)
-        scope[LEAVE] = partial(self._has_left, begun)
+        _Begun(self, request, facts, sent, self.counts[app.name])
         return True
-
-    def _first_came(self, begun: _Begun, protocol: DoorProtocol, cycle: RequestResponseCycle, frame: Frame) -> None:
-        """A whole answer is written at once; anything else is the business of a task."""
-        scope = cast("Scope", cycle.scope)
-        if frame.kind is FrameKind.DONE and not cycle.flow.write_paused:
-            head = decode_head(frame.meta)
-            if head.length == len(frame.body) or (head.length >= 0 and scope["method"] == "HEAD"):
-                scope.pop(LEAVE, None)
-                begun.sent.release()
-                begun.counts.end(head.status, time.perf_counter() - begun.at)
-                write_whole(cycle, head, begun.facts.request_id.encode("latin-1"), frame.body)
-                return
-        scope.pop(LEAVE, None)  # from here on the task sees whether the client has left
-        begun.frame = frame
-        scope[_BEGUN] = begun
-        protocol.start_task(cycle)
-
-    def _has_left(self, begun: _Begun) -> None:
-        self.left += 1
-        begun.sent.exchange.on_first = None
-        begun.sent.release()
-        begun.counts.end(499, time.perf_counter() - begun.at)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await self._websocket(scope, receive, send)
             return
-        begun: _Begun | None = scope.pop(_BEGUN, None)
+        request: HttpRequest = scope[REQUEST]
+        begun: _Begun | None = request.begun
         facts = begun.facts if begun is not None else _Facts(scope["method"], scope["headers"], self.timeout_s)
-        path = self._path_of(scope)
-        found = self._found(scope, path)
+        found = self._found(scope)
+        path = _path_of(scope)
         if path.startswith("/-/") and await self._own_page(path, send):
             return
         if found is None:
@@ -202,16 +198,14 @@ class Front:
             return
         prefix, app = found
         counts = begun.counts if begun is not None else self.counts[app.name]
-        began = begun.at if begun is not None else time.perf_counter()
-        if begun is None:
-            counts.begin()
+        began = begun.at if begun is not None else counts.begin()
         status = 499
         try:
             status = await self._serve(scope, receive, send, facts, prefix, app, begun)
         finally:
             if begun is not None:
                 begun.sent.release()
-            counts.end(status, time.perf_counter() - began)
+            counts.end(status, began)
 
     async def _own_page(self, path: str, send: Send) -> bool:
         if path == "/-/healthz":
@@ -235,7 +229,7 @@ class Front:
     ) -> int:
         """Answer a request of an application; its status, for the counters."""
         spec = app.serving or app.goal
-        if not _may_come_in(app, facts, scope):
+        if _APP not in scope and not _may_come_in(app, facts.authorization):
             words = "Send the header `Authorization: Bearer TOKEN` with the token of serve.run(token=...)."
             extra = [(b"www-authenticate", b"Bearer"), (b"connection", b"close")]
             return await _refuse(send, facts, 401, "Unauthorized", words, *extra)
@@ -244,12 +238,13 @@ class Front:
         state = app.deployments.get(spec.ingress)
         if state is None:
             return await _refuse(send, facts, 503, "DeploymentUnavailableError", app.message or "It is not there.")
-        if LEFT in scope:
+        request: HttpRequest = scope[REQUEST]
+        if request.has_left():
             self.left += 1
             return 499
         task = asyncio.current_task()
         assert task is not None
-        scope[LEAVE] = task.cancel
+        request.leave = task.cancel
         answer = _Answer(send, facts)
         try:
             if facts.timeout_s is None:
@@ -257,7 +252,7 @@ class Front:
             async with asyncio.timeout(facts.timeout_s):
                 return await self._exchange(scope, receive, facts, prefix, state, answer, begun)
         except asyncio.CancelledError:
-            if LEAVE in scope:
+            if not request.has_left():
                 raise  # the door ends
             self.left += 1
             return 499
@@ -326,10 +321,10 @@ class Front:
         return body, more
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._found(scope, self._path_of(scope))
+        found = self._found(scope)
         await receive()  # websocket.connect
         facts = _Facts("GET", scope["headers"], None)
-        if found is None or not _may_come_in(found[1], facts, scope):
+        if found is None or not (_APP in scope or _may_come_in(found[1], facts.authorization)):
             await send({"type": "websocket.close", "code": 1008 if found else 1000, "reason": ""})
             return
         prefix, app = found
@@ -341,33 +336,33 @@ class Front:
         await _talk(state, call, receive, send)
 
 
-def _take_route(scope: Scope) -> str:
-    """The path below a route of the Jupyter server, whose headers name the application and the place of the route.
-
-    They are taken off. Only a process of this user reaches the Unix socket that such a request comes from, and the
-    server has asked for its login.
-    """
+def _path_of(scope: Scope) -> str:
+    """The path below the door's own root_path, which uvicorn puts before it."""
     path: str = scope["path"]
-    if _APP in scope:
-        return path.removeprefix(scope["root_path"])
+    return path.removeprefix(scope["root_path"])
+
+
+def _take_route(scope: Scope) -> None:
+    """Take off the headers of the Jupyter server's route, which name the application and the place of the route.
+
+    Only a process of this user reaches the Unix socket that such a request comes from, and the server has asked for
+    its login.
+    """
     named = {name: value.decode("latin-1") for name, value in scope["headers"] if name.startswith(_OF_ROUTE)}
     scope["headers"] = [each for each in scope["headers"] if not each[0].startswith(_OF_ROUTE)]
-    path = path.removeprefix(scope["root_path"])
     root = named.get(b"x-nbaccel-root", "")
+    path = _path_of(scope)
     scope[_APP] = unquote(named.get(b"x-nbaccel-app", ""))
     scope["root_path"] = unquote(root)
     scope["path"] = scope["root_path"] + path
     scope["raw_path"] = root.encode() + scope["raw_path"]
     scope["scheme"] = named.get(b"x-nbaccel-scheme", scope["scheme"])
     scope["server"] = None
-    return path
 
 
-def _may_come_in(app: ServedApp, facts: _Facts, scope: Scope) -> bool:
-    if _APP in scope:
-        return True
+def _may_come_in(app: ServedApp, authorization: list[bytes]) -> bool:
     tokens = (app.serving or app.goal).tokens
-    return tokens is None or _may_come(facts.authorization, tokens)
+    return tokens is None or _may_come(authorization, tokens)
 
 
 def _may_come(given: list[bytes], tokens: list[str]) -> bool:
@@ -395,6 +390,28 @@ def _call(scope: Scope, facts: _Facts, prefix: str, *, more: bool = False, webso
         facts.request_id,
         more,
         websocket,
+        facts.model,
+    )
+
+
+def _quick_call(request: HttpRequest, facts: _Facts, prefix: str) -> HttpCall:
+    protocol = request.protocol
+    root = protocol.root_path
+    return HttpCall(
+        request.method,
+        root + request.path if root else request.path,
+        root.encode() + request.raw_path if root else request.raw_path,
+        request.query,
+        root + prefix,
+        request.headers,
+        protocol.client,
+        protocol.server,
+        protocol.scheme or "http",
+        request.http_version,
+        facts.request_id,
+        False,
+        False,
+        facts.model,
     )
 
 
@@ -444,7 +461,10 @@ class _Answer:
         self._begun = True
         id = self._facts.request_id.encode("latin-1")
         if frame.kind is FrameKind.DONE and head.length == len(frame.body):
-            await send_whole(self._send, head, id, frame.body)
+            request: HttpRequest = self._send.__self__  # type: ignore[attr-defined]
+            if request.flow.write_paused and not request.disconnected:
+                await request.flow.drain()
+            request.write_whole(head, id, frame.body)
             return head.status
         headers = [*head.headers, (b"x-request-id", id)]
         await self._send({"type": "http.response.start", "status": head.status, "headers": headers})
@@ -457,7 +477,8 @@ class _Answer:
                     state.note_error(decode_failure(frame.meta))
                 raise CutStream
             more = frame.kind is FrameKind.CHUNK
-            await self._send({"type": "http.response.body", "body": frame.body, "more_body": more})
+            body = sent.exchange.also(frame.body) if more else frame.body
+            await self._send({"type": "http.response.body", "body": body, "more_body": more})
         return head.status
 
     async def refuse(self, status: int, kind: str, words: str, *headers: tuple[bytes, bytes]) -> int:

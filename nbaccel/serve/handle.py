@@ -15,9 +15,9 @@ from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.serve import callers, context, pickling
 from nbaccel.serve.exceptions import RayServeException, RequestCancelledError
-from nbaccel.serve.link import LONGEST_BODY, PART, Frame, FrameKind, whole
+from nbaccel.serve.link import LONGEST_BODY, PART, Frame, FrameKind, LinkLost, whole
 from nbaccel.serve.records import HandleCall, decode_failure, encode
-from nbaccel.serve.routing import Sent, Upload
+from nbaccel.serve.routing import Route, Sent, Upload
 from nbaccel.waits import interruptible
 
 T = TypeVar("T")
@@ -135,8 +135,26 @@ class _Call:
     def _pickled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
         return pickling.packed((args, kwargs))
 
-    async def send(self) -> tuple[Sent, Frame]:
-        """Have a replica take the call; its first frame."""
+    def _head(self, *, more: bool) -> bytes:
+        handle = self._handle
+        return encode(HandleCall(handle._method, self.request_id, handle._stream, more, handle._model))
+
+    def _route(self) -> Route:
+        return self.callers.route(self._handle.app_name, self._handle.deployment_name)
+
+    def send_now(self) -> Sent | None:
+        """Send it without a task, if a replica has room and there is nothing to wait for."""
+        if self._given is not None or len(self._body) > LONGEST_BODY:
+            return None
+        route = self._route()
+        replica = route.pick_now(self._handle._model)
+        try:
+            return None if replica is None else route.open(replica, self._head(more=False), self._body, None)
+        except LinkLost:
+            return None
+
+    async def send(self, begun: tuple[Sent, Frame] | None = None) -> tuple[Sent, Frame]:
+        """Have a replica take the call, unless it has `begun`; its first frame."""
         if self._given is not None:
             args, kwargs = self._given
             self._given = None
@@ -144,12 +162,11 @@ class _Call:
                 tuple([await _value(each) for each in args]),
                 {name: await _value(each) for name, each in kwargs.items()},
             )
-        handle, body = self._handle, self._body
+        body = self._body
         more = len(body) > LONGEST_BODY
-        call = HandleCall(handle._method, self.request_id, handle._stream, more, handle._model)
-        route = self.callers.route(handle.app_name, handle.deployment_name)
-        return await route.send(
-            encode(call), body[:LONGEST_BODY], Upload(_slices(body)) if more else None, model=handle._model
+        upload = Upload(_slices(body)) if more else None
+        return await self._route().send(
+            self._head(more=more), body[:LONGEST_BODY], upload, begun=begun, model=self._handle._model
         )
 
 
@@ -223,6 +240,7 @@ class DeploymentResponse(_Response, Generic[T]):
         super().__init__(call)
         self._frame: futures.Future[Frame] = futures.Future()
         self._task: asyncio.Task[None] | None = None
+        self._sent: Sent | None = None  # without a task
         self._cancelled = False
         self._has_value = False
         self._result: Any = None
@@ -232,14 +250,31 @@ class DeploymentResponse(_Response, Generic[T]):
             call.callers.post(self._begin)
 
     def _begin(self) -> None:
-        self._task = self._call.callers.loop.create_task(self._run())
+        self._sent = None if self._cancelled else self._call.send_now()
+        if self._sent is not None:
+            self._sent.exchange.on_first = self._came
+        else:
+            self._begin_task(None)
+
+    def _came(self, frame: Frame) -> None:
+        """A short answer needs no task."""
+        sent, self._sent = self._sent, None
+        assert sent is not None
+        if frame.kind is FrameKind.DONE or frame.kind is FrameKind.ERROR:
+            sent.release()
+            self._frame.set_result(frame)
+        else:
+            self._begin_task((sent, frame))
+
+    def _begin_task(self, begun: tuple[Sent, Frame] | None) -> None:
+        self._task = self._call.callers.loop.create_task(self._run(begun))
         self._task.add_done_callback(self._over)
         if self._cancelled:
             self._task.cancel()
 
-    async def _run(self) -> None:
+    async def _run(self, begun: tuple[Sent, Frame] | None) -> None:
         try:
-            sent, frame = await self._call.send()
+            sent, frame = await self._call.send(begun)
             try:
                 frame = await whole(sent.exchange, frame)
             finally:
@@ -286,14 +321,24 @@ class DeploymentResponse(_Response, Generic[T]):
     async def _awaited(self) -> T:
         if not self._frame.done():
             try:
-                if self._call.callers.is_here() and self._task is not None:
-                    await asyncio.wait([self._task])  # raises nothing of the task, and does not cancel it
-                else:
-                    await asyncio.shield(asyncio.wrap_future(self._frame))
+                await self._arrival()
             except asyncio.CancelledError:
                 self.cancel()
                 raise
         return self._value()
+
+    def _arrival(self) -> asyncio.Future[Any]:
+        """Done when the answer is there, or an error; whoever cancels it cancels nothing else."""
+        if not self._call.callers.is_here():
+            return asyncio.shield(asyncio.wrap_future(self._frame))
+        arrival = asyncio.get_running_loop().create_future()
+
+        def arrived(frame: object) -> None:  # called in this loop
+            if not arrival.done():
+                arrival.set_result(None)
+
+        self._frame.add_done_callback(arrived)
+        return arrival
 
     def cancel(self) -> None:
         """Stop waiting for it: async code of the deployment gets a CancelledError."""
@@ -304,7 +349,12 @@ class DeploymentResponse(_Response, Generic[T]):
             self._call.callers.post(self._stop)
 
     def _stop(self) -> None:
-        if self._task is not None:
+        sent, self._sent = self._sent, None
+        if sent is not None:
+            sent.exchange.on_first = None
+            sent.release()
+            self._frame.set_result(Frame(FrameKind.CANCEL, 0, b"", b""))
+        elif self._task is not None:
             self._task.cancel()
 
     def cancelled(self) -> bool:

@@ -102,6 +102,7 @@ LEAST = 1 << 14
 _NOTHING = b""
 _ABOUT_LINK = frozenset({FrameKind.FULL, FrameKind.GOING})  # of a call, and of the replica as well
 _LONE = frozenset({FrameKind.CALL, FrameKind.DONE, FrameKind.ERROR})
+_LAST = frozenset({FrameKind.DONE, FrameKind.ERROR, FrameKind.FULL, FrameKind.GOING, FrameKind.LOST})
 
 
 class LinkLost(ConnectionError):
@@ -111,40 +112,36 @@ class LinkLost(ConnectionError):
 class Exchange:
     """One call on a link, as either end sees it."""
 
-    __slots__ = ("_inbox", "_owed", "_room", "_room_waiter", "_waiter", "answered", "ended", "id", "link", "on_cancel",
-                 "on_end", "on_first")  # fmt: skip
+    ended = False  # the last frame has come or gone: the other end reads nothing of this call any more
+    on_first: Callable[[Frame], None] | None = None  # takes the first frame, in the place of `next`
+    on_cancel: Callable[[], object] | None = None  # called in the process that answers; None in the one that asks
+    _waiter: Future[None] | None = None
+    _room = WINDOW
+    _room_waiter: Future[None] | None = None
+    _owed = 0  # what was read since the last credit
 
     def __init__(self, link: FrameLink, id: int) -> None:
         self.link = link
         self.id = id
-        self.ended = False
-        self.answered = False  # the other end has answered, and reads no body any more
-        self.on_end: Callable[[], None] | None = None  # called once, when the last frame has come or gone
-        self.on_first: Callable[[Frame], None] | None = None  # takes the first frame, in the place of `next`
-        self.on_cancel: Callable[[], None] | None = None  # called in the process that answers
         self._inbox: deque[Frame] = deque()
-        self._waiter: Future[None] | None = None
-        self._room = WINDOW
-        self._room_waiter: Future[None] | None = None
-        self._owed = 0  # what was read since the last credit
 
     # ---- reading
 
     def received(self, frame: Frame) -> None:
         """A frame of this call has arrived."""
-        if frame.kind is FrameKind.CREDIT:
+        kind = frame.kind
+        if kind is FrameKind.CREDIT:
             self._room += int.from_bytes(frame.meta, "little")
             _wake(self._room_waiter)
             return
+        if kind in _LAST or (kind is FrameKind.END and self.on_cancel is None):
+            self.end()
         if self.on_first is not None:
             first, self.on_first = self.on_first, None
             first(frame)
         else:
             self._inbox.append(frame)
             _wake(self._waiter)
-        if frame.kind is not FrameKind.CHUNK and frame.kind is not FrameKind.END:
-            self.answered = True
-            _wake(self._room_waiter)
 
     async def next(self) -> Frame:
         """The next frame. A lost link is a frame of the kind LOST."""
@@ -157,10 +154,20 @@ class Exchange:
                 await self._waiter
             finally:
                 self._waiter = None
+        return self._taken()
+
+    def _taken(self) -> Frame:
         frame = self._inbox.popleft()
         if frame.kind is FrameKind.CHUNK:
             self._owed += max(len(frame.body), LEAST)
         return frame
+
+    def also(self, body: bytes) -> bytes:
+        """A chunk's body, and those of the chunks that have come after it."""
+        parts = [body]
+        while self._inbox and self._inbox[0].kind is FrameKind.CHUNK:
+            parts.append(self._taken().body)
+        return b"".join(parts)
 
     async def rest_of_body(self, first: bytes) -> bytes:
         """A body that is sent in chunks, as a whole. Raises LinkLost."""
@@ -179,27 +186,24 @@ class Exchange:
     # ---- writing
 
     async def send_chunk(self, body: bytes, meta: bytes = _NOTHING) -> None:
-        """Send a part of a body when its reader has room; nothing if the reader has answered. Raises LinkLost."""
+        """Send a part of a body when its reader has room; nothing if the call has ended. Raises LinkLost."""
         if len(body) > LONGEST_BODY:
             view = memoryview(body)
             for start in range(0, len(body), LONGEST_BODY):
                 await self.send_chunk(bytes(view[start : start + LONGEST_BODY]), meta)
                 meta = _NOTHING
             return
-        while self._room <= 0 and not self.answered:
+        while self._room <= 0 and not self.ended:
             self._room_waiter = self.link.loop.create_future()
             try:
                 await self._room_waiter
             finally:
                 self._room_waiter = None
-        self._check()
-        if not self.answered and not self.ended:
-            self._room -= max(len(body), LEAST)
-            self.link.send(FrameKind.CHUNK, self.id, meta, body)
-
-    def _check(self) -> None:
         if self.link.lost_because:
             raise LinkLost(self.link.lost_because)
+        if not self.ended:
+            self._room -= max(len(body), LEAST)
+            self.link.send(FrameKind.CHUNK, self.id, meta, body)
 
     def finish(self, kind: FrameKind, meta: bytes = _NOTHING, body: bytes = _NOTHING) -> None:
         """Send the last frame of this call."""
@@ -217,13 +221,10 @@ class Exchange:
 
     def end(self) -> None:
         """This call is over, whether or not all of it was read."""
-        if self.ended:
-            return
-        self.ended = True
-        self.link.exchanges.pop(self.id, None)
-        if self.on_end is not None:
-            done, self.on_end = self.on_end, None
-            done()
+        if not self.ended:
+            self.ended = True
+            self.link.exchanges.pop(self.id, None)
+            _wake(self._room_waiter)
 
     def cancel(self) -> None:
         """The caller wants no answer any more."""

@@ -94,6 +94,7 @@ class HttpCall(Struct, frozen=True, array_like=True, tag=0):
     request_id: str
     more: bool = False
     websocket: bool = False
+    model: str = ""  # of multiplexed models
 
 
 class HandleCall(Struct, frozen=True, array_like=True, tag=1):

@@ -17,10 +17,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import copy_context
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -104,8 +103,7 @@ class ReplicaLoop:
         self._limit = spec.max_ongoing_requests
         self._ongoing = 0
         self._going = False
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._idle = asyncio.Event()  # while it is going: nothing is under way any more
         self._links: set[FrameLink] = set()
         self._refused: set[FrameLink] = set()  # links that want to know when there is room
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -190,7 +188,7 @@ class ReplicaLoop:
             exchange.link.close(f"a call is damaged: {error}")
             return
         if isinstance(call, ControlCall):
-            self._begin_task(self._control(exchange, call, frame.body), exchange)
+            self._begin_task(self._control(exchange, call, frame.body), exchange, self._tasks.discard)
         elif self._going:
             exchange.finish(FrameKind.GOING)
         elif self._ongoing >= self._limit:
@@ -198,19 +196,17 @@ class ReplicaLoop:
             exchange.finish(FrameKind.FULL)
         else:
             self._ongoing += 1
-            self._idle.clear()
-            task = self._begin_task(self._answer(exchange, call, frame.body), exchange)
-            task.add_done_callback(self._answered)
+            self._begin_task(self._answer(exchange, call, frame.body), exchange, self._answered)
 
-    def _begin_task(self, work: Coroutine[Any, Any, _T], exchange: Exchange) -> asyncio.Task[_T]:
+    def _begin_task(self, work: Coroutine[Any, Any, _T], exchange: Exchange, over: Callable[[Any], None]) -> None:
         task = self._loop.create_task(work, context=self._inside.copy())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        exchange.on_cancel = partial(_cancel, task)
-        return task
+        task.add_done_callback(over)
+        exchange.on_cancel = task.cancel
 
     def _answered(self, task: asyncio.Task[Future[Any] | None]) -> None:
         """A request is over; also one that was cancelled before its task began."""
+        self._tasks.discard(task)
         ended_well = not task.cancelled() and task.exception() is None
         unfinished = task.result() if ended_well else None
         if unfinished is None:
@@ -225,9 +221,9 @@ class ReplicaLoop:
     def _one_less(self) -> None:
         """A request is over: there is room."""
         self._ongoing -= 1
-        if not self._ongoing:
+        if self._going and not self._ongoing:
             self._idle.set()
-        if self._refused and not self._going:
+        elif self._refused and not self._going:
             for link in self._refused:
                 link.send(FrameKind.CREDIT, 0)
             self._refused.clear()
@@ -293,7 +289,7 @@ class ReplicaLoop:
     # ---- by HTTP
 
     async def _answer_http(self, exchange: Exchange, call: HttpCall, body: bytes) -> None:
-        context.request.set(context.ServedRequest(call.request_id, _header(call, b"serve_multiplexed_model_id")))
+        context.request.set(context.ServedRequest(call.request_id, call.model))
         if self._app is not None:
             await asgi.answer(self._app, exchange, call, body)
             return
@@ -302,7 +298,8 @@ class ReplicaLoop:
             sys.stderr.write(f"request {call.request_id}: {error}\n")  # no fault of the code: no traceback
             exchange.finish(FrameKind.ERROR, failure(error, call.request_id))
             return
-        value = await self._users.call_with_request(lambda: asgi.request(exchange, call, body))
+        args = (asgi.request(exchange, call, body),) if self._users.takes_request else ()
+        value = await self._users.call(self._users.method("__call__"), args, {})
         if is_response(value):
             await asgi.answer(value, exchange, call, b"")
         elif yields(value):
@@ -348,7 +345,8 @@ class ReplicaLoop:
         self._going = True
         for link in self._links:
             link.send(FrameKind.GOING, 0)
-        await self._idle.wait()
+        if self._ongoing:
+            await self._idle.wait()
         if self._app is not None:
             await self._app.end()
         end = None if self._users.is_function else getattr(self._users.made, "__del__", None)
@@ -356,10 +354,6 @@ class ReplicaLoop:
             done = end()
             if inspect.isawaitable(done):
                 await done
-
-
-def _cancel(task: asyncio.Task[Any]) -> None:
-    task.cancel()
 
 
 async def _refuse_stream(value: Any, name: str, call: HandleCall) -> None:
@@ -384,7 +378,3 @@ async def _send_stream(exchange: Exchange, items: Any) -> None:
     if meta:
         await exchange.send_chunk(b"", meta)
     exchange.finish(FrameKind.END)
-
-
-def _header(call: HttpCall, name: bytes) -> str:
-    return next((value.decode("latin-1") for key, value in call.headers if key == name), "")

@@ -131,12 +131,17 @@ def snapshots_of(folder: str, status: dict[str, Any]) -> dict[str, ServedSnapsho
     return {name: _application(folder, name, app, status) for name, app in status["apps"].items()}
 
 
+def id_of(folder: str, name: str) -> str:
+    """Of an application of the door in this folder."""
+    return f"served-{hashlib.sha256(f'{folder} {name}'.encode()).hexdigest()[:12]}"
+
+
 def _application(folder: str, name: str, app: dict[str, Any], door: dict[str, Any]) -> ServedSnapshot:
     counts, prefix = app["counts"], app["route_prefix"]
     rows = [_deployment(each, facts) for each, facts in app["deployments"].items()]
     is_unhealthy = any(facts["status"] == "UNHEALTHY" for facts in app["deployments"].values())
     return ServedSnapshot(
-        f"served-{hashlib.sha256(f'{folder} {name}'.encode()).hexdigest()[:12]}",
+        id_of(folder, name),
         wording.encodable(name),
         "unhealthy" if is_unhealthy and app["status"] == "RUNNING" else _STATES.get(app["status"], "deploying"),
         "" if prefix is None else f"{door['url']}{prefix}",

@@ -27,9 +27,9 @@ from nbaccel.serve.handle import DeploymentHandle
 from nbaccel.serve.link import Frame, LinkLost
 from nbaccel.serve.records import AppSpec, encode
 from nbaccel.serve.schema import ServeStatus, status_of
-from nbaccel.serve.seen import ShownApplications
+from nbaccel.serve.seen import ShownApplications, id_of
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from nbaccel.views import sinks
+from nbaccel.views import served_snapshot, sinks
 from nbaccel.waits import interruptible
 
 _NEEDED = ("starlette", "uvicorn", "httptools")
@@ -78,6 +78,7 @@ def run(
     _read_zero_as_one(spec)
     facts = _deploy(spec.name, encode(spec))
     handle = DeploymentHandle(spec.ingress, name)
+    served_snapshot.own_tokens[id_of(callers.folder(), name)] = tokens[0] if tokens else ""
     _show(name, route_prefix, facts, tokens is not None)
     _seen_of_session().again(name)
     if blocking:
@@ -279,7 +280,7 @@ def _ask(op: str, body: bytes = b"", **facts: Any) -> dict[str, Any]:
 
 
 def _asked(op: str, body: bytes = b"", look: Callable[[], None] | None = None, **facts: Any) -> Frame:
-    ways = callers.current()
+    ways = callers.blocking()
     answer = ways.submit(lambda: ways.ask_door(op, body, **facts))
     try:
         while not interruptible.until(
@@ -291,8 +292,8 @@ def _asked(op: str, body: bytes = b"", look: Callable[[], None] | None = None, *
     except KeyboardInterrupt:
         answer.cancel()
         raise
-    except (LinkLost, OSError) as error:
-        raise RayServeException(f"The door of this session does not answer: {error}") from None
+    except (LinkLost, OSError, futures.CancelledError) as error:
+        raise RayServeException(f"The door of this session does not answer: {error or 'the session ends'}") from None
 
 
 def _deploy(name: str, packed: bytes) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class UsersCallable:
         self.pool = MethodPool(threads)
         self.made: Any = None
         self.is_function = False
-        self._takes_request = True
+        self.takes_request = True
 
     async def make(self) -> None:
         """Call the constructor. Raises what it raises."""
@@ -92,7 +92,7 @@ class UsersCallable:
         else:
             self.made = target(*args, **kwargs)
         call = self.method("__call__") if self.has("__call__") else None
-        self._takes_request = call is None or takes_arguments(call)
+        self.takes_request = call is None or takes_arguments(call)
 
     def has(self, name: str) -> bool:
         return self.is_function if name == "__call__" and self.is_function else hasattr(self.made, name)
@@ -115,7 +115,8 @@ class UsersCallable:
 
     async def call(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The value, or an async iterator for what a generator yields."""
-        if is_async(method):
+        flags = method.__code__.co_flags if hasattr(method, "__code__") else 0  # asking inspect costs a microsecond
+        if flags & inspect.CO_COROUTINE or is_async(method):
             return await method(*args, **kwargs)
         if is_async_generator(method):
             return method(*args, **kwargs)
@@ -123,10 +124,6 @@ class UsersCallable:
         if inspect.isawaitable(value):
             return await value
         return self._stepped(value) if inspect.isgenerator(value) else value
-
-    async def call_with_request(self, make_request: Callable[[], Any]) -> Any:
-        """Answer a request of HTTP."""
-        return await self.call(self.method("__call__"), (make_request(),) if self._takes_request else (), {})
 
     async def _stepped(self, generator: Any) -> AsyncIterator[Any]:
         """A plain generator, each step in a thread of the pool."""

@@ -44,8 +44,9 @@ def _where_it_went(name: str) -> str:
 
 
 class Checkpoint(metaclass=_OldNames):
-    """A folder on disk, or a URL that fsspec can read. Two objects of one path are two checkpoints, as in Ray: compare
-    their paths.
+    """A folder on disk, or one that fsspec can read: a URL, or a path of `filesystem`, which is fsspec's or pyarrow's.
+
+    Two objects of one path are two checkpoints, as in Ray: compare their paths.
 
     >>> checkpoint = Checkpoint.from_directory(os.getcwd())
     >>> with checkpoint.as_directory() as folder:          # the folder itself, without a copy
@@ -53,15 +54,18 @@ class Checkpoint(metaclass=_OldNames):
     """
 
     def __init__(self, path: str | os.PathLike[str], filesystem: Any = None) -> None:
-        if filesystem is not None:
-            raise NotImplementedError("Checkpoint(filesystem=...) is not here yet: a checkpoint is a local folder.")
         self.path = os.fspath(path)
+        self._filesystem = None if type(filesystem).__name__ == "LocalFileSystem" else filesystem
         self._is_for_one_report = False  # a temporary folder that nobody else knows of
 
     @property
     def filesystem(self) -> Any:
-        """That of the path, as pyarrow gives it; None without pyarrow, or if pyarrow does not know the URL."""
-        return filesystem_of(self.path)
+        """The given one; else that of the path, as pyarrow gives it, or None if it cannot."""
+        return self._filesystem or filesystem_of(self.path)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        return self._filesystem is not None or is_remote(self.path)
 
     @classmethod
     def from_directory(cls, path: str | os.PathLike[str]) -> Checkpoint:
@@ -76,9 +80,11 @@ class Checkpoint(metaclass=_OldNames):
 
     def _fetch(self) -> Callable[[str], Any]:
         """A function that copies the files into a folder."""
-        if not is_remote(self.path):
+        if not self._is_elsewhere:
             return partial(shutil.copytree, self._folder(), dirs_exist_ok=True)
-        filesystem, path = fsspec_for(f"Checkpoint({self.path!r})").core.url_to_fs(self.path)
+        filesystem, path = as_fsspec(self._filesystem), self.path
+        if filesystem is None:
+            filesystem, path = fsspec_for(f"Checkpoint({self.path!r})").core.url_to_fs(self.path)
         if not filesystem.isdir(path):
             raise FileNotFoundError(f"There is no checkpoint at {self.path}.")
         return partial(filesystem.get, f"{path.rstrip('/')}/", recursive=True)
@@ -88,7 +94,7 @@ class Checkpoint(metaclass=_OldNames):
         """Give the folder for reading; of a URL a copy, which goes afterwards. Raises FileNotFoundError when it is
         gone.
         """
-        if not is_remote(self.path):
+        if not self._is_elsewhere:
             yield self._folder()
             return
         fetch = self._fetch()
@@ -108,7 +114,7 @@ class Checkpoint(metaclass=_OldNames):
 
     def get_metadata(self) -> dict[str, Any]:
         """The facts that `set_metadata` stored, or {}."""
-        if is_remote(self.path):
+        if self._is_elsewhere:
             with self.as_directory() as folder:
                 return Checkpoint(folder).get_metadata()
         try:
@@ -220,6 +226,16 @@ def filesystem_of(path: str) -> Any:
         return fs.FileSystem.from_uri(path)[0] if is_remote(path) else fs.LocalFileSystem()
     except (ValueError, OSError):
         return None
+
+
+def as_fsspec(filesystem: Any) -> Any:
+    """A filesystem of fsspec, also where pyarrow's was given; None for None."""
+    if not type(filesystem).__module__.startswith("pyarrow"):
+        return filesystem
+    fsspec_for("A filesystem of pyarrow")
+    from fsspec.implementations.arrow import ArrowFSWrapper
+
+    return ArrowFSWrapper(filesystem)
 
 
 def fsspec_for(use: str) -> Any:

@@ -5,6 +5,7 @@ Fields, defaults and errors are those of Ray Train 2.60; a docstring names each 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -40,7 +41,6 @@ class FailureConfig(_OnlyWhatWasGiven):
     """How often a run continues after a worker failed: the gang starts again from the latest checkpoint.
 
     max_failures  -1: without limit; 0, the default: never
-    fail_fast     of a tuning run's trials; a training run without `max_failures` ends at its first failure anyhow
 
     The other fields are Ray's for its own controller and for nodes that a provider takes back; they are accepted and
     change nothing, since nbaccel's controller lives in your process and a lost node counts as a failure.
@@ -50,22 +50,26 @@ class FailureConfig(_OnlyWhatWasGiven):
     """
 
     max_failures: int = 0
-    fail_fast: bool | str = False
+    fail_fast: bool | str | None = None
     controller_failure_limit: int = -1
     max_preemption_failures: int = -1
     relax_collectives_on_preemption: bool = False
     preemption_grace_s: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.fail_fast is not None:
+            raise DeprecationWarning(
+                "FailureConfig(fail_fast=...) is of trials, as in Ray: use nbaccel.tune.FailureConfig. A training run "
+                "ends at its first failure without it, unless max_failures says otherwise."
+            )
+        self._check_failures()
+
+    def _check_failures(self) -> None:
         if not isinstance(self.max_failures, int) or self.max_failures < -1:
             raise ValueError(
                 f"FailureConfig(max_failures={self.max_failures!r}) must be an int: 0 for never, a number of "
                 "restarts, or -1 for as many as it takes."
             )
-        if not (isinstance(self.fail_fast, bool) or str(self.fail_fast).upper() == "RAISE"):
-            raise ValueError(f"FailureConfig(fail_fast={self.fail_fast!r}) must be True, False or 'raise'.")
-        if self.fail_fast and self.max_failures != 0:
-            raise ValueError(f"FailureConfig: max_failures must be 0 if fail_fast={self.fail_fast!r}.")
 
 
 @dataclass(repr=False)
@@ -103,11 +107,17 @@ class CheckpointConfig(_OnlyWhatWasGiven):
 
 @dataclass(repr=False)
 class LoggingConfig(_OnlyWhatWasGiven):
-    """`log_level` of the workers' logger "nbaccel.train"; the files of Ray's own loggers are not written here."""
+    """`log_level` of the workers' loggers "nbaccel.train" and "ray.train", which print to their stderr."""
 
-    log_level: str | int = "INFO"
-    log_rotate_bytes: int | None = None
-    log_rotate_backup_count: int | None = None
+    log_level: str = "INFO"
+
+    def __post_init__(self) -> None:
+        levels = logging.getLevelNamesMapping()
+        if not isinstance(self.log_level, str) or self.log_level.upper() not in levels:
+            raise ValueError(
+                f"LoggingConfig(log_level={self.log_level!r}) must be one of: {', '.join(sorted(levels))}."
+            )
+        self.log_level = self.log_level.upper()
 
 
 @dataclass(repr=False)
@@ -157,6 +167,7 @@ class RunConfig(_OnlyWhatWasGiven):
         ):
             _of_kind(self, name, kind)
         self.callbacks = _callbacks(self.callbacks)
+        self.worker_runtime_env = self.worker_runtime_env or {}
         self.storage_path = _storage_path(self.storage_path, self.storage_filesystem)
         if self.name is not None:
             _check_name(self.name)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from nbaccel import exceptions
-from nbaccel.train import signalling, travelling
+from nbaccel.train import travelling
 from nbaccel.train.controller import Say
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
 from nbaccel.train.loops import is_of_users_code
 from nbaccel.train.ranks import Seat
 from nbaccel.views import sinks, wording
 from nbaccel.views.snapshot import DeviceRow
+from nbaccel.views.stack_text import FRAME
 
 if TYPE_CHECKING:
     from nbaccel.train.configs import RunConfig
@@ -82,7 +83,7 @@ def _heading(first: int, errors: Mapping[int, BaseException], said: LastWords | 
 
 def _place(said: LastWords | None) -> str:
     """The line of the user's code that raised, as the last frame has it: ", in cell [7] line 31"."""
-    frames = [found for line in said.frames if (found := signalling.FRAME.search(line))] if said is not None else []
+    frames = [found for line in said.frames if (found := FRAME.search(line))] if said is not None else []
     return f", in {sinks.installed.place(frames[-1]['file'], frames[-1]['line'])}" if frames else ""
 
 

@@ -207,6 +207,7 @@ class Gathering:
             },
             restarts=self._controller.failures,
             max_restarts=self._config.failure_config.max_failures,
+            log_level=self._config.logging_config.log_level,
             travels=facts.node_id not in self._sharing,
             waits_for_commits=self._config.checkpoint_config.num_to_keep is not None,
         )

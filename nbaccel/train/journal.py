@@ -1,7 +1,7 @@
 """The journal of a run: one append-only file of JSON lines, from which the run can be read again.
 
 ```
-  {"v": 1, "run": "mnist", "started": 1795…}            a run begins
+  {"v": 1, "run": "mnist", "keeps": {…}, …}             a run begins, with its CheckpointConfig
   {"gang": 0, "after": "", "ranks": [{"node": …}, …]}   its gang stands, after a checkpoint when it went on
   {"report": 7, "rank": 0, "metrics": {…}}
   {"checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}    a folder beside the journal
@@ -94,6 +94,7 @@ class Past:
 
     reports   those of the lowest rank, {"report": n, "time": seconds, "metrics": {…}}, in order, without those that a
               restart has made again
+    keeps     the CheckpointConfig of the last that began
     kept      the checkpoints that were committed and not deleted, oldest first
     deleted   names of checkpoints that were given up
     ended     "finished", "stopped", "failed", or "" when the run was interrupted
@@ -101,6 +102,7 @@ class Past:
     """
 
     name: str = ""
+    keeps: CheckpointConfig = field(default_factory=CheckpointConfig)
     reports: list[dict[str, Any]] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
@@ -148,6 +150,7 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
                 f"this one reads up to {VERSION}): update nbaccel."
             )
         past.name, past.ended, past.error = line["run"], "", ""
+        past.keeps = CheckpointConfig(**line.get("keeps", {}))
     elif "gang" in line:
         first = line.get("first", 0)
         past.reports = [each for each in past.reports if each["report"] < first]
@@ -171,8 +174,10 @@ class Journal:
         """Continue a journal that was read as `past`; the rest of a line that a crash has cut is removed."""
         self._lines = LineFile(Path(folder) / FILE, past.length if past is not None else 0)
 
-    def begin(self, name: str) -> None:
-        self._write({"v": VERSION, "run": name, "started": time.time()}, safe=True)
+    def begin(self, name: str, keeps: CheckpointConfig) -> None:
+        names = ("num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order")
+        config = {each: getattr(keeps, each) for each in names}
+        self._write({"v": VERSION, "run": name, "keeps": config, "started": time.time()}, safe=True)
 
     def gang(self, number: int, first: int, after: str, ranks: list[dict[str, Any]]) -> None:
         """Write that a gang stands; its first report has the number `first`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import socket
 import threading
@@ -12,11 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbaccel.host_address import host_address
+from nbaccel.proc import host_address
 from nbaccel.train import failures, full_disk, session, storage
-from nbaccel.train.backend import BackendConfig
+from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.configs import RunConfig
 from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.forwarding import TrialHost
@@ -115,20 +113,18 @@ class LocalSession:
         say("train", sentence)
 
 
-def run_here(
-    open_run: OpenRun, payload: Payload, run_config: RunConfig, backend: BackendConfig, trial: TrialHost | None = None
-) -> Result:
+def run_here(open_run: OpenRun, payload: Payload, context: TrainRunContext, trial: TrialHost | None = None) -> Result:
     """Run the function in this thread. Its exceptions are raised unchanged, with this process's own frames.
 
     Returns its Result, also if a view has stopped it.
 
     trial  in which it runs: its reports go on there, and what ends the trial is raised in the function
     """
-    records = Records(open_run, run_config)
-    facts = RunFacts(
-        f"run-{secrets.token_hex(6)}", open_run.name, open_run.folder, time.time(), epochs=epochs_of(payload.config)
+    records = Records(open_run, context)
+    facts = RunFacts(context.run_id, open_run.name, open_run.folder, time.time(), epochs=epochs_of(payload.config))
+    live = Live(
+        facts, lambda: records.past.kept, context.run_config.checkpoint_config, lambda what: session_.was_asked(what)
     )
-    live = Live(facts, lambda: records.past.kept, run_config.checkpoint_config, lambda what: session_.was_asked(what))
     session_ = LocalSession(open_run, records, live, trial)
     facts.goes_on_from(records.past.reports)
     records.gang_begins(1)
@@ -138,7 +134,7 @@ def run_here(
     outer = session.entered()  # of a trial that calls fit()
     session.enter(session_, payload.datasets)
     try:
-        with backend.train_func_context():
+        with context.backend_config.train_func_context():
             value = call(payload.function, payload.config)
     except BaseException as error:
         if isinstance(error, (KeyboardInterrupt, StopTraining)):

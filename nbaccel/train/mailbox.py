@@ -1,4 +1,4 @@
-"""The meeting point of a gang and its driver: one small actor for each run.
+"""The meeting point of a gang and its driver: one service actor for each run.
 
 ```
   rank ── put(report 7) ──► mailbox ── take() ──► driver

@@ -22,8 +22,8 @@ from typing import Any
 from urllib.parse import quote
 
 from nbaccel.train import journal, storage
-from nbaccel.train.checkpoint import fsspec_for, is_remote
-from nbaccel.train.configs import DEFAULT_STORAGE, STORAGE_VARIABLE, RunConfig
+from nbaccel.train.checkpoint import as_fsspec, fsspec_for, is_remote
+from nbaccel.train.configs import DEFAULT_STORAGE, STORAGE_VARIABLE, CheckpointConfig, RunConfig
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.journal import FILE, Journal, Kept, Past
 
@@ -71,10 +71,7 @@ def storage_of(storage_path: str, filesystem: Any = None) -> RemoteStorage | Non
     if filesystem is None:
         found, path = fsspec.core.url_to_fs(storage_path)
         return RemoteStorage(found, path, storage_path)
-    if type(filesystem).__module__.startswith("pyarrow"):
-        from fsspec.implementations.arrow import ArrowFSWrapper
-
-        filesystem = ArrowFSWrapper(filesystem)
+    filesystem = as_fsspec(filesystem)
     return RemoteStorage(filesystem, storage_path, filesystem.unstrip_protocol(storage_path))
 
 
@@ -225,7 +222,7 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
         # Read again: whoever held the lock a moment ago may have written.
         past = journal.read(folder) or past
         storage.settle(str(folder), past)
-        log = _begun(folder, past, name)
+        log = _begun(folder, past, name, config.checkpoint_config)
     except BaseException:  # of a network, or of a disk
         lock.release()
         raise
@@ -237,12 +234,12 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
     return OpenRun(name, str(folder), past, log, lock, said, remote=remote)
 
 
-def _begun(folder: Path, past: Past, name: str) -> Journal:
+def _begun(folder: Path, past: Past, name: str, keeps: CheckpointConfig) -> Journal:
     """The run's journal, with the line that it begins. Raises ControllerError if the disk is full."""
     try:
         log = Journal(folder, past)
         try:
-            log.begin(name)
+            log.begin(name, keeps)
         except OSError:
             log.close()
             raise

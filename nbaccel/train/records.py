@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from nbaccel.train import journal, storage
+from nbaccel.train import failures, journal, storage
+from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.configs import RunConfig
 from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode
 from nbaccel.train.metrics import Metrics
@@ -21,10 +21,11 @@ from nbaccel.train.saying import say
 class Records:
     """The records of one run, for the run's thread."""
 
-    def __init__(self, open_run: OpenRun, config: RunConfig) -> None:
+    def __init__(self, open_run: OpenRun, context: TrainRunContext) -> None:
         self.past = open_run.past
         self._open = open_run
-        self._config = config
+        self._config = context.run_config
+        self._context: TrainRunContext | None = context
         self.folder = open_run.folder
         self._size = 1
         self._reported: dict[int, dict[int, Metrics]] = {}  # of reports that not all ranks have sent: by rank
@@ -130,18 +131,20 @@ class Records:
         checkpoint = self._committed.pop(number, None)
         with UsersCode():
             for callback in self._config.callbacks:
-                callback.after_report(self._open.name, [by_rank[rank] for rank in sorted(by_rank)], checkpoint)
+                callback.after_report(self._context, [by_rank[rank] for rank in sorted(by_rank)], checkpoint)
 
     def call_after_exception(self, errors: dict[int, BaseException]) -> None:
-        found = {rank: error for rank, error in errors.items() if isinstance(error, Exception)}
+        causes = {rank: failures.cause_of(error) for rank, error in errors.items()}
+        found = {rank: error for rank, error in causes.items() if isinstance(error, Exception)}
         with UsersCode():
             for callback in self._config.callbacks:
-                callback.after_exception(self._open.name, found)
+                callback.after_exception(self._context, found)
 
     # ---- the end
 
     def close(self, how: str, error: Exception | None, return_value: Any) -> Result:
         """Write the end and unlock the folder; returns the run's Result."""
+        self._context = None  # with it goes what the loop's config refers to
         self.past.ended = how
         self.past.error = str(error) if error is not None else ""
         try:

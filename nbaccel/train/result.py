@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbaccel.train.checkpoint import Checkpoint, filesystem_of
 from nbaccel.train.configs import CheckpointConfig
-from nbaccel.train.journal import Kept, best, score_of
+from nbaccel.train.journal import Kept, rank_of, score_of
 from nbaccel.train.opening import bring_here, read_run
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class Result:
     checkpoint        the latest checkpoint, or None
     error             the error that ended the run, or None
     path              the run's folder
-    best_checkpoints  the kept checkpoints as (Checkpoint, metrics), oldest first
+    best_checkpoints  the best checkpoints as (Checkpoint, metrics), from worst to best by their score, or else from
+                      oldest to latest; at most `num_to_keep`
     return_value      the return value of the training function of rank 0
     history           not in Ray: every report of rank 0, as dicts of its metrics
     stopped           not in Ray: whether somebody stopped the run
@@ -89,7 +90,7 @@ class Result:
         folder = bring_here(os.fspath(path), storage_filesystem)
         past = read_run(folder)
         error = RuntimeError(past.error) if past.ended == "failed" else None
-        return of_run(str(folder), past, CheckpointConfig(), error=error)
+        return of_run(str(folder), past, past.keeps, error=error)
 
     def __repr__(self) -> str:
         lines = [f"Result(metrics={self.metrics!r}", f"path={self.path!r}"]
@@ -119,12 +120,13 @@ def of_run(
 ) -> Result:
     """The result of a run whose journal says `past`."""
     latest = past.kept[-1] if past.kept else None
+    ranked = sorted(past.kept, key=lambda each: rank_of(each, config))[-(config.num_to_keep or 0) :]
     return Result(
         metrics=past.reports[-1]["metrics"] if past.reports else None,
         checkpoint=_checkpoint(folder, latest) if latest is not None else None,
         error=error,
         path=folder,
-        best_checkpoints=[(_checkpoint(folder, each), each.metrics) for each in past.kept],
+        best_checkpoints=[(_checkpoint(folder, each), each.metrics) for each in ranked],
         return_value=return_value,
         history=[each["metrics"] for each in past.reports],
         stopped=past.ended == "stopped",
@@ -133,6 +135,3 @@ def of_run(
 
 def _checkpoint(folder: str, kept: Kept) -> Checkpoint:
     return Checkpoint(os.path.join(folder, kept.folder))
-
-
-__all__ = ["Result", "best", "of_run"]

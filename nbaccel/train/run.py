@@ -10,7 +10,6 @@ The thread begins with the run and ends with it, not with the cell that started 
 from __future__ import annotations
 
 import math
-import secrets
 import threading
 import time
 from concurrent.futures import Future
@@ -21,9 +20,8 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import controller as ct
 from nbaccel.train import failures, lost_nodes, signalling, storage, travelling
-from nbaccel.train.backend import BackendConfig
+from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.configs import RunConfig
 from nbaccel.train.errors import ControllerError, TrainingFailedError, is_out_of_memory
 from nbaccel.train.forwarding import Forwarding
 from nbaccel.train.gang import Gang, never_fits, new_mailbox
@@ -36,7 +34,6 @@ from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.run_facts import Live, RunFacts, epochs_of
 from nbaccel.train.saying import say
-from nbaccel.train.scaling import ScalingConfig
 from nbaccel.train.worker import LastWords, Payload
 from nbaccel.util.state import row_queries
 from nbaccel.views import run_snapshot, sinks
@@ -57,28 +54,24 @@ class Run:
         self,
         open_run: OpenRun,
         payload: Payload,
-        scaling: ScalingConfig,
-        run_config: RunConfig,
-        backend: BackendConfig,
+        context: TrainRunContext,
         forwarding: Forwarding | None = None,
     ) -> None:
         self.name = open_run.name
         self.path = open_run.folder
         self._open = open_run
         self._payload: Payload | None = payload
-        self._scaling = scaling
-        self._config = run_config
-        self._backend = backend
+        self._scaling = context.scaling_config
+        self._config = context.run_config
+        self._backend = context.backend_config
         self._forwarding = forwarding  # to the trial in which it runs
-        self._records = Records(open_run, run_config)
-        self._controller = ct.Controller(run_config.failure_config.max_failures)
+        self._records = Records(open_run, context)
+        self._controller = ct.Controller(self._config.failure_config.max_failures)
         self._inbox = Inbox()
-        facts = RunFacts(
-            f"run-{secrets.token_hex(6)}", self.name, self.path, time.time(), epochs=epochs_of(payload.config)
-        )
-        facts.each = scaling._resources_per_worker_not_none
+        facts = RunFacts(context.run_id, self.name, self.path, time.time(), epochs=epochs_of(payload.config))
+        facts.each = self._scaling._resources_per_worker_not_none
         facts.goes_on_from(self._records.past.reports)
-        self._live = Live(facts, lambda: self._records.past.kept, run_config.checkpoint_config, self._was_asked)
+        self._live = Live(facts, lambda: self._records.past.kept, self._config.checkpoint_config, self._was_asked)
         self._ended = threading.Event()
         self._result: Result | None = None
         self._error: BaseException | None = None

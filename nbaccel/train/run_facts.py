@@ -22,8 +22,7 @@ from nbaccel.train.journal import Kept, best, rank_of
 from nbaccel.train.ranks import Seat
 from nbaccel.views import sinks, wording
 from nbaccel.views.record_book import nobody_asked
-from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, RunSnapshot
-from nbaccel.views.thinning import Point, few, thinned
+from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, Point, RankDot, RunSnapshot, few_points, thinned
 
 if TYPE_CHECKING:
     from nbaccel.train.result import Result
@@ -175,7 +174,7 @@ def snapshot_of(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig)
         workers=len(facts.ranks),
         reports=facts.reports,
         metrics={_name(name): _sendable(value) for name, value in _scalars(facts.metrics).items()},
-        curves=[Curve(_name(name), few(points, MOST_POINTS)) for name, points in facts.curves.items()],
+        curves=[Curve(_name(name), few_points(points, MOST_POINTS)) for name, points in facts.curves.items()],
         checkpoints=shown,
         kept=len(kept),
         load=wording.encodable(f'nbaccel.train.Checkpoint("{facts.path}/{found.folder}")') if found is not None else "",
@@ -199,7 +198,7 @@ def snapshot_of_result(result: Result) -> RunSnapshot:
         Kept(os.path.basename(checkpoint.path), _report_of(checkpoint.path), metrics)
         for checkpoint, metrics in result.best_checkpoints
     ]
-    return snapshot_of(facts, kept, CheckpointConfig())
+    return snapshot_of(facts, sorted(kept, key=lambda each: each.report), CheckpointConfig())
 
 
 def _report_of(path: str) -> int:

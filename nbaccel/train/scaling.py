@@ -5,6 +5,7 @@ Fields, defaults and errors are those of Ray Train 2.60 (`ray.train.ScalingConfi
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -197,6 +198,23 @@ class ScalingConfig:
         given = self.label_selector
         chosen = given[:num_workers] if isinstance(given, list) else [given] * num_workers
         return [dict(each) for each in chosen] + ([{}] if self._trainer_resources_not_none else [])
+
+    # ---- as the resources of a trial of nbaccel.tune
+
+    def as_placement_group_factory(self) -> Any:
+        """The bundles and their strategy, as a trial takes them: tune.PlacementGroupFactory."""
+        factory = importlib.import_module("nbaccel.tune").PlacementGroupFactory
+        return factory(self.bundles(self.max_workers), strategy=self.placement_strategy)
+
+    @classmethod
+    def from_placement_group_factory(cls, pgf: Any) -> ScalingConfig:
+        """The config of as many equal workers as the factory has bundles."""
+        return cls(
+            num_workers=len(pgf.bundles),
+            use_gpu=bool(pgf.bundles[-1].get("GPU")),
+            resources_per_worker=pgf.bundles[-1],
+            placement_strategy=pgf.strategy,
+        )
 
     # ---- how it looks
 

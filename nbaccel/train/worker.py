@@ -6,7 +6,7 @@ mailbox; nothing is polled.
 
 from __future__ import annotations
 
-import faulthandler
+import logging
 import os
 import shutil
 import signal
@@ -23,10 +23,10 @@ from typing import Any
 
 import nbaccel
 from nbaccel import device_memory
-from nbaccel.accelerators import counted_devices
+from nbaccel.accelerators import visibility
 from nbaccel.accelerators.table import VENDORS
-from nbaccel.host_address import host_address
-from nbaccel.train import full_disk, journal, session, signalling, storage, travelling
+from nbaccel.proc import host_address
+from nbaccel.train import full_disk, journal, session, storage, travelling
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.datasets import Datasets
@@ -55,6 +55,7 @@ class Assignment:
     restarts: int = 0
     max_restarts: int = 0
     travels: bool = False  # its files go to the driver as objects: they share no disk
+    log_level: str = "INFO"
     waits_for_commits: bool = False  # before it brings its next checkpoint: not all of them are kept
 
 
@@ -232,6 +233,7 @@ class TrainWorker:
             assignment.checkpoint = os.path.join(assignment.run_folder, os.path.basename(assignment.checkpoint))
             travelling.unpack(files, assignment.checkpoint)
         os.environ.update(seat.variables)
+        _log_at(assignment.log_level)
         self._session = RankSession(assignment, mailbox)
         session.enter(self._session)
         _listen(self._session)  # from now on: to load the function and its data may take seconds
@@ -259,7 +261,7 @@ class TrainWorker:
                 session_.in_function = False
                 if session_.interrupted:
                     return "stopped", None
-                if (hint := counted_devices.hint(error)) and nbaccel.get_gpu_ids():
+                if (hint := visibility.hint(error)) and nbaccel.get_gpu_ids():
                     error.add_note(hint)
                 full_disk.explain(error)
                 session_.send_last("failed", _last_words(error, session_.next_report))
@@ -268,6 +270,15 @@ class TrainWorker:
                 session.enter(None)
                 if self._temporary:
                     shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _log_at(level: str) -> None:
+    """Let what the function logs under our name, and under Ray Train's, appear from this level on."""
+    for name in ("nbaccel.train", "ray.train"):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        if not logger.handlers:
+            logger.addHandler(logging.StreamHandler())
 
 
 def _without_tensors(value: Any) -> Any:
@@ -284,24 +295,18 @@ def _without_tensors(value: Any) -> Any:
 
 @contextmanager
 def _signals(session_: RankSession) -> Iterator[None]:
-    """Handle signals: SIGINT ends the function; that of `signalling` writes its stack, even while C code runs.
+    """SIGINT ends the function.
 
     Ray blocks SIGINT in its workers' main thread, where the function runs; it is unblocked meanwhile.
     """
     before = _listen(session_)
-    _ignore_late_questions()
-    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signalling.WHERE})
-    path = signalling.stack_file(session_.run_folder, session_.seat.rank)
-    with open(path, "w") as file:
-        faulthandler.register(signalling.WHERE, file=file, all_threads=False)
-        try:
-            yield
-        finally:
-            faulthandler.unregister(signalling.WHERE)
-            path.unlink(missing_ok=True)
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            if before is not None:
-                signal.signal(signal.SIGINT, before)
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def _listen(session_: RankSession) -> Any:
@@ -314,12 +319,6 @@ def _listen(session_: RankSession) -> Any:
 
     is_main = threading.current_thread() is threading.main_thread()
     return signal.signal(signal.SIGINT, interrupted) if is_main else None
-
-
-def _ignore_late_questions() -> None:
-    """Let a question that comes just before or after the function do nothing: unhandled, it would end the process."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signalling.WHERE, signal.SIG_IGN)
 
 
 def _last_words(error: BaseException, next_report: int) -> LastWords:

@@ -22,12 +22,11 @@ from nbaccel import elsewhere
 
 if TYPE_CHECKING:
     from nbaccel.train.checkpoint import Checkpoint
-    from nbaccel.train.configs import FailureConfig
     from nbaccel.tune.analysis import ExperimentAnalysis
     from nbaccel.tune.callback import Callback
     from nbaccel.tune.entry import run, run_experiments
     from nbaccel.tune.error import TuneError
-    from nbaccel.tune.experiment.experiment import Experiment
+    from nbaccel.tune.experiment import Experiment
     from nbaccel.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
     from nbaccel.tune.registry import register_trainable
     from nbaccel.tune.resources import PlacementGroupFactory, with_parameters, with_resources
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from nbaccel.tune.trial_session import TuneContext, get_checkpoint, get_context, report
     from nbaccel.tune.tune_config import ResumeConfig, SyncConfig, TuneConfig
     from nbaccel.tune.tune_config import TuneCheckpointConfig as CheckpointConfig
+    from nbaccel.tune.tune_config import TuneFailureConfig as FailureConfig
     from nbaccel.tune.tune_config import TuneRunConfig as RunConfig
     from nbaccel.tune.tuner import Tuner
 
@@ -110,9 +110,9 @@ _HOMES = {
     "Callback": "nbaccel.tune.callback",
     "Checkpoint": "nbaccel.train.checkpoint",
     "CheckpointConfig": "nbaccel.tune.tune_config",
-    "Experiment": "nbaccel.tune.experiment.experiment",
+    "Experiment": "nbaccel.tune.experiment",
     "ExperimentAnalysis": "nbaccel.tune.analysis",
-    "FailureConfig": "nbaccel.train.configs",
+    "FailureConfig": "nbaccel.tune.tune_config",
     "JupyterNotebookReporter": "nbaccel.tune.progress_reporter",
     "PlacementGroupFactory": "nbaccel.tune.resources",
     "ProgressReporter": "nbaccel.tune.progress_reporter",
@@ -152,7 +152,9 @@ _HOMES = {
     "with_parameters": "nbaccel.tune.resources",
     "with_resources": "nbaccel.tune.resources",
 }
-_OUR_NAMES = {"CheckpointConfig": "TuneCheckpointConfig", "Result": "TrialResult", "RunConfig": "TuneRunConfig"}
+_OUR_NAMES = {"Result": "TrialResult"} | {
+    name: f"Tune{name}" for name in ("CheckpointConfig", "FailureConfig", "RunConfig")
+}
 _ROOMS = (
     "analysis", "callback", "error", "execution", "experiment", "integration", "logger", "progress_reporter",
     "registry", "result", "result_grid", "schedulers", "search", "stopper", "syncer", "trainable", "tune_config",

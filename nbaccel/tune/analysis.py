@@ -8,11 +8,11 @@ from typing import Any
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.saying import say
 from nbaccel.tune import comparing
-from nbaccel.tune.opening import read_past
+from nbaccel.tune.experiment_journal import read_past
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import frame_of, result_of
-from nbaccel.views.seen_trials import SeenTrials
+from nbaccel.views.experiment_snapshot import ExperimentSummary
 from nbaccel.views.tables import Table
 
 
@@ -146,7 +146,7 @@ class ExperimentAnalysis:
         """What notebooks show: the trials, the best first, and the failures by error."""
         return self._grid().tables()
 
-    def seen(self) -> SeenTrials:
+    def seen(self) -> ExperimentSummary:
         """What notebooks show and draw: these tables, and the trials with their curves."""
         return self._grid().seen()
 

@@ -18,8 +18,14 @@ class Callback:
     1
     """
 
-    def setup(self, stop: Any = None, num_samples: int | None = None, total_num_samples: int | None = None) -> None:
-        """The experiment begins."""
+    def setup(
+        self,
+        stop: Any = None,
+        num_samples: int | None = None,
+        total_num_samples: int | None = None,
+        **info: Any,
+    ) -> None:
+        """The experiment begins; `stop` is the dict of a stop rule, else {}."""
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         """The experiment's loop takes what has happened."""
@@ -28,10 +34,10 @@ class Callback:
         """It has taken it, and started the trials that fit."""
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """A trial was submitted."""
+        """A trial begins."""
 
     def on_trial_restore(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """A trial was submitted that goes on from a checkpoint."""
+        """A trial goes on from a checkpoint."""
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
-from nbaccel.train.configs import CheckpointConfig, FailureConfig
-from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.train.configs import CheckpointConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
@@ -19,22 +21,23 @@ from nbaccel.tune.resources import PlacementGroupFactory, asked_by, with_resourc
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.stopper import Stopper
-from nbaccel.tune.trainables import checked
+from nbaccel.tune.trainables import checked, is_class
 from nbaccel.tune.trial import Trial
-from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneRunConfig
+from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneFailureConfig, TuneRunConfig
 from nbaccel.tune.tuner import Tuner
 
 # Arguments of Ray's that change nothing.
 _ACCEPTED = {"server_port", "checkpoint_keep_all_ranks", "local_checkpoint_frequency", "sync_config"}
+_OLDER = {  # the names of these fields of CheckpointConfig before Ray 2.7; Ray takes them with a warning
+    "keep_checkpoints_num": "num_to_keep",
+    "checkpoint_score_attr": "checkpoint_score_attribute",
+    "checkpoint_freq": "checkpoint_frequency",
+    "checkpoint_at_end": "checkpoint_at_end",
+}
 _INSTEAD = {
-    "local_dir": "it is storage_path now, in Ray as well",
     "trial_executor": "trials are tasks of the engine",
     "_remote": "it is for Ray Client",
     "storage_filesystem": "give a folder, storage_path",
-    "keep_checkpoints_num": "it is num_to_keep of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
-    "checkpoint_score_attr": "it is a part of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
-    "checkpoint_freq": "it is checkpoint_frequency of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
-    "checkpoint_at_end": "it is a part of checkpoint_config=CheckpointConfig(...) now, in Ray as well",
     "loggers": "give LoggerCallbacks, callbacks=[...], as in Ray",
 }
 
@@ -89,6 +92,7 @@ def run(
     >>> tune.run(train_model, config={"x": tune.grid_search([-1, 0, 1])}, metric="loss", mode="min").best_config
     {'x': 0}
     """
+    checkpoint_config = _with_older(checkpoint_config or TuneCheckpointConfig(), others)
     _refuse(others)
     trainable = _trainable(run_or_experiment, resources_per_trial)
     tune = TuneConfig(
@@ -107,8 +111,8 @@ def run(
     run_config = TuneRunConfig(
         name,
         os.fspath(storage_path) if storage_path is not None else None,
-        failure_config=FailureConfig(max_failures, fail_fast),
-        checkpoint_config=checkpoint_config or TuneCheckpointConfig(),
+        failure_config=TuneFailureConfig(max_failures, fail_fast),
+        checkpoint_config=checkpoint_config,
         callbacks=list(callbacks or []),
         stop=stop,
         verbose=verbose,
@@ -137,7 +141,8 @@ def _trainable(given: Any, resources: Any) -> Any:
     if resources is None:
         return trainable
     if asked_by(trainable) is not None:
-        raise ValueError(
+        kind = TuneError if is_class(trainable) else ValueError  # as in Ray
+        raise kind(
             "resources_per_trial and tune.with_resources (or default_resource_request of a class) both say what a "
             "trial holds: use one of them."
         )
@@ -208,7 +213,28 @@ def _failed(results: ResultGrid) -> TuneError:
     return error
 
 
+def _with_older(config: CheckpointConfig, others: dict[str, Any]) -> CheckpointConfig:
+    """The config with what arguments of older names say; they are taken out of `others`."""
+    given = {name: value for name in _OLDER if (value := others.pop(name, None)) not in (None, False, 0)}
+    if not given:
+        return config
+    newer = {_OLDER[name]: value for name, value in given.items()}
+    words = ", ".join(f"{name}={value!r}" for name, value in newer.items())
+    warnings.warn(
+        f"tune.run({', '.join(given)}) will go: pass checkpoint_config=tune.CheckpointConfig({words}).",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    score = str(newer.get("checkpoint_score_attribute", ""))
+    if score.startswith("min-"):
+        newer |= {"checkpoint_score_attribute": score.removeprefix("min-"), "checkpoint_score_order": "min"}
+    now = {each.name: getattr(config, each.name) for each in fields(config)}
+    return TuneCheckpointConfig(**(now | newer))
+
+
 def _refuse(others: Mapping[str, Any]) -> None:
+    if others.get("local_dir") is not None:
+        raise DeprecationWarning("tune.run(local_dir=...) is gone, in Ray as well: pass storage_path=... instead.")
     for name, value in others.items():
         if name in _INSTEAD:
             if value not in (None, False, 0):

@@ -20,13 +20,19 @@ an end of a trial is shown to anybody.
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nbaccel.train import storage
+from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.train.journal import Kept, LineFile, whole_lines
+from nbaccel.tune.error import TuneError
 from nbaccel.tune.search.variant_generator import leaves, named
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import wording
@@ -75,6 +81,10 @@ def read(folder: str | Path) -> ExperimentPast | None:
             ) from error
         past.length = end
     _ends_program(past)
+    keeps = past.facts.get("keeps", {})
+    names = ("num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order")
+    for trial in past.trials.values():
+        trial.keeping = CheckpointConfig(**{name: keeps[name] for name in names if name in keeps})
     return past
 
 
@@ -140,6 +150,7 @@ def _apply_to_trial(past: ExperimentPast, line: Mapping[str, Any]) -> None:
         trial.begins(line["time"])
     elif "checkpoint" in line:
         trial.kept.append(Kept(line["checkpoint"], line["report"], line["metrics"]))
+        trial.saved = int(line["checkpoint"].rpartition("_")[2]) + 1
     elif "report" in line:
         trial.reports.append({"report": line["report"], "metrics": line["metrics"]})
     elif "deleted" in line:
@@ -284,3 +295,127 @@ def decoded(value: Any) -> Any:
             return tuple(decoded(inner) for inner in value[_TUPLE])
         return {key: decoded(inner) for key, inner in value.items()}
     return [decoded(inner) for inner in value] if isinstance(value, list) else value
+
+
+# ---- what is in the folder of a trial that the journal does not name
+
+
+_REST = re.compile(r"\.(checkpoint|exploited)_\d+\.(part|deleted)|\.attempt_\d+|\.saved-.*")
+_CHECKPOINT = re.compile(r"checkpoint_\d{6,}")
+
+
+def clear(folder: str) -> None:
+    """Remove what is no checkpoint, when no attempt of this driver runs."""
+    if os.path.isdir(folder):
+        for name in os.listdir(folder):
+            if _REST.fullmatch(name):
+                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+
+
+def settle(experiment: str, trial: Trial, *, remove: bool) -> None:
+    """Make the journal and the folder agree, after a crash or a move.
+
+    A checkpoint whose folder is gone is forgotten. With `remove`, a folder that the journal does not name is removed:
+    the trial goes on from the one before, and reports that step again.
+    """
+    folder = os.path.join(experiment, trial.folder_name)
+    there = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+    trial.kept = [each for each in trial.kept if each.folder in there]
+    if remove:
+        clear(folder)
+        known = {each.folder for each in trial.kept}
+        for name in there - known:
+            if _CHECKPOINT.fullmatch(name):
+                storage.delete(folder, name)
+
+
+# ---- the folder of an experiment, open for its driver
+
+
+@dataclass(slots=True)
+class OpenExperiment:
+    """An experiment's folder, open for its driver. `said`: a sentence about its name; "" if there is nothing to say."""
+
+    name: str
+    folder: str
+    past: ExperimentPast
+    journal: ExperimentJournal
+    lock: storage.RunLock
+    said: str = ""
+
+    def close(self) -> None:
+        self.journal.close()
+        self.lock.release()
+
+
+def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
+    """Open the folder of a new experiment. Raises TuneError if it cannot be written."""
+    assert config.storage_path is not None
+    wanted = config.name or default_name
+    name, number = wanted, 1
+    while not _claim(Path(config.storage_path) / name):
+        number += 1
+        name = f"{wanted}-{number}"
+    said = ""
+    if config.name and name != wanted:  # one that was given no name may have begun in the same second as another
+        said = (
+            f"The folder {wanted} exists, so {name} begins. "
+            f"tune.Tuner.restore({str(Path(config.storage_path) / wanted)!r}, trainable) goes on with {wanted}."
+        )
+    return _open(Path(config.storage_path) / name, said)
+
+
+def _claim(folder: Path) -> bool:
+    """Make the folder, since another process may want the same name now. False if somebody has it.
+
+    A folder that cannot be made is ours, too: why it cannot is told when it is opened.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return True
+    try:
+        folder.mkdir()
+    except OSError as error:
+        return not isinstance(error, FileExistsError)
+    return True
+
+
+def reopen(path: str | os.PathLike[str]) -> OpenExperiment:
+    """Open an experiment again. Raises FileNotFoundError if there is none, TuneError if it is under way."""
+    read_past(path)
+    return _open(Path(path).expanduser().absolute(), "")
+
+
+def read_past(path: str | os.PathLike[str]) -> ExperimentPast:
+    """The journal of an experiment. Raises FileNotFoundError if the folder holds none."""
+    past = read(Path(path).expanduser())
+    if past is None or not past.facts:
+        raise FileNotFoundError(
+            f"{os.fspath(path)} holds no experiment of nbaccel: it has no {FILE} with a whole line."
+        )
+    return past
+
+
+def _open(folder: Path, said: str) -> OpenExperiment:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = storage.RunLock(str(folder))
+    except BlockingIOError:
+        raise TuneError(
+            f"The experiment {folder.name} is under way in process {storage.holder(str(folder))}: two cannot share a "
+            "folder. Wait for it, or stop it."
+        ) from None
+    except OSError as error:
+        raise TuneError(
+            f"The experiment's folder {folder} cannot be written: {error.strerror or error}. Give another one: "
+            "RunConfig(storage_path=...), or the environment variable NBACCEL_STORAGE."
+        ) from error
+    try:
+        past = read(folder) or ExperimentPast()
+        for trial in past.trials.values():
+            settle(str(folder), trial, remove=True)
+        return OpenExperiment(folder.name, str(folder), past, ExperimentJournal(folder, past), lock, said)
+    except BaseException:  # a later version, or a disk
+        lock.release()
+        raise

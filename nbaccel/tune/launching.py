@@ -89,7 +89,7 @@ class Launcher:
     def launch(self, trial: Trial, asked: TrialResources, assignment: TrialAssignment, name: str) -> Launched:
         """Submit a trial; returns at once. Raises what a config raises that cannot be pickled."""
         task = self._task.options(name=name, **asked.task_options())
-        if asked.is_gang or len(asked.bundles) == 1:
+        if asked.is_gang or asked.is_task:
             launched = Launched()
             self._submit(launched, task, trial, assignment)
             return launched
@@ -152,7 +152,7 @@ class RoomForTrials:
         return self._never[kind]
 
     def _why_never(self, asked: TrialResources) -> str:
-        if not asked.is_gang and len(asked.bundles) == 1:
+        if asked.is_task:
             return self._task_never(task_options(**asked.task_options()))
         return self._sum_never(asked) or self._bundles_never(asked)
 
@@ -209,8 +209,7 @@ class RoomForTrials:
 
 def _remedy(asked: TrialResources) -> str:
     change = "Change what a trial asks for (resources_per_trial, tune.with_resources, or a trainer's scaling_config)"
-    is_task = not asked.is_gang and len(asked.bundles) == 1
     has_device = "gpu_memory" in asked.options or any(name in ACCELERATORS for name in asked.total)
-    if is_task and has_device and "fallback" not in asked.options:
+    if asked.is_task and has_device and "fallback" not in asked.options:
         return f"{change}, let it run without a device ('fallback': 'cpu'), or start a cluster that has it."
     return f"{change}, or start a cluster that has it."

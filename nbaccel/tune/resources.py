@@ -22,7 +22,7 @@ import nbaccel
 from nbaccel.handles import option_checks as checks
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.train.trainer import DataParallelTrainer
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.trainable import Trainable
 from nbaccel.tune.trainables import BoundTrainable, bound, is_class
@@ -51,12 +51,19 @@ class TrialResources:
     strategy  how several bundles are placed
     options   further options of the trial's task
     is_gang   the gang that the trial starts holds them, and its task holds nothing
+    is_headless  the tasks of the trial hold them, since its own bundle is empty
     """
 
     bundles: tuple[Resources, ...] = ({"CPU": 1.0},)
     strategy: str = "PACK"
     options: Mapping[str, Any] = field(default_factory=dict)
     is_gang: bool = False
+    is_headless: bool = False
+
+    @property
+    def is_task(self) -> bool:
+        """Whether the trial is a task that holds all of it."""
+        return not self.is_gang and not self.is_headless and len(self.bundles) == 1
 
     @property
     def total(self) -> Resources:
@@ -76,7 +83,7 @@ class TrialResources:
 
     def task_options(self) -> dict[str, Any]:
         """The options of the trial's task: those of the first bundle."""
-        if self.is_gang:
+        if self.is_gang or self.is_headless:
             return {"num_cpus": 0}
         first = dict(self.bundles[0])
         options = {"num_cpus": first.pop("CPU", 0), "num_gpus": first.pop("GPU", 0), **self.options}
@@ -95,6 +102,8 @@ class TrialResources:
 
 class PlacementGroupFactory:
     """The bundles of a trial. The trial runs in the first; the tasks and actors that it starts use all of them.
+
+    A first bundle that is empty leaves all others to the tasks.
 
     >>> bundles = PlacementGroupFactory([{"CPU": 1}, {"GPU": 1}])      # the trial in the first, its tasks in both
     """
@@ -118,9 +127,13 @@ class PlacementGroupFactory:
         self.strategy = strategy
 
     @property
+    def head_bundle_is_empty(self) -> bool:
+        return not _bundle(self.bundles[0])[0]
+
+    @property
     def head_cpus(self) -> float:
         """The CPUs of the first bundle."""
-        return resources_of(self, {}).bundles[0].get("CPU", 0)
+        return _bundle(self.bundles[0])[0].get("CPU", 0)
 
     @property
     def required_resources(self) -> Resources:
@@ -136,6 +149,13 @@ class PlacementGroupFactory:
         return f"PlacementGroupFactory({self.bundles}, strategy={self.strategy!r})"
 
 
+def resource_dict_to_pg_factory(spec: Mapping[str, Any] | PlacementGroupFactory | None = None) -> PlacementGroupFactory:
+    """The factory of a dict such as {"cpu": 2, "gpu": 1}; one CPU for None."""
+    if isinstance(spec, PlacementGroupFactory):
+        return spec
+    return PlacementGroupFactory([dict(bundle) for bundle in resources_of(spec, {}).bundles])
+
+
 def resources_of(given: Any, config: Mapping[str, Any]) -> TrialResources:
     """The resources of a trial with this config. Raises ValueError for keys that look like mistakes."""
     if callable(given):
@@ -146,7 +166,8 @@ def resources_of(given: Any, config: Mapping[str, Any]) -> TrialResources:
         return given
     if isinstance(given, PlacementGroupFactory):
         bundles = [_bundle(bundle)[0] for bundle in given.bundles]
-        return TrialResources(tuple(each for each in bundles if each) or ({},), given.strategy)
+        filled = tuple(each for each in bundles if each)
+        return TrialResources(filled or ({},), given.strategy, is_headless=bool(filled) and not bundles[0])
     if not isinstance(given, Mapping):
         raise ValueError(f"The resources of a trial are a dict such as {{'cpu': 2, 'gpu': 1}}, not {given!r}.")
     bundle, options = _bundle(given)

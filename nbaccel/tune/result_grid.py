@@ -10,7 +10,7 @@ from nbaccel.train.result import Result
 from nbaccel.tune import comparing, result_tables
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import TrialResult, result_of
-from nbaccel.views.seen_trials import SeenTrials
+from nbaccel.views.experiment_snapshot import ExperimentSummary
 from nbaccel.views.tables import Table
 
 
@@ -130,7 +130,7 @@ class ResultGrid:
         """What notebooks show: the trials, the best first, and the failures by error."""
         return result_tables.of_trials(self._trials, self._metric, self._mode)
 
-    def seen(self) -> SeenTrials:
+    def seen(self) -> ExperimentSummary:
         """What notebooks show and draw: these tables, and the trials with their curves."""
         return result_tables.seen_of(self._trials, self._metric, self._mode)
 

@@ -13,10 +13,15 @@ from nbaccel.tune import comparing
 from nbaccel.tune.schedulers.trial_scheduler import nested
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_session import ADDED
-from nbaccel.views import tables, thinning, trial_rows, wording
-from nbaccel.views.experiment_snapshot import INTERRUPTED, TRIAL_SIGNS, short_trial
-from nbaccel.views.seen_trials import SeenTrial, SeenTrials
-from nbaccel.views.trial_rows import TrialRow
+from nbaccel.views import experiment_snapshot, run_snapshot, tables, wording
+from nbaccel.views.experiment_snapshot import (
+    INTERRUPTED,
+    TRIAL_SIGNS,
+    ExperimentSummary,
+    TrialRow,
+    TrialSummary,
+    short_trial,
+)
 
 MOST_ROWS = 20
 MOST_PARAMETERS = 8
@@ -27,21 +32,23 @@ _MOST_WORDS = 40
 _IDS = 3  # named for an error
 
 
-def seen_of(trials: Sequence[Trial], metric: str | None, mode: str | None) -> SeenTrials:
+def seen_of(trials: Sequence[Trial], metric: str | None, mode: str | None) -> ExperimentSummary:
     """The tables and the drawn trials, the best first; without a metric, the first one that trials have reported."""
     drawn = metric or metric_of(trials)
     names = comparing.varying([trial.config for trial in trials])[:MOST_PARAMETERS] if len(trials) > 1 else []
     shown = in_order(trials, metric, mode)[:MOST_DRAWN] if drawn else []
     found = [_seen(trial, names, drawn) for trial in shown]
-    return SeenTrials(of_trials(trials, metric, mode), drawn, (mode or "") if metric else "", names, found)
+    return ExperimentSummary(of_trials(trials, metric, mode), drawn, (mode or "") if metric else "", names, found)
 
 
-def _seen(trial: Trial, names: Sequence[str], metric: str) -> SeenTrial:
+def _seen(trial: Trial, names: Sequence[str], metric: str) -> TrialSummary:
     flat = comparing.flat(trial.config)
     params = {name: _drawable(flat[name]) for name in names if name in flat}
     readings = [(each["report"], _finite(nested(each["metrics"], metric))) for each in trial.reports]
     points = [(report, value) for report, value in readings if value is not None]
-    return SeenTrial(trial.id, params, _finite(nested(trial.last, metric)), thinning.few(points, MOST_POINTS))
+    return TrialSummary(
+        trial.id, params, _finite(nested(trial.last, metric)), run_snapshot.few_points(points, MOST_POINTS)
+    )
 
 
 def _finite(value: Any) -> float | None:
@@ -188,7 +195,7 @@ def row_of(trial: Trial, metric: str) -> TrialRow:
         config=config_of(trial.config),
         value=_value(points[-1][1]) if points else None,
         reports=len(trial.reports),
-        curve=trial_rows.curve_of(points),
+        curve=experiment_snapshot.curve_of(points),
         devices=trial.devices,
         pid=trial.pid or None,
         started_at=trial.started_at or None,

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import time
@@ -20,19 +21,17 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.handles.internal_work import internal_actor
 from nbaccel.train import journal, storage
-from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode, is_of_users_code
 from nbaccel.train.mailbox import Inbox, MailReader
 from nbaccel.train.saying import say
-from nbaccel.tune import trial_files
+from nbaccel.tune import experiment_journal, trial_files
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError, as_tune_error, could_not_write, words_of
-from nbaccel.tune.experiment_journal import ExperimentJournal
+from nbaccel.tune.experiment_journal import ExperimentJournal, OpenExperiment
 from nbaccel.tune.launching import Launched, Launcher
 from nbaccel.tune.live import ExperimentLive
-from nbaccel.tune.opening import OpenExperiment
 from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, TrialScheduler
@@ -138,8 +137,7 @@ class Runner:
             self._launcher = Launcher(self._inbox, self._plan.function, self._mailbox, self._task_ended)
             if self._plan.time_budget_s is not None:
                 self._budget_at = time.monotonic() + self._plan.time_budget_s
-            told = {"stop": self._plan.run_config.stop, "num_samples": self._plan.num_samples}
-            self._each(lambda callback: callback.setup(**told, total_num_samples=self._plan.total))
+            self._each(self._set_up)
             self._give_back_states()
             take, inbox = self._mailbox.take.remote, self._inbox
             if not self._open.past.ended:
@@ -276,7 +274,9 @@ class Runner:
             self._plan.works_in_folder,
             self._plan.log_files,
             self._plan.of_class,
-            asked.bundles,
+            ({}, *asked.bundles) if asked.is_headless else asked.bundles,
+            trial.saved,
+            asked.strategy,
         )
         try:
             launched = launcher.launch(trial, asked, assignment, wording.encodable(f"{self.name} {trial.id}"))
@@ -285,7 +285,7 @@ class Runner:
             return
         trial.begins(time.time())
         self._attempts[trial.id] = _Attempt(trial.attempts, launched, assignment.waits, time.monotonic())
-        self._call("on_trial_start", trial)
+        self._call("on_trial_start", trial, status=Trial.PENDING)
         if assignment.checkpoint:
             self._call("on_trial_restore", trial)
 
@@ -313,6 +313,7 @@ class Runner:
                 continue
             if kind == "saved":
                 self._commit(trial, report, trial.last)
+                self._call_of_checkpoint(trial)
                 answers[name, number] = GO_ON
                 continue
             metrics, has_files = contents
@@ -346,13 +347,17 @@ class Runner:
         if decision.kind == "stop":
             result["done"] = True
         self._call("on_trial_result", trial, result)
+        if has_files:
+            self._call_of_checkpoint(trial)
         return _answer(decision)
 
     def _commit(self, trial: Trial, number: int, metrics: dict[str, Any]) -> None:
-        path = self._checkpoints.commit(trial, number, metrics)
-        self._call("on_checkpoint", trial, Checkpoint(path))
-        self._call("on_trial_save", trial)
+        self._checkpoints.commit(trial, number, metrics)
         self.experiment.scheduler.has_checkpoint(trial.id)
+
+    def _call_of_checkpoint(self, trial: Trial) -> None:
+        self._call("on_checkpoint", trial, trial.checkpoint)
+        self._call("on_trial_save", trial)
 
     # ---- ends
 
@@ -410,6 +415,8 @@ class Runner:
             attempt.launched.close()
         trial.ended_at = time.time()  # of this attempt; an interrupted trial is not told again
         state = self.experiment.on_ended(trial, how)
+        if how is End.FAILED:
+            self._files.failed(trial)
         if state is TrialState.PENDING:
             if how is End.FAILED:
                 start = trial.kept[-1].folder if trial.kept else "its beginning"
@@ -428,14 +435,17 @@ class Runner:
     def _over(self, trial: Trial) -> None:
         """A trial has ended for good."""
         trial.ended_at = time.time()
-        trial_files.clear(self._checkpoints.folder(trial))
+        experiment_journal.clear(self._checkpoints.folder(trial))
         self._files.end(trial)
         self._journal.state(trial)
         with UsersCode():
             self._plan.on_trial_end(trial)
             if type(self.experiment.scheduler).save is not TrialScheduler.save:
                 self.experiment.scheduler.save(os.path.join(self.path, SCHEDULER_STATE))
-        self._call("on_trial_error" if trial.state is TrialState.ERROR else "on_trial_complete", trial)
+        if trial.state is TrialState.ERROR:
+            self._call("on_trial_error", trial)
+        else:
+            self._call("on_trial_complete", trial, status=Trial.RUNNING)
         self._keep_states()
 
     # ---- stopping
@@ -568,13 +578,30 @@ class Runner:
             for callback in self._plan.run_config.callbacks:
                 call(callback)
 
-    def _call(self, name: str, trial: Trial, *more: Any) -> None:
+    def _set_up(self, callback: Callback) -> None:
+        """Tell a callback of the experiment, as much as its `setup` takes."""
+        stop = self._plan.run_config.stop
+        facts: dict[str, Any] = {
+            "stop": dict(stop) if isinstance(stop, Mapping) else {},
+            "num_samples": self._plan.num_samples,
+            "total_num_samples": self._plan.total,
+            "time_budget_s": self._plan.time_budget_s,
+        }
+        taken = inspect.signature(callback.setup).parameters
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in taken.values())
+        callback.setup(**{name: value for name, value in facts.items() if takes_all or name in taken})
+
+    def _call(self, name: str, trial: Trial, *more: Any, status: str = "") -> None:
         if not self._plan.run_config.callbacks:
             return
         self._journal.sync()
         self._files.wait()
         trials = list(self.experiment.trials.values())
-        self._each(lambda callback: getattr(callback, name)(self._steps, trials, trial, *more))
+        trial.status_in_call = status
+        try:
+            self._each(lambda callback: getattr(callback, name)(self._steps, trials, trial, *more))
+        finally:
+            trial.status_in_call = ""
 
     def _keep_states(self) -> None:
         """Write what callbacks want back in a restored experiment, if one of them wants something."""
@@ -659,8 +686,9 @@ class TrialCheckpoints:
     def commit(self, trial: Trial, number: int, metrics: dict[str, Any]) -> str:
         """Take up the checkpoint of a report, whose files are there, and delete surplus ones; returns its folder."""
         folder = self.folder(trial)
-        kept = Kept(trial_files.commit(folder, trial.attempts, number), number, metrics)
+        kept = Kept(trial_files.commit(folder, trial.attempts, trial.saved), number, metrics)
         trial.kept.append(kept)
+        trial.saved += 1
         self._journal.checkpoint(trial, kept)
         self._journal.sync()
         for old in journal.to_delete(trial.kept, self._config):

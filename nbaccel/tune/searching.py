@@ -254,10 +254,10 @@ def check_pair(search: Search, scheduler: TrialScheduler) -> None:
             f"{type(scheduler).__name__} changes the configs of trials, so {type(search).__name__} would learn "
             "from configs that it did not choose: use one of the two, or ASHAScheduler with OptunaSearch."
         )
-    if isinstance(search.metric, str) and scheduler.metric is None:
-        scheduler.metric = search.metric
-    if isinstance(search.mode, str) and scheduler.mode is None:
-        scheduler.mode = search.mode
+    metric = search.metric if isinstance(search.metric, str) and scheduler.metric is None else None
+    mode = search.mode if isinstance(search.mode, str) and scheduler.mode is None else None
+    if metric or mode:
+        scheduler.set_search_properties(metric, mode)
 
 
 def goal_of(search: Search, tune: TuneConfig, scheduler: TrialScheduler) -> Goal:

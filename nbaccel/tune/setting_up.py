@@ -13,12 +13,12 @@ from typing import Any
 
 import nbaccel
 from nbaccel import api
+from nbaccel.train import storage
 from nbaccel.train.configs import CheckpointConfig, RunConfig
-from nbaccel.tune import opening, searching, stopper
+from nbaccel.tune import experiment_journal, searching, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.error import could_not_write
-from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, UnknownValue, decoded, encoded
-from nbaccel.tune.opening import OpenExperiment
+from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, OpenExperiment, UnknownValue, decoded, encoded
 from nbaccel.tune.resources import asked_by
 from nbaccel.tune.runner import Runner, RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -72,7 +72,7 @@ def start_new(wanted: Wanted) -> Runner:
     name = wanted.run.name or f"{name_of(wanted.trainable)}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
     source = searching.source_of(search, space, wanted.tune.num_samples, seed, prefix, name, goal)
     trials = source.all_at_once()
-    opened = opening.open_new(wanted.run, name)
+    opened = experiment_journal.open_new(wanted.run, name)
     facts = {
         "experiment": opened.name,
         "started": time.time(),
@@ -111,7 +111,7 @@ def start_new(wanted: Wanted) -> Runner:
 def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> Runner:
     """Go on with an experiment of an earlier process."""
     _refuse_the_debug_engine()
-    opened = opening.reopen(path)
+    opened = experiment_journal.reopen(path)
     try:
         return _go_on(opened, wanted, again)
     except BaseException as error:
@@ -168,7 +168,8 @@ def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
             if again.restart_errored:
                 for kept in trial.kept:
                     opened.journal.deleted(trial, kept.folder)
-                trial.kept, trial.reports, trial.first_report = [], [], 0
+                    storage.delete(os.path.join(opened.folder, trial.folder_name), kept.folder)
+                trial.kept, trial.reports, trial.first_report, trial.saved = [], [], 0, 0
         elif not trial.has_ended and not again.resume_unfinished:
             trial.state = TrialState.STOPPED
             opened.journal.state(trial)
@@ -217,13 +218,13 @@ def _runner(
 
     def named(trial: Trial) -> None:
         names.name(trial, opened.folder)
-        trial.stopping_criterion = criterion
+        trial.stopping_criterion, trial.keeping = criterion, wanted.run.checkpoint_config
 
     most = wanted.tune.max_concurrent_trials or searching.max_concurrent(search)
     experiment = TrialDecisions(
         scheduler,
         stopper.of(wanted.run.stop),
-        Rules(failures.max_failures, failures.fail_fast, most),
+        Rules(failures.max_failures, failures.fail_fast or False, most),
         source.next if source is not None else lambda: None,
         (lambda: source.is_exhausted) if source is not None else lambda: True,
         named,

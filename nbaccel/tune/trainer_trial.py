@@ -17,9 +17,9 @@ from typing import Any
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train import loops, storage
 from nbaccel.train.configs import CheckpointConfig, FailureConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.forwarding import host
 from nbaccel.train.scaling import ScalingConfig
-from nbaccel.train.trainer import DataParallelTrainer
 from nbaccel.tune.resources import TrialResources
 from nbaccel.tune.trial_session import TrialSession
 

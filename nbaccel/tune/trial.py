@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.journal import Kept
 from nbaccel.tune import comparing
 from nbaccel.views import wording
@@ -57,6 +59,9 @@ class Trial:
     is_pruned  a scheduler ended it because others are better
     is_paused  it is pending, because a scheduler has paused it
     drawn      the names of the parameters that a search has chosen
+    saved      how many checkpoints it has made, which is the number of the next one
+    keeping    which of them stay
+    status_in_call  what a callback sees, where it is called before Ray changes the state
     custom_name, folder  what it is called, and its folder's name in the experiment's; "": by the trainable and its id
     """
 
@@ -94,6 +99,9 @@ class Trial:
     earlier_config: dict[str, Any] | None = None
     is_paused: bool = False
     drawn: tuple[str, ...] | None = None  # None: all
+    saved: int = 0
+    keeping: CheckpointConfig = field(default_factory=CheckpointConfig)
+    status_in_call: str = ""
     trainable_name: str = ""
     custom_name: str = ""
     tag: str = ""
@@ -112,6 +120,8 @@ class Trial:
     @property
     def status(self) -> str:
         """The state in Ray's words: PENDING, RUNNING, PAUSED, TERMINATED or ERROR."""
+        if self.status_in_call:
+            return self.status_in_call
         if self.is_paused and not self.has_ended:
             return "PAUSED"
         return "TERMINATED" if self.state in (TrialState.DONE, TrialState.STOPPED) else self.state.name
@@ -188,13 +198,26 @@ class Trial:
     def num_failures(self) -> int:
         return self.failures
 
-    def get_error(self) -> BaseException | None:
+    def get_error(self) -> str | None:
+        """The text of `error_file`."""
+        path = self.error_file
+        return Path(path).read_text(errors="replace") if path is not None else None
+
+    def get_pickled_error(self) -> BaseException | None:
+        """The error of a trial that has failed."""
         return self.error
 
     @property
     def error_file(self) -> str | None:
-        """The file with the error of a trial that has failed."""
-        path = os.path.join(self.local_path, "error.txt")
+        """The file with the errors of a trial that has failed."""
+        return self._file("error.txt")
+
+    @property
+    def pickled_error_file(self) -> str | None:
+        return self._file("error.pkl")
+
+    def _file(self, name: str) -> str | None:
+        path = os.path.join(self.local_path, name)
         return path if os.path.exists(path) else None
 
     @property
@@ -202,8 +225,10 @@ class Trial:
         """What it holds, as a PlacementGroupFactory."""
         from nbaccel.tune.resources import PlacementGroupFactory
 
-        bundles = [dict(each) for each in self.resources.bundles] if self.resources is not None else [{"CPU": 1}]
-        return PlacementGroupFactory(bundles)
+        asked = self.resources
+        if asked is None:
+            return PlacementGroupFactory([{"CPU": 1}])
+        return PlacementGroupFactory([{}] * asked.is_headless + [dict(each) for each in asked.bundles], asked.strategy)
 
     # ---- ours
 

@@ -1,9 +1,10 @@
 """The files that a trial's folder has for people and their tools, as in Ray Tune; all of them follow from the journal.
 
 ```
-  <trial>/params.json     its parameters         result.json    a line for each report
-          progress.csv    the reports as a table; the columns are those of the first one
-          error.txt       the error of a trial that has failed
+  <trial>/params.json, params.pkl  its parameters
+          result.json              a line for each report
+          progress.csv             the reports as a table; the columns are those of the first one
+          error.txt, error.pkl     the errors of a trial that has failed, and the last of them
 ```
 Nothing is read from them: a trial that goes on from a checkpoint has them written again. The variable
 TUNE_DISABLE_AUTO_CALLBACK_LOGGERS=1 leaves them out, as in Ray.
@@ -16,22 +17,22 @@ import io
 import json
 import math
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import cloudpickle
 import msgspec
 
 from nbaccel.train import storage
 from nbaccel.tune import comparing
 from nbaccel.tune.experiment_journal import encoded
-from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.trial import Trial
 from nbaccel.views import wording
 
-PARAMS, RESULTS, TABLE, ERROR = "params.json", "result.json", "progress.csv", "error.txt"
+PARAMS, RESULTS, TABLE, ERROR = "params", "result.json", "progress.csv", "error"
 _CELL = 10_000  # characters
 FLUSH_S = 1.0
 
@@ -55,7 +56,8 @@ class TrialFiles:
         self._do(os.makedirs, trial.local_path, exist_ok=True)
         if self._is_off:
             return
-        self._do(_write, trial.local_path, PARAMS, _json(trial.config, indent=4))
+        self._do(_write, trial.local_path, f"{PARAMS}.json", _json(trial.config, indent=4))
+        self._do(_pickle, trial.local_path, f"{PARAMS}.pkl", trial.config)
         if trial.attempts > 1:
             self._waiting.pop(trial.id, None)
             self._write_again(trial)
@@ -81,9 +83,14 @@ class TrialFiles:
     def end(self, trial: Trial) -> None:
         """A trial has ended for good."""
         self._hand_over(*self._waiting.pop(trial.id, (trial, [])))
-        if trial.error_words and trial.state is TrialState.ERROR and not self._is_off:
-            text = f"{trial.error if trial.error is not None else trial.error_words}\n"
-            self._do(_write, trial.local_path, ERROR, text)
+
+    def failed(self, trial: Trial) -> None:
+        """An attempt of a trial has failed."""
+        if not self._is_off:
+            text = f"Failure # {trial.failures} (occurred at {time.strftime('%Y-%m-%d_%H-%M-%S')})\n{trial.error}\n"
+            self._do(os.makedirs, trial.local_path, exist_ok=True)
+            self._do(_write, trial.local_path, f"{ERROR}.txt", text, "a")
+            self._do(_pickle, trial.local_path, f"{ERROR}.pkl", trial.error)
 
     def flush(self) -> None:
         """Write the reports that wait."""
@@ -201,6 +208,16 @@ def _write(folder: str, name: str, text: str, how: str = "w") -> None:
         file.write(text)
 
 
+def _pickle(folder: str, name: str, value: Any) -> None:
+    """Write a pickle, unless the value cannot be pickled: a config may hold a lock."""
+    try:
+        data = cloudpickle.dumps(value)
+    except Exception:  # of a user's class
+        return
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(data)
+
+
 # ---- the folder of a trial; a checkpoint gets into it whole or not at all
 #
 # ```
@@ -212,23 +229,19 @@ def _write(folder: str, name: str, text: str, how: str = "w") -> None:
 # still write while the next attempt runs.
 
 
-_REST = re.compile(r"\.(checkpoint|exploited)_\d+\.(part|deleted)|\.attempt_\d+|\.saved-.*")
-_CHECKPOINT = re.compile(r"checkpoint_\d{6,}")
-
-
 def place_of(folder: str, attempt: int) -> str:
     """Where an attempt puts the files of its checkpoints."""
     return os.path.join(folder, f".attempt_{attempt:03d}")
 
 
-def bring(source: str, folder: str, attempt: int, report: int, *, move: bool) -> None:
+def bring(source: str, folder: str, attempt: int, number: int, *, move: bool) -> None:
     """Put the files of a checkpoint where the driver can commit them. Raises OSError if the disk is full."""
-    storage.bring(source, place_of(folder, attempt), report, move=move)
+    storage.bring(source, place_of(folder, attempt), number, move=move)
 
 
-def commit(folder: str, attempt: int, report: int) -> str:
+def commit(folder: str, attempt: int, number: int) -> str:
     """Give a finished checkpoint its name; returns the name. Raises OSError."""
-    return storage.commit(place_of(folder, attempt), report, into=folder)[0]
+    return storage.commit(place_of(folder, attempt), number, into=folder)[0]
 
 
 def copy(source: str, folder: str, name: str) -> None:
@@ -238,28 +251,3 @@ def copy(source: str, folder: str, name: str) -> None:
     shutil.copytree(source, part)
     storage.delete(folder, name)  # of an attempt that failed before it could begin there
     os.rename(part, os.path.join(folder, name))
-
-
-def clear(folder: str) -> None:
-    """Remove what is no checkpoint, when no attempt of this driver runs."""
-    if os.path.isdir(folder):
-        for name in os.listdir(folder):
-            if _REST.fullmatch(name):
-                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-
-
-def settle(experiment: str, trial: Trial, *, remove: bool) -> None:
-    """Make the journal and the folder agree, after a crash or a move.
-
-    A checkpoint whose folder is gone is forgotten. With `remove`, a folder that the journal does not name is removed:
-    the trial goes on from the one before, and reports that step again.
-    """
-    folder = os.path.join(experiment, trial.folder_name)
-    there = set(os.listdir(folder)) if os.path.isdir(folder) else set()
-    trial.kept = [each for each in trial.kept if each.folder in there]
-    if remove:
-        clear(folder)
-        known = {each.folder for each in trial.kept}
-        for name in there - known:
-            if _CHECKPOINT.fullmatch(name):
-                storage.delete(folder, name)

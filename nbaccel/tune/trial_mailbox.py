@@ -1,4 +1,4 @@
-"""The meeting point of an experiment's trials and its driver: one small actor.
+"""The meeting point of an experiment's trials and its driver: one service actor.
 
 ```
   trial ── put(report) ──► mailbox ── take() ──► driver

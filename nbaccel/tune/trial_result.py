@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.journal import rank_of
 from nbaccel.train.result import Result
 from nbaccel.tune import comparing
-from nbaccel.tune.opening import read_past
+from nbaccel.tune.experiment_journal import read_past
 from nbaccel.tune.trial import Trial, TrialState
 
 
@@ -22,6 +23,7 @@ class TrialResult(Result):
     """The result of a trial: that of a run (metrics, checkpoint, error, path, history), and the trial's parameters.
 
     config  its parameters
+    best_checkpoints  those that CheckpointConfig keeps, the worst first; without a score, the oldest
     state   "done", "stopped" early by a scheduler, a stopper or a person, "error", or "pending" if it was interrupted
     """
 
@@ -68,13 +70,14 @@ def result_of(folder: str, trial: Trial) -> TrialResult:
     """The result of a trial whose experiment is in `folder`."""
     own = os.path.join(folder, trial.folder_name)
     start = Checkpoint(os.path.join(own, trial.start_from)) if trial.start_from else None
-    kept = [(Checkpoint(os.path.join(own, each.folder)), each.metrics) for each in trial.kept]
+    ranked = sorted(trial.kept, key=lambda each: rank_of(each, trial.keeping))  # the worst first
+    best = [(Checkpoint(os.path.join(own, each.folder)), trial.result(each.metrics)) for each in ranked]
     return TrialResult(
         metrics=trial.last_result,
-        checkpoint=kept[-1][0] if kept else start,
+        checkpoint=Checkpoint(os.path.join(own, trial.kept[-1].folder)) if trial.kept else start,
         error=_error_of(trial),
         path=own,
-        best_checkpoints=kept,
+        best_checkpoints=best[-(trial.keeping.num_to_keep or 0) :],
         history=[each["metrics"] for each in trial.reports],
         stopped=trial.state is TrialState.STOPPED,
         trial_id=trial.id,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nbaccel
-from nbaccel.host_address import host_address
+from nbaccel.proc import host_address
 from nbaccel.train import session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import SessionMisuseError, StopTraining
@@ -52,7 +52,8 @@ class TrialAssignment:
     works_in_folder  its process works in the trial's folder
     log_files  the files for what it prints, of stdout and of stderr; "" for none
     of_class   how a class of trainables is run
-    bundles    of its resources, which are the sum
+    bundles    of its resources, which are the sum; the first may be empty
+    strategy   how they are placed
     """
 
     trial: str
@@ -71,6 +72,8 @@ class TrialAssignment:
     log_files: tuple[str, str] = ("", "")
     of_class: ClassOptions = field(default_factory=ClassOptions)
     bundles: tuple[dict[str, float], ...] = ()
+    saved: int = 0  # checkpoints of attempts before
+    strategy: str = "PACK"
 
 
 ADDED = {"training_iteration", "time_this_iter_s", "time_total_s", "timestamp"}
@@ -101,7 +104,7 @@ class TrialSession(TrialHost):
         self.sent = 0
         self.whereabouts: Whereabouts = (0, "", "", {})
         self._mailbox = mailbox
-        self._number = assignment.first_report
+        self._number, self._saved = assignment.first_report, assignment.saved
         self._iteration = assignment.iteration
         self._latest = assignment.checkpoint
         self._unanswered: Any = None
@@ -130,7 +133,7 @@ class TrialSession(TrialHost):
         if name:
             raise NotImplementedError(
                 "report(checkpoint_dir_name=...) is not here in a trial: its checkpoints are checkpoint_000007 and so "
-                "on, by the number of their report. Leave the argument out."
+                "on, by their number. Leave the argument out."
             )
         if os.getpid() != self._pid:  # forked, maybe while another thread had its turn
             self._pid, self._turn = os.getpid(), threading.RLock()
@@ -149,7 +152,7 @@ class TrialSession(TrialHost):
         filled = self.filled(metrics)
         number, self._number = self._number, self._number + 1
         if checkpoint is not None:
-            self._bring(checkpoint, number, move=move)
+            self._bring(checkpoint, move=move)
         contents = (filled, checkpoint is not None)
         waits = self.assignment.waits or checkpoint is not None or bool(filled.get("done"))
         self._read_answer()
@@ -162,14 +165,14 @@ class TrialSession(TrialHost):
 
     def send_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Bring a checkpoint of the latest report after it."""
-        number = self._number - 1
-        self._bring(checkpoint, number, move=True)
-        self._put("saved", number, None, True)
+        self._bring(checkpoint, move=True)
+        self._put("saved", self._number - 1, None, True)
         self._read_answer()
 
-    def _bring(self, checkpoint: Checkpoint, number: int, *, move: bool) -> None:
-        trial_files.bring(checkpoint.path, self.run_folder, self.assignment.attempt, number, move=move)
-        self._latest = os.path.join(self.run_folder, storage.folder_name(number))
+    def _bring(self, checkpoint: Checkpoint, *, move: bool) -> None:
+        trial_files.bring(checkpoint.path, self.run_folder, self.assignment.attempt, self._saved, move=move)
+        self._latest = os.path.join(self.run_folder, storage.folder_name(self._saved))
+        self._saved += 1
 
     def _put(self, kind: str, number: int, contents: Any, waits: bool) -> None:
         self._unanswered = self._mailbox.put.remote(
@@ -308,18 +311,17 @@ def get_checkpoint() -> Checkpoint | None:
 class HeldByTrial(dict[str, float]):
     """What a trial holds: a dict of the sum, with the names of a PlacementGroupFactory, which Ray Tune gives."""
 
-    def __init__(self, total: Mapping[str, float], bundles: Sequence[Mapping[str, float]] = ()) -> None:
+    def __init__(
+        self, total: Mapping[str, float], bundles: Sequence[Mapping[str, float]] = (), strategy: str = "PACK"
+    ) -> None:
         super().__init__(total)
-        self.bundles = [dict(bundle) for bundle in bundles] or [dict(total)]
+        self.bundles = [dict(bundle) for bundle in bundles if bundle] or [dict(total)]
+        self.strategy = strategy
+        self.head_cpus = (bundles or self.bundles)[0].get("CPU", 0)  # of the first bundle
 
     @property
     def required_resources(self) -> dict[str, float]:
         return dict(self)
-
-    @property
-    def head_cpus(self) -> float:
-        """The CPUs of the first bundle."""
-        return self.bundles[0].get("CPU", 0)
 
 
 class TuneContext:
@@ -345,7 +347,7 @@ class TuneContext:
 
     def get_trial_resources(self) -> HeldByTrial:
         """The sum of what the trial holds."""
-        return HeldByTrial(self._assignment.resources, self._assignment.bundles)
+        return HeldByTrial(self._assignment.resources, self._assignment.bundles, self._assignment.strategy)
 
     def get_world_size(self) -> int:
         """1: a trial is one process, unless it is a trainer's gang."""

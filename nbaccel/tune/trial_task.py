@@ -135,7 +135,7 @@ def _saved(made: Trainable, trial: TrialSession) -> Checkpoint:
 def _object(given: Any, config: dict[str, Any], trial: TrialSession) -> Iterator[Trainable]:
     """The trial's object, which has begun where the trial goes on; it is stopped, or rests for the next trial."""
     assignment = trial.assignment
-    trial_resources = HeldByTrial(assignment.resources, assignment.bundles)
+    trial_resources = HeldByTrial(assignment.resources, assignment.bundles, assignment.strategy)
     facts = OwnTrial(assignment.trial, assignment.name, assignment.folder, trial_resources)
     cls = class_of(given)
     made = _reset(cls, config, facts, assignment.experiment) or cls(config, facts=facts)

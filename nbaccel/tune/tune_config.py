@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from nbaccel.train.configs import CheckpointConfig, RunConfig
+from nbaccel.train.configs import CheckpointConfig, FailureConfig, RunConfig
 from nbaccel.tune import stopper
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.plain_numbers import plain_number
@@ -20,7 +20,7 @@ from nbaccel.tune.search import create_searcher
 __all__ = ["ResumeConfig", "TuneConfig"]
 
 
-# ---- tuneConfig, and RunConfig and CheckpointConfig as Ray Tune has them. FailureConfig is that of nbaccel.train
+# ---- TuneConfig, and the configs of nbaccel.train as Ray Tune has them
 
 
 _LONGEST_S = 1e9  # about 32 years: a longer budget, also math.inf, is none
@@ -121,6 +121,23 @@ class TuneCheckpointConfig(CheckpointConfig):
             raise ValueError(
                 f"CheckpointConfig(checkpoint_frequency={self.checkpoint_frequency!r}) must be an int from 0."
             )
+
+
+@dataclass(repr=False)
+class TuneFailureConfig(FailureConfig):
+    """How often a trial continues after it failed, and what its failure means for the others.
+
+    fail_fast  True: the first trial that fails ends the experiment; "raise": and fit() raises the trial's own error
+    """
+
+    fail_fast: bool | str = False
+
+    def __post_init__(self) -> None:
+        self._check_failures()
+        if not (isinstance(self.fail_fast, bool) or str(self.fail_fast).upper() == "RAISE"):
+            raise ValueError(f"FailureConfig(fail_fast={self.fail_fast!r}) must be True, False or 'raise'.")
+        if self.fail_fast and self.max_failures != 0:
+            raise ValueError(f"FailureConfig: max_failures must be 0 if fail_fast={self.fail_fast!r}.")
 
 
 @dataclass

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nbaccel.train.configs import RunConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.saying import say
-from nbaccel.train.trainer import DataParallelTrainer
-from nbaccel.tune import opening, trial_files
+from nbaccel.tune import experiment_journal
 from nbaccel.tune.error import TuneError
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.runner import Runner
@@ -131,9 +131,9 @@ class Tuner:
             return self._results
         if not self._restored_from:
             raise RuntimeError("There are no results yet: call fit().")
-        past = opening.read_past(self._restored_from)
+        past = experiment_journal.read_past(self._restored_from)
         for trial in past.trials.values():
-            trial_files.settle(self._restored_from, trial, remove=False)
+            experiment_journal.settle(self._restored_from, trial, remove=False)
         tune = self._wanted.tune
         metric, mode = tune.metric or past.facts.get("metric"), tune.mode or past.facts.get("mode")
         return ResultGrid(self._restored_from, list(past.trials.values()), metric, mode)
@@ -167,7 +167,7 @@ class Tuner:
                 "Tuner.restore takes a folder, no URL and no storage_filesystem: copy the experiment here first."
             )
         folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
-        opening.read_past(folder)
+        experiment_journal.read_past(folder)
         if (begun := _begun_here.get(folder)) is not None:
             tune_config = tune_config or TuneConfig(scheduler=begun.scheduler, search_alg=begun.search)
             run_config = run_config or begun.run
@@ -180,7 +180,7 @@ class Tuner:
     def can_restore(cls, path: str | os.PathLike[str], storage_filesystem: Any = None) -> bool:
         """Whether the folder holds an experiment."""
         try:
-            opening.read_past(os.path.expanduser(os.fspath(path)))
+            experiment_journal.read_past(os.path.expanduser(os.fspath(path)))
         except (FileNotFoundError, ValueError):
             return False
         return True

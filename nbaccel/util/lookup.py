@@ -3,7 +3,7 @@
 from typing import Any
 
 from nbaccel import engine
-from nbaccel.host_address import address_towards, host_address
+from nbaccel.proc import address_towards, host_address
 
 
 def list_named_actors(all_namespaces: bool = False) -> list[Any]:

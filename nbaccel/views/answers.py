@@ -53,16 +53,16 @@ def explain(what: Any = None) -> Explanation | list[Explanation]:
     >>> nbaccel.explain(train.remote())
     train waits for 1 CPU and 1 GPU. Both GPUs are busy: ...
     """
-    rows = engines.current().explain(None if what is None else _id_of(what))
+    rows = engines.current().explain(None if what is None else id_of(what))
     if what is None:
         return rows
     if rows:
         return rows[0]
-    id = _id_of(what)
+    id = id_of(what)
     return Explanation(id, "", "UNKNOWN", f"{id} is not known here: it ended long ago, or is a value that was put.")
 
 
-def _id_of(what: Any) -> str:
+def id_of(what: Any) -> str:
     if isinstance(what, ObjectRef):
         return what.hex()
     if isinstance(what, ObjectRefGenerator):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from nbaccel.views import totals, wording
-from nbaccel.views.expected_growth import ExpectedGrowth
-from nbaccel.views.node_names import node_names
+from nbaccel.views.explanations import ExpectedGrowth
 from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, Snapshot
 from nbaccel.views.tables import Table
 
@@ -162,3 +163,28 @@ def _how_often(kind: NodeTypeRow, now: float) -> str:
 
 def _has(resources: dict[str, float]) -> str:
     return wording.demand({name: resources[name] for name in _COUNTED if resources.get(name)})
+
+
+# ---- what nodes are called in every view
+#
+# Without their domain, and of a long name the beginning and the end, which tells it from others. A title has the
+# whole. The page does the same (`model/words.ts`).
+
+
+HEAD, TAIL = 13, 10  # letters of a long name, before and after its ellipsis
+
+
+def node_names(nodes: Sequence[NodeRow]) -> dict[str, str]:
+    """The nodes' names by their ids; two that differ only in their domains keep these."""
+    wholes = {node.node_id: wording.plain(node.name) for node in nodes}
+    times = Counter(map(_host, wholes.values()))
+    return {id: _shortened(whole if times[_host(whole)] > 1 else _host(whole)) for id, whole in wholes.items()}
+
+
+def _host(name: str) -> str:
+    """The name without its domain; an address has none."""
+    return name if re.fullmatch(r"[\d.:]+", name) else name.partition(".")[0]
+
+
+def _shortened(name: str) -> str:
+    return f"{name[:HEAD]}…{name[-TAIL:]}" if len(name) > HEAD + 1 + TAIL else name

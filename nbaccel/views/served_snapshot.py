@@ -197,12 +197,15 @@ def place(row: ReplicaRow) -> str:
     return (" ".join(devices) or "CPU") + (f" ({said})" if said else "")
 
 
-def curl_words(served: ServedSnapshot) -> str:
-    """A line for a terminal; the token is in none."""
+own_tokens: dict[str, str] = {}  # of the applications that this process serves, by id: for the clipboard alone
+
+
+def curl_words(served: ServedSnapshot, token: str = "…") -> str:
+    """A line for a terminal; what is shown has no token."""
     if not served.url or not served.is_under_way:
         return ""
-    token = " -H 'Authorization: Bearer …'" if served.asks_token else ""
-    return f"curl -s {wording.plain(served.url)}{token}"
+    header = f" -H 'Authorization: Bearer {token}'" if served.asks_token else ""
+    return f"curl -s {wording.plain(served.url)}{header}"
 
 
 def error_words(error: LastError) -> str:

@@ -49,9 +49,9 @@ class TaskFilter(msgspec.Struct, frozen=True):
         )
 
     def passes(self, row: TaskRow) -> bool:
-        from nbaccel.views import function_rows
+        from nbaccel.views import task_lines
 
-        is_of_function = not self.function or function_rows.subject(row) == self.function
+        is_of_function = not self.function or task_lines.subject(row) == self.function
         return is_of_function and self.may_pass(row.state, row.cell, row.job) and self.has_text(row)
 
     def chosen(self, passing: Iterable[T], facts: Callable[[T], tuple[str, float | None]]) -> list[T]:
@@ -95,7 +95,7 @@ def find(rows: Iterable[TaskRow], wanted: TaskFilter) -> FoundTasks:
     """The rows that pass the filter."""
     passing = [row for row in rows if wanted.passes(row)]
     shown = wanted.chosen(passing, lambda row: (row.state, row.submitted_at))
-    from nbaccel.views import function_rows
+    from nbaccel.views import task_lines
 
-    numbers = Counter((function_rows.subject(row), row.state) for row in passing)
-    return FoundTasks(shown, len(passing), function_rows.rows(((*of, n) for of, n in numbers.items()), shown))
+    numbers = Counter((task_lines.subject(row), row.state) for row in passing)
+    return FoundTasks(shown, len(passing), task_lines.rows_of_functions(((*of, n) for of, n in numbers.items()), shown))

@@ -6,15 +6,49 @@ A line is one task, several that wait for the same reason, or more than MOST_OF_
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
-from nbaccel.views import device_labels, function_rows, tables, wording
-from nbaccel.views.device_labels import Labels
-from nbaccel.views.function_rows import MOST_OF_ONE
-from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow
-from nbaccel.views.tables import Table
+from nbaccel.views import palette, tables, wording
+from nbaccel.views.snapshot import Alert, FunctionRow, Snapshot, TaskRow
+from nbaccel.views.tables import Labels, Table
+
+# ---- how many tasks of each function there are, as rows of a snapshot
+#
+# Views say them where they cannot show every task.
+
+
+MOST_FUNCTIONS = 50
+MOST_OF_ONE = 8  # tasks of a function with a row each; views show more as one row of the function
+
+
+def subject(row: TaskRow) -> str:
+    """The function of a task, or the class of an actor's constructor or call."""
+    return palette.subject(row.name, row.function, row.kind)
+
+
+def rows_of_functions(numbers: Iterable[tuple[str, str, int]], shown: Iterable[TaskRow]) -> list[FunctionRow]:
+    """A row for each function, from (function or class, state, number of tasks).
+
+    At most `MOST_FUNCTIONS`: those of the tasks that are `shown`, in this order, then those that wait, then those that
+    have the most tasks.
+    """
+    found: dict[str, FunctionRow] = {}
+    for name, state, number in numbers:
+        row = found.get(name)
+        if row is None:
+            row = found[name] = FunctionRow(name)
+        word = tables.state_word(state)
+        setattr(row, word, getattr(row, word) + number)
+    first = dict.fromkeys(filter(found.__contains__, map(subject, shown)))
+    unseen = (row for row in found.values() if row.total and row.name not in first)
+    others = sorted(unseen, key=lambda row: (-row.waiting, -row.total))
+    return [*(found[name] for name in first), *others][:MOST_FUNCTIONS]
+
+
+# ---- lines of tasks
+
 
 ORDER = ("running", "failed", "waiting", "cancelled", "finished")
 REASONS_SHOWN = 2  # on the line of a function
@@ -109,14 +143,14 @@ def ordered(
     newest = sorted(rows, key=lambda row: -(row.submitted_at or 0.0))
     several: dict[str, list[TaskRow]] = {}
     for row in sorted(newest, key=_place):
-        several.setdefault(function_rows.subject(row), []).append(row)
+        several.setdefault(subject(row), []).append(row)
     counted = {row.name: row for row in functions if by_function and row.total > MOST_OF_ONE}
     many = {
         name: same for name, same in several.items() if (by_function and len(same) > MOST_OF_ONE) or name in counted
     }
     lines: dict[tuple[str, ...], TaskLine] = {}
     for row in sorted(newest, key=_place):
-        name = function_rows.subject(row)
+        name = subject(row)
         if name in many:
             all_of_it = counted.get(name)
             partial = is_partial and all_of_it is None
@@ -137,7 +171,7 @@ def of_many(snapshot: Snapshot) -> list[TaskLine]:
 
 def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
     """The lines as text; a task that waits or failed has its reason."""
-    named = device_labels.labels(snapshot.devices)
+    named = tables.labels_of_devices(snapshot.devices)
     columns = ("Id", "Name", "State", "Devices", "Pid", "Cell", "Started", "Took", "Why")
     return Table("Tasks", columns, [_cells(line, snapshot, named) for line in lines], empty=tables.NO_TASK)
 
@@ -163,7 +197,7 @@ def _cells(line: TaskLine, snapshot: Snapshot, named: Labels) -> tuple[str, ...]
 
 def devices(row: TaskRow, named: Labels) -> str:
     """The devices that a task has, or what it asks for."""
-    return device_labels.of_task(row.device_ids, row.node_id, named) or wording.demand(row.demand)
+    return tables.devices_of_task(row.device_ids, row.node_id, named) or wording.demand(row.demand)
 
 
 def place(state: str) -> int:
@@ -181,3 +215,95 @@ def _alike(row: TaskRow) -> tuple[str, ...]:
     if tables.state_word(row.state) == "waiting" and row.why:
         return "waits", row.name, row.why, wording.demand(row.demand), str(row.job)
     return "task", row.task_id
+
+
+# ---- what waits, as every view says it: one line for tasks that wait alike, each with how many they are
+#
+# A snapshot has rows of some waiting tasks, and counts of all by their functions. So a number here is never the
+# number of rows: what is not known exactly is "some of 300".
+
+
+NOT_FIRST = "they are behind others in their line"  # of a function none of whose tasks has a row
+
+
+class Waiting(Struct, frozen=True):
+    """Tasks of one function that wait alike.
+
+    row     the one that waits longest; None where none of them has a row
+    number  of those that are alike; 0 where only the function's tasks are counted
+    total   tasks of the function that wait
+    """
+
+    row: TaskRow | None
+    name: str
+    function: str
+    number: int
+    total: int
+
+    @property
+    def many(self) -> str:
+        """ "× 38 " before the name; "" of one."""
+        if not self.number:
+            return f"some of {self.total} "
+        return f"× {self.number} " if self.number > 1 else ""
+
+    def since(self, now: float) -> str:
+        """ "waits 5 s"."""
+        return (tables.took(self.row, now) if self.row is not None else "") or "waits"
+
+    def why(self) -> str:
+        """The reason without what the line says elsewhere, or what they ask for."""
+        return NOT_FIRST if self.row is None else tables.why_words(self.row) or wording.demand(self.row.demand)
+
+    def brief(self, now: float) -> str:
+        """ "× 38 train waits 5 s: Both GPUs are busy: …"."""
+        return f"{self.many}{self.name} {self.since(now)}: {self.why()}"
+
+    def sentence(self) -> str:
+        """ "× 38 train waits for 1 GPU. Both GPUs are busy: …"."""
+        if self.row is None:
+            return f"{self.many}{self.name}: {NOT_FIRST}"
+        return f"{self.many}{tables.waiting_words(self.row)}"
+
+
+def of_snapshot(snapshot: Snapshot) -> list[Waiting]:
+    """A line for each name, reason and demand, and for each function whose tasks have no row; the most tasks first."""
+    groups: dict[tuple[str, str, str, str], list[TaskRow]] = {}
+    told: dict[
+        tuple[str, str, str], str
+    ] = {}  # only the first rows of many have a reason: the others wait for the same
+    for row in tables.waiting(snapshot):
+        about = subject(row), row.name, wording.demand(row.demand)
+        why = row.why or told.get(about, "")
+        told.setdefault(about, why)
+        groups.setdefault((*about, why), []).append(row)
+    totals = {row.name: row.waiting for row in snapshot.functions if row.waiting}
+    rows: dict[str, int] = {}  # of each function
+    lines: dict[str, int] = {}
+    for (function, *_), alike in groups.items():
+        rows[function] = rows.get(function, 0) + len(alike)
+        lines[function] = lines.get(function, 0) + 1
+    found = []
+    for (function, name, *_), alike in groups.items():
+        total = max(totals.get(function, 0), rows[function])
+        number = len(alike) if total == rows[function] else total if lines[function] == 1 else 0
+        found.append(Waiting(alike[0], wording.task_name(name), function, number, total))
+    found += [
+        Waiting(None, wording.plain(name), name, total, total) for name, total in totals.items() if name not in rows
+    ]
+    return sorted(found, key=lambda each: -(each.number or each.total))
+
+
+def untold(snapshot: Snapshot, alerts: Iterable[Alert]) -> list[Waiting]:
+    """The same without tasks of which an alert already says that they can never start."""
+    told = {alert.task_id for alert in alerts if alert.kind == "infeasible"}
+    said = {(row.name, row.why) for row in tables.waiting(snapshot) if row.task_id in told}
+    return [each for each in of_snapshot(snapshot) if each.row is None or (each.row.name, each.row.why) not in said]
+
+
+def others(snapshot: Snapshot, told: Collection[Waiting]) -> int:
+    """How many tasks wait of which these lines say nothing."""
+    functions = {each.function: each.total for each in told if not each.number}
+    known = sum(functions.values()) + sum(each.number for each in told if each.function not in functions)
+    waiting = tables.counted(snapshot).get("waiting", 0)
+    return max(0, max(waiting, len(tables.waiting(snapshot))) - known)

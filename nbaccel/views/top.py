@@ -27,17 +27,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from nbaccel.views import (
-    device_labels,
-    experiment_snapshot,
-    run_snapshot,
-    served_snapshot,
-    tables,
-    task_lines,
-    totals,
-    waiting_lines,
-    wording,
-)
+from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables, task_lines, totals, wording
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
@@ -225,7 +215,7 @@ def _head(snapshot: Snapshot, width: int, device_lines: int, first_device: int) 
         _line(f"▸ {line.name} {line.progress()}", style="dim")
         for line in task_lines.of_many(snapshot)[:FUNCTIONS_SHOWN]
     ]
-    waiting = waiting_lines.untold(snapshot, snapshot.alerts[:ALERTS_SHOWN])[:WAITING_SHOWN]
+    waiting = task_lines.untold(snapshot, snapshot.alerts[:ALERTS_SHOWN])[:WAITING_SHOWN]
     parts += [_line(f"◌ {each.brief(snapshot.time)}", style="dim") for each in waiting]
     parts += [
         _line(f"⚠ {wording.plain(alert.message)}", style="bold yellow") for alert in snapshot.alerts[:ALERTS_SHOWN]
@@ -246,7 +236,7 @@ def _devices(snapshot: Snapshot, width: int, most: int, first: int) -> list[Rend
         return [Text(" ".join(filter(None, said)), style="dim")]
     first = min(first, max(0, len(everything) - most))
     rows = everything[first : first + most]
-    named = device_labels.labels(snapshot.devices)
+    named = tables.labels_of_devices(snapshot.devices)
     cells = [_device(row, named[row.node_id, row.resource, row.id], snapshot) for row in rows]
     measured = any(row.metrics is not None for row in rows)
     hidden = (set() if measured else {"Load", "Memory"}) | (set() if width >= WIDE else {"Model"})

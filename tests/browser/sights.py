@@ -24,10 +24,10 @@ from nbaccel.notebook import (
     view,
 )
 from nbaccel.notebook.kept_history import KeptReadings
-from nbaccel.views import function_rows, task_lines
+from nbaccel.views import task_lines
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.run import PastRun, lane_of
+from nbaccel.views.history.runs import PastRun, lane_of
 from nbaccel.views.snapshot import (
     ActorRow,
     Alert,
@@ -127,10 +127,12 @@ def _with_long_names(made: Snapshot) -> Snapshot:
 
 def _functions(made: Snapshot) -> list[FunctionRow]:
     """How many tasks each function has had: those without a row have ended."""
-    numbers = Counter((function_rows.subject(row), row.state) for row in made.tasks)
+    numbers = Counter((task_lines.subject(row), row.state) for row in made.tasks)
     ended = sum(number for (_, state), number in numbers.items() if state == "FINISHED")
     numbers["shard", "FINISHED"] += made.counts["FINISHED"] - ended
-    return function_rows.rows(((name, state, number) for (name, state), number in numbers.items()), made.tasks)
+    return task_lines.rows_of_functions(
+        ((name, state, number) for (name, state), number in numbers.items()), made.tasks
+    )
 
 
 def _nodes(devices: int, condition: str) -> list[NodeRow]:

@@ -47,6 +47,13 @@ def test_the_serving_view_shows_an_application_and_stops_it(opened: Callable[...
     page.screenshot("serving", cockpit)
     if AXE.exists():
         assert _serious(page, ".nbaccel-cockpit") == []
+    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    view.get_by_role("button", name="Copy curl of default").click()
+    view.page.get_by_text("Copied the line with its token.").first.wait_for()
+    assert re.fullmatch(
+        r"curl -s http://127.0.0.1:\d+/ -H 'Authorization: Bearer [\w-]{43}'",
+        page.page.evaluate("navigator.clipboard.readText()"),
+    )
     view.get_by_role("button", name="Stop default").click()
     page.until(lambda: not cockpit.get_by_role("tab", name="Serving").is_visible())
     assert cockpit.get_by_role("tab", name="Devices").get_attribute("aria-selected") == "true"

@@ -45,9 +45,11 @@ SKIPS: dict[tuple[str, str], str] = (
         for test in (
             "test_a_custom_resource_limits_how_many_run",
             "test_what_other_tasks_have_submitted_and_can_never_begin_does_not_wait",
+            "test_a_running_task_has_a_stack_and_one_that_waits_a_reason",
             "test_a_running_task_is_cancelled",
             "test_a_running_task_is_killed_by_force",
             "test_a_waiting_task_is_cancelled_and_never_runs",
+            "test_calls_in_a_loop_or_in_threads_have_stacks",
             "test_an_actor_keeps_the_cpus_that_it_asked_for_while_it_waits",
             "test_fractions_are_packed_before_the_next_device_is_opened",
             "test_get_times_out",

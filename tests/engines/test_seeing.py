@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from nbaccel.util.state.exception import RayStateApiException
-from nbaccel.views import waiting_lines, wording
+from nbaccel.views import task_lines, wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog
 from nbaccel.views.task_filter import TaskFilter
@@ -515,7 +516,7 @@ def test_every_function_that_waits_has_its_line_with_its_own_number(nb):
     refs += [first_in_line.options(resources={"nowhere": 2}).remote() for _ in range(3)]
 
     def lines():
-        found = waiting_lines.of_snapshot(nb.snapshot())
+        found = task_lines.of_snapshot(nb.snapshot())
         return {(each.name, each.many) for each in found if each.function in ("first_in_line", "behind_it")}
 
     behind, some = ("behind_it", "× 45 "), {("first_in_line", "some of 41 ")}
@@ -663,3 +664,53 @@ def test_text_that_is_no_id_is_refused_in_words(nb):
         with pytest.raises((ValueError, nbaccel.exceptions.RayError)) as caught:
             use()
         assert "no id" in str(caught.value) and "fromhex" not in str(caught.value)
+
+
+# ---- where code stands
+
+
+@nbaccel.remote(num_cpus=0, resources={"blue": 2})
+def stands_here(gate):
+    nbaccel.get(gate.wait.remote())
+
+
+@nbaccel.remote(num_cpus=0)
+class Stands:
+    async def waits(self, gate):
+        await gate.wait.remote()
+
+    async def pid(self):
+        return os.getpid()
+
+
+@nbaccel.remote(num_cpus=0, max_concurrency=2)
+class StandsInThreads:
+    def waits(self, gate):
+        nbaccel.get(gate.wait.remote())
+
+
+def test_a_running_task_has_a_stack_and_one_that_waits_a_reason(nb, gate):
+    running = stands_here.remote(gate)
+    wait_until(lambda: nb.get(gate.arrived.remote()) == 1, "the task")
+    waiting = stands_here.remote(gate)
+    wait_until(lambda: "in stands_here" in nb.stack(running), "the stack")
+    stack = nb.stack(running)
+    assert re.match(r"\S*stands_here, pid \d+:\n  File \".*test_seeing.py\", line \d+, in stands_here", stack)
+    assert repr(stack) == stack and stack.endswith("    nbaccel.get(gate.wait.remote())")  # no frame of nbaccel
+    wait_until(lambda: "waits for" in nb.stack(waiting), "the reason")
+    nb.get(gate.open.remote())
+    nb.get([running, waiting])
+    wait_until(lambda: "File" not in nb.stack(running), "no stack of what has ended")
+    with pytest.raises(ValueError, match="Nothing is called 'nobody'"):
+        nb.stack("nobody")
+
+
+@pytest.mark.parametrize("kind", [Stands, StandsInThreads])
+def test_calls_in_a_loop_or_in_threads_have_stacks(nb, gate, kind):
+    actor = kind.remote()
+    call = actor.waits.remote(gate)
+    wait_until(lambda: nb.get(gate.arrived.remote()) == 1, "the call")
+    wait_until(lambda: "in waits" in nb.stack(actor) and "in waits" in nb.stack(call), "the call's line")
+    nb.get(gate.open.remote())
+    nb.get(call)
+    wait_until(lambda: "None of its own code runs there now." in nb.stack(actor), "an idle actor")

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
-from nbaccel.views.history.task_log import MOST_BYTES, fitted, printed, shares, shortened
+from nbaccel.views.history.answers import MOST_BYTES, PrintedText, TaskLogAnswer, fitted, printed, shares, shortened
 
 
 def test_a_part_begins_with_a_whole_line_and_says_what_it_leaves_out() -> None:

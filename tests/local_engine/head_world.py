@@ -33,7 +33,7 @@ from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.terms import ActorTerms, Choice, TaskKind, Terms
-from nbaccel.views.question import Question
+from nbaccel.views.observer_lines import Question
 from nbaccel.views.snapshot import Snapshot
 
 FIRST_PID = 5_000_000  # above what the kernel gives

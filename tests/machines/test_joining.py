@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from nbaccel import cli, ray_tokens
+from nbaccel import cli, ray_preflight
 from nbaccel.ray_preflight import RayVersions, mismatch
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,7 +27,7 @@ import grpc, ray
 from click.testing import CliRunner
 from ray.core.generated import gcs_service_pb2 as messages
 from nbaccel import cli, ray_preflight, ray_tokens
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine import starting
 
 ray_preflight._ANSWER_TIMEOUT_S = 60.0  # the head is this process, on a busy machine
 RIGHT = "ab" * 32
@@ -64,15 +64,15 @@ def join():
         print(error)
 
 ask()
-ray_tokens.write_token(ray_tokens.usual_file(), "cd" * 32)
+ray_preflight.write_token(ray_preflight.usual_file(), "cd" * 32)
 ask()
 named = Path.home() / "named"
-ray_tokens.write_token(named, "cd" * 32)
+ray_preflight.write_token(named, "cd" * 32)
 ask("--token-file", str(named))
 os.environ["RAY_AUTH_TOKEN"] = "cd" * 32
 ask()
 del os.environ["RAY_AUTH_TOKEN"], os.environ["RAY_AUTH_TOKEN_PATH"]
-ray_tokens.write_token(ray_tokens.usual_file(), RIGHT)
+ray_preflight.write_token(ray_preflight.usual_file(), RIGHT)
 ask()
 join()
 known["python_version"] = "3.99.1"
@@ -162,10 +162,10 @@ def test_a_token_is_made_once_and_printed_only_when_asked_for(home: Path) -> Non
     file = home / ".ray" / "auth_token"
     assert "nbaccel token --generate" in run("token").output
     made = run("token", "--generate")
-    content = ray_tokens.read_token(file)
+    content = ray_preflight.read_token(file)
     assert made.exit_code == 0 and content not in made.output
     assert "stays" in run("token", "--generate").output
-    assert ray_tokens.read_token(file) == content
+    assert ray_preflight.read_token(file) == content
     assert content not in run("token").output
     assert run("token", "--path").output == f"{file}\n"
     assert run("token", "--show").output == f"{content}\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel import ray_preflight, ray_tokens
+from nbaccel import ray_preflight
 from nbaccel.machines import ray_head, ray_processes
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.machines.ray_head import HeadPlan
@@ -53,11 +53,11 @@ def plan(**given: Any) -> HeadPlan:
 def test_a_head_always_wants_a_token_and_makes_one_where_there_is_none(started: Started, tmp_path: Path) -> None:
     record = ray_head.start_head(plan())
     file = tmp_path / ".ray" / "auth_token"
-    token = ray_tokens.read_token(file)
+    token = ray_preflight.read_token(file)
     assert started.environ["RAY_AUTH_MODE"] == "token"
     assert started.environ[PATH] == record.token_file == str(file)
     ray_head.start_head(plan())
-    assert ray_tokens.read_token(file) == token
+    assert ray_preflight.read_token(file) == token
     assert not any(token in word for word in started.line)  # every user of a machine sees command lines
 
 
@@ -76,7 +76,7 @@ def test_the_token_of_the_environment_stays_the_one_that_is_shown(
 
 def test_a_token_that_others_may_read_is_refused_with_the_line_to_type(started: Started, tmp_path: Path) -> None:
     file = tmp_path / "token"
-    ray_tokens.write_token(file, "ab" * 32)
+    ray_preflight.write_token(file, "ab" * 32)
     file.chmod(0o640)
     with pytest.raises(PermissionError, match=f"chmod 600 {file}"):
         ray_head.start_head(plan(token_file=str(file)))

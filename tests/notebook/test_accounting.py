@@ -6,7 +6,7 @@ from nbaccel.notebook.accounting import accounting_view, total
 from nbaccel.views import palette
 from nbaccel.views.history.answers import AccountingAnswer
 from nbaccel.views.history.book import HistoryBook
-from nbaccel.views.history.run import PastRun
+from nbaccel.views.history.runs import PastRun
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import JobRow, NodeRow, Snapshot
 from tests.notebook.levels import Reading

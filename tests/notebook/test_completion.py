@@ -8,7 +8,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbaccel.notebook import completion
+from nbaccel.notebook import magics
 
 
 @pytest.fixture(params=[True, False], ids=["jedi", "no jedi"])
@@ -16,8 +16,8 @@ def shell(request: pytest.FixtureRequest) -> Iterator[InteractiveShell]:
     shell = InteractiveShell()
     shell.Completer.use_jedi = request.param
     shell.user_ns["num_cats"] = 3
-    completion.install(shell)
-    completion.install(shell)
+    magics.install(shell)
+    magics.install(shell)
     yield shell
     shell.history_manager.end_session()
     InteractiveShell.clear_instance()
@@ -67,7 +67,7 @@ def test_a_later_line_of_a_cell_is_completed(shell: InteractiveShell) -> None:
 
 def test_other_lines_are_left_alone(shell: InteractiveShell) -> None:
     assert "num_cats" in _tab(shell, "num_c")[0]
-    assert shell.Completer.custom_matchers.count(completion.magic_options) == 1
+    assert shell.Completer.custom_matchers.count(magics.magic_options) == 1
 
 
 def test_what_can_be_gone_through_is_offered_and_asks_nobody(shell: InteractiveShell) -> None:

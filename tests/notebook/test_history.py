@@ -26,7 +26,7 @@ def test_what_only_the_history_holds_is_moved_to_disk_first_and_can_still_be_got
     places = kernel.run(
         "from nbaccel.util.state import list_objects\n"
         "from nbaccel import engine\n"
-        "from nbaccel.views.listed import ListedObject\n"
+        "from nbaccel.views.snapshot import ListedObject\n"
         "rows = {row.object_id: row.place for row in engine.current().state(ListedObject, 100)}\n"
         "print(rows[kept.hex()], '|', rows[Out[3].hex()])\n"
         "print(len(nbaccel.get(Out[3])), nbaccel.get(Out[3])[:1])"

@@ -96,7 +96,7 @@ from nbaccel import engine
 from ray.experimental.internal_kv import _internal_kv_del
 
 engine.current().watch(None)
-actors = engine.current().small_actors
+actors = engine.current().service_actors
 if actors._collector is not None:
     ray.kill(actors._collector)
 engine.current()._reports._lose_collector()

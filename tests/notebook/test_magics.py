@@ -328,6 +328,14 @@ def test_a_log_is_of_one_task_and_a_timeline_names_the_cell_that_has_none(run: R
     assert run("%accel_timeline cell=99") == "No task of cell 99 has run.\n"
 
 
+def test_a_stack_is_of_one_task_and_of_what_waits_it_is_the_reason(run: Run) -> None:
+    run("waits = nbaccel.remote(num_gpus=1, name='late')(lambda: 1).options(num_cpus=9).remote()")
+    assert run("%accel_stack waits") == run("%accel_stack late") == f"{run('print(nbaccel.explain(waits))')}"
+    assert "UsageError: Nothing is called 'nobody'" in run("%accel_stack nobody")
+    assert "UsageError: Whose? Name a task" in run("%accel_stack") and "Whose?" in run("%accel_stack waits late")
+    assert "worker, pid 1:\n  None of its own code runs there now." in run("%accel_stack 1")
+
+
 def test_an_id_may_be_written_as_in_the_cockpit(shell: InteractiveShell, run: Run) -> None:
     run("waits = nbaccel.remote(num_gpus=1, name='late')(lambda: 1).options(num_cpus=9).remote()")
     short = wording.short_id(shell.user_ns["waits"].task_id().hex())

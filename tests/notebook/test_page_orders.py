@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from nbaccel.notebook import widget
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views import served_snapshot
+from nbaccel.views.snapshot import PublishedRow, Snapshot
 from tests.notebook.test_page_words import publish, run
 
 
@@ -49,3 +50,16 @@ def test_a_run_that_no_snapshot_has_shown_is_asked_all_the_same(busy_snapshot: S
     engine: Any = Noting()
     assert widget.stop_run(engine, "run-9/2", busy_snapshot) == "Asked run-9 to stop."
     assert engine.asked == [("run-9", "stop 2")]
+
+
+def test_the_line_for_curl_has_its_token_where_this_process_serves(
+    busy_snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_snapshot, "own_tokens", {"served-1": "abc"})
+    record = {"name": "m", "state": "serving", "url": "http://127.0.0.1:8000/", "asks_token": True}
+    busy_snapshot.published = [
+        PublishedRow(served_snapshot.KIND, id, {**record, "id": id}, 0.0, 0) for id in ("served-1", "served-2")
+    ]
+    assert widget.copied_curl("served-1", busy_snapshot)["copy"].endswith("-H 'Authorization: Bearer abc'")
+    for id in ("served-2", "served-3"):  # another notebook's, and none
+        assert list(widget.copied_curl(id, busy_snapshot)) == ["words"]

@@ -18,7 +18,19 @@ from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, Run
 from nbaccel.views.snapshot import PublishedRow, Snapshot
 
 NOW = 1_000_070.0
-RUNS = Path(__file__).parents[2] / "frontend" / "src" / "runs"
+FRONTEND = Path(__file__).parents[2] / "frontend"
+needs_packages = pytest.mark.skipif(
+    shutil.which("node") is None or not (FRONTEND / "node_modules").exists(),
+    reason="its packages are not installed: npm --prefix frontend ci",
+)
+
+
+def in_node(code: str, given: RunSnapshot | ExperimentSnapshot) -> Any:
+    """What this code of the page prints as JSON of a record."""
+    command = ["node", "--import", "tsx", "--input-type=module", "-e", code, msgspec.json.encode(given).decode()]
+    done = subprocess.run(command, cwd=FRONTEND, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def run(id: str = "run-1", **changed: Any) -> RunSnapshot:
@@ -42,6 +54,7 @@ def publish(snapshot: Snapshot, *runs: RunSnapshot, job: int = 0) -> Snapshot:
     return snapshot
 
 
+@needs_packages
 @pytest.mark.parametrize(
     "changed",
     [
@@ -56,21 +69,16 @@ def publish(snapshot: Snapshot, *runs: RunSnapshot, job: int = 0) -> Snapshot:
     ],
 )
 def test_the_page_says_it_in_the_words_of_the_card(changed: dict[str, Any]) -> None:
-    if shutil.which("node") is None:
-        pytest.skip("no node here; the committed file needs none")
     given = run(**changed)
-    imported = f"const views = await import('file://{RUNS}/run_views.js')"
+    imported = "const views = await import('./src/runs/runs.tsx')"
     code = (
         f"{imported}; const run = {{...JSON.parse(process.argv[1]), hue: 0}};"
         f"const view = views.runView(run, {NOW}, false);"
         "console.log(JSON.stringify([view.progress, view.time, views.gangWords(run), view.metrics, view.rankCounts, "
         "view.checkpoints, view.sign, view.resume]))"
     )
-    record = msgspec.json.encode(given).decode()
-    done = subprocess.run(["node", "--input-type=module", "-e", code, record], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
     resume = run_card.how_on(given)
-    assert json.loads(done.stdout) == [
+    assert in_node(code, given) == [
         run_snapshot.progress_words(given),
         run_snapshot.time_words(given, NOW),
         run_snapshot.gang_words(given),
@@ -82,6 +90,7 @@ def test_the_page_says_it_in_the_words_of_the_card(changed: dict[str, Any]) -> N
     ]
 
 
+@needs_packages
 @pytest.mark.parametrize(
     "changed",
     [
@@ -92,19 +101,14 @@ def test_the_page_says_it_in_the_words_of_the_card(changed: dict[str, Any]) -> N
     ],
 )
 def test_the_page_says_an_experiment_in_the_words_of_its_card(changed: dict[str, Any]) -> None:
-    if shutil.which("node") is None:
-        pytest.skip("no node here; the committed file needs none")
     given = msgspec.structs.replace(search(), **changed)
     code = (
-        f"const views = await import('file://{RUNS}/experiment_views.js');"
+        "const views = await import('./src/runs/experiments.tsx');"
         "const given = {...JSON.parse(process.argv[1]), hue: 0};"
         f"const view = views.experimentView(given, {NOW}, false);"
         "console.log(JSON.stringify([view.progress, view.time, view.metrics, view.sign]))"
     )
-    record = msgspec.json.encode(given).decode()
-    done = subprocess.run(["node", "--input-type=module", "-e", code, record], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [
+    assert in_node(code, given) == [
         experiment_snapshot.trial_words(given),
         experiment_snapshot.time_words(given, NOW),
         experiment_snapshot.best_words(given),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nbaccel.notebook import answers_html, card, curves, parts, reprs, static_tables, timeline, view
+from nbaccel.notebook import card, curves, parts, reprs, static_tables, timeline, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.curves import Series
 from nbaccel.views import palette, tables, task_lines
@@ -48,8 +48,8 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
         "accounting": accounting_view(accounting_answer()).html,
         "status": view.of_cluster(snapshot).html,
         "refs": reprs.refs_html([_Ref(row.task_id) for row in snapshot.tasks], snapshot),
-        "why": parts.box([answers_html.explanations([waits, waits])]),
-        "probe": parts.box([answers_html.probe(Probe(Verdict.BUSY, "1 GPU: 0 of 2 are free."))]),
+        "why": parts.box([reprs.explanations([waits, waits])]),
+        "probe": parts.box([reprs.probe(Probe(Verdict.BUSY, "1 GPU: 0 of 2 are free."))]),
         "group": parts.box([reprs.group_table(group)]),
         "curve": parts.box([curves.curve("loss", [losses])]),
     }

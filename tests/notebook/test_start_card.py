@@ -5,7 +5,7 @@ from __future__ import annotations
 from nbaccel.notebook import output
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
-from nbaccel.views.start_steps import StartSteps
+from nbaccel.views.sinks import StartSteps
 from tests.notebook.levels import LEVELS, Reading
 from tests.notebook.test_output import _parent
 from tests.test_start_steps import Start

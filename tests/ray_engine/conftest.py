@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from nbaccel.ray_engine.startup.starting import import_ray
+from nbaccel.ray_engine.starting import import_ray
 
 with contextlib.suppress(ImportError):  # the modules that need it are skipped, with the reason
     import_ray()

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 import nbaccel
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine import starting
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine import starting
 
 
 def told_by(code: str) -> str:
@@ -21,7 +21,7 @@ def told_by(code: str) -> str:
 def test_what_is_imported_while_ray_starts_does_not_import_ray():
     code = (
         "import sys; sys.modules['ray'] = None; import importlib\n"
-        "from nbaccel.ray_engine.startup import starting\n"
+        "from nbaccel.ray_engine import starting\n"
         "for name in starting.WITHOUT_RAY: importlib.import_module(name)\n"
         "print('imported')"
     )
@@ -33,8 +33,8 @@ def test_nothing_but_the_engines_own_modules_is_left_to_import_once_ray_has_star
     pytest.importorskip("ray")
     code = (
         "import sys, nbaccel.api\n"
-        "from nbaccel.ray_engine.border import rays\n"
-        "from nbaccel.ray_engine.startup import starting\n"
+        "from nbaccel.ray_engine import rays\n"
+        "from nbaccel.ray_engine import starting\n"
         "starting.import_ray(); rays.import_shipped()\n"
         "with starting.early_imports(): pass\n"
         "before = set(sys.modules)\n"

@@ -11,10 +11,10 @@ ray = pytest.importorskip("ray")
 
 def test_a_wait_is_never_back_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray counts whole milliseconds and may answer a little early: it is asked again for what is left."""
-    from nbaccel.ray_engine.startup import head_watch
+    from nbaccel.ray_engine import session
 
     now, asked = 100.0, list[float]()
-    monkeypatch.setattr(head_watch, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: now))
 
     def early(seconds: float) -> None:
         nonlocal now
@@ -23,13 +23,13 @@ def test_a_wait_is_never_back_before_its_time(monkeypatch: pytest.MonkeyPatch) -
         raise ray.exceptions.GetTimeoutError
 
     with pytest.raises(ray.exceptions.GetTimeoutError):
-        head_watch.HeadWatch(("127.0.0.1", 1), print, print).patiently(early, 0.0123)
+        session.HeadWatch(("127.0.0.1", 1), print, print).patiently(early, 0.0123)
     assert now >= 100.0123
     assert asked == [0.013, 0.001]
 
 
 def test_a_wait_without_time_looks_once() -> None:
-    from nbaccel.ray_engine.startup.head_watch import HeadWatch
+    from nbaccel.ray_engine.session import HeadWatch
 
     asked: list[float] = []
 

@@ -16,20 +16,20 @@ from ray.core.generated import autoscaler_pb2
 
 from nbaccel.exceptions import HeadDiedError
 from nbaccel.machines.sources import growing_machines
-from nbaccel.ray_engine.border.rays import import_shipped
+from nbaccel.ray_engine.rays import import_shipped
 from nbaccel.ray_engine.reports import growing, planning
 from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.views import node_tables, tables
 from nbaccel.views.snapshot import NodeRow, NodeTypeRow, Runtime, Snapshot
 
 import_shipped()
-from nbaccel_in_ray import cluster_request, growth  # noqa: E402
+from nbaccel_in_ray import growth  # noqa: E402
 from nbaccel_in_ray.growth import HoldBook  # noqa: E402
 
 GPU, CPU = {"GPU": 1.0}, {"CPU": 1.0}
 
 
-def asks(*resources: dict[str, float], **selector: str) -> list[cluster_request.Bundle]:
+def asks(*resources: dict[str, float], **selector: str) -> list[growth.Bundle]:
     return [{"resources": each, "label_selector": selector} for each in resources]
 
 
@@ -38,13 +38,13 @@ def held(job: str, *bundles: dict[str, float], id: str = "block") -> dict[str, A
 
 
 class Cluster:
-    """A cluster's request, and a book that writes it as the small actor does."""
+    """A cluster's request, and a book that writes it as the service actor does."""
 
     def __init__(self) -> None:
-        self.request: list[cluster_request.Bundle] = []
+        self.request: list[growth.Bundle] = []
         self.book = HoldBook()
 
-    def look(self, too_much: list[cluster_request.Bundle] | None = None) -> None:
+    def look(self, too_much: list[growth.Bundle] | None = None) -> None:
         self.book.seen(self.request)
         if too_much is not None:
             self.book.too_much(too_much)
@@ -174,7 +174,7 @@ cluster_resource_state {
 
 def test_ray_s_message_is_read_and_its_labels_are_written_as_users_do() -> None:
     reply = message(STATUS)
-    assert cluster_request.of_status(reply) == asks(GPU, GPU, zone="!a")
+    assert growth.request_in(reply) == asks(GPU, GPU, zone="!a")
     facts = growth.of_status(reply)
     assert [each["type"] for each in facts["arriving"]] == ["gpu"] * 3  # i-2 has joined
     assert facts["infeasible"] == [{"GPU": 9.0}]

@@ -11,7 +11,7 @@ pytest.importorskip("ray")
 
 import ray
 
-from nbaccel.ray_engine.border.internals import internals
+from nbaccel.ray_engine.session import internals
 from tests.test_architecture import PACKAGE, ROOT
 
 CANCELLED, PREFIX = "ray._private.worker:Worker.is_canceled", "ray._private.ray_constants:RAY_DISABLE_WORKER_LOG_PREFIX"

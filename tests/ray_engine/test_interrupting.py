@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nbaccel.ray_engine.border import rays
+from nbaccel.ray_engine import rays
 
 PROGRAM = """
 import _thread, signal, sys, threading, time

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.handles.options import demand_of_task, task_options
-from nbaccel.ray_engine.border.rays import import_shipped
+from nbaccel.ray_engine.rays import import_shipped
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.submission.options_for_ray import Choosing
 from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot

@@ -1,4 +1,4 @@
-"""What the small actor of a node answers."""
+"""What the service actor of a node answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.shipped.nbaccel_in_ray.node_agent import NodeAgent
+from nbaccel.ray_engine.rays import import_shipped
+
+import_shipped()
+from nbaccel_in_ray.service_actors import NodeAgent  # noqa: E402
 
 
 def test_the_end_of_a_log_shows_a_progress_bar_as_it_stood_last(tmp_path):

@@ -10,12 +10,12 @@ from tests.ray_engine.ids import Id
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.border import rays
+from nbaccel.ray_engine import rays
 from tests.rig import wait_until
 
 rays.import_shipped()
 reporting = __import__("nbaccel_in_ray.reporting").reporting
-short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
+short_notes = __import__("nbaccel_in_ray.collector_link").collector_link
 printing = __import__("nbaccel_in_ray.printing").printing
 wrapping = __import__("nbaccel_in_ray.wrapping").wrapping
 

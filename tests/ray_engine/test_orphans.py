@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nbaccel.ray_engine.startup import orphans
+from nbaccel.ray_engine import orphans
 from tests.census import Place
 from tests.rig import wait_until
 

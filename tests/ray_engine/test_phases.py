@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.border import rays
+from nbaccel.ray_engine import rays
 from nbaccel.views import trace_events
 from nbaccel.views.snapshot import TaskRow
 

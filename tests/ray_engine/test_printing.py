@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.border import rays
+from nbaccel.ray_engine import rays
 
 rays.import_shipped()
 printing = __import__("nbaccel_in_ray.printing").printing

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from nbaccel.handles.options import init_options
-from nbaccel.ray_engine.startup.starting import kept_back
+from nbaccel.ray_engine.starting import kept_back
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ pytest.importorskip("ray")
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.ray_engine.border.rays import import_shipped
+from nbaccel.ray_engine.rays import import_shipped
 from nbaccel.ray_engine.submission import shipping
 
 

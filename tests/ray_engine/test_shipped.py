@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("ray")
 
 import nbaccel
-from nbaccel.ray_engine.border import rays
+from nbaccel.ray_engine import rays
 
 FILES = sorted(rays.PACKAGE.glob("*.py"))
 
@@ -102,7 +102,7 @@ class _Sign:
 @pytest.fixture
 def collector():
     rays.import_shipped()
-    return __import__("nbaccel_in_ray.collector").collector.Collector(b"", _Sign())
+    return __import__("nbaccel_in_ray.service_actors").service_actors.Collector(b"", _Sign())
 
 
 def test_the_collector_joins_what_is_said_of_a_task(collector):
@@ -144,7 +144,7 @@ def test_the_end_of_an_earlier_attempt_that_is_told_late_is_not_the_tasks(collec
 
 
 def test_a_task_that_succeeds_at_last_has_ended_once_and_well(collector):
-    short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
+    short_notes = __import__("nbaccel_in_ray.collector_link").collector_link
 
     async def run():
         await collector.report(
@@ -171,7 +171,7 @@ def test_only_what_is_new_is_told(collector):
 
 
 def test_what_has_not_ended_is_told_however_much_has_changed_since(collector):
-    most = __import__("nbaccel_in_ray.collector").collector.MOST_SENT
+    most = __import__("nbaccel_in_ray.service_actors").service_actors.MOST_SENT
 
     async def run():
         await collector.report({}, [_note("old", started_at=1.0, ended_at=2.0), _note("waits", submitted_at=1.0)])
@@ -214,7 +214,7 @@ def _short(number, ended_at=2.0, name="train"):
 
 
 def test_short_tasks_travel_together_and_lose_nothing(collector):
-    short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
+    short_notes = __import__("nbaccel_in_ray.collector_link").collector_link
     notes = [_short(1), _short(2, name="load"), _short(3)]
 
     async def run():
@@ -230,7 +230,7 @@ def test_short_tasks_travel_together_and_lose_nothing(collector):
 
 
 def test_a_short_task_that_its_parent_spoke_of_is_joined_to_that(collector):
-    short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
+    short_notes = __import__("nbaccel_in_ray.collector_link").collector_link
 
     async def run():
         await collector.report({}, [_note(_Id(1).hex(), submitted_at=1.0, parent="p")])
@@ -245,8 +245,8 @@ def test_a_short_task_that_its_parent_spoke_of_is_joined_to_that(collector):
 
 
 def test_the_collector_keeps_a_bounded_number_of_short_tasks(collector):
-    packing = __import__("nbaccel_in_ray.short_notes").short_notes.packed
-    most = __import__("nbaccel_in_ray.collector").collector.MOST_TASKS
+    packing = __import__("nbaccel_in_ray.collector_link").collector_link.packed
+    most = __import__("nbaccel_in_ray.service_actors").service_actors.MOST_TASKS
 
     async def run():
         for _ in range(most // 200 + 3):
@@ -259,7 +259,7 @@ def test_the_collector_keeps_a_bounded_number_of_short_tasks(collector):
 
 
 def test_the_collector_counts_calls_by_their_class_and_further_functions_together(collector):
-    most = __import__("nbaccel_in_ray.collector").collector.MOST_FUNCTIONS
+    most = __import__("nbaccel_in_ray.service_actors").service_actors.MOST_FUNCTIONS
     calls = [
         _note(f"c{n}", name=name, kind=kind, started_at=1.0, ended_at=2.0)
         for n, (name, kind) in enumerate(

@@ -15,7 +15,7 @@ from nbaccel.views.snapshot import NodeRow, Runtime, Snapshot
 
 
 class Cluster:
-    """One node with a GPU of 40 GiB; stands for Ray and for the small actor on the node."""
+    """One node with a GPU of 40 GiB; stands for Ray and for the service actor on the node."""
 
     def __init__(self) -> None:
         self.answers = False

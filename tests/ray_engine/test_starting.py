@@ -13,8 +13,8 @@ import ray
 
 import nbaccel
 from nbaccel.handles.options import init_options
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine import starting
+from nbaccel.ray_engine.session import internals
 
 
 def test_without_ray_the_error_says_what_to_type(monkeypatch):

@@ -16,7 +16,7 @@ PROGRAM = """
 import os
 from concurrent.futures import ThreadPoolExecutor
 import grpc
-from nbaccel.ray_engine.startup import starting
+from nbaccel.ray_engine import starting
 
 RIGHT, OTHER = "ab" * 32, "cd" * 32
 

@@ -13,7 +13,7 @@ pytest.importorskip("ray")
 from nbaccel import exceptions
 from nbaccel.handles.options import actor_options
 from nbaccel.handles.remote import ActorClass
-from nbaccel.ray_engine.border.rays import import_shipped
+from nbaccel.ray_engine.rays import import_shipped
 from nbaccel.ray_engine.submission import actors
 from nbaccel.ray_engine.submission.options_for_ray import Choices, RayChoice
 from tests.rig import wait_until

@@ -10,13 +10,13 @@ from tests.ray_engine.ids import Id
 
 pytest.importorskip("ray")
 
-from nbaccel.ray_engine.border import rays
+from nbaccel.ray_engine import rays
 
 rays.import_shipped()
 reporting = __import__("nbaccel_in_ray.reporting").reporting
-collecting = __import__("nbaccel_in_ray.collector").collector
+collecting = __import__("nbaccel_in_ray.service_actors").service_actors
 linking = __import__("nbaccel_in_ray.collector_link").collector_link
-short_notes = __import__("nbaccel_in_ray.short_notes").short_notes
+short_notes = __import__("nbaccel_in_ray.collector_link").collector_link
 
 WHERE = {"worker_id": "w", "node_id": "n", "pid": 7, "actor_id": None}
 

@@ -6,7 +6,10 @@ import asyncio
 import gc
 import os
 import random
+import re
+import shutil
 import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +21,7 @@ from nbaccel import serve
 from nbaccel.serve import callers, serving
 from nbaccel.serve.link import FrameKind, FrameLink, LinkLost, connect, pack
 from nbaccel.serve.records import ControlCall, HandleCall, HttpCall, encode
+from tests.census import Place
 from tests.rig import wait_until
 from tests.serve.conftest import connection
 from tests.serve.load import load
@@ -40,6 +44,38 @@ VALID = [
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
     b"HEAD / HTTP/1.1\r\nHost: x\r\nx-request-timeout-seconds: 3\r\nx-request-id: a\r\n\r\n" * 2,
 ]
+
+MINUTE_S = 60
+MINUTE = f"""
+import ctypes, os, signal, time
+import nbaccel
+from nbaccel import serve
+
+def deployed(version):
+    @serve.deployment(num_replicas=2, max_ongoing_requests=20)
+    class Model:
+        async def __call__(self, request):
+            return version
+
+    serve.run(Model.bind())
+
+nbaccel.init(num_cpus=4)
+deployed("0")
+print(serve.status().url + "/", flush=True)
+began = time.monotonic()
+killed = 0
+while time.monotonic() - began < {MINUTE_S}:
+    if killed in (3, 6, 9):
+        deployed(str(killed))
+    replicas = serve.status().applications["default"].deployments["Model"].replicas
+    os.kill(next(each["pid"] for each in replicas if each["state"] == "RUNNING"), signal.SIGKILL)
+    killed += 1
+    ctypes.PyDLL(None).sleep(4)  # and holds the interpreter
+print(killed, "were killed", flush=True)
+time.sleep(2)
+nbaccel.shutdown()
+print("ended", flush=True)
+"""
 
 
 @serve.deployment(max_ongoing_requests=20)
@@ -257,3 +293,19 @@ def test_many_redeployments_leave_nothing_and_lose_no_request(door: Any) -> None
     assert door("/", "POST", b"").json["number"] == DEPLOYMENTS
     assert len(os.listdir(callers.folder())) <= 5
     assert_no_growth(before, after)
+
+
+@pytest.mark.skipif(not (shutil.which("wrk") and shutil.which("hey")), reason="apt-get install wrk hey")
+def test_no_client_sees_replicas_that_are_killed_or_versions_that_are_replaced(place: Place) -> None:
+    """Public tools ask for a minute. Each cell that is run again has other code, and its kernel sits in C meanwhile."""
+    driver = place.start(MINUTE)
+    assert driver.stdout is not None
+    url = driver.stdout.readline().strip()
+    commands = (["wrk", "-t1", "-c20", f"-d{MINUTE_S}", url], ["hey", "-z", f"{MINUTE_S}s", "-c", "10", url])
+    clients = [subprocess.Popen(each, stdout=subprocess.PIPE, text=True) for each in commands]
+    by_wrk, by_hey = (client.communicate()[0] for client in clients)
+    out, errors = driver.communicate(timeout=300)
+    print(by_wrk, by_hey, out)
+    assert out.split()[-1] == "ended", errors[-3000:]
+    assert "requests in" in by_wrk and "Non-2xx" not in by_wrk and "Socket errors" not in by_wrk
+    assert re.findall(r"\[(\d+)]\t\d+ responses", by_hey) == ["200"] and "Error distribution" not in by_hey

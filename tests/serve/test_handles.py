@@ -351,3 +351,20 @@ def test_the_limit_of_a_replica_is_kept_by_all_callers_together_and_nobody_is_fo
         thread.join()
     assert [*mine, *answers, *nbaccel.get(others[0]), *nbaccel.get(others[1])] == ["ok"] * 200
     assert handle.peak.remote().result() == 2
+
+
+def test_async_code_of_a_replica_asks_for_handles_and_states_of_other_applications(door: Any) -> None:
+    """The door answers it, while its own loop waits."""
+
+    @serve.deployment
+    def word() -> str:
+        return "word"
+
+    @serve.deployment
+    class Asks:
+        async def __call__(self) -> Any:
+            return [await serve.get_app_handle("word").remote(), sorted(serve.status().applications)]
+
+    serve.run(word.bind(), name="word", route_prefix=None)
+    handle = serve.run(Asks.bind(), name="asks", route_prefix=None)
+    assert handle.remote().result(timeout_s=20) == ["word", ["asks", "word"]]

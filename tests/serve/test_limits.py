@@ -16,7 +16,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from nbaccel.serve import http_protocol
-from nbaccel.serve.http_protocol import LEAVE, Counters, DoorProtocol, Limits
+from nbaccel.serve.http_protocol import REQUEST, Counters, DoorProtocol, Limits
 from tests.rig import wait_until
 from tests.serve.loop_thread import LoopThread
 
@@ -34,7 +34,8 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [(b"x-app", b"1")]})
     task = asyncio.current_task()
     assert task is not None
-    scope[LEAVE] = task.cancel
+    if REQUEST in scope:  # uvicorn's own protocol has none
+        scope[REQUEST].leave = task.cancel
     while scope["path"] == "/big":
         await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})

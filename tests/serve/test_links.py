@@ -64,9 +64,10 @@ class End:
         self.cancelled: list[str] = []
         self.sent = 0
         self.links: list[FrameLink] = []
+        self.frames: list[FrameKind] = []
 
     def make(self) -> FrameLink:
-        self.links.append(FrameLink(self.opened))
+        self.links.append(_Noting(self))
         return self.links[-1]
 
     def opened(self, exchange: Exchange, frame: Frame) -> None:
@@ -87,6 +88,18 @@ class End:
                 self.sent += 1
         elif what == "full":
             exchange.finish(FrameKind.FULL)
+
+
+class _Noting(FrameLink):
+    """Notes what comes."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__(end.opened)
+        self._end_ = end
+
+    def _dispatch(self, frame: Frame) -> None:
+        self._end_.frames.append(frame.kind)
+        super()._dispatch(frame)
 
 
 @pytest.fixture
@@ -124,6 +137,19 @@ def test_bodies_of_any_size_go_both_ways(tmp_path: Path) -> None:
     linked(work, tmp_path / "socket")
 
 
+def test_an_answer_ends_its_call_and_nothing_more_is_sent_about_it(tmp_path: Path) -> None:
+    async def work(link: FrameLink, end: End) -> None:
+        exchanges = [link.call(what) for what in (b"echo", b"full")]
+        for exchange in exchanges:
+            assert (await exchange.next()).kind in (FrameKind.DONE, FrameKind.FULL)
+            exchange.cancel()
+        await link.ask(b"echo")
+        assert not link.exchanges and not end.links[0].exchanges
+        assert end.frames == [FrameKind.CALL] * 3
+
+    linked(work, tmp_path / "socket")
+
+
 def test_a_long_path_works_as_well(tmp_path: Path) -> None:
     async def work(link: FrameLink, end: End) -> bytes:
         return (await link.ask(b"echo", b"x")).body
@@ -147,6 +173,22 @@ def test_a_stream_stops_when_its_window_is_full_and_goes_on_when_it_is_read(tmp_
         exchange.cancel()
         while not end.cancelled:
             await asyncio.sleep(0)
+
+    linked(work, tmp_path / "socket")
+
+
+def test_chunks_that_have_come_meanwhile_are_read_as_one_and_give_their_credit(tmp_path: Path) -> None:
+    async def work(link: FrameLink, end: End) -> None:
+        exchange = link.call(b"stream")
+        first = await exchange.next()
+        while end.sent < WINDOW // (1 << 14):
+            await asyncio.sleep(0)
+        await link.ask(b"echo")  # answered after all that was sent before
+        assert len(exchange.also(first.body)) == 1000 * end.sent
+        before = end.sent
+        await exchange.next()
+        assert end.sent > before
+        exchange.cancel()
 
     linked(work, tmp_path / "socket")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import nbaccel
 from nbaccel import engine as engines
 from nbaccel import serve
 from nbaccel.notebook import publishing, served_card, view
+from nbaccel.serve import callers, serving
 from nbaccel.serve.seen import ShownApplications
 from nbaccel.views import served_snapshot, tables, top
 from nbaccel.views.served_snapshot import ServedSnapshot
@@ -169,3 +171,20 @@ def test_what_shows_applications_outlives_a_door_that_does_not_answer(tmp_path: 
     shown = ShownApplications(str(tmp_path), ask, lambda name: lambda what: None)
     shown.look()
     shown.close()
+
+
+def test_a_question_to_the_door_is_given_up_when_the_session_ends(tmp_path: Path) -> None:
+    """The thread that shows applications asks all the time: also while the way to the door is being made."""
+    ways = callers.Callers(str(tmp_path / "door"))
+    ways.submit(ways._door_lock.acquire).result(30)
+
+    def ask() -> None:
+        callers.adopted.set(ways)
+        serving._ask("status")
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask)
+        wait_until(lambda: bool(ways._door_lock._waiters), "the question")
+        ways.close()
+        with pytest.raises(serve.exceptions.RayServeException):
+            answer.result(30)

@@ -75,3 +75,13 @@ def test_a_url_is_read_by_a_copy(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no checkpoint at memory://kept/two"):
         Checkpoint("memory://kept/two").to_directory()
     fsspec.filesystem("memory").rm("/kept", recursive=True)
+
+
+def test_a_checkpoint_is_a_path_of_its_filesystem(tmp_path: Path) -> None:
+    fs = pytest.importorskip("pyarrow.fs", reason="pyarrow is not installed")
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    (tmp_path / "one").mkdir()
+    Checkpoint(tmp_path / "one", filesystem=fs.LocalFileSystem()).set_metadata({"step": 1})
+    inside = Checkpoint("one", filesystem=fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()))
+    assert inside.get_metadata() == {"step": 1} and isinstance(inside.filesystem, fs.SubTreeFileSystem)
+    assert os.listdir(inside.to_directory(tmp_path / "copy")) == [".metadata.json"]

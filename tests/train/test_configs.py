@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nbaccel.train import CheckpointConfig, FailureConfig, RunConfig, UserCallback
+from nbaccel import tune
+from nbaccel.train import CheckpointConfig, FailureConfig, LoggingConfig, RunConfig, UserCallback
 
 
 def test_runs_are_kept_below_home_unless_something_else_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,9 +53,19 @@ def test_how_often_a_run_may_fail_is_a_number() -> None:
     with pytest.raises(ValueError, match="max_failures=-2"):
         FailureConfig(max_failures=-2)
     with pytest.raises(ValueError, match="max_failures must be 0 if fail_fast=True"):
-        FailureConfig(max_failures=1, fail_fast=True)
+        tune.FailureConfig(max_failures=1, fail_fast=True)
     with pytest.raises(ValueError, match="True, False or 'raise'"):
-        FailureConfig(fail_fast="soon")
+        tune.FailureConfig(fail_fast="soon")
+    for given in (True, False, "raise"):
+        with pytest.raises(DeprecationWarning, match=r"use nbaccel\.tune\.FailureConfig"):
+            FailureConfig(fail_fast=given)
+
+
+def test_a_log_level_is_one_that_logging_knows() -> None:
+    assert LoggingConfig("debug").log_level == "DEBUG"
+    for wrong in ("LOUD", 10, None):
+        with pytest.raises(ValueError, match="must be one of: CRITICAL, DEBUG"):
+            LoggingConfig(wrong)  # type: ignore[arg-type]
 
 
 def test_which_checkpoints_stay_is_checked() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel import train
+from nbaccel import stacks, train
 from nbaccel.train import (
     CheckpointConfig,
     ControllerError,
@@ -247,11 +247,22 @@ def test_a_function_that_never_reports_can_ask_whether_to_stop(
     assert run.result(timeout=60).return_value == "asked"
 
 
+def test_the_stack_of_a_run_is_that_of_each_rank(begun: Any, tmp_path: Path) -> None:
+    run = begun(loops.until_asked)
+    wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
+    wait_until(lambda: nbaccel.stack("run").count("in until_asked") == 2, "both stacks")
+    assert re.search(r"^run, rank 0, pid \d+:\n.*loops\.py.*\n.*\n\nrun, rank 1, pid \d+:\n", nbaccel.stack("run"))
+    run.stop()
+    assert run.result(timeout=60).return_value == "asked"
+    with pytest.raises(ValueError, match="Nothing is called 'run'"):
+        nbaccel.stack("run")
+
+
 def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
     begun: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
     monkeypatch.setattr(controller, "HANGS_S", 0.0)
-    monkeypatch.setattr(signalling, "_PATIENCE_S", 60.0)  # it is asked once where it hangs
+    monkeypatch.setattr(stacks, "PATIENCE_S", 60.0)  # it is asked once where it hangs
     run = begun(loops.hangs_in_c)
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
 
@@ -385,13 +396,15 @@ def test_each_rank_reads_its_part_of_the_datasets(workers: int, kept: Kept, tmp_
 
 def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: Path) -> None:
     seen: list[Any] = []
+    told: list[Any] = []
 
     class Seen(UserCallback):
         def after_report(self, run_context: Any, metrics: list[dict[str, Any]], checkpoint: Any) -> None:
             seen.append((metrics, checkpoint is not None))
 
         def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
-            seen.append(sorted(worker_exceptions))
+            seen.append({rank: type(error).__name__ for rank, error in worker_exceptions.items()})
+            told.append(run_context)
 
     with pytest.raises(WorkerGroupError):
         fit(
@@ -403,7 +416,9 @@ def test_callbacks_run_here_with_the_metrics_of_all_ranks(kept: Kept, tmp_path: 
             once=str(tmp_path / "once"),
             together=True,
         )
-    assert seen[0] == ([{"step": 0, "loss": 1.0}] * 2, True) and 0 in seen[-1]
+    assert seen[0] == ([{"step": 0, "loss": 1.0}] * 2, True) and seen[-1][0] == "ZeroDivisionError"
+    assert told[0].get_run_config().name and told[0].train_loop_config["how"] == "raise"
+    assert (told[0].scaling_config.num_workers, told[0].run_id[:4]) == (2, "run-")
 
 
 class NotingBackend(Backend):

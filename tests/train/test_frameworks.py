@@ -75,6 +75,7 @@ def test_transformers_trains_in_a_gang_and_reports_what_it_logs(workers: None, r
     assert result.return_value == {"size": 2, "steps": 4}  # 16 rows, 2 ranks, 4 rows each, 2 epochs
     assert [each["step"] for each in result.history] == [2, 2, 4, 4, 4]
     assert {"loss", "epoch"} <= result.history[0].keys() and "train_runtime" in result.history[-1]
+    assert result.history[0].keys() < result.metrics.keys()  # the latest value of each
     assert [each["step"] for _, each in result.best_checkpoints] == [2, 4]
     files = os.listdir(Path(result.checkpoint.path, "checkpoint"))
     assert {"model.safetensors", "trainer_state.json", "rng_state_0.pth", "rng_state_1.pth"} <= set(files)

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from nbaccel.train import ControllerError, RunConfig, journal, storage
+from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.journal import FILE, Journal, Kept, Past
 from nbaccel.train.opening import open_run
 
 
 def write(folder: Path) -> None:
     log = Journal(folder)
-    log.begin("mnist")
+    log.begin("mnist", CheckpointConfig())
     log.gang(0, 0, "", [{"node": "n"}])
     for number in range(3):
         log.report(number, 0, {"loss": number})
@@ -58,7 +59,7 @@ def test_cut_at_every_byte_it_is_what_the_whole_lines_say(tmp_path: Path) -> Non
         assert past.length == whole
         assert past.name == ("mnist" if whole else "")
         log = Journal(tmp_path, past)
-        log.begin("mnist")
+        log.begin("mnist", CheckpointConfig())
         log.close()
         lines = (tmp_path / FILE).read_bytes().splitlines()
         assert len(lines) == ends.index(whole) + 2 if whole else 1
@@ -82,13 +83,14 @@ def test_a_journal_of_a_later_version_is_refused(tmp_path: Path) -> None:
 
 FULL = """
 import resource, signal, sys
+from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.journal import Journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 log = Journal(sys.argv[1])
-log.begin("mnist")
-resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+log.begin("mnist", CheckpointConfig())
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 try:
-    log.report(0, 0, {"text": "x" * 300})
+    log.report(0, 0, {"text": "x" * 400})
 except OSError:
     pass
 else:
@@ -108,12 +110,14 @@ def test_a_line_that_the_disk_has_no_room_for_is_taken_back(tmp_path: Path) -> N
 
 FULL_AT_A_COMMIT = """
 import os, resource, sys
-from nbaccel.train import ControllerError, RunConfig, storage
+from nbaccel.train import ControllerError, DataConfig, RunConfig, ScalingConfig, storage
+from nbaccel.train.backend import BackendConfig
+from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.opening import open_run
 from nbaccel.train.records import Records
 config = RunConfig(name="run", storage_path=sys.argv[1])
 opened = open_run(config, "")
-records = Records(opened, config)
+records = Records(opened, TrainRunContext(config, None, ScalingConfig(), BackendConfig(), DataConfig()))
 records.report(0, 0, {"loss": 1})
 os.mkdir(sys.argv[1] + "/mine")
 storage.bring(sys.argv[1] + "/mine", opened.folder, 0)
@@ -160,7 +164,7 @@ def test_a_moved_run_is_the_same_run(tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_was_renamed_and_not_written_down_is_taken_up(tmp_path: Path) -> None:
     log = Journal(tmp_path)
-    log.begin("mnist")
+    log.begin("mnist", CheckpointConfig())
     log.report(0, 0, {"loss": 5})
     log.close()
     for name in ("checkpoint_000000", ".checkpoint_000001.part"):

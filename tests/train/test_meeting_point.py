@@ -10,7 +10,7 @@ import pytest
 from nbaccel.train.ranks import Facts, Seat
 
 torch = pytest.importorskip("torch")
-meeting_point = pytest.importorskip("nbaccel.train.torch.process_group")
+meeting_point = pytest.importorskip("nbaccel.train.torch.config")
 
 SOON = timedelta(milliseconds=100)  # for ranks that do not come
 PATIENTLY = timedelta(seconds=90)

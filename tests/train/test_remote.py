@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from nbaccel.train import CheckpointConfig, Result, RunConfig, ScalingConfig
+from nbaccel.train import CheckpointConfig, DataConfig, Result, RunConfig, ScalingConfig
+from nbaccel.train.backend import BackendConfig
+from nbaccel.train.callbacks import TrainRunContext
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.opening import OpenRun, open_run, storage_of
 from nbaccel.train.records import Records
@@ -41,7 +43,7 @@ def steps(opened: OpenRun, config: RunConfig, *numbers: int, tmp_path: Path) -> 
     """Commit a checkpoint for each number, as a run would."""
     from nbaccel.train import storage
 
-    records = Records(opened, config)
+    records = Records(opened, TrainRunContext(config, None, ScalingConfig(), BackendConfig(), DataConfig()))
     for number in numbers:
         (tmp_path / "mine" / "deep").mkdir(parents=True, exist_ok=True)
         (tmp_path / "mine" / "deep" / "model").write_text(str(number))

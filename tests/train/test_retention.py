@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from nbaccel.train import CheckpointConfig
-from nbaccel.train.journal import Kept, best, score_of, to_delete
+from nbaccel.train.journal import Kept, Past, best, score_of, to_delete
+from nbaccel.train.result import of_run
 
 
 def kept(*losses: Any) -> list[Kept]:
@@ -38,3 +41,18 @@ def test_a_missing_score_and_nan_are_the_worst() -> None:
 def test_a_score_may_lie_inside_of_another_metric() -> None:
     assert score_of({"eval": {"loss": 2}}, "eval/loss") == 2.0
     assert score_of({"eval": 1}, "eval/loss") is None and score_of({"ok": True}, "ok") is None
+
+
+def test_a_result_lists_the_best_from_worst_to_best_without_a_latest_one_that_is_worse(tmp_path: Path) -> None:
+    losses = [0.5, 0.2, 0.3, 0.8]
+    past = Past(kept=[Kept(f"checkpoint_{number:06d}", number, {"loss": loss}) for number, loss in enumerate(losses)])
+
+    def listed(config: CheckpointConfig) -> list[float]:
+        result = of_run(str(tmp_path), past, config)
+        assert result.checkpoint is not None and result.checkpoint.path.endswith("000003")
+        return [metrics["loss"] for _, metrics in result.best_checkpoints]
+
+    scored = CheckpointConfig(checkpoint_score_attribute="loss", checkpoint_score_order="min")
+    assert listed(scored) == [0.8, 0.5, 0.3, 0.2]
+    assert listed(replace(scored, num_to_keep=2)) == [0.3, 0.2]
+    assert listed(CheckpointConfig(num_to_keep=2)) == [0.3, 0.8] and listed(CheckpointConfig()) == losses

@@ -117,3 +117,10 @@ def test_it_shows_what_was_given_and_is_equal_by_what_it_asks() -> None:
     assert ScalingConfig(num_workers=2) != ScalingConfig(num_workers=3)
     assert "<th>num_workers</th><td>2</td>" in ScalingConfig(num_workers=2)._repr_html_()
     assert "&lt;b&gt;" in ScalingConfig(resources_per_worker={"<b>": 1})._repr_html_()
+
+
+def test_a_trial_takes_the_workers_as_bundles() -> None:
+    config = ScalingConfig(num_workers=3, use_gpu=True, resources_per_worker={"CPU": 2}, placement_strategy="SPREAD")
+    factory = config.as_placement_group_factory()
+    assert (factory.bundles, factory.strategy) == ([{"CPU": 2, "GPU": 1}] * 3, "SPREAD")
+    assert ScalingConfig.from_placement_group_factory(factory).as_placement_group_factory() == factory

@@ -11,7 +11,8 @@ import pytest
 
 from nbaccel.train.ranks import Facts, Seat, seats
 from nbaccel.train.torch.choosing import choose
-from nbaccel.train.torch.trainer import TorchConfig, TorchTrainer
+from nbaccel.train.torch.config import TorchConfig
+from nbaccel.train.torch.torch_trainer import TorchTrainer
 
 
 def torch_with(*types: str) -> Any:

@@ -45,7 +45,7 @@ def test_workers_that_have_torch_loaded_have_also_loaded_what_a_rank_needs() -> 
     def loaded() -> list[str]:
         import sys
 
-        return [name for name in ("nbaccel.train.worker", "nbaccel.train.torch.process_group") if name in sys.modules]
+        return [name for name in ("nbaccel.train.worker", "nbaccel.train.torch.config") if name in sys.modules]
 
     assert len(nbaccel.get(loaded.remote())) == 2
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbaccel.train import DataConfig, signalling
+from nbaccel.train import DataConfig
 from nbaccel.train.backend import BackendConfig
 from nbaccel.train.datasets import Datasets
 from nbaccel.train.errors import StopTraining
@@ -68,15 +70,10 @@ def test_an_interrupt_after_the_functions_end_changes_nothing(
     assert run(worker, function) == (how, 3 if how == "returned" else None)
 
 
-def test_a_question_where_the_function_stands_that_comes_after_its_end_does_not_end_the_process(
-    worker: TrainWorker,
-) -> None:
-    before = signal.signal(signalling.WHERE, signal.SIG_DFL)
-    try:
-        assert run(worker, lambda: 3) == ("returned", 3)
-        if not (child := os.fork()):
-            os.kill(os.getpid(), signalling.WHERE)
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-    finally:
-        signal.signal(signalling.WHERE, before)
+def test_what_a_function_logs_appears_from_the_level_of_the_run_on(capfd: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "import logging; from nbaccel.train import worker; worker._log_at('INFO'); worker._log_at('INFO')\n"
+        "log = logging.getLogger('ray.train.mine'); log.info('seen'); log.debug('not seen')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert capfd.readouterr().err == "seen\n"

@@ -202,6 +202,65 @@ def test_all_methods_of_a_callback_are_called(kept: Kept, tmp_path: Any) -> None
     ]
 
 
+class Told(tune.Callback):
+    """Notes what its methods are told."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def setup(self, *arguments: Any, **info: Any) -> None:
+        self.seen.append(info)
+
+    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.seen.append(("start", trial.status))
+
+    def on_trial_result(self, iteration: int, trials: list[Any], trial: Any, result: Any, **info: Any) -> None:
+        self.seen.append(("result", trial.status))
+
+    def on_checkpoint(self, iteration: int, trials: list[Any], trial: Any, checkpoint: Any, **info: Any) -> None:
+        self.seen.append(("checkpoint", os.path.basename(checkpoint.path)))
+
+    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.seen.append(("complete", trial.status))
+
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.seen.append(("error", trial.status))
+
+
+class Old(tune.Callback):
+    """Its `setup` takes nothing."""
+
+    def setup(self) -> None:  # type: ignore[override]
+        self.was_called = True
+
+
+class Older(Old):
+    """Its `setup` takes one of the facts."""
+
+    def setup(self, stop: Any = None) -> None:  # type: ignore[override]
+        self.was_called = stop == {"step": 5}
+
+
+def test_a_callback_is_told_as_in_ray(kept: Kept, tmp_path: Path) -> None:
+    callbacks: list[Any] = [Told(), Old(), Older()]
+    space = {"x": 1, "steps": 1, "fails_in": tune.grid_search([1, 0]), "how": "raise", "folder": str(tmp_path)}
+    config = tune.TuneConfig(num_samples=1, max_concurrent_trials=1, time_budget_s=60)
+    running = kept(callbacks=callbacks, stop={"step": 5})
+    results = tune.Tuner(trainables.steps, param_space=space, tune_config=config, run_config=running).fit()
+    assert callbacks[1].was_called and callbacks[2].was_called
+    info, *rest = callbacks[0].seen
+    assert info == {"stop": {"step": 5}, "num_samples": 1, "total_num_samples": 2, "time_budget_s": 60}
+    assert rest == [
+        ("start", "PENDING"),
+        ("result", "RUNNING"),
+        ("checkpoint", "checkpoint_000000"),
+        ("complete", "RUNNING"),
+        ("start", "PENDING"),
+        ("error", "ERROR"),
+    ]
+    assert [trial.status for trial in results._trials] == ["TERMINATED", "ERROR"], "afterwards"
+
+
 class Reporter(tune.ProgressReporter):
     """Reports only at the end."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import nbaccel
 from nbaccel import tune
 from nbaccel.tune.resources import asked_by, resources_of
 
@@ -88,3 +90,21 @@ def test_amounts_that_no_node_can_ever_give_are_told_before_a_trial_starts(given
 
 def test_amounts_may_be_numbers_of_numpy() -> None:
     assert resources_of({"cpu": np.int64(2), "gpu": np.float32(0.5)}, {}).total == {"CPU": 2.0, "GPU": 0.5}
+
+
+def of_tasks(config: dict[str, Any]) -> dict[str, Any]:
+    """The CPUs of the bundle are free for the trial's own tasks."""
+    held = tune.get_context().get_trial_resources()
+    there = nbaccel.get(nbaccel.remote(num_cpus=2)(lambda: "ran").remote(), timeout=60)
+    return {"there": there, "held": [held.bundles, held.head_cpus, held.strategy, held.required_resources]}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_empty_first_bundle_leaves_the_others_to_the_tasks_of_the_trial(tmp_path: Path) -> None:
+    factory = tune.PlacementGroupFactory([{}, {"CPU": 2}], strategy="SPREAD")
+    assert factory.head_bundle_is_empty and factory.head_cpus == 0 and factory.required_resources == {"CPU": 2}
+    config = tune.RunConfig(storage_path=str(tmp_path))
+    (result,) = results = tune.Tuner(tune.with_resources(of_tasks, factory), run_config=config).fit()
+    assert result.error is None and result.metrics is not None and result.metrics["there"] == "ran"
+    assert result.metrics["held"] == [[{"CPU": 2}], 0, "SPREAD", {"CPU": 2}]
+    assert results._trials[0].placement_group_factory == tune.PlacementGroupFactory([{}, {"CPU": 2}], "SPREAD")

@@ -22,7 +22,7 @@ import pytest
 from nbaccel import tune
 from nbaccel.train import storage
 from nbaccel.train.journal import Kept as KeptCheckpoint
-from nbaccel.tune import experiment_journal, opening
+from nbaccel.tune import experiment_journal
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.schedulers import ASHAScheduler
 from nbaccel.tune.trial import Trial, TrialState
@@ -174,7 +174,7 @@ def test_experiments_of_one_name_that_begin_at_one_time_have_a_folder_each(tmp_p
 
     def opened(_: int) -> str:
         begin.wait()
-        found = opening.open_new(tune.RunConfig(name="same", storage_path=str(tmp_path / "runs")), "")
+        found = experiment_journal.open_new(tune.RunConfig(name="same", storage_path=str(tmp_path / "runs")), "")
         found.close()
         return found.name
 

@@ -15,6 +15,7 @@ from nbaccel.tune.schedulers import (
     create_scheduler,
 )
 from nbaccel.tune.search.sample import choice, sample_from, uniform
+from nbaccel.tune.trial import Trial, TrialState
 from tests.tune.asha_events import LISTS, event_list
 from tests.tune.pbt_events import POPULATIONS, Population
 
@@ -202,3 +203,21 @@ def test_what_is_not_here_says_what_to_use(name: str) -> None:
 
     with pytest.raises(NotImplementedError, match="ASHAScheduler"):
         getattr(schedulers, name)()
+
+
+def test_a_scheduler_shows_its_metric_and_a_population_its_scores() -> None:
+    assert ASHAScheduler(metric="loss", mode="min").metric == "loss" and FIFOScheduler().metric is None
+    with pytest.raises(AttributeError):
+        ASHAScheduler().metric = "loss"  # type: ignore[misc]  # as in Ray
+    pbt = PopulationBasedTraining("training_iteration", "loss", "min", 1, hyperparam_mutations={"x": [1, 2]})
+    trials = [Trial(name, number, {"x": 1}) for number, name in enumerate("abc")]
+    for trial, loss in zip(trials[:2], (3, 2), strict=True):
+        pbt.add(trial.id, trial.config)
+        pbt.on_result(trial.id, {"training_iteration": 1, "loss": loss})
+    pbt.add("c", {"x": 1})
+    assert pbt.last_scores(trials) == [-3, -2]
+    trials[0].state = TrialState.DONE
+    assert pbt.last_scores(trials) == [-2]
+    pbt.num_perturbations = 3
+    pbt.reset_stats()
+    assert pbt.debug_string() == "PopulationBasedTraining: 0 perturbs"

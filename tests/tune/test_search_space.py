@@ -31,8 +31,8 @@ from nbaccel.tune.search.variant_generator import check, copied
 
 
 def drawn(domain: Any, size: int = 500) -> list[Any]:
-    found: list[Any] = domain.sample(size=size, random_state=0)
-    return found
+    rng = random.Random(0)
+    return [domain.draw(rng) for _ in range(size)]
 
 
 def configs(space: Any, num_samples: int = 1, **options: Any) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def test_types_of_values() -> None:
 
 
 def test_a_seed_repeats_the_values() -> None:
-    assert uniform(0, 1).sample(size=3, random_state=7) == uniform(0, 1).sample(size=3, random_state=7)
+    assert list(uniform(0, 1).sample(size=3, random_state=7)) == list(uniform(0, 1).sample(size=3, random_state=7))
     numpy = pytest.importorskip("numpy")
     for seed in (random.seed, numpy.random.seed):
         generator(None)
@@ -233,3 +233,14 @@ def test_a_point_may_have_a_list_or_a_dict_that_is_one_value_of_a_choice() -> No
     assert configs(space, points_to_evaluate=[point]) == [point]
     (config,) = configs(space, points_to_evaluate=[{"layers": [1]}])
     assert config["layers"] == [1], "a value that the choice does not have runs, as in Ray"
+
+
+def test_several_values_are_an_array_where_they_are_numbers_without_a_step() -> None:
+    numpy = pytest.importorskip("numpy")
+    numbers = (tune.uniform(0, 1), tune.loguniform(0.1, 1), tune.randn(), tune.randint(0, 9), tune.lograndint(1, 9))
+    for domain in numbers:
+        several = domain.sample(size=3)
+        assert isinstance(several, numpy.ndarray) and several.shape == (3,) and domain.cast(several[0]) == several[0]
+    for domain in (tune.quniform(0, 1, 0.5), tune.qrandint(0, 8, 2), tune.qrandn(0, 1, 1), tune.choice([1, 2])):
+        assert type(domain.sample(size=3)) is list
+    assert tune.sample_from(lambda: 1).is_function() and not tune.choice([1]).is_function()

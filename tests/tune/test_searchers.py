@@ -138,3 +138,36 @@ def test_optuna_may_be_asked_without_an_experiment_and_learns_from_others(kept: 
     assert results.study.trials[2].value == 0.25
     with pytest.raises(ValueError, match=r"OptunaSearch.suggest\(\) needs a space, a metric and a mode"):
         OptunaSearch().suggest("a")
+
+
+def test_a_searcher_is_saved_into_a_folder_and_restored_from_it(tmp_path: Path) -> None:
+    search, again = Counting(), Counting()
+    with pytest.raises(RuntimeError, match=r"has no searcher-state-\*\.pkl, which save_to_dir\(\) writes"):
+        again.restore_from_dir(str(tmp_path))
+    for name in ("first", "second"):
+        search.suggest(name)
+        search.save_to_dir(str(tmp_path), session_str=name)
+        os.utime(tmp_path / f"searcher-state-{name}.pkl", (search.number, search.number))
+    again.restore_from_dir(str(tmp_path))
+    assert again.number == 2 and sorted(os.listdir(tmp_path)) == [
+        "searcher-state-first.pkl",
+        "searcher-state-second.pkl",
+    ]
+
+
+def test_the_state_of_a_limiter_and_of_a_repeater_is_theirs_alone() -> None:
+    limited = ConcurrencyLimiter(Counting(), max_concurrent=2)
+    for name in ("a", "b"):
+        assert limited.suggest(name) is not None
+    again = ConcurrencyLimiter(Counting(), max_concurrent=9)
+    again.set_state(limited.get_state())
+    assert again.live_trials == {"a", "b"} and again.suggest("c") is None and again.searcher.number == 0
+    again.on_trial_complete("a")
+    assert limited.live_trials == {"a", "b"} and again.suggest("c") == {"x": 1}
+    repeated = Repeater(Counting(), repeat=2)
+    assert repeated.suggest("a") == {"x": 1, "__trial_index__": 0}
+    further = Repeater(Counting(), repeat=2)
+    further.set_state(repeated.get_state())
+    assert further.suggest("b") == {"x": 1, "__trial_index__": 1}
+    with pytest.raises(NotImplementedError, match=r"Counting has no get_state\(self\): save"):
+        Counting().get_state()

@@ -21,9 +21,8 @@ from nbaccel.tune import experiment_journal, live, result_tables
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_decisions import TrialDecisions
 from nbaccel.views import experiment_snapshot, sinks, tables
-from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot
+from nbaccel.views.experiment_snapshot import KIND, BestTrial, ExperimentSnapshot, ExperimentSummary
 from nbaccel.views.observer_lines import ReadRows
-from nbaccel.views.seen_trials import SeenTrials
 from nbaccel.views.snapshot import PublishedRow, Runtime, Snapshot
 from tests.notebook.levels import LEVELS, Reading, bare
 from tests.rig import wait_until
@@ -225,7 +224,7 @@ def drawn_trials(count: int = 12) -> list[Trial]:
     ]
 
 
-def seen_of(made: list[Trial], mode: str | None = "min") -> SeenTrials:
+def seen_of(made: list[Trial], mode: str | None = "min") -> ExperimentSummary:
     return result_tables.seen_of(made, "loss" if mode else None, mode)
 
 
@@ -280,10 +279,10 @@ def test_the_card_of_an_experiment_that_ends_is_sent_with_its_trials() -> None:
     made = TrialDecisions()
     for each in drawn_trials():
         made.add(each)
-    sent: list[tuple[str, SeenTrials | None]] = []
+    sent: list[tuple[str, ExperimentSummary | None]] = []
 
     class Sink(sinks.Sinks):
-        def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
+        def experiment(self, snapshot: ExperimentSnapshot, seen: ExperimentSummary | None = None) -> None:
             if snapshot.id == shown.id:
                 sent.append((snapshot.state, seen))
 
@@ -322,6 +321,8 @@ def test_an_experiment_is_seen_by_all_and_stops_when_asked(cluster: Any, tmp_pat
     wait_until(lambda: any(each.best is not None and each.counts.get("running") == 2 for each in seen("seen")), "it")
     (shown,) = seen("seen")
     assert shown.total == 2 and shown.metric == "number" and shown.state == "running"
+    wait_until(lambda: nbaccel.stack("seen").count("in until_stopped") == 2, "the stacks of both trials")
+    assert nbaccel.stack("00001").startswith("trial ") and nbaccel.stack("00001").count("pid") == 1
     nbaccel.api.ask(shown.id, "stop")
     runner.wait_with_ladder()
     wait_until(lambda: [each.state for each in seen("seen")] == ["stopped"], "its end")
@@ -353,7 +354,7 @@ def test_an_end_of_a_trial_is_on_the_disk_before_it_is_shown(
         on_disk[0] = ends if is_ours else on_disk[0]
 
     class Sink(sinks.Sinks):
-        def experiment(self, snapshot: ExperimentSnapshot, seen: SeenTrials | None = None) -> None:
+        def experiment(self, snapshot: ExperimentSnapshot, seen: ExperimentSummary | None = None) -> None:
             if snapshot.name == "synced":
                 shown.append((sum(snapshot.counts.get(each, 0) for each in ("done", "stopped", "error")), on_disk[0]))
 

@@ -12,6 +12,7 @@ import pytest
 from nbaccel import tune
 from nbaccel.tune.schedulers import PopulationBasedTraining
 from nbaccel.tune.trainable import TrainingResult
+from nbaccel.tune.trial_result import result_of
 from tests.census import Place
 from tests.tune import trainables
 from tests.tune.class_trainables import Asks, Counts, Files, Reused, calls
@@ -71,6 +72,14 @@ def test_episodes_and_timesteps_are_added_up() -> None:
     assert (result["timesteps_total"], result["episodes_total"]) == (20, 7)
 
 
+def test_an_object_shows_its_counters_and_its_process() -> None:
+    made = Counts({"x": 2})
+    made.train()
+    state = made.get_state()
+    assert (state["iteration"], state["last_result"]["score"]) == (1, 2) and state["time_total"] > 0
+    assert made.get_current_ip_pid()[1] == os.getpid()
+
+
 # ---- as trials
 
 
@@ -83,7 +92,7 @@ class TestTrials:
         results = fit(Counts, {"x": tune.grid_search([1, 2]), "steps": 5}, config)
         for result in results:
             names = [os.path.basename(each.path) for each, _ in result.best_checkpoints]
-            assert names == ["checkpoint_000001", "checkpoint_000003", "checkpoint_000004"]
+            assert names == ["checkpoint_000000", "checkpoint_000001", "checkpoint_000002"]
             assert calls(result.path) == ["setup", "cleanup"] and result.state == "done"
             assert result.metrics is not None and result.metrics["score"] == 5 * result.config["x"]
             assert [each["training_iteration"] for each in result.history] == [1, 2, 3, 4, 5]
@@ -94,6 +103,20 @@ class TestTrials:
             config = kept(f"e{setting}", stop={"training_iteration": 3}, checkpoint_config=keeping)
             (result,) = fit(Counts, {"x": 1}, config)
             assert (len(result.history), len(result.best_checkpoints), result.state) == (3, expected, "stopped")
+
+    def test_older_names_of_options_about_checkpoints_act_and_warn(self, kept: Kept) -> None:
+        options: dict[str, Any] = {"checkpoint_freq": 1, "checkpoint_at_end": True, "keep_checkpoints_num": 2}
+        with pytest.warns(DeprecationWarning, match=r"pass checkpoint_config=tune.CheckpointConfig\(num_to_keep=2, "):
+            analysis = tune.run(
+                Counts,
+                config={"x": 1, "steps": 5},
+                storage_path=kept().storage_path,
+                verbose=0,
+                checkpoint_score_attr="min-score",
+                **options,
+            )
+        found = result_of(analysis.experiment_path, analysis.trials[0])
+        assert [metrics["score"] for _, metrics in found.best_checkpoints] == [2, 1]
 
     @pytest.mark.parametrize("cls", [Counts, Files])
     def test_a_failed_class_goes_on_from_its_checkpoint(self, kept: Kept, cls: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 from nbaccel.tune import result_tables
 from nbaccel.tune.result_tables import TrialFacts, config_of, row_of
 from nbaccel.tune.trial import Trial, TrialState
-from nbaccel.views.trial_rows import LETTERS, curve_of
+from nbaccel.views.experiment_snapshot import LETTERS, curve_of
 
 
 def trial(number: int = 0, losses: list[float] | None = None, **changed: Any) -> Trial:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import os
+import pickle
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import nbaccel
 from nbaccel import tune
 from tests.tune import trainables
 
@@ -76,8 +79,29 @@ def test_reports_that_a_failed_trial_makes_again_are_there_once(kept: Kept, tmp_
 
 
 def test_a_failed_trial_has_its_error_in_a_file(kept: Kept) -> None:
-    (result,) = tune.Tuner(trainables.raises, param_space={"x": 1}, run_config=kept()).fit()
-    assert "an odd number" in (Path(result.path) / "error.txt").read_text()
+    again = tune.FailureConfig(max_failures=1)
+    tuner = tune.Tuner(trainables.raises, param_space={"x": 1}, run_config=kept(failure_config=again))
+    (result,) = results = tuner.fit()
+    text = (Path(result.path) / "error.txt").read_text()
+    first, second = (text.index(f"Failure # {number} (occurred at ") for number in (1, 2))
+    assert first == 0 and text.count("an odd number") == 2 * text[second:].count("an odd number") > 0
+    found = pickle.loads((Path(result.path) / "error.pkl").read_bytes())
+    assert isinstance(found, ValueError) and isinstance(found, nbaccel.exceptions.RayTaskError)
+    (trial,) = results._trials
+    assert trial.get_error() == text and isinstance(trial.get_pickled_error(), ValueError)
+    assert [os.path.basename(each or "") for each in (trial.error_file, trial.pickled_error_file)] == [
+        "error.txt",
+        "error.pkl",
+    ]
+
+
+def test_parameters_that_json_cannot_hold_are_in_a_pickle(kept: Kept) -> None:
+    space = {"x": 1, "pair": (1, 2), "function": where}
+    (result,) = tune.Tuner(trainables.square, param_space=space, run_config=kept()).fit()
+    assert pickle.loads((Path(result.path) / "params.pkl").read_bytes()) == result.config
+    space = {"x": 1, "lock": tune.sample_from(threading.Lock)}  # the trial cannot be sent either
+    (result,) = tune.Tuner(trainables.square, param_space=space, run_config=kept("second")).fit()
+    assert result.error is not None and sorted(os.listdir(result.path)) == ["error.pkl", "error.txt", "params.json"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +115,7 @@ def test_a_failed_trial_has_its_error_in_a_file(kept: Kept) -> None:
 )
 def test_what_a_trial_prints_is_in_files_if_asked(kept: Kept, given: Any, files: dict[str, str]) -> None:
     (result,) = tune.Tuner(writes, param_space={"x": 1}, run_config=kept(log_to_file=given)).fit()
-    known = {"out.txt", "params.json", "result.json", "progress.csv"}
+    known = {"out.txt", "params.json", "params.pkl", "result.json", "progress.csv"}
     found = {each.name: each.read_text() for each in Path(result.path).iterdir() if each.name not in known}
     assert found == files
 

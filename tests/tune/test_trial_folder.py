@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nbaccel.train.journal import Kept
-from nbaccel.tune import trial_files
+from nbaccel.tune import experiment_journal, trial_files
 from nbaccel.tune.trial import Trial
 
 
@@ -37,7 +37,7 @@ def test_what_an_attempt_left_is_removed_when_the_next_driver_opens_the_experime
         trial_files.bring(files(tmp_path / f"source{report}", "x", "model"), str(folder), 1, report, move=False)
         trial_files.commit(str(folder), 1, report)
     trial_files.bring(files(tmp_path / "source4", "x", "model"), str(folder), 1, 4, move=False)
-    trial_files.settle(str(tmp_path), trial, remove=True)
+    experiment_journal.settle(str(tmp_path), trial, remove=True)
     assert [each.folder for each in trial.kept] == ["checkpoint_000001"]
     assert [each.name for each in folder.iterdir()] == ["checkpoint_000001"]
 
@@ -45,7 +45,7 @@ def test_what_an_attempt_left_is_removed_when_the_next_driver_opens_the_experime
 def test_an_attempt_that_begins_anew_after_a_late_writer_still_commits(tmp_path: Path) -> None:
     trial = tmp_path / "a_0"
     trial_files.bring(files(tmp_path / "first", "1", "model"), str(trial), 1, 0, move=False)
-    trial_files.clear(str(trial))
+    experiment_journal.clear(str(trial))
     trial_files.bring(files(tmp_path / "late", "late", "model"), str(trial), 1, 0, move=False)  # it still runs
     trial_files.bring(files(tmp_path / "second", "2", "model"), str(trial), 2, 0, move=True)
     trial_files.commit(str(trial), 2, 0)

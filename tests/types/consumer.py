@@ -14,7 +14,12 @@ from typing import Any, reveal_type
 import nbaccel as ray
 from nbaccel import ObjectRef, train, tune
 from nbaccel.actor import ActorClass, ActorHandle, ActorProxy
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.torch import TorchTrainer
+from nbaccel.train.torch.config import TorchConfig
+from nbaccel.tune.experiment import Trial
+from nbaccel.tune.logger import CSVLoggerCallback
+from nbaccel.tune.search import ConcurrencyLimiter, Searcher
 
 # ---- init
 
@@ -255,6 +260,16 @@ reveal_type(TorchTrainer(loop, train_loop_config={"rate": 0.1}, scaling_config=s
 TorchTrainer(loop, scaling_configs=scaling)  # wrong
 TorchTrainer(1)  # wrong
 train.ScalingConfig(num_worker=2)  # wrong
+reveal_type(DataParallelTrainer(loop, backend_config=TorchConfig(timeout_s=60)).fit().path)  # -> str
+TorchConfig(timeout_s="60")  # wrong
+ConcurrencyLimiter(Searcher(), max_concurrent="4")  # wrong
+tune.RunConfig(callbacks=[CSVLoggerCallback()])
+
+
+def names(trials: list[Trial]) -> list[str]:
+    return [trial.trial_id for trial in trials]
+
+
 train.report("loss")  # wrong
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from nbaccel.handles import keywords
 from nbaccel.handles.options import OPTIONS, PASSED_ON, Where
-from nbaccel.train.trainer import DataParallelTrainer, TrainerKeywords
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer, TrainerKeywords
 
 
 def _accepted(*places: Where) -> set[str]:

@@ -22,13 +22,19 @@ from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire import codec
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
-from nbaccel.views.expected_growth import ExpectedGrowth
-from nbaccel.views.explanations import Explanation, Probe
-from nbaccel.views.listed import ObjectPlaces
-from nbaccel.views.observer_lines import AskPublisher, Explain, FindTasks, ReadLogs, Recycle, RetryTask, TakeSnapshot
-from nbaccel.views.question import Question
+from nbaccel.views.explanations import ExpectedGrowth, Explanation, Probe
+from nbaccel.views.observer_lines import (
+    AskPublisher,
+    Explain,
+    FindTasks,
+    Question,
+    ReadLogs,
+    Recycle,
+    RetryTask,
+    TakeSnapshot,
+)
 from nbaccel.views.record_book import Rows
-from nbaccel.views.snapshot import Snapshot
+from nbaccel.views.snapshot import ObjectPlaces, Snapshot
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 A = TypeVar("A")

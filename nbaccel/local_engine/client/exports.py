@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from nbaccel import freshness
-from nbaccel.digests import blake2b
+from nbaccel.freshness import blake2b
 from nbaccel.handles import unpicklable
 from nbaccel.handles.refs import check_pickled_by_hand
 from nbaccel.handles.safe_finalizer import SafeFinalizer

@@ -44,7 +44,7 @@ from nbaccel import engine as engines
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import framing
-from nbaccel.views.question import Question
+from nbaccel.views.observer_lines import Question
 
 
 class LinkLife(Enum):

@@ -34,7 +34,7 @@ from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.driver_questions import GarbageCollected, Publish, notified
 from nbaccel.local_engine.wire.ids import IdMaker
-from nbaccel.views import record_rows
+from nbaccel.views import record_book
 from nbaccel.views.explanations import EXPLAINED_AFTER_S
 from nbaccel.views.observer_lines import Explain
 from nbaccel.views.record_book import Asked, Rows, check
@@ -155,7 +155,7 @@ class PublishedRecords:
             self._asked.pop(id, None)
             return
         check(kind, id, record)
-        record_rows.check(rows or {})
+        record_book.check_rows(rows or {})
         if asked is not None:
             self._asked[id] = asked
         sent = {key: dict(row) for key, row in (rows or {}).items()}

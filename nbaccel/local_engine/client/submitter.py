@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import cloudpickle
 
 from nbaccel import engine as engines
-from nbaccel.digests import blake2b
+from nbaccel.freshness import blake2b
 from nbaccel.handles.placement_group_handle import PlacementGroup
 
 Environment = dict[str, Any]

@@ -17,8 +17,7 @@ from nbaccel.scheduling.commands import ActorChanged
 from nbaccel.scheduling.events import ActorKillAsked
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Task, TaskKind, Terms
-from nbaccel.views.observer_lines import EndActor
-from nbaccel.views.question import Row
+from nbaccel.views.observer_lines import EndActor, Row
 
 _Key = tuple[str, str]  # namespace, name
 

@@ -53,9 +53,8 @@ from nbaccel.scheduling.ledger import TYPE_LABEL
 from nbaccel.scheduling.resources import bytes_text
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Choice
-from nbaccel.views.expected_growth import ExpectedGrowth
-from nbaccel.views.observer_lines import AddNode, RemoveNode
-from nbaccel.views.question import Row
+from nbaccel.views.explanations import ExpectedGrowth
+from nbaccel.views.observer_lines import AddNode, RemoveNode, Row
 from nbaccel.views.snapshot import ArrivalRow, NodeTypeRow, RequestRow
 
 A = TypeVar("A")

@@ -26,9 +26,8 @@ from nbaccel.scheduling.terms import ACTOR_CREATION, TASK, Task, Terms
 from nbaccel.views import observer_lines
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.run import PastRun, lane_of
-from nbaccel.views.history.runs import FIRST_GRAIN_S
-from nbaccel.views.question import Row
+from nbaccel.views.history.runs import FIRST_GRAIN_S, PastRun, lane_of
+from nbaccel.views.observer_lines import Row
 
 MOST_WAITING = 10_000  # their starts are looked up for an answer
 CANCELLED = "TASK_CANCELLED"

@@ -16,8 +16,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import framing
 from nbaccel.local_engine.wire.framing import Unreadable
 from nbaccel.views import observer_lines
-from nbaccel.views.observer_lines import ErrorLine, ObserverLine, ObserverQuestion
-from nbaccel.views.question import Question, Row, table_of
+from nbaccel.views.observer_lines import ErrorLine, ObserverLine, ObserverQuestion, Question, Row, table_of
 
 READ_BYTES = 1 << 16  # from 128 KiB on the C library maps fresh pages for each read: 45 µs instead of 3
 _BATCH = 2_000

@@ -35,7 +35,7 @@ from nbaccel.scheduling.events import CallAnswered, CallReturned, CallsEnded, Ca
 from nbaccel.scheduling.moves import FAILED
 from nbaccel.scheduling.tasks import TaskRecord
 from nbaccel.scheduling.terms import Task, Terms
-from nbaccel.views.question import Row
+from nbaccel.views.observer_lines import Row
 
 Calls = list[wire.DirectCall]
 

@@ -20,8 +20,8 @@ from nbaccel.scheduling.commands import GroupChanged
 from nbaccel.scheduling.events import GroupAsked, GroupRemoveAsked
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Placement
-from nbaccel.views.listed import ListedGroup
-from nbaccel.views.question import Row
+from nbaccel.views.observer_lines import Row
+from nbaccel.views.snapshot import ListedGroup
 
 KEEP_REMOVED = 1_000  # rows of removed groups that the table still shows
 SCHEDULING_STATES = {"PENDING": "QUEUED", "CREATED": "FINISHED", "REMOVED": "REMOVED", "RESCHEDULING": "QUEUED"}

@@ -16,11 +16,12 @@ import contextlib
 import fcntl
 import os
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
+from nbaccel import stacks
 from nbaccel.local_engine.head.connections import QuestionError, id_of
 from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.head.records import Unread, WorkerProcess, entry_of
@@ -28,10 +29,9 @@ from nbaccel.local_engine.head.side_process import Helpers
 from nbaccel.local_engine.side_processes import log
 from nbaccel.scheduling.events import WorkerBlocked, WorkerUnblocked
 from nbaccel.views import sinks
-from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
-from nbaccel.views.history.task_log import fitted, printed, shares
-from nbaccel.views.observer_lines import ReadTaskLog
-from nbaccel.views.question import Row
+from nbaccel.views.history.answers import PrintedText, TaskLogAnswer, fitted, printed, shares
+from nbaccel.views.observer_lines import ReadStack, ReadTaskLog, Row
+from nbaccel.views.stack_text import StackAnswer, of_users
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.decisions import Notify
@@ -315,6 +315,20 @@ def _part(path: str, size: int, since: int, count: int) -> PrintedText:
     with open(path, "rb") as file:
         file.seek(size - count)
         return printed(file.read(count), size - count, since)
+
+
+_STACK_PAUSE_S = 0.02
+
+
+def answer_stack(asked: ReadStack, workers: Container[int]) -> StackAnswer:
+    """Where a worker stands. The first question asks it, and a later one reads what it has written."""
+    if asked.pid not in workers:
+        return StackAnswer()
+    if asked.since < 0:
+        since = stacks.ask(asked.pid)
+        return StackAnswer() if since is None else StackAnswer("", since, _STACK_PAUSE_S)
+    written = stacks.answer(asked.pid, asked.since)
+    return StackAnswer(of_users(written), asked.since, 0.0 if written else _STACK_PAUSE_S)
 
 
 _TAIL_BYTES = 1 << 20

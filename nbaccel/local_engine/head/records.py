@@ -15,7 +15,7 @@ from nbaccel.local_engine.head.connections import Peer
 from nbaccel.local_engine.side_processes import log
 from nbaccel.scheduling.terms import Task, Terms, WorkerPool
 from nbaccel.views import sinks
-from nbaccel.views.listed import ListedEnvironment
+from nbaccel.views.snapshot import ListedEnvironment
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.devices.node_devices import Nodes

@@ -30,8 +30,7 @@ from nbaccel.scheduling.queries import DeviceHolder
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.tasks import FunctionCount, TaskRecord
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import expected_growth, function_rows, palette, totals, trace_events, wording
-from nbaccel.views.listed import ListedNode
+from nbaccel.views import explanations, palette, task_lines, totals, trace_events, wording
 from nbaccel.views.snapshot import (
     ActorRow,
     Alert,
@@ -42,6 +41,7 @@ from nbaccel.views.snapshot import (
     FunctionRow,
     Holder,
     JobRow,
+    ListedNode,
     NodeRow,
     NodeTypeRow,
     PublishedRow,
@@ -335,7 +335,7 @@ class Rows:
                 numbers += [(subject, state.name, number) for state, number in endings.items()]
                 numbers.append((subject, RUNNING.name, running))
                 numbers.append((subject, WAITING.name, count.unfinished - running))
-        return function_rows.rows(numbers, shown)
+        return task_lines.rows_of_functions(numbers, shown)
 
     def made(self) -> int:
         """How many constructors have finished: an actor that lives is no finished task."""
@@ -360,7 +360,9 @@ class Rows:
         numbers = Counter((record.count, record.state) for record in passing)
         by_function = ((_subject(count), state.name, number) for (count, state), number in numbers.items())
         shown = [row for _record, row in rows]
-        return FoundTasks(shown, len(passing), function_rows.rows((each for each in by_function if each[0]), shown))
+        return FoundTasks(
+            shown, len(passing), task_lines.rows_of_functions((each for each in by_function if each[0]), shown)
+        )
 
     def _passing(self, wanted: TaskFilter) -> Iterator[TaskRecord]:
         scheduler = self._scheduler
@@ -639,7 +641,7 @@ class SnapshotBuilder:
             "node_type": spec.node_type,
             "idle_since": place.idle_since + offset,
             "leaves_at": None if needed else leaves_at + offset,
-            "kept_by": place.kept_by or expected_growth.stays_for(needed, self._growing.requests()),
+            "kept_by": place.kept_by or explanations.stays_for(needed, self._growing.requests()),
             "kept_objects": self._growing.kept_objects(spec.node_id) if place.kept_by else [],
         }
 

@@ -35,12 +35,23 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import HolderFact, TaskExplanation
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import explanations, observer_lines, wording
-from nbaccel.views.listed import ListedDriver, ListedEnvironment, ListedGroup, ListedObject, ObjectPlaces
-from nbaccel.views.observer_lines import AskPublisher, ReadRows
-from nbaccel.views.question import Row
-from nbaccel.views.record_book import RecordBook
-from nbaccel.views.record_rows import RowsAnswer
-from nbaccel.views.snapshot import ActorRow, Alert, DeviceRow, NodeRow, PublishedRow, Snapshot, TaskRow, WorkerRow
+from nbaccel.views.observer_lines import AskPublisher, ReadRows, Row
+from nbaccel.views.record_book import RecordBook, RowsAnswer
+from nbaccel.views.snapshot import (
+    ActorRow,
+    Alert,
+    DeviceRow,
+    ListedDriver,
+    ListedEnvironment,
+    ListedGroup,
+    ListedObject,
+    NodeRow,
+    ObjectPlaces,
+    PublishedRow,
+    Snapshot,
+    TaskRow,
+    WorkerRow,
+)
 
 if TYPE_CHECKING:
     from nbaccel.local_engine.head.objects.tables import ObjectRecord

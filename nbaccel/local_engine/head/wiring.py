@@ -38,7 +38,7 @@ from nbaccel.local_engine.head.objects.requests import GarbageRounds
 from nbaccel.local_engine.head.objects.store import Store
 from nbaccel.local_engine.head.objects.tables import NOTHING_FREED, Freed, ObjectContext, ObjectTables
 from nbaccel.local_engine.head.outcomes import UnreadErrors
-from nbaccel.local_engine.head.outputs import BlockedPrints, Outputs, TaskLogs, WorkerLogs
+from nbaccel.local_engine.head.outputs import BlockedPrints, Outputs, TaskLogs, WorkerLogs, answer_stack
 from nbaccel.local_engine.head.poll import Notes, Poll, RetryUntilSuccess
 from nbaccel.local_engine.head.records import Environments, HeadRecords, Job, Jobs, WorkerProcess, entry_of
 from nbaccel.local_engine.head.side_process import SideProcesses, Zygotes
@@ -370,6 +370,7 @@ class Wiring:
                 observer_lines.Recycle.answered_by(lambda peer, asked: self.workers.recycle()),
                 asks.ExpectImports.answered_by(lambda peer, asked: self.zygotes.expect(asked.modules)),
                 observer_lines.ReadLogs.answered_by(lambda peer, asked: logs.tail(asked.task_id, asked.tail)),
+                observer_lines.ReadStack.answered_by(lambda peer, asked: answer_stack(asked, self.workers.by_pid)),
                 observer_lines.ReadNotes.answered_by(lambda peer, asked: list(self.note.lines)),
                 observer_lines.StopHead.answered_by(lambda peer, asked: self._stop_soon()),
             ],

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from nbaccel.local_engine.head.poll import Note
     from nbaccel.local_engine.head.watchers import Notifier
     from nbaccel.scheduling.tasks import TaskRecord
-    from nbaccel.views.question import Row
+    from nbaccel.views.observer_lines import Row
 
 MOST_TOLD = 1_000
 

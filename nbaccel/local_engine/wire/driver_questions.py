@@ -12,10 +12,9 @@ import msgspec
 
 from nbaccel.local_engine.wire.messages import Ask
 from nbaccel.scheduling.terms import Choice
-from nbaccel.views.expected_growth import ExpectedGrowth
-from nbaccel.views.explanations import Probe
-from nbaccel.views.listed import ListedGroup, ListedNode, ObjectPlaces
-from nbaccel.views.question import Question
+from nbaccel.views.explanations import ExpectedGrowth, Probe
+from nbaccel.views.observer_lines import Question
+from nbaccel.views.snapshot import ListedGroup, ListedNode, ObjectPlaces
 
 NO_ANSWER = 0  # the request number of a question that needs no answer
 

@@ -21,6 +21,7 @@ from collections.abc import Coroutine
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from nbaccel import stacks
 from nbaccel.handles import option_checks
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.wire import codec, failures
@@ -56,6 +57,7 @@ class ActorHost:
         if terms.is_async:
             from nbaccel.local_engine.worker.group_loop import GroupLoop
 
+            stacks.answer_for_threads()
             self._loops = {
                 name: GroupLoop(name, size, self._call_async, self.worker._exit) for name, size in groups.items()
             }
@@ -72,6 +74,7 @@ class ActorHost:
                 name: ThreadPoolExecutor(size, thread_name_prefix=f"nbaccel-{name or 'call'}")
                 for name, size in groups.items()
             }
+            stacks.answer_for_threads()
 
     def _in_loop(self, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         import asyncio

@@ -48,7 +48,7 @@ from nbaccel.local_engine.client.arena_writer import ArenaRange
 from nbaccel.local_engine.client.link import block_signals
 from nbaccel.local_engine.wire import codec, failures, main_module
 from nbaccel.scheduling.terms import ACTOR_CALL, TASK, Terms
-from nbaccel.views.history.task_log import shortened
+from nbaccel.views.history.answers import shortened
 
 if TYPE_CHECKING:
     import asyncio
@@ -585,9 +585,9 @@ def _add_hint(error: BaseException, *, holds_gpu: bool, is_worker: bool) -> None
     """Say what to do about errors of other libraries that have to do with us."""
     hint = read_only_arrays.hint(error)
     if holds_gpu and not hint:
-        from nbaccel.accelerators import counted_devices
+        from nbaccel.accelerators import visibility
 
-        hint = counted_devices.hint(error)
+        hint = visibility.hint(error)
     if type(error) is KeyError and error.args and error.args[0] not in os.environ:
         from nbaccel.accelerators import missing_variable  # a program for another make of GPUs reads its variable
 

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 import msgspec
 import setproctitle
 
-from nbaccel import device_memory, exceptions
+from nbaccel import device_memory, exceptions, stacks
 from nbaccel import engine as engines
 from nbaccel.local_engine import process, wire
 from nbaccel.local_engine.client.calls import Client
@@ -284,6 +284,7 @@ class WorkerEngine(Client):
     def main(self) -> None:
         """Run tasks and calls until the head closes the connection or says Exit."""
         signal.signal(signal.SIGINT, self._on_sigint)
+        stacks.install()
         engines.adopt(self)
         link = self.link
         link.start("worker")

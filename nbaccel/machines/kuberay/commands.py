@@ -9,14 +9,15 @@ import importlib.util
 import os
 import signal
 import sys
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
 from nbaccel.machines.kuberay import manifest
-from nbaccel.machines.kuberay.faults import fields_of
-from nbaccel.machines.kuberay.manifest import WorkerPods, read_group, read_toleration
+from nbaccel.machines.kuberay.manifest import WorkerPods, fields_of, read_group, read_toleration
 
 # ---- the command `nbaccel kuberay rehearse`: which RayCluster of a file is played, and how the play ends
 
@@ -35,7 +36,6 @@ def rehearse(file: Any, name: str, logs: Path | None) -> None:
     import tempfile
 
     from nbaccel.machines.kuberay.rehearsal.play import Ended, Rehearsal
-    from nbaccel.machines.kuberay.yaml_files import read_documents
 
     cluster = chosen_cluster(read_documents(file.read()), name)
     refuse_faults(cluster)
@@ -208,7 +208,7 @@ def render(
         )
     made = manifest.make_manifest(plan)
     if kind == "rayjob":
-        from nbaccel.machines.kuberay.jobs import make_job
+        from nbaccel.machines.kuberay.check import make_job
 
         made = make_job(made, entrypoint, runtime_env.read_text() if runtime_env else "")
     text = _written(made)
@@ -239,7 +239,6 @@ def _planned(
 
 def _from_values(name: str, groups: tuple[WorkerPods, ...], file: Path, given: dict[str, Any]) -> manifest.ClusterPlan:
     from nbaccel.machines.kuberay import legacy_values
-    from nbaccel.machines.kuberay.yaml_files import read_documents
 
     documents = read_documents(file.read_bytes())
     legacy = legacy_values.read_values(documents[0] if documents else None)
@@ -264,7 +263,6 @@ def _typed_groups(file: Path | None) -> list[WorkerPods]:
 
 
 def _written(document: dict[str, Any]) -> str:
-    from nbaccel.machines.kuberay.yaml_files import write_document
 
     return write_document(document)
 
@@ -275,7 +273,6 @@ def _written(document: dict[str, Any]) -> str:
 def check(file: Any, strict: bool) -> None:
     """Say what is wrong with the RayClusters in FILE (- for stdin): each fault with its path."""
     from nbaccel.machines.kuberay.check import check_documents
-    from nbaccel.machines.kuberay.yaml_files import read_documents
 
     found = check_documents(read_documents(file.read()))
     for fault in found.faults:
@@ -300,8 +297,7 @@ def check(file: Any, strict: bool) -> None:
 def connect(name: str, namespace: str, context: str, local_port: int, token_file: Path | None) -> None:
     """Open a tunnel to the RayCluster NAME for a notebook on this machine, and mend it until Ctrl-C."""
     from nbaccel.machines.kuberay import connecting
-    from nbaccel.machines.kuberay.connecting import Tunnel
-    from nbaccel.machines.kuberay.kubectl import find_kubectl
+    from nbaccel.machines.kuberay.connecting import Tunnel, find_kubectl
 
     kubectl = find_kubectl(namespace, context)
     tunnel = Tunnel(kubectl, f"{name}-head-svc", connecting.CLIENT_PORT, local_port, say=click.echo)
@@ -312,3 +308,80 @@ def connect(name: str, namespace: str, context: str, local_port: int, token_file
         click.echo("The tunnel is closed.")
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+# ---- manifests in files: YAML and JSON are read with the care of an API server, and written for people
+#
+# PyYAML comes with `nbaccel[kubernetes]` and is imported when a file is read or written.
+
+
+class UnreadableFile(ValueError):
+    """The text is not what kubectl would read as manifests."""
+
+
+def read_documents(content: bytes | str) -> list[Any]:
+    """Every document of a file; UnreadableFile says where the text is at fault."""
+    yaml = _yaml()
+    text = _text(content) if isinstance(content, bytes) else content
+    try:
+        return [document for document in yaml.load_all(text, Loader=_strict_loader()) if document is not None]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error)
+        raise UnreadableFile(f"The file cannot be read as YAML{where}: {problem}.") from None
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f"The file is no text: its byte {error.start + 1} is not UTF-8. A manifest is YAML or JSON."
+        ) from None
+
+
+def write_document(document: Mapping[str, Any]) -> str:
+    """The document as YAML; text that would be read as a number or a truth value is in quotes."""
+    yaml = _yaml()
+
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc, name-defined]  # without names for parts that occur twice
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    return str(yaml.dump(document, Dumper=Dumper, sort_keys=False, default_flow_style=False, width=120))
+
+
+def _yaml() -> Any:
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            "Manifests are YAML, and PyYAML is not installed. Install it: pip install 'nbaccel[kubernetes]'"
+        ) from None
+    return yaml
+
+
+@cache
+def _strict_loader() -> Any:
+    """A safe loader that refuses a key that is written twice, as an API server does; PyYAML takes the last one."""
+    yaml = _yaml()
+    fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(fast):  # type: ignore[misc, valid-type]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            lines: dict[str, int] = {}
+            for key, _ in node.value:
+                name = str(key.value)
+                if name in lines and key.tag != "tag:yaml.org,2002:merge":
+                    problem = f"{name!r} is written twice, in lines {lines[name]} and {key.start_mark.line + 1}"
+                    raise yaml.constructor.ConstructorError(problem=problem, problem_mark=key.start_mark)
+                lines[name] = key.start_mark.line + 1
+            return super().construct_mapping(node, deep=deep)
+
+    # A timestamp is text in Kubernetes, and a YAML reader would make an object of it.
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
+        for first, pairs in fast.yaml_implicit_resolvers.items()
+    }
+    return Loader

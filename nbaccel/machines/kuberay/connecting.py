@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,17 +14,117 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbaccel import plain_files, ray_tokens
-from nbaccel.machines.kuberay.faults import fields_of
-from nbaccel.machines.kuberay.kubectl import Kubectl, KubectlRefusal, NotThere, refusal_of
-from nbaccel.machines.kuberay.manifest import installed_ray
+from nbaccel import plain_files, ray_preflight
+from nbaccel.machines.kuberay.manifest import fields_of, installed_ray
+
+# ---- kubectl as a program
+#
+# The user's context, login plugins and proxies work in it, and its refusals become sentences.
+
+
+ANSWER_TIMEOUT_S = 60.0  # a login plugin may ask its provider first
+_LOGIN = (
+    "unauthorized",
+    "you must be logged in",
+    "token has expired",
+    "expired",
+    "getting credentials",
+    "refresh token",
+)
+_NO_SERVER = ("unable to connect to the server", "was refused", "i/o timeout", "no such host")
+
+
+class KubectlError(RuntimeError):
+    """kubectl could not do what it was asked; the message says why and what to do."""
+
+
+class NotThere(KubectlError):
+    """There is no such object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """One cluster of Kubernetes and one namespace of it, as the user's kubectl knows them."""
+
+    program: str
+    namespace: str = ""
+    context: str = ""
+
+    def command(self, *arguments: str) -> list[str]:
+        where = ["--context", self.context] if self.context else []
+        where += ["--namespace", self.namespace] if self.namespace else []
+        return [self.program, *arguments, *where]
+
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        """The object. Raises KubectlError."""
+        try:
+            done = subprocess.run(
+                self.command("get", kind, name, "-o", "json"),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=ANSWER_TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired:
+            raise KubectlError(
+                f"kubectl has not answered for {ANSWER_TIMEOUT_S:g} s. Try it by itself: kubectl get {kind} {name}"
+            ) from None
+        if done.returncode:
+            raise error_of(done.stderr, f"{kind} {name}", self.namespace)
+        try:
+            return dict(json.loads(done.stdout))
+        except ValueError:
+            raise KubectlError(f"kubectl get {kind} {name} has printed no JSON: {done.stdout[:200]!r}") from None
+
+
+def find_kubectl(namespace: str, context: str) -> Kubectl:
+    """The kubectl on the path. Raises KubectlError where there is none."""
+    program = shutil.which("kubectl")
+    if program is None:
+        raise KubectlError(
+            "kubectl is not on the PATH; it is the program that knows your Kubernetes and your login. Install it: "
+            "https://kubernetes.io/docs/tasks/tools"
+        )
+    return Kubectl(program, namespace, context)
+
+
+def error_of(stderr: str, what: str, namespace: str) -> KubectlError:
+    """kubectl's last line as a sentence that says what to do."""
+    lines = [" ".join(line.split()) for line in stderr.splitlines() if line.strip()]
+    said = lines[-1][-600:] if lines else "it gave no reason"
+    low = " ".join(stderr.split()).lower()
+    if "(forbidden)" in low or "is forbidden" in low:
+        return KubectlError(
+            f"Your login may not do this with {what}: {said}. Ask the administrator of the namespace for the right, or "
+            "name another one: --namespace."
+        )
+    if "the server doesn't have a resource type" in low:
+        return KubectlError(
+            f"This Kubernetes has no RayClusters: KubeRay's operator is not installed, or kubectl talks to another "
+            f"cluster (kubectl config current-context). kubectl says: {said}"
+        )
+    if "(notfound)" in low or "not found" in low:
+        where = f"namespace {namespace}" if namespace else "namespace of kubectl's context"
+        return NotThere(f"There is no {what} in the {where}; name another one: --namespace. kubectl says: {said}")
+    if any(words in low for words in _LOGIN):
+        return KubectlError(
+            "kubectl's login is not valid any more. Log in again as you did the first time, then repeat. kubectl "
+            f"says: {said}"
+        )
+    if any(words in low for words in _NO_SERVER):
+        return KubectlError(
+            "Kubernetes cannot be reached: is the network (VPN) up, and is kubectl's context the right one (kubectl "
+            f"config current-context)? kubectl says: {said}"
+        )
+    return KubectlError(f"kubectl failed for {what}: {said}")
+
 
 CLIENT_PORT = 10001
 _TOKEN_KEY = "auth_token"
 
 
 def connect(kubectl: Kubectl, name: str, token_file: Path | None, tunnel: Tunnel, say: Callable[[str], None]) -> None:
-    """Fetch the token, open the tunnel, tell how to join, and keep the tunnel. Raises KubectlRefusal."""
+    """Fetch the token, open the tunnel, tell how to join, and keep the tunnel. Raises KubectlError."""
     cluster = kubectl.get("rayclusters.ray.io", name)
     differ = versions_differ(fields_of(cluster.get("spec")).get("rayVersion"), installed_ray())
     if differ:
@@ -47,7 +149,7 @@ def save_token(kubectl: Kubectl, name: str, cluster: dict[str, Any], file: Path 
     try:
         secret = kubectl.get("secret", secret_name)
     except NotThere as error:
-        raise KubectlRefusal(
+        raise KubectlError(
             f"RayCluster {name} wants a token, but its Secret {secret_name} is not there. KubeRay makes it with the "
             f"head's pod: kubectl describe raycluster {name} says how far it is. ({error})"
         ) from None
@@ -56,9 +158,9 @@ def save_token(kubectl: Kubectl, name: str, cluster: dict[str, Any], file: Path 
     except (binascii.Error, UnicodeDecodeError):
         token = ""
     if not token.strip():
-        raise KubectlRefusal(f"The Secret {secret_name} has no readable {_TOKEN_KEY}, where KubeRay keeps the token.")
+        raise KubectlError(f"The Secret {secret_name} has no readable {_TOKEN_KEY}, where KubeRay keeps the token.")
     path = file or Path.home() / ".ray" / f"{name}.token"
-    ray_tokens.write_token(path, token.strip())
+    ray_preflight.write_token(path, token.strip())
     return path
 
 
@@ -105,13 +207,13 @@ class Tunnel:
     def keep(self, opened: Callable[[int], None]) -> None:
         """Keep the tunnel until an exception (Ctrl-C) ends it; `opened` is called once, with the local port.
 
-        Raises KubectlRefusal if the tunnel cannot be opened the first time.
+        Raises KubectlError if the tunnel cannot be opened the first time.
         """
         stood = False
         while True:
             stood = self._forward_once(opened if not stood else self._mended) or stood
             if not stood:
-                raise refusal_of(self._last_words, f"service {self.service}", self.kubectl.namespace)
+                raise error_of(self._last_words, f"service {self.service}", self.kubectl.namespace)
             if not self._failures:
                 self.say(f"The tunnel has ended ({self._last_words or 'kubectl gave no reason'}); it is opened again.")
             self.pause(_PAUSES_S[min(self._failures, len(_PAUSES_S) - 1)])

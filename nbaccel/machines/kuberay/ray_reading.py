@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from nbaccel.machines.kuberay.faults import ManifestFault, fields_of, joined
 from nbaccel.machines.kuberay.manifest import (
     GKE_TPU_SELECTORS,
     DevicePlugin,
+    ManifestFault,
     PodGroup,
+    fields_of,
     groups_of,
+    joined,
     plugin_of,
     read_quantity,
     rounded_up,

@@ -13,9 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbaccel import ray_tokens
-from nbaccel.machines.sources.machines import FarMachine, MachineSource, MachineState, node_labels, node_resources
-from nbaccel.machines.sources.programs import SourceRefusal
+from nbaccel import ray_preflight
+from nbaccel.machines.sources.machines import (
+    FarMachine,
+    MachineSource,
+    MachineState,
+    SourceError,
+    node_labels,
+    node_resources,
+)
 
 LOOK_EVERY_S = 2.0
 _LONGEST_PAUSE_S = 600.0
@@ -69,14 +75,14 @@ class GrowingMachines:
         self._deaf: dict[str, Trouble] = {name: Trouble() for name in sources}
 
     def begin(self, node_type: str) -> None:
-        """Ask for a machine. Raises SourceRefusal if it is refused, or if the last ones of its type have failed."""
+        """Ask for a machine. Raises SourceError if it is refused, or if the last ones of its type have failed."""
         trouble = self._troubles[node_type]
         wait_s = trouble.try_at - self._clock()
         if trouble.failures and wait_s > 0:
-            raise SourceRefusal(f"{trouble.why} (tried {_times(trouble.failures)}; next try in {wait_s:.0f} s)")
+            raise SourceError(f"{trouble.why} (tried {_times(trouble.failures)}; next try in {wait_s:.0f} s)")
         try:
             machine = self._sources[self._source_of[node_type]].begin(node_type)
-        except SourceRefusal as error:
+        except SourceError as error:
             with self._lock:
                 trouble.add(str(error), self._clock())
             raise
@@ -85,7 +91,7 @@ class GrowingMachines:
             self._since[machine.id] = self._clock()
 
     def end(self, id: str) -> None:
-        """End a machine. Raises SourceRefusal; then it is still there."""
+        """End a machine. Raises SourceError; then it is still there."""
         with self._lock:
             machine = self._machines.get(id)
             self._asked_to_end.add(id)
@@ -93,7 +99,7 @@ class GrowingMachines:
             return
         try:
             self._sources[self._source_of[machine.node_type]].end(id)
-        except SourceRefusal:
+        except SourceError:
             with self._lock:
                 self._asked_to_end.discard(id)
             raise
@@ -140,7 +146,7 @@ class GrowingMachines:
                 known = {id for id, machine in self._machines.items() if self._source_of[machine.node_type] == name}
             try:
                 found = source.look()
-            except SourceRefusal as error:
+            except SourceError as error:
                 with self._lock:
                     self._deaf[name].add(str(error), self._clock())
                 continue
@@ -245,4 +251,4 @@ def _arrival_row(one: Arrival, types: Mapping[str, Mapping[str, Any]], offset_s:
 
 def token_of(file: str) -> str:
     """The cluster's token, which a machine of ssh's gets through its connection."""
-    return ray_tokens.read_token(file) if file else os.environ.get("RAY_AUTH_TOKEN", "")
+    return ray_preflight.read_token(file) if file else os.environ.get("RAY_AUTH_TOKEN", "")

@@ -14,8 +14,7 @@ from typing import Any
 
 from nbaccel import plain_files
 from nbaccel.machines.sources import machines
-from nbaccel.machines.sources.machines import FarMachine, MachineState, NodeSettings
-from nbaccel.machines.sources.programs import ProgramAnswer, SourceRefusal, ask
+from nbaccel.machines.sources.machines import FarMachine, MachineState, NodeSettings, ProgramAnswer, SourceError, ask
 
 _MOST_LOG_BYTES = 1 << 20
 _GONE_ALREADY = ("invalid job id", "already completing")
@@ -49,20 +48,20 @@ class SlurmSource:
         answer = self._ask(SBATCH, given=script, environ=_environment())
         job = read_job_id(answer.out)
         if answer.code or job is None:
-            raise refusal_of(answer.err or answer.out, directives(options), self._most_gpus(answer.err))
+            raise error_of(answer.err or answer.out, directives(options), self._most_gpus(answer.err))
         return FarMachine(f"slurm-{job}", node_type, MachineState.WAITING, why_waiting(""))
 
     def look(self) -> list[FarMachine]:
         answer = self._ask(list_jobs(list(self._names), self._user))
         if answer.code:
-            raise refusal_of(answer.err, ["squeue"], {})
+            raise error_of(answer.err, ["squeue"], {})
         jobs = read_jobs(answer.out)
         return [self._machine(job) for job in jobs if job.name in self._names]
 
     def end(self, id: str) -> None:
         answer = self._ask(scancel_line(id.removeprefix("slurm-")))
         if answer.code and not any(words in answer.err.lower() for words in _GONE_ALREADY):
-            raise refusal_of(answer.err, ["scancel"], {})
+            raise error_of(answer.err, ["scancel"], {})
 
     def close(self) -> None:
         """Jobs end by themselves when the head does not answer any more."""
@@ -93,7 +92,7 @@ class SlurmSource:
             return {}
         try:
             return most_gpus(self._ask(list_node_gpus()).out)
-        except SourceRefusal:
+        except SourceError:
             return {}
 
 
@@ -287,29 +286,29 @@ def _limit_in_words(whose: str, most: str, what: str) -> str:
     return f"your jobs have as many {things} as the {of} allows; it starts when one of them ends"
 
 
-def refusal_of(said: str, directives: Sequence[str], most_gpus: Mapping[str, int]) -> SourceRefusal:
+def error_of(said: str, directives: Sequence[str], most_gpus: Mapping[str, int]) -> SourceError:
     """The last words of `sbatch` as a sentence that says what to do; `most_gpus` by partition, of one node."""
     words = re.sub(r"^(sbatch|squeue|scancel): (error: )?", "", " ".join(said.split()[:80])) or "it gave no reason"
     low = said.lower()
     asked = " ".join(directives)
     if _TOO_LARGE in low:
-        return SourceRefusal(
+        return SourceError(
             f"Slurm refuses `{asked}`: Requested node configuration is not available.{_largest(most_gpus)}"
         )
     if any(down in low for down in _DOWN):
-        return SourceRefusal(
+        return SourceError(
             f"Slurm does not answer: its controller (slurmctld) is down or cannot be reached from the head. `scontrol "
             f"ping` says which. It says: {words}"
         )
     for part, helps in _REFUSED.items():
         if part in low:
-            return SourceRefusal(f"Slurm refuses `{asked}`: {words}. {helps}")
+            return SourceError(f"Slurm refuses `{asked}`: {words}. {helps}")
     if any(part in low for part in _AUTHENTICATION):
-        return SourceRefusal(
+        return SourceError(
             f"Slurm does not know who asks: is munged running on the head's machine, with the cluster's key? It says: "
             f"{words}"
         )
-    return SourceRefusal(f"Slurm refuses `{asked}`: {words}")
+    return SourceError(f"Slurm refuses `{asked}`: {words}")
 
 
 def _largest(most_gpus: Mapping[str, int]) -> str:

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbaccel.machines.sources import machines
-from nbaccel.machines.sources.machines import FarMachine, MachineState, NodeSettings
-from nbaccel.machines.sources.programs import SourceRefusal
+from nbaccel.machines.sources.machines import FarMachine, MachineState, NodeSettings, SourceError
 
 _KEPT_LINES = 50
 _LEAVES_WITHIN_S = 40.0  # the program there gives Ray 20 s
@@ -97,7 +96,7 @@ class SshSource:
         hosts: tuple[str, ...] = self._types[node_type]["ssh"]["hosts"]
         free = [host for host in hosts if host not in busy]
         if not free:
-            raise SourceRefusal(
+            raise SourceError(
                 f"All machines of the type {node_type} are nodes already, or are leaving: {', '.join(hosts)}."
             )
         return min(free, key=lambda host: self._last_used.get(host, 0))
@@ -114,7 +113,7 @@ class SshSource:
                 env={name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "NBACCEL_"))},
             )
         except OSError as error:
-            raise SourceRefusal(f"ssh cannot be run on this machine ({error.strerror}).") from None
+            raise SourceError(f"ssh cannot be run on this machine ({error.strerror}).") from None
         return _Connection(id, node_type, host, process)
 
     def _send(self, connection: _Connection) -> None:
@@ -144,7 +143,7 @@ class SshSource:
         if connection.said.get("stage") not in ("refused", "ended"):
             python = self._types[connection.node_type]["ssh"].get("python") or sys.executable
             said = "\n".join(connection.lines)
-            told = str(refusal_of(connection.host, connection.process.returncode, said, python))
+            told = str(error_of(connection.host, connection.process.returncode, said, python))
         _forget(connection)
         return FarMachine(connection.id, connection.node_type, MachineState.ENDED, told, connection.host)
 
@@ -210,32 +209,32 @@ def ssh_line(host: str, options: Mapping[str, Any]) -> list[str]:
     return ["ssh", *config, *OPTIONS, "--", host, f"exec {python}"]
 
 
-def refusal_of(host: str, code: int, said: str, python: str) -> SourceRefusal:
+def error_of(host: str, code: int, said: str, python: str) -> SourceError:
     """Why nothing runs there, from ssh's exit code and last words."""
     words = " ".join(said.split()[-60:]) or "it gave no reason"
     low = said.lower()
     if code in _NOT_FOUND:
-        return SourceRefusal(
+        return SourceError(
             f"There is no {python} on {host}. Say where its Python is, in an environment that has Ray: python = "
             f"'~/venv/bin/python' in [types.NAME.ssh]. It says: {words}"
         )
     if "host identification has changed" in low or "host key verification failed" in low:
-        return SourceRefusal(_host_key(host, "has changed" in low, words))
+        return SourceError(_host_key(host, "has changed" in low, words))
     if "permission denied" in low or "too many authentication failures" in low:
-        return SourceRefusal(
+        return SourceError(
             f"{host} refuses the login: no key of yours is accepted there, or the key needs a passphrase that no agent "
             f"has. `ssh -o BatchMode=yes {host} true` has to work in a terminal first. ssh says: {words}"
         )
     if "could not resolve" in low or "name or service not known" in low:
-        return SourceRefusal(
+        return SourceError(
             f"No machine is called {host}. Write the name as in ~/.ssh/config or /etc/hosts. ssh says: {words}"
         )
     if code == FAILED:
-        return SourceRefusal(
+        return SourceError(
             f"{host} cannot be reached: is it on, and does its port of ssh answer from the head's machine? ssh says: "
             f"{words}"
         )
-    return SourceRefusal(f"The node on {host} has ended with code {code}: {words}")
+    return SourceError(f"The node on {host} has ended with code {code}: {words}")
 
 
 def _host_key(host: str, has_changed: bool, words: str) -> str:

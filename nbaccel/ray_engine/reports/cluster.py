@@ -10,9 +10,8 @@ import ray
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.remote import ActorHandle
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.rays import RaysActor
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.rays import RaysActor
+from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission import shipping
 
 OWN_VARIABLES = (shipping.EDITION, shipping.VARIABLE)  # variables that nbaccel adds to runtime environments

@@ -13,7 +13,7 @@ from nbaccel.accelerators import RESOURCES, vendor_for_resource, vendor_of
 from nbaccel.handles.options import ResourceOptions
 from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.ray_engine.reports.reports import DeviceSample, GroupFacts
-from nbaccel.ray_engine.reports.small_actors import Agent
+from nbaccel.ray_engine.reports.service_actors import Agent
 from nbaccel.scheduling.resources import bytes_text, listed
 from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, Snapshot, TaskRow
 from nbaccel.views.unused_devices import HeldDevice
@@ -193,7 +193,7 @@ def _note(
 # ----
 # `gpu_memory=` on Ray, which only knows fractions of devices: turns bytes into a fraction of the best fitting device
 #
-# How much memory a device has is asked of the small actor on each node that has GPUs, once for each set of nodes.
+# How much memory a device has is asked of the service actor on each node that has GPUs, once for each set of nodes.
 # Where kinds of different sizes stand in one cluster, the kind is asked for too, since half of one is not half of
 # another.
 
@@ -211,7 +211,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory:
-    """The devices that the nodes of one cluster have. `agent` gives the small actor on a node."""
+    """The devices that the nodes of one cluster have. `agent` gives the service actor on a node."""
 
     def __init__(self, snapshot: Callable[[], Snapshot], agent: Callable[[str], Agent]) -> None:
         self._snapshot = snapshot

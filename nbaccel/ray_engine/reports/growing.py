@@ -13,15 +13,15 @@ from typing import Any, NotRequired, Protocol, TypedDict
 import ray
 
 from nbaccel import exceptions
-from nbaccel.ray_engine.border.rays import Keywords, RaysActor, RaysMethod
-from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports.small_actors import internal_class
+from nbaccel.ray_engine.rays import Keywords, RaysActor, RaysMethod
+from nbaccel.ray_engine.reports.service_actors import internal_class
 from nbaccel.ray_engine.reports.snapshot_building import job_number
+from nbaccel.ray_engine.session import RaySession
 from nbaccel.views import sessions
-from nbaccel.views.expected_growth import ExpectedGrowth, stays_for
+from nbaccel.views.explanations import ExpectedGrowth, stays_for
 from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, RequestRow, Snapshot
 
-ANSWER_S = 60.0  # a busy machine takes long to start the small actor
+ANSWER_S = 60.0  # a busy machine takes long to start the service actor
 _ATTEMPTS = 3
 _FRESH_S = 1.0  # views ask several times a second
 
@@ -36,7 +36,7 @@ class KeeperHandle(RaysActor, Protocol):
 
 
 class RayGrowing:
-    """Of one process. `keywords`: what of nbaccel the small actor's runtime environment carries."""
+    """Of one process. `keywords`: what of nbaccel the service actor's runtime environment carries."""
 
     def __init__(self, session: RaySession, keywords: Callable[[], Keywords], grows: Callable[[], bool]) -> None:
         self._session = session
@@ -67,7 +67,7 @@ class RayGrowing:
             )
             ray.get(keeper.request.remote(asked), timeout=ANSWER_S)
         except (ValueError, ray.exceptions.RayActorError):  # nobody holds anything
-            self._session.asked_inside("cluster_request", "write", asked)
+            self._session.asked_inside("growth", "write_request", asked)
         self._facts = None
         return True
 

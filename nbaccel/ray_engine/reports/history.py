@@ -13,20 +13,27 @@ import ray
 
 from nbaccel import exceptions
 from nbaccel.handles.refs import ObjectRef
-from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
-from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submissions
-from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
+from nbaccel.views.history.answers import PrintedText, TaskLogAnswer, fitted, printed, shortened
 from nbaccel.views.history.book import HistoryBook
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.run import PastRun, lane_of
-from nbaccel.views.history.task_log import fitted, printed, shortened
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadTaskLog
-from nbaccel.views.question import Question
+from nbaccel.views.history.runs import PastRun, lane_of
+from nbaccel.views.observer_lines import (
+    Question,
+    ReadAccounting,
+    ReadReadings,
+    ReadRows,
+    ReadRuns,
+    ReadStack,
+    ReadTaskLog,
+)
 from nbaccel.views.record_book import OwnRecords
 from nbaccel.views.snapshot import DeviceRow, Snapshot, TaskRow
+from nbaccel.views.stack_text import StackAnswer, of_users
 from nbaccel.views.tables import ENDED
 
 A = TypeVar("A")
@@ -54,6 +61,8 @@ class RayHistory:
             return self._logs.answer(asked)
         if isinstance(asked, ReadRows):
             return self._published.read_rows(asked.id, asked.since)
+        if isinstance(asked, ReadStack):
+            return StackAnswer(of_users(self._logs.stack(asked, self._snapshots)))
         with self._asking:
             return self._of_the_book(asked)
 
@@ -141,7 +150,7 @@ def _reading(row: DeviceRow) -> DeviceLoad:
     )
 
 
-# ---- what the process of a task has printed, read by the small actor of its node, and why the task failed
+# ---- what the process of a task has printed, read by the service actor of its node, and why the task failed
 
 
 _MARKS = re.compile(r"^:(?:task_name|actor_name|job_id):.*\n?", re.MULTILINE)  # for Ray's log monitor, not for people
@@ -152,7 +161,7 @@ class RayTaskLogs:
 
     def __init__(
         self,
-        actors: SmallActors,
+        actors: ServiceActors,
         reports: Reports,
         submissions: Submissions,
         read: Callable[[ObjectRef[object]], object],
@@ -183,6 +192,13 @@ class RayTaskLogs:
             return out, err
 
         return fitted(answer, read, is_first=not any(since))
+
+    def stack(self, asked: ReadStack, snapshots: Snapshots) -> str:
+        """What a worker writes; where its node is not known, each node is asked for a worker of this number."""
+        nodes = [asked.node_id]
+        if not asked.node_id:
+            nodes = [row.node_id for row in snapshots.take(metrics=False).nodes if row.alive]
+        return next(filter(None, (ray.get(self._actors.agent(id).stack.remote(asked.pid)) for id in nodes)), "")
 
     def _traceback(self, task_id: str) -> str:
         """The text of the error, while somebody holds a ref of the task's result: Ray keeps it nowhere else."""

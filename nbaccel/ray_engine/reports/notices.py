@@ -18,11 +18,11 @@ import msgspec
 import ray
 
 from nbaccel import exceptions
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.rays import RaysRef, RaysStream, is_stream
+from nbaccel.ray_engine.rays import RaysRef, RaysStream, is_stream
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import ActorFacts
+from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.reasons import Feasibility
 from nbaccel.scheduling.terms import TaskKind

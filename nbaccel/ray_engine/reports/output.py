@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from nbaccel.ray_engine.border.internals import internals
+from nbaccel.ray_engine.session import internals
 from nbaccel.views import sinks
 
 ray_logging, worker = internals.ray_logging, internals.worker

@@ -16,20 +16,18 @@ from nbaccel.handles.ids import id_of
 from nbaccel.handles.options import TaskOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import group_plans, planning
+from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.device_rows import DeviceMemory
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, Reports
-from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import sessions, trace_events
-from nbaccel.views.driver_door import DriverDoor, DriverFacts
 from nbaccel.views.explanations import Explanation, Probe, Verdict
-from nbaccel.views.listed import ListedEnvironment, ListedObject
-from nbaccel.views.snapshot import OnSnapshot
+from nbaccel.views.observer_server import DriverFacts, ObserverServer
+from nbaccel.views.snapshot import ListedEnvironment, ListedObject, OnSnapshot
 
 
 class Ending(Protocol):
@@ -50,7 +48,7 @@ class RayAnswers:
     def __init__(
         self,
         session: RaySession,
-        actors: SmallActors,
+        actors: ServiceActors,
         reports: Reports,
         snapshots: Snapshots,
         devices: DeviceMemory,
@@ -75,7 +73,7 @@ class RayAnswers:
         wanted = what[:48] if what and len(what) == 56 else what
         return [
             *planning.explanations(snapshot, wanted, self._snapshots.autoscaler),
-            *group_plans.explanations(snapshot, what, self._snapshots.autoscaler),
+            *planning.group_explanations(snapshot, what, self._snapshots.autoscaler),
         ]
 
     def probe(self, options: TaskOptions) -> Probe:
@@ -170,18 +168,18 @@ class RayAnswers:
         return list(self._session.asked_inside("tables", "objects", self._actors.ids()))
 
 
-# ---- opens the driver's door for observers, such as the Jupyter server
+# ---- opens the server for observers of this driver, such as the Jupyter server
 
 
-def opened_door(engine: Engine) -> DriverDoor | None:
-    """The door; None, with a warning, if its socket or its file cannot be written: the cluster is used nevertheless."""
+def opened_server(engine: Engine) -> ObserverServer | None:
+    """The server; None, with a warning, if its socket or file cannot be written: the cluster is used nevertheless."""
 
     def watch(callback: OnSnapshot | None, rows: int) -> None:
         engine.watch(callback, rows=rows, reader="observers")
 
-    door = DriverDoor(engine, watch, DriverFacts("ray", __version__, sys.version.split()[0]))
+    server = ObserverServer(engine, watch, DriverFacts("ray", __version__, sys.version.split()[0]))
     try:
-        door.open()
+        server.open()
     except OSError as error:
         warnings.warn(
             f"The Jupyter server cannot list this cluster: its socket or its file in {sessions.directory()} cannot be "
@@ -190,4 +188,4 @@ def opened_door(engine: Engine) -> DriverDoor | None:
             stacklevel=2,
         )
         return None
-    return door
+    return server

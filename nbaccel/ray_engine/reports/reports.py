@@ -11,9 +11,9 @@ from typing import Any, Literal, TypedDict
 import ray
 
 from nbaccel import engine as engines
-from nbaccel.ray_engine.border.rays import RaysRef
-from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports.small_actors import SmallActors, is_here
+from nbaccel.ray_engine.rays import RaysRef
+from nbaccel.ray_engine.reports.service_actors import ServiceActors, is_here
+from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission.submissions import Submissions
 
 # ---- the records that nbaccel_in_ray sends from a cluster: notes of tasks, samples of devices, Ray's own tables
@@ -90,7 +90,7 @@ class ActorFacts(TypedDict):
     class_name: str
     why: str
     out_of_scope: bool
-    internal: bool  # nbaccel's own; see nbaccel_in_ray.internal
+    internal: bool  # nbaccel's own; see nbaccel_in_ray.internals
 
 
 class JobFacts(TypedDict):
@@ -132,7 +132,7 @@ class Reports:
     were told.
     """
 
-    def __init__(self, session: RaySession, actors: SmallActors, submissions: Submissions) -> None:
+    def __init__(self, session: RaySession, actors: ServiceActors, submissions: Submissions) -> None:
         self._session = session
         self._actors = actors
         self._submissions = submissions
@@ -171,9 +171,9 @@ class Reports:
         if seq < self._seen:
             return
         self._seen = seq
-        short_notes = importlib.import_module("nbaccel_in_ray.short_notes")
+        collector_link = importlib.import_module("nbaccel_in_ray.collector_link")
         for where, packed in briefs:
-            for note in short_notes.expanded(packed, where):
+            for note in collector_link.expanded(packed, where):
                 _join(self.notes, note)
         for note in reversed(notes):  # newest first
             _join(self.notes, note)
@@ -206,7 +206,7 @@ class Reports:
 
     def is_watched(self) -> bool:
         """Whether tasks report already: they stop some time after the last question."""
-        lasts_s: float = importlib.import_module("nbaccel_in_ray.collector").WATCH_LASTS_S
+        lasts_s: float = importlib.import_module("nbaccel_in_ray.service_actors").WATCH_LASTS_S
         return self._actors.is_collecting and time.monotonic() < self._asked_at + lasts_s
 
     def has_begun(self, task_id: bytes) -> bool:

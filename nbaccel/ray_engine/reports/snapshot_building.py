@@ -12,14 +12,13 @@ import ray
 from nbaccel import __version__
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.quantities import LONG_RUN_S
-from nbaccel.ray_engine.border.internals import internals
 from nbaccel.ray_engine.reports import device_rows, planning
 from nbaccel.ray_engine.reports.reports import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
+from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
-from nbaccel.views import function_rows, wording
-from nbaccel.views.listed import ListedGroup
-from nbaccel.views.snapshot import ActorRow, Alert, NodeRow, Runtime, Snapshot, TaskRow, WorkerRow
+from nbaccel.views import task_lines, wording
+from nbaccel.views.snapshot import ActorRow, Alert, ListedGroup, NodeRow, Runtime, Snapshot, TaskRow, WorkerRow
 
 MOST_DEAD = 10
 MOST_LEAKS = 20
@@ -66,7 +65,9 @@ def build(known: SnapshotFacts, seq: int) -> Snapshot:
         groups=[ListedGroup.of_ray(row).in_snapshot() for row in known.tables["groups"]][-50:],
         alerts=[*_lost(nodes, known.lost_at), *_leaks(known), *failures],
         counts=counts,
-        functions=function_rows.rows(((name, state, number) for name, state, number in numbers if name), shown),
+        functions=task_lines.rows_of_functions(
+            ((name, state, number) for name, state, number in numbers if name), shown
+        ),
     )
     say_why(snapshot)
     return snapshot
@@ -485,7 +486,7 @@ def _of_each(waiting: list[TaskRow], most: int) -> list[TaskRow]:
         return waiting
     first: dict[tuple[str, str], TaskRow] = {}
     for row in waiting:
-        first.setdefault((function_rows.subject(row), wording.demand(row.demand)), row)
+        first.setdefault((task_lines.subject(row), wording.demand(row.demand)), row)
     shown = {row.task_id: row for row in [*list(first.values())[:most], *waiting[: max(0, most - len(first))]]}
     return list(shown.values())
 
@@ -502,7 +503,7 @@ def numbers_of(tasks: Iterable[TaskRow], ended: dict[str, dict[str, int]]) -> It
         yield from ((function, state, number) for state, number in states.items() if number)
     for row in tasks:
         if row.state not in _ENDED or row.finished_at is None:
-            yield function_rows.subject(row), row.state, 1
+            yield task_lines.subject(row), row.state, 1
 
 
 def counts_of(numbers: Iterable[tuple[str, str, int]]) -> dict[str, int]:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import ray
 
-from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports import device_rows, growing
 from nbaccel.ray_engine.reports.cluster import RaysFacts
 from nbaccel.ray_engine.reports.growing import GrowthFacts
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.reports.reports import MOST_NOTES, DeviceSample, Note, RaysTables, Reports
-from nbaccel.ray_engine.reports.small_actors import SmallActors
+from nbaccel.ray_engine.reports.service_actors import ServiceActors
 from nbaccel.ray_engine.reports.snapshot_building import SnapshotFacts, build, build_of_nodes
+from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views import task_filter, totals
@@ -33,7 +33,7 @@ class Snapshots:
     def __init__(
         self,
         session: RaySession,
-        actors: SmallActors,
+        actors: ServiceActors,
         reports: Reports,
         submissions: Submissions,
         published: OwnRecords,

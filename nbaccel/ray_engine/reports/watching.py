@@ -11,12 +11,11 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.session import RaySession
 from nbaccel.ray_engine.reports.notices import Notices, OutstandingWork
 from nbaccel.ray_engine.reports.output import ClientOutput, LinesWithoutCell, Output
 from nbaccel.ray_engine.reports.reports import ASK_TIMEOUT_S, LONGEST_WAIT_S, Reports
 from nbaccel.ray_engine.reports.snapshots import SMALLEST_GAP_S, Snapshots
+from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission.errors import COLOUR
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.views import totals
@@ -25,7 +24,7 @@ from nbaccel.views.snapshot import OnSnapshot, Snapshot
 METRICS_EVERY_S = 1.0
 
 
-class Telling:
+class DriverNews:
     """Of a driver: shows what workers print, and says what waits."""
 
     def __init__(self, session: RaySession, reports: Reports, snapshots: Snapshots, submissions: Submissions) -> None:

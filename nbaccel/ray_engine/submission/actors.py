@@ -21,9 +21,8 @@ from nbaccel.engine import Engine
 from nbaccel.handles.internal_work import NAMESPACE, is_hidden
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.rays import RaysActor
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.rays import RaysActor
+from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission import errors
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter

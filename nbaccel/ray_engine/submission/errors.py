@@ -13,7 +13,7 @@ from ray.util.client import ray as client
 
 from nbaccel import exceptions
 from nbaccel.handles import unpicklable
-from nbaccel.ray_engine.border.internals import internals
+from nbaccel.ray_engine.session import internals
 
 WHERE = "_nbaccel_where"  # what nbaccel_in_ray.wrapping leaves on an exception
 _FRAME = re.compile(r'(?P<margin>[ |]*)  File "(?P<file>[^"]*)", line \d+, in ')  # the margin is of exception groups

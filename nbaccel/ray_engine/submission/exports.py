@@ -13,8 +13,8 @@ import ray
 
 from nbaccel.handles.options import ActorOptions, TaskOptions
 from nbaccel.handles.remote import ActorClass, RemoteFunction
-from nbaccel.ray_engine.border.rays import Keywords, RaysClass, RaysFunction, import_shipped
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.rays import Keywords, RaysClass, RaysFunction, import_shipped
+from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission import handle_maker, options_for_ray
 from nbaccel.ray_engine.submission.shipping import Shipping
 

@@ -21,7 +21,7 @@ from nbaccel.handles.options import ResourceOptions, TaskOptions, demand_of_task
 from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import RemoteFunction
-from nbaccel.ray_engine.border.rays import (
+from nbaccel.ray_engine.rays import (
     Bound,
     Keywords,
     RaysFunction,
@@ -30,10 +30,9 @@ from nbaccel.ray_engine.border.rays import (
     RaysResult,
     import_shipped,
 )
-from nbaccel.ray_engine.border.session import RaySession
-from nbaccel.ray_engine.reports import group_plans
-from nbaccel.ray_engine.reports.group_plans import Labels
-from nbaccel.ray_engine.reports.planning import AutoscalerFacts
+from nbaccel.ray_engine.reports import planning
+from nbaccel.ray_engine.reports.planning import AutoscalerFacts, Labels
+from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission import options_for_ray
 from nbaccel.ray_engine.submission.errors import translated
 from nbaccel.ray_engine.submission.exports import Exporter
@@ -47,8 +46,8 @@ JUDGED_FOR_S = 10.0  # what the nodes could hold then, they can hold now: a node
 MOST_JUDGED = 1_000
 
 
-class Places(Protocol):
-    """What is asked of the cluster."""
+class ClusterFacts(Protocol):
+    """What placement groups need to know of the cluster."""
 
     def nodes_only(self) -> Snapshot: ...
     def autoscaler(self) -> AutoscalerFacts: ...
@@ -62,14 +61,14 @@ class RayGroups:
         session: RaySession,
         handles: HandleMaker,
         shipping: Shipping,
-        places: Places,
+        facts: ClusterFacts,
         stand_ins: dict[bytes, object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session = session
         self._handles = handles
         self._shipping = shipping
-        self._places = places
+        self._facts = facts
         self._stand_ins = stand_ins
         self._refused: dict[bytes, tuple[GroupRow, Labels]] = {}
         self._clock = clock
@@ -142,10 +141,10 @@ class RayGroups:
 
     def why_never_placed(self, bundles: list[dict[str, float]], strategy: str) -> str:
         row = GroupRow("", "", "PENDING", strategy, bundles)
-        return group_plans.never(self._places.nodes_only(), row, None, self._places.autoscaler)
+        return planning.never_placed(self._facts.nodes_only(), row, None, self._facts.autoscaler)
 
     def _never_placed(self, row: GroupRow, labels: Labels) -> str:
-        reason = group_plans.never(self._places.nodes_only(), row, labels, self._places.autoscaler)
+        reason = planning.never_placed(self._facts.nodes_only(), row, labels, self._facts.autoscaler)
         return f"placement group {row.name or row.group_id} cannot be placed here: {reason}" if reason else ""
 
     def _judge_group(self, row: GroupRow, labels: Labels) -> None:

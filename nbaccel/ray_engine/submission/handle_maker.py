@@ -15,7 +15,7 @@ from nbaccel.handles.arity import arity_of
 from nbaccel.handles.options import MethodOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
-from nbaccel.ray_engine.border.rays import RaysActor, RaysRef, RaysStream
+from nbaccel.ray_engine.rays import RaysActor, RaysRef, RaysStream
 
 RAYS_OWN_METHODS = ("__ray_terminate__", "__ray_ready__", "__ray_call__")
 
@@ -53,7 +53,7 @@ class HandleMaker:
 def _described(inner: ray.actor.ActorHandle) -> tuple[str, dict[str, MethodSpec]]:
     """The name of the class and its methods."""
     qualified = inner._ray_actor_creation_function_descriptor.class_name
-    internal = importlib.import_module("nbaccel_in_ray.internal").is_marked(qualified)
+    internal = importlib.import_module("nbaccel_in_ray.internals").is_marked(qualified)
     own = (name for name in inner._ray_method_signatures if name != DECLARED)
     return qualified.rpartition(".")[2], {name: _spec(name, inner, internal=internal) for name in own}
 

@@ -13,14 +13,13 @@ import ray
 
 from nbaccel import engine as engines
 from nbaccel import exceptions
-from nbaccel.accelerators import counted_devices
+from nbaccel.accelerators import visibility
 from nbaccel.engine import Returned
 from nbaccel.handles.options import ActorOptions, demand_of_actor
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorClass, ActorHandle
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.rays import RaysActor, RaysRef, RaysResult, RaysStream, import_shipped
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.rays import RaysActor, RaysRef, RaysResult, RaysStream, import_shipped
+from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission import errors
 from nbaccel.ray_engine.submission.errors import translate, translated
 from nbaccel.ray_engine.submission.handle_maker import HandleMaker
@@ -28,7 +27,7 @@ from nbaccel.ray_engine.submission.options_for_ray import RayChoice, quantities
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
 from nbaccel.views.explanations import EXPLAINED_AFTER_S, Explanation
-from nbaccel.views.listed import ObjectPlaces
+from nbaccel.views.snapshot import ObjectPlaces
 
 
 def _failed_task(refs: Sequence[ObjectRef[object]]) -> str | None:
@@ -107,7 +106,7 @@ class RayObjects:
             made.cell = made.cell or asked.cell or None
             asked.error = f"{type(made.cause).__name__}: {made.cause}".partition("\n")[0]
             counted = self._session.is_of_one_machine and asked.about.demand.get("GPU")
-            hint = counted_devices.hint(made.cause) if counted and made.cause is not None else ""
+            hint = visibility.hint(made.cause) if counted and made.cause is not None else ""
             if hint and hint not in getattr(made, "__notes__", []):
                 made.add_note(hint)
         elif type(made) is exceptions.TaskCancelledError:

@@ -19,7 +19,7 @@ from nbaccel.handles.options import (
     demand_of_task,
 )
 from nbaccel.quantities import ACCELERATORS, UNIT
-from nbaccel.ray_engine.border.rays import HIDE_UNASSIGNED, Environment, Keywords, RaysFunction
+from nbaccel.ray_engine.rays import HIDE_UNASSIGNED, Environment, Keywords, RaysFunction
 from nbaccel.ray_engine.reports import planning
 from nbaccel.ray_engine.reports.planning import AutoscalerFacts
 from nbaccel.ray_engine.submission.shipping import Shipping

@@ -16,9 +16,9 @@ import tempfile
 from nbaccel import engine as engines
 from nbaccel import freshness, surroundings
 from nbaccel.handles.remote import ActorClass, RemoteFunction
-from nbaccel.ray_engine.border.internals import internals
-from nbaccel.ray_engine.border.rays import PACKAGE, Environment
-from nbaccel.ray_engine.startup import own_environments
+from nbaccel.ray_engine import starting
+from nbaccel.ray_engine.rays import PACKAGE, Environment
+from nbaccel.ray_engine.session import internals
 from nbaccel.views import sinks
 
 # ---- after a re-run cell or an edited module: exports functions again, and makes Ray start new workers
@@ -111,7 +111,7 @@ class Shipping:
         """
         environment = self._freshening.environment(environment)
         if environment is not None and self._one_machine:
-            environment = own_environments.or_error(environment)
+            environment = starting.or_error(environment)
         if environment is not None:
             environment = carried_hooks(_with_folders_uploaded(environment))
         own_modules = (environment or {}).get("py_modules")

@@ -16,7 +16,7 @@ import ray
 
 from nbaccel.handles.options import ResourceOptions
 from nbaccel.handles.refs import ObjectRefGenerator
-from nbaccel.ray_engine.border.rays import RaysRef, RaysStream, is_stream
+from nbaccel.ray_engine.rays import RaysRef, RaysStream, is_stream
 from nbaccel.scheduling.terms import TaskKind
 
 MOST_KEPT = 5_000

@@ -11,8 +11,8 @@ from nbaccel.engine import Returned
 from nbaccel.handles.options import MethodOptions, TaskOptions, demand_of_task
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
 from nbaccel.handles.remote import ActorHandle, ActorMethod, MethodSpec, RemoteFunction
-from nbaccel.ray_engine.border.rays import Bound, RaysRemote, RaysResult, is_stream
-from nbaccel.ray_engine.border.session import RaySession
+from nbaccel.ray_engine.rays import Bound, RaysRemote, RaysResult, is_stream
+from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission import errors, groups, handle_maker, options_for_ray
 from nbaccel.ray_engine.submission.errors import translate
 from nbaccel.ray_engine.submission.exports import Exporter

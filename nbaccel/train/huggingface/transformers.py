@@ -30,22 +30,27 @@ __all__ = ["RayTrainReportCallback", "prepare_trainer"]
 
 
 class RayTrainReportCallback(TrainerCallback):  # type: ignore[misc]
-    """Reports each line that the Trainer logs, and each checkpoint that it saves, in a folder `checkpoint`.
+    """Reports at each line that the Trainer logs and at each checkpoint that it saves, in a folder `checkpoint`.
 
-    Ray Train's reports only when a checkpoint is saved.
+    A report has the latest value of each metric, as in Ray Train, which reports only when a checkpoint is saved.
     """
 
     CHECKPOINT_NAME = "checkpoint"
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **options: Any) -> None:
-        session.report({**(logs or {}), "step": state.global_step})
+    def on_log(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        session.report(self._latest(state))
 
     def on_save(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        collective.barrier()  # each rank has written its part of the folder
+        session.report(
+            self._latest(state), checkpoint=self._saved(args.output_dir), delete_local_checkpoint_after_upload=True
+        )
+
+    def _latest(self, state: Any) -> dict[str, Any]:
         metrics: dict[str, Any] = {}
         for line in state.log_history:
             metrics |= line
-        collective.barrier()  # each rank has written its part of the folder
-        session.report(metrics, checkpoint=self._saved(args.output_dir), delete_local_checkpoint_after_upload=True)
+        return {**metrics, "step": state.global_step}
 
     def _saved(self, output_dir: str) -> Checkpoint | None:
         """A copy of the newest checkpoint for the run; rank 0 brings it, for all ranks."""

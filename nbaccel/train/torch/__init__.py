@@ -11,9 +11,10 @@ from nbaccel import elsewhere, hints
 
 if TYPE_CHECKING:
     from nbaccel.train.torch.choosing import get_device, get_devices
+    from nbaccel.train.torch.config import TorchConfig
     from nbaccel.train.torch.loading import prepare_data_loader
     from nbaccel.train.torch.models import enable_reproducibility, prepare_model
-    from nbaccel.train.torch.trainer import TorchConfig, TorchTrainer
+    from nbaccel.train.torch.torch_trainer import TorchTrainer
 
 __all__ = [
     "TorchConfig",
@@ -26,8 +27,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "TorchConfig": "trainer",
-    "TorchTrainer": "trainer",
+    "TorchConfig": "config",
+    "TorchTrainer": "torch_trainer",
     "enable_reproducibility": "models",
     "get_device": "choosing",
     "get_devices": "choosing",

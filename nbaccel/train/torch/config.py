@@ -1,5 +1,247 @@
-"""TorchConfig, under the path at which programs import it from Ray Train."""
+"""TorchConfig, and the process group that it puts around a training function, with the variables of torchrun.
 
-from nbaccel.train.torch.trainer import TorchConfig
+Rank 0 opens the meeting point, a TCPStore on a port that the system chooses, and tells the others its address: no port
+is guessed. Libraries that detect torchrun find everything as torchrun leaves it. A program that calls a plain
+init_process_group() gets a group of its own instead of ours: `env://` joins the same store, under another prefix.
+"""
 
-__all__ = ["TorchConfig"]
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import nbaccel
+from nbaccel.proc import LOOPBACK
+from nbaccel.train import session
+from nbaccel.train.backend import Backend, BackendConfig
+from nbaccel.train.ranks import Seat
+from nbaccel.train.torch.choosing import WorkerDevices, choose, loaded_torch
+
+_JOIN_S = 60.0
+
+
+class TorchBackend(Backend):
+    """Every worker sees the devices of all workers of its node, as in Ray Train."""
+
+    share_cuda_visible_devices = True
+
+
+@dataclass
+class TorchConfig(BackendConfig):
+    """How the ranks are connected.
+
+    backend      None: chosen by the devices (see nbaccel.train.torch.choosing). A name, or "cpu:gloo,cuda:nccl"
+    init_method  "env" or "tcp", as in Ray Train; the ranks meet at the same store either way
+    timeout_s    the timeout of collective operations, in seconds
+    share_devices  not in Ray: False lets each worker see only its own devices; its first device is then cuda:0
+    """
+
+    imports = ("torch",)
+
+    backend: str | None = None
+    init_method: str = "env"
+    timeout_s: int = 1800
+    share_devices: bool = True
+
+    def __post_init__(self) -> None:
+        if self.init_method not in ("env", "tcp"):
+            raise ValueError(f"TorchConfig(init_method={self.init_method!r}) must be 'env' or 'tcp'.")
+        if self.backend is not None and not isinstance(self.backend, str):
+            raise ValueError(f"TorchConfig(backend={self.backend!r}) must be a name such as 'gloo', or None.")
+
+    @property
+    def backend_cls(self) -> type[Backend]:
+        return TorchBackend if self.share_devices else Backend
+
+    @property
+    def train_func_context(self) -> Callable[[], AbstractContextManager[Any]]:
+        return partial(process_group, self.backend, self.timeout_s)
+
+
+@contextmanager
+def process_group(backend: str | None, timeout_s: int) -> Iterator[None]:
+    """Surround the function with a process group. With num_workers=0 there is none, because the function is alone."""
+    here = session.current("TorchTrainer")
+    if not here.seat.facts.node_id:
+        yield
+        return
+    torch = loaded_torch()
+    choice = choose(torch, here.seat, here.device_kinds)
+    if choice.devices[0].startswith("cuda"):
+        torch.cuda.set_device(torch.device(choice.devices[0]))
+    # OMP_NUM_THREADS comes too late for a torch that is loaded already.
+    torch.set_num_threads(_threads())
+    store = _join(torch, here, choice, backend, timeout_s)
+    yield
+    # Not after an exception: others may wait in the middle of an operation, and the process ends anyhow.
+    _leave(torch, here, choice)
+    del store
+
+
+def _threads() -> int:
+    """The number of threads: the CPUs of the worker, as with torchrun and Ray; one for less than a whole CPU."""
+    held = nbaccel.get_runtime_context().get_assigned_resources().get("CPU", 0)
+    return max(1, int(held))
+
+
+def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str | None, timeout_s: int) -> Any:
+    """Join the process group; returns rank 0's store, which lives while a reference to it exists."""
+    if not torch.distributed.is_available():
+        raise RuntimeError(f"torch {torch.__version__} is built without torch.distributed: install another build.")
+    seat = here.seat
+    host = LOOPBACK if seat.nodes == 1 else seat.facts.address
+    store, patience = None, timedelta(seconds=_JOIN_S)
+    if seat.rank == 0:
+        store = torch.distributed.TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=patience)
+    meeting = (host, store.port, backend or choice.backend) if store is not None else None
+    host, port, chosen = here.meet("process group", meeting)
+    if seat.rank == 0:
+        here.connected(chosen)
+    if seat.rank == 0 and choice.note and backend is None:
+        here.say(choice.note)
+    _set_variables(here, choice, host, port)
+    _prepare_backend(chosen)
+    own = reach_meeting_point(torch, seat, host, port, patience)
+    wait_for_all(own, seat, here.restarts[0], patience)
+    torch.distributed.init_process_group(
+        chosen,
+        store=torch.distributed.PrefixStore(f"nbaccel/{here.restarts[0]}", own),
+        rank=seat.rank,
+        world_size=seat.world_size,
+        timeout=timedelta(seconds=timeout_s),
+    )
+    wait_until_joined(own, seat, here.restarts[0], patience)
+    _give_way_to_the_programs_own(torch.distributed)
+    return store
+
+
+def _give_way_to_the_programs_own(distributed: Any) -> None:
+    """Let the function's own first init_process_group() replace our group: torch refuses a second one."""
+    begin = distributed.init_process_group
+
+    @functools.wraps(begin)
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        distributed.init_process_group = begin
+        if distributed.is_initialized():  # the function has not closed it itself
+            distributed.destroy_process_group()
+        return begin(*args, **kwargs)
+
+    distributed.init_process_group = init_process_group
+
+
+def _set_variables(here: session.Session, choice: WorkerDevices, host: str, port: int) -> None:
+    """Set all variables of torchrun, as its documentation lists them, and Accelerate's device."""
+    seat = here.seat
+    values: dict[str, Any] = {
+        "RANK": seat.rank,
+        "WORLD_SIZE": seat.world_size,
+        "LOCAL_RANK": seat.local_rank,
+        "LOCAL_WORLD_SIZE": seat.local_world_size,
+        "GROUP_RANK": seat.node_rank,
+        "GROUP_WORLD_SIZE": seat.nodes,
+        "NODE_RANK": seat.node_rank,
+        "ROLE_NAME": "default",
+        "ROLE_RANK": seat.rank,
+        "ROLE_WORLD_SIZE": seat.world_size,
+        "MASTER_ADDR": host,
+        "MASTER_PORT": port,
+        "TORCHELASTIC_RUN_ID": here.run_name,
+        "TORCHELASTIC_RESTART_COUNT": here.restarts[0],
+        "TORCHELASTIC_MAX_RESTARTS": max(0, here.restarts[1]),
+        "TORCHELASTIC_USE_AGENT_STORE": True,
+        "ACCELERATE_TORCH_DEVICE": choice.devices[0],
+    }
+    os.environ.update({name: str(value) for name, value in values.items()})
+    if seat.nodes == 1 and os.path.exists("/sys/class/net/lo"):
+        # The look-up of a machine's own name is what gloo hangs in most often.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+
+
+def _prepare_backend(backend: str) -> None:
+    if "nccl" in backend and "TORCH_NCCL_BLOCKING_WAIT" not in os.environ:
+        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")  # as Ray Train: a lost peer is an error
+
+
+def _leave(torch: Any, here: session.Session, choice: WorkerDevices) -> None:
+    # Who leaves first would cut off those who still compute. The function may have closed its group in one rank only.
+    here.meet("end of the process group", None)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    if choice.devices[0].startswith("cuda"):
+        torch.cuda.empty_cache()
+
+
+# ---- the store at which the ranks meet before torch connects them. A rank that does not come is named
+
+
+_INTERFACES = "/sys/class/net"
+
+
+def reach_meeting_point(torch: Any, seat: Seat, host: str, port: int, patience: timedelta) -> Any:
+    """Connect to rank 0's store. Raises RuntimeError with the interfaces of this machine if it cannot be reached."""
+    try:
+        return torch.distributed.TCPStore(host, port, seat.world_size, is_master=False, timeout=patience)
+    except torch.distributed.DistError as error:
+        raise RuntimeError(
+            f"Rank {seat.rank} on {seat.facts.host} cannot reach rank 0 at {host}:{port}: "
+            f"{_first_line(error)} {_advice()}"
+        ) from error
+
+
+def wait_for_all(store: Any, seat: Seat, restarts: int, patience: timedelta) -> None:
+    """Wait until all ranks have reached the store. Raises RuntimeError with the ranks that have not.
+
+    A rank that waits inside of torch instead would see a connection that ends, after half an hour.
+    """
+    _wait(store, seat, f"nbaccel/here/{restarts}", "come to", patience)
+
+
+def wait_until_joined(store: Any, seat: Seat, restarts: int, patience: timedelta) -> None:
+    """Wait until all ranks are connected with each other. Raises RuntimeError with the ranks that are not.
+
+    One that leaves at once, because it ends or begins a group of its own, would cut off a rank that still connects.
+    The store ends with rank 0, which therefore also waits until no other rank looks into it any more.
+    """
+    _wait(store, seat, f"nbaccel/joined/{restarts}", "joined", patience)
+    knows = f"nbaccel/knows/{restarts}"
+    if seat.rank == 0:
+        _wait(store, seat, knows, "joined", patience)
+    else:
+        store.set(f"{knows}/{seat.rank}", "1")
+
+
+def _wait(store: Any, seat: Seat, place: str, done: str, patience: timedelta) -> None:
+    names = {rank: f"{place}/{rank}" for rank in range(seat.world_size)}
+    store.set(names[seat.rank], "1")
+    try:
+        store.wait(list(names.values()), patience)
+    except RuntimeError as error:  # torch's DistStoreError is one
+        missing = [rank for rank, name in names.items() if not store.check([name])]
+        if not missing:
+            return  # they came at the last moment
+        who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {', '.join(map(str, missing))} have"
+        raise RuntimeError(
+            f"After {patience.total_seconds():g} s {who} not {done} the process group, on which rank {seat.rank} "
+            f"waits. {_advice()}"
+        ) from error
+
+
+def _advice() -> str:
+    try:
+        found = ", ".join(sorted(os.listdir(_INTERFACES)))
+    except OSError:
+        found = "unknown"
+    return (
+        f"If the machines have several networks (interfaces here: {found}), name the one that they share: "
+        'nbaccel.init(runtime_env={"env_vars": {"NCCL_SOCKET_IFNAME": ..., "GLOO_SOCKET_IFNAME": ...}}).'
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

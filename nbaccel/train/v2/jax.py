@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
-from nbaccel.host_address import LOOPBACK
+from nbaccel.proc import LOOPBACK
 from nbaccel.train import session
 from nbaccel.train.backend import BackendConfig
-from nbaccel.train.trainer import DataParallelTrainer, TrainerKeywords, TrainLoop
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer, TrainerKeywords, TrainLoop
 
 __all__ = ["JaxConfig", "JaxTrainer"]
 

@@ -115,6 +115,15 @@ class PopulationBasedTraining(TrialScheduler):
     def debug_string(self) -> str:
         return f"PopulationBasedTraining: {self.num_perturbations} perturbs"
 
+    def last_scores(self, trials: Sequence[Any]) -> list[float]:
+        """The scores of those of the trials that have been compared and have not ended; larger is better."""
+        live = [self._members[trial.trial_id].score for trial in trials if not trial.is_finished()]
+        return [score for score in live if score is not None]
+
+    def reset_stats(self) -> None:
+        """Count exchanges from 0."""
+        self.num_perturbations = 0
+
     def on_complete(self, trial: str, result: Result) -> None:
         """A trial that has ended is compared with nobody any more."""
         self.on_remove(trial)

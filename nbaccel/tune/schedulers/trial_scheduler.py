@@ -77,26 +77,34 @@ class TrialScheduler:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
         made.given = (args, kwargs)
-        made.metric = made.mode = None  # a subclass may call no __init__ of this class
+        made._metric = made._mode = None  # a subclass may call no __init__ of this class
         made.has_served = False
         return made
 
     def __init__(self, metric: str | None = None, mode: str | None = None) -> None:
         if mode not in (None, "min", "max"):
             raise ValueError(f"{type(self).__name__}(mode={mode!r}) must be 'min' or 'max'.")
-        self.metric, self.mode = metric, mode
+        self._metric, self._mode = metric, mode
 
-    metric: str | None
-    mode: str | None
+    _metric: str | None  # as subclasses that are written for Ray call them
+    _mode: str | None
     has_served: bool  # an experiment has used it
+
+    @property
+    def metric(self) -> str | None:
+        return self._metric
+
+    @property
+    def mode(self) -> str | None:
+        return self._mode
 
     def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
         """Take metric and mode of TuneConfig; False if they are given here too."""
         if (self.metric and metric) or (self.mode and mode):
             return False
-        self.metric, self.mode = self.metric or metric, self.mode or mode
-        if self.metric is None and self.mode:
-            self.metric = DEFAULT_METRIC
+        self._metric, self._mode = self._metric or metric, self._mode or mode
+        if self._metric is None and self._mode:
+            self._metric = DEFAULT_METRIC
         return True
 
     def check(self) -> None:

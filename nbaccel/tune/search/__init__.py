@@ -24,7 +24,9 @@ _OTHERS = (
     "TuneBOHB",
     "ZOOptSearch",
 )
-REFUSED = dict.fromkeys(_OTHERS, _OPTUNA)
+REFUSED = dict.fromkeys(_OTHERS, _OPTUNA) | {
+    "SearchGenerator": "give your Searcher to TuneConfig(search_alg=...) as it is; trials are made from it.",
+}
 
 
 def create_searcher(search_alg: str, **kwargs: Any) -> Any:

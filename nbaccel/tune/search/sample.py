@@ -32,10 +32,27 @@ class Domain:
     """A set of values with a rule by which one is drawn."""
 
     def sample(self, config: Any = None, size: int = 1, random_state: Any = None) -> Any:
-        """Draw one value, or a list of `size` values. `random_state`: a seed or a generator; None draws a new one."""
+        """Draw one value, or `size` values: a list, or as in Ray an array of numbers without a step.
+
+        `random_state`: a seed or a generator; None draws a new one.
+        """
         rng = generator(random_state)
         drawn = [self.draw(rng, config) for _ in range(size)]
-        return drawn[0] if size == 1 else drawn
+        return drawn[0] if size == 1 else self.several(drawn)
+
+    def several(self, drawn: list[Any]) -> Any:
+        """The values as `sample` returns them."""
+        return drawn
+
+    def is_grid(self) -> bool:
+        return False
+
+    def is_function(self) -> bool:
+        return False
+
+    def cast(self, value: Any) -> Any:
+        """A value in the type of the domain."""
+        return value
 
     def draw(self, rng: random.Random, config: Any = None) -> Any:
         raise NotImplementedError
@@ -75,6 +92,9 @@ class Numeric(Domain):
     def is_valid(self, value: Any) -> bool:
         return isinstance(value, (int, float)) and self.lower <= value <= self.upper
 
+    def several(self, drawn: list[Any]) -> Any:
+        return drawn if self.q is not None else _array(drawn)
+
     @property
     def domain_str(self) -> str:
         return f"({self.lower}, {self.upper})"
@@ -94,6 +114,9 @@ class Float(Numeric):
         for bound in (lower, upper) if q is not None else ():
             if not math.isclose(bound / q, round(bound / q)):  # type: ignore[operator]
                 raise ValueError(f"{self!r}: the bound {bound} is no multiple of the step {q}.")
+
+    def cast(self, value: Any) -> float:
+        return float(value)
 
     def draw(self, rng: random.Random, config: Any = None) -> float:
         found = _between(rng, self.lower, self.upper, log=self.log)
@@ -121,6 +144,12 @@ class Normal(Domain):
     def domain_str(self) -> str:
         return "(-inf, inf)"
 
+    def several(self, drawn: list[Any]) -> Any:
+        return drawn if self.q is not None else _array(drawn)
+
+    def cast(self, value: Any) -> float:
+        return float(value)
+
     def __repr__(self) -> str:
         return f"randn({self.mean}, {self.sd})" if self.q is None else f"qrandn({self.mean}, {self.sd}, {self.q})"
 
@@ -138,6 +167,9 @@ class Integer(Numeric):
         self.last = last if step != 1 else last - 1  # in steps, both included
         if self.last < self.first:
             raise ValueError(f"{self!r} contains no number{'' if step != 1 else ': the upper bound is excluded'}.")
+
+    def cast(self, value: Any) -> int:
+        return int(value)
 
     def draw(self, rng: random.Random, config: Any = None) -> int:
         step = int(self.q or 1)
@@ -191,6 +223,9 @@ class Function(Domain):
     def is_valid(self, value: Any) -> bool:
         return True
 
+    def is_function(self) -> bool:
+        return True
+
     @property
     def domain_str(self) -> str:
         return f"{getattr(self.func, '__name__', self.func)}()"
@@ -214,6 +249,15 @@ def _takes_config(func: Any) -> bool:
             continue
         return bool(arguments)
     raise ValueError(f"sample_from({func!r}): the function must take the config, or nothing.")
+
+
+def _array(values: list[Any]) -> Any:
+    """A numpy array; the list without numpy, which nothing else here needs."""
+    try:
+        import numpy
+    except ImportError:
+        return values
+    return numpy.array(values)
 
 
 def _is_listed(values: Any) -> bool:

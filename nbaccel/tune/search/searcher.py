@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import glob
+import os
 from typing import Any
 
 TRIAL_INDEX = "__trial_index__"
@@ -85,6 +88,30 @@ class Searcher:
         """Take its state from the file; called when an experiment is restored."""
         raise NotImplementedError(f"{type(self).__name__} has no restore(self, checkpoint_path).")
 
+    def get_state(self) -> dict[str, Any]:
+        """What `set_state` takes."""
+        raise NotImplementedError(f"{type(self).__name__} has no get_state(self): save(checkpoint_path) writes a file.")
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from what `get_state` returned."""
+        raise NotImplementedError(f"{type(self).__name__} has no set_state(self, state): restore(checkpoint_path).")
+
+    def save_to_dir(self, checkpoint_dir: str, session_str: str = "default") -> None:
+        """Save into a file of a folder, which is replaced as a whole."""
+        path = os.path.join(checkpoint_dir, self.CKPT_FILE_TMPL.format(session_str))
+        part = os.path.join(checkpoint_dir, f".{os.path.basename(path)}")
+        self.save(part)
+        os.replace(part, path)
+
+    def restore_from_dir(self, checkpoint_dir: str) -> None:
+        """Restore from the latest file of a folder. Raises RuntimeError if there is none."""
+        found = glob.glob(os.path.join(glob.escape(checkpoint_dir), self.CKPT_FILE_TMPL.format("*")))
+        if not found:
+            raise RuntimeError(
+                f"{checkpoint_dir} has no {self.CKPT_FILE_TMPL.format('*')}, which save_to_dir() writes."
+            )
+        self.restore(max(found, key=os.path.getmtime))
+
 
 class Wrapped(Searcher):
     """The base of searchers around another one."""
@@ -116,6 +143,13 @@ class Wrapped(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         self.searcher.restore(checkpoint_path)
+
+    def get_state(self) -> dict[str, Any]:
+        """Its own state, without the searcher's."""
+        return copy.deepcopy({name: value for name, value in vars(self).items() if name != "searcher"})
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        vars(self).update(copy.deepcopy(state))
 
 
 class ConcurrencyLimiter(Wrapped):

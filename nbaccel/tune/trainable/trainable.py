@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbaccel.host_address import host_address
+from nbaccel.proc import host_address
 from nbaccel.train.checkpoint import Checkpoint
 
 SHOULD_CHECKPOINT = "should_checkpoint"
@@ -197,12 +197,8 @@ class Trainable:
         found = self.save_checkpoint(folder)
         if isinstance(found, Mapping):
             (Path(folder) / _STATE).write_bytes(pickle.dumps(found))
-        counters = {
-            "iteration": self._iteration,
-            "time_total": self._time_total,
-            "timesteps_total": self._timesteps_total,
-            "episodes_total": self._episodes_total,
-        }
+        counters = self.get_state()
+        del counters["last_result"]
         (Path(folder) / _METADATA).write_text(json.dumps(counters))
         return TrainingResult(Checkpoint(folder), dict(self._last_result))
 
@@ -280,6 +276,20 @@ class Trainable:
 
     def get_config(self) -> dict[str, Any]:
         return self.config
+
+    def get_state(self) -> dict[str, Any]:
+        """The counters, as `save` writes them, and the last result."""
+        return {
+            "iteration": self._iteration,
+            "time_total": self._time_total,
+            "timesteps_total": self._timesteps_total,
+            "episodes_total": self._episodes_total,
+            "last_result": self._last_result,
+        }
+
+    def get_current_ip_pid(self) -> tuple[str, int]:
+        """The address of its machine, and the number of its process."""
+        return host_address(), os.getpid()
 
     def is_actor(self) -> bool:
         """Whether a trial has made it."""

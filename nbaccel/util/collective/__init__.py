@@ -25,7 +25,7 @@ from typing import Any
 import nbaccel
 from nbaccel import engine as engines
 from nbaccel.handles.internal_work import NAMESPACE, internal_actor
-from nbaccel.host_address import LOOPBACK
+from nbaccel.proc import LOOPBACK
 from nbaccel.submodules import by_attribute
 from nbaccel.util.collective.types import Backend, ReduceOp
 from nbaccel.util.lookup import get_node_ip_address

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from nbaccel import engine as engines
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.submodules import by_attribute
-from nbaccel.util.state import summaries
+from nbaccel.util.state import row_queries
 from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
 from nbaccel.util.state.records import (
     ActorState,
@@ -244,21 +244,21 @@ def summarize_tasks(
     >>> list(summarize_tasks())
     ['cluster']
     """
-    return {"cluster": summaries.of_tasks()}
+    return {"cluster": row_queries.of_tasks()}
 
 
 def summarize_actors(
     address: str | None = None, timeout: float = 30, raise_on_missing_output: bool = True, _explain: bool = False
 ) -> dict[str, Any]:
     """How many actors of each class are in each state."""
-    return {"cluster": summaries.of_actors()}
+    return {"cluster": row_queries.of_actors()}
 
 
 def summarize_objects(
     address: str | None = None, timeout: float = 30, raise_on_missing_output: bool = True, _explain: bool = False
 ) -> dict[str, Any]:
     """How many objects there are, and how large they are together."""
-    return {"cluster": summaries.of_objects()}
+    return {"cluster": row_queries.of_objects()}
 
 
 # ---- logs

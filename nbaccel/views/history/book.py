@@ -27,8 +27,7 @@ from nbaccel.views.history.answers import (
     RunsAnswer,
 )
 from nbaccel.views.history.readings import DeviceLoad, Readings
-from nbaccel.views.history.run import PastRun
-from nbaccel.views.history.runs import RunBar, RunBars, fitting
+from nbaccel.views.history.runs import PastRun, RunBar, RunBars, fitting
 
 WITHOUT_DEVICE = "cpu"
 MOST_LANES = 4_096

@@ -18,7 +18,7 @@ from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.scheduling.commands import ActorChanged
 from nbaccel.scheduling.events import ActorKillAsked
 from nbaccel.scheduling.terms import ActorTerms, Task, TaskKind, Terms
-from nbaccel.views.question import table_of
+from nbaccel.views.observer_lines import table_of
 
 PEER: Any = SimpleNamespace(client_id=1, job=1, worker=None)
 

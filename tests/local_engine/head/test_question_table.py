@@ -16,8 +16,7 @@ from nbaccel.local_engine.wire import driver_questions
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views import observer_lines
 from nbaccel.views.explanations import Explanation, Probe, Verdict
-from nbaccel.views.observer_lines import QUESTIONS, Explain, ReadLogs, WatchSnapshots, question_of
-from nbaccel.views.question import Question, table_of
+from nbaccel.views.observer_lines import QUESTIONS, Explain, Question, ReadLogs, WatchSnapshots, question_of, table_of
 from tests.local_engine.head_world import HeadWorld
 
 

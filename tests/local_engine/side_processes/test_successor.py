@@ -59,7 +59,7 @@ from nbaccel.train import ScalingConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 
 def loaded():
-    return [name for name in ("torch", "nbaccel.train.torch.process_group") if name in sys.modules]
+    return [name for name in ("torch", "nbaccel.train.torch.config") if name in sys.modules]
 
 print("here", "torch" in sys.modules)
 nbaccel.init(num_cpus=2)
@@ -76,6 +76,6 @@ print("left", engine._expected_imports)
 @pytest.mark.extra("torch")
 def test_importing_the_trainers_of_torch_has_torch_loaded_for_the_next_cluster_alone(place, tmp_path):
     done = place.run(PROGRAM, NBACCEL_STORAGE=str(tmp_path))
-    said = ["here False", "there ['torch', 'nbaccel.train.torch.process_group']", "left []"]
+    said = ["here False", "there ['torch', 'nbaccel.train.torch.config']", "left []"]
     assert done.stdout.splitlines() == said, done.stderr
     place.assert_nothing_left()

@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbaccel import cli
-from nbaccel.machines.kuberay.check import check_cluster, check_documents, ray_cluster_schema, schema_faults
-from nbaccel.machines.kuberay.jobs import make_job
+from nbaccel.machines.kuberay.check import check_cluster, check_documents, make_job, ray_cluster_schema, schema_faults
 from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest, read_group
 from tools.raycluster_schema import derive
 
@@ -311,7 +310,7 @@ def test_the_commands_import_nothing_of_heads_views_or_nodes(tmp_path: Path, com
     imported = done.stdout.split()
     assert f"nbaccel.machines.kuberay.{'manifest' if command == 'render' else 'check'}" in imported
     ours = {name for name in imported if name.startswith("nbaccel.") and not name.startswith("nbaccel.machines")}
-    light = {"command", "elsewhere", "exception_state", "exceptions", "views", "views.notebook_room"}
+    light = {"command", "elsewhere", "exceptions", "views", "views.notebook_hooks"}
     assert ours == {f"nbaccel.{name}" for name in light}
     assert {name.split(".")[2] for name in imported if name.startswith("nbaccel.machines.")} == {"kuberay"}
     assert "nbaccel.machines.kuberay.connecting" not in imported

@@ -18,8 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nbaccel import cli
-from nbaccel.machines.kuberay.connecting import Tunnel, connect, versions_differ
-from nbaccel.machines.kuberay.kubectl import Kubectl, KubectlRefusal
+from nbaccel.machines.kuberay.connecting import Kubectl, KubectlError, Tunnel, connect, versions_differ
 from tests.rig import is_alive
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -205,7 +204,7 @@ def test_a_secret_without_a_token_is_told(kubectl: FakeKubectl, data: object) ->
 
 def test_words_that_are_no_json_are_told(kubectl: FakeKubectl) -> None:
     kubectl.write("rayclusters.ray.io", "hello")
-    with pytest.raises(KubectlRefusal, match="has printed no JSON: 'hello'"):
+    with pytest.raises(KubectlError, match="has printed no JSON: 'hello'"):
         Kubectl(str(kubectl.folder / "kubectl")).get("rayclusters.ray.io", "c")
 
 

@@ -13,8 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from nbaccel import cli
-from nbaccel.machines.kuberay.check import check_documents
-from nbaccel.machines.kuberay.jobs import make_job
+from nbaccel.machines.kuberay.check import check_documents, make_job
 from nbaccel.machines.kuberay.manifest import ClusterPlan, make_manifest, read_group
 
 PROGRAM = "python train.py"

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.machines.kuberay.connecting import save_token
-from nbaccel.machines.kuberay.kubectl import Kubectl, KubectlRefusal, NotThere, find_kubectl
+from nbaccel.machines.kuberay.connecting import Kubectl, KubectlError, NotThere, find_kubectl, save_token
 
 pytestmark = [
     pytest.mark.real,
@@ -124,13 +123,13 @@ def test_the_cluster_and_its_token_are_fetched(kubectl: Kubectl, tmp_path: Path)
 
 def test_an_expired_login_is_told(kubectl: Kubectl, kubernetes: Kubernetes) -> None:
     kubernetes.refused["/"] = (401, "Unauthorized")
-    with pytest.raises(KubectlRefusal, match="Log in again"):
+    with pytest.raises(KubectlError, match="Log in again"):
         kubectl.get("rayclusters.ray.io", "c")
 
 
 def test_a_missing_right_is_told(kubectl: Kubectl, kubernetes: Kubernetes) -> None:
     kubernetes.refused[SECRET] = (403, "Forbidden")
-    with pytest.raises(KubectlRefusal, match="Your login may not do this with secret c"):
+    with pytest.raises(KubectlError, match="Your login may not do this with secret c"):
         kubectl.get("secret", "c")
 
 
@@ -141,7 +140,7 @@ def test_a_missing_cluster_is_told(kubectl: Kubectl) -> None:
 
 def test_a_kubernetes_without_kuberay_is_told(kubectl: Kubectl, kubernetes: Kubernetes) -> None:
     kubernetes.objects["/apis"]["groups"] = []
-    with pytest.raises(KubectlRefusal, match="KubeRay's operator is not installed"):
+    with pytest.raises(KubectlError, match="KubeRay's operator is not installed"):
         kubectl.get("rayclusters.ray.io", "c")
 
 
@@ -149,5 +148,5 @@ def test_a_server_that_does_not_answer_is_told(kubectl: Kubectl, tmp_path: Path)
     config = json.loads((tmp_path / "config").read_text())
     config["clusters"][0]["cluster"]["server"] = "http://127.0.0.1:1"
     (tmp_path / "config").write_text(json.dumps(config))
-    with pytest.raises(KubectlRefusal, match="Kubernetes cannot be reached"):
+    with pytest.raises(KubectlError, match="Kubernetes cannot be reached"):
         kubectl.get("rayclusters.ray.io", "c")

@@ -24,7 +24,7 @@ import json, os, sys, tempfile, time
 import ray
 from ray.autoscaler.sdk import request_resources
 from nbaccel.machines.sources import growing_machines as arrivals
-from nbaccel.ray_engine.border.rays import import_shipped
+from nbaccel.ray_engine.rays import import_shipped
 
 import_shipped()
 from nbaccel_in_ray import growth

@@ -6,8 +6,7 @@ import pytest
 
 from nbaccel.machines.sources import growing_machines
 from nbaccel.machines.sources.growing_machines import GrowingMachines
-from nbaccel.machines.sources.machines import FarMachine, MachineState
-from nbaccel.machines.sources.programs import SourceRefusal
+from nbaccel.machines.sources.machines import FarMachine, MachineState, SourceError
 from tests.machines.sources.types import slurm_type
 
 WAITING, STARTING, ENDED = MachineState
@@ -47,7 +46,7 @@ class MadeUpSource:
 
     def _refuse(self) -> None:
         if self.refuses:
-            raise SourceRefusal(self.refuses)
+            raise SourceError(self.refuses)
 
 
 class World:
@@ -94,7 +93,7 @@ def test_a_machine_that_ends_before_it_joins_is_a_failure_and_the_next_one_waits
     world.machines.look()
     world.machines.look()  # a source may list it for minutes
     assert world.machines.all() == {} and world.machines.troubles()["gpu"].failures == 1
-    with pytest.raises(SourceRefusal, match=r"there is no Ray on n1 \(tried once; next try in 4 s\)"):
+    with pytest.raises(SourceError, match=r"there is no Ray on n1 \(tried once; next try in 4 s\)"):
         world.machines.begin("gpu")
     assert world.source.begun == 1
     world.now += 5
@@ -108,7 +107,7 @@ def test_refusals_come_less_and_less_often(world: World) -> None:
     world.source.refuses = "Slurm refuses it"
     pauses = []
     for _ in range(7):
-        with pytest.raises(SourceRefusal):
+        with pytest.raises(SourceError):
             world.machines.begin("gpu")
         pauses.append(world.machines.troubles()["gpu"].try_at - world.now)
         world.now += pauses[-1]
@@ -126,7 +125,7 @@ def test_a_machine_that_was_asked_to_end_is_no_failure(world: World) -> None:
 def test_one_that_could_not_be_ended_is_still_there(world: World) -> None:
     world.machines.begin("gpu")
     world.source.refuses = "down"
-    with pytest.raises(SourceRefusal):
+    with pytest.raises(SourceError):
         world.machines.end("m1")
     assert list(world.machines.all()) == ["m1"]
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nbaccel.machines.sources import programs
-from nbaccel.machines.sources.machines import MachineState
-from nbaccel.machines.sources.programs import ProgramAnswer, SourceRefusal
+from nbaccel.machines.sources import machines
+from nbaccel.machines.sources.machines import MachineState, ProgramAnswer, SourceError
 from nbaccel.machines.sources.slurm_source import SlurmSource
 from tests.machines.sources.types import SETTINGS, slurm_type
 
@@ -52,7 +51,7 @@ def test_a_job_is_submitted_without_the_variables_of_the_head(tmp_path: Path, mo
 
 def test_a_job_that_no_node_can_hold_is_refused_with_what_the_largest_has(tmp_path: Path) -> None:
     slurm = Slurm(sbatch=said(err="Requested node configuration is not available", code=1), sinfo=said("gpu*|gpu:1\n"))
-    with pytest.raises(SourceRefusal, match="The largest node of partition gpu has 1 GPU"):
+    with pytest.raises(SourceError, match="The largest node of partition gpu has 1 GPU"):
         source(tmp_path, slurm).begin("gpu")
 
 
@@ -79,7 +78,7 @@ def test_the_states_of_jobs_are_told_in_words(tmp_path: Path) -> None:
 
 def test_a_slurm_that_is_down_is_told(tmp_path: Path) -> None:
     slurm = Slurm(squeue=said(err="slurm_load_jobs error: Unable to contact slurm controller", code=1))
-    with pytest.raises(SourceRefusal, match=r"controller \(slurmctld\) is down"):
+    with pytest.raises(SourceError, match=r"controller \(slurmctld\) is down"):
         source(tmp_path, slurm).look()
 
 
@@ -88,21 +87,21 @@ def test_a_job_that_has_ended_already_is_ended(tmp_path: Path) -> None:
     source(tmp_path, slurm).end("slurm-12")
     assert slurm.asked[0][0] == ["scancel", "--", "12"]
     slurm.answers["scancel"] = said(err="Access/permission denied", code=1)
-    with pytest.raises(SourceRefusal, match="ask the administrators"):
+    with pytest.raises(SourceError, match="ask the administrators"):
         source(tmp_path, slurm).end("slurm-12")
 
 
 def test_a_program_that_hangs_is_ended_with_its_children() -> None:
     child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import signal; signal.pause()'])"
-    with pytest.raises(SourceRefusal, match=r"has not answered for 0.5 s and was ended"):
-        programs.ask([sys.executable, "-c", child], timeout_s=0.5)
+    with pytest.raises(SourceError, match=r"has not answered for 0.5 s and was ended"):
+        machines.ask([sys.executable, "-c", child], timeout_s=0.5)
 
 
 def test_a_program_that_is_missing_is_named() -> None:
-    with pytest.raises(SourceRefusal, match="no-such-sbatch cannot be run"):
-        programs.ask(["no-such-sbatch"])
+    with pytest.raises(SourceError, match="no-such-sbatch cannot be run"):
+        machines.ask(["no-such-sbatch"])
 
 
 def test_what_a_program_prints_is_returned() -> None:
-    answer = programs.ask(["cat"], given="a\nb")
+    answer = machines.ask(["cat"], given="a\nb")
     assert (answer.code, answer.out, answer.err) == (0, "a\nb", "")

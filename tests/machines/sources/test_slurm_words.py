@@ -64,7 +64,7 @@ def test_slurms_own_guess_is_told() -> None:
     ],
 )
 def test_a_refusal_says_what_to_do(said: str, words: str) -> None:
-    assert words in str(slurm_source.refusal_of(said, ["--gres=gpu:4"], {"gpu": 1}))
+    assert words in str(slurm_source.error_of(said, ["--gres=gpu:4"], {"gpu": 1}))
 
 
 @pytest.mark.parametrize("state", ["TIMEOUT", "CANCELLED", "PREEMPTED", "NODE_FAIL", "OUT_OF_MEMORY", "FAILED"])

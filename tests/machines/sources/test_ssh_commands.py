@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from nbaccel.machines.sources import ssh_source
-from nbaccel.machines.sources.machines import MachineState, node_options
-from nbaccel.machines.sources.programs import SourceRefusal
+from nbaccel.machines.sources.machines import MachineState, SourceError, node_options
 from nbaccel.machines.sources.ssh_source import SshSource
 from tests.machines.sources.types import SETTINGS, slurm_type, ssh_type
 from tests.rig import wait_until
@@ -41,7 +40,7 @@ def test_ssh_asks_nothing_and_takes_the_host_for_a_host() -> None:
     ],
 )
 def test_a_refusal_says_what_to_do(code: int, said: str, words: str) -> None:
-    assert words in str(ssh_source.refusal_of("gpu1", code, said, "/nope"))
+    assert words in str(ssh_source.error_of("gpu1", code, said, "/nope"))
 
 
 def fake_ssh(folder: Path, script: str) -> str:
@@ -61,7 +60,7 @@ def test_a_machine_is_one_node_and_ends_with_its_connection(tmp_path: Path) -> N
     try:
         first, second = machines.begin("desk"), machines.begin("desk")
         assert {first.place, second.place} == {"gpu1", "gpu2"}
-        with pytest.raises(SourceRefusal, match="All machines of the type desk are nodes already"):
+        with pytest.raises(SourceError, match="All machines of the type desk are nodes already"):
             machines.begin("desk")
         wait_until(lambda: [one.said for one in machines.look()] == ["Ray starts on gpu1", "Ray starts on gpu2"])
         machines.end(first.id)
@@ -71,7 +70,7 @@ def test_a_machine_is_one_node_and_ends_with_its_connection(tmp_path: Path) -> N
             machines.look()
             try:
                 return machines.begin("desk").place == "gpu1"
-            except SourceRefusal:
+            except SourceError:
                 return False  # it is leaving still
 
         wait_until(again, "the machine to be free")
@@ -91,7 +90,7 @@ def test_a_machine_that_refuses_says_why_and_the_next_one_is_taken(tmp_path: Pat
 
 
 def test_an_ssh_that_is_missing_is_named() -> None:
-    with pytest.raises(SourceRefusal, match="ssh cannot be run on this machine"):
+    with pytest.raises(SourceError, match="ssh cannot be run on this machine"):
         source("/nope/ssh", "gpu1").begin("desk")
 
 

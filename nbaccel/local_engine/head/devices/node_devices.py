@@ -16,13 +16,13 @@ from typing import Any
 
 from nbaccel import accelerators
 from nbaccel.accelerators import Detection, Device, DeviceKind, NodeDevices, report
-from nbaccel.host_address import host_address
 from nbaccel.local_engine.head.decisions import Notify
 from nbaccel.local_engine.head.poll import LoopTimers, Note
 from nbaccel.local_engine.head.side_process import Helper
 from nbaccel.local_engine.side_processes import prober
 from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.local_engine.wire.ids import random_id
+from nbaccel.proc import host_address
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.events import DeviceSpec, NodeAdded, NodeSpec, PrestartAsked
 

@@ -22,7 +22,7 @@ from nbaccel.local_engine.head.poll import LoopTimers
 from nbaccel.local_engine.stall_timer import LONGEST_LOOK_S, StallTimer
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures
-from nbaccel.views.question import Row
+from nbaccel.views.observer_lines import Row
 
 FILLED = 0.7  # of the store; as in Ray
 PAUSE_S = 30.0  # between two looks, as in Ray: one at a large program's objects takes a second

@@ -37,8 +37,7 @@ from nbaccel.local_engine.wire import failures
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
 from nbaccel.scheduling.events import ArgumentFailed, CancelAsked, TasksSubmitted
 from nbaccel.scheduling.terms import ACTOR_CALL, ACTOR_CREATION, Task, TaskKind, Terms
-from nbaccel.views.observer_lines import CancelTask, RetryTask
-from nbaccel.views.question import Row
+from nbaccel.views.observer_lines import CancelTask, RetryTask, Row
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0  # between two looks at who names what was released
 SHARE = 0.05  # of the time that looking may take: a walk over a million waiting tasks takes 0.36 s

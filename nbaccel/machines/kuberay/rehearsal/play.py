@@ -14,11 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbaccel import ray_tokens
+from nbaccel import ray_preflight
 from nbaccel.machines.kuberay.manifest import PodGroup, groups_of, whole, worker_groups_of
 from nbaccel.machines.kuberay.rehearsal import processes
-from nbaccel.machines.kuberay.rehearsal.api_server import make_certificate, serving
-from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, PlayedCluster, Pod, PodState, Replicas
+from nbaccel.machines.kuberay.rehearsal.played_cluster import (
+    HEAD_GROUP,
+    PlayedCluster,
+    Pod,
+    PodState,
+    Replicas,
+    make_certificate,
+    serving,
+)
 from nbaccel.machines.kuberay.rehearsal.processes import LoggedProcess, end_all
 
 _LOOK_EVERY_S = 0.2
@@ -79,7 +86,7 @@ class Rehearsal:
 
         Raises Ended, and RuntimeError if openssl is missing, or if the head or the autoscaler does not run.
         """
-        ray_tokens.write_token(self._token_file, ray_tokens.make_token())
+        ray_preflight.write_token(self._token_file, ray_preflight.make_token())
         certificate = make_certificate(self.folder)
         with ExitStack() as stack:
             port = stack.enter_context(serving(self._cluster, certificate))

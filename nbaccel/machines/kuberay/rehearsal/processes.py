@@ -15,11 +15,9 @@ from pathlib import Path
 from nbaccel import proc
 from nbaccel.light_imports import FOLDER
 from nbaccel.machines import with_parent
-from nbaccel.machines.kuberay.faults import fields_of
-from nbaccel.machines.kuberay.manifest import PodGroup
+from nbaccel.machines.kuberay.manifest import PodGroup, fields_of
 from nbaccel.machines.kuberay.ray_reading import autoscaler_reading
-from nbaccel.machines.kuberay.rehearsal.api_server import Certificate
-from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, PlayedCluster, Pod
+from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, Certificate, PlayedCluster, Pod
 
 _STARTED = "Ray runtime started"
 _LAST_LINES = 8

@@ -2,8 +2,8 @@
 
 ```
   a task's process    wrapping (around the user's code) ─► reporting (a thread, batches) ─┐
-  one small actor     collector  ◄────────────────────────────────────────────────────────┘  asked by the driver
-  one for each node   node_agent (device metrics, ends of log files)                         asked by the driver
+  one for each job    service_actors.Collector  ◄─────────────────────────────────────────┘  asked by the driver
+  one for each node   service_actors.NodeAgent (device metrics, ends of log files)           asked by the driver
 ```
 On one machine the job's search path brings it to the workers, on other machines the runtime environment does.
 """

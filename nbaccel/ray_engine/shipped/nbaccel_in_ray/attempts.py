@@ -21,9 +21,8 @@ import ray
 from ray.experimental import internal_kv
 
 from nbaccel_in_ray import internals
-from nbaccel_in_ray.collector_link import NAMESPACE
+from nbaccel_in_ray.collector_link import NAMESPACE, Note
 from nbaccel_in_ray.reporting import first_line, reporter
-from nbaccel_in_ray.short_notes import Note
 
 Answer = Any  # what Ray's `.remote` returns: a ref, several refs, or a stream
 

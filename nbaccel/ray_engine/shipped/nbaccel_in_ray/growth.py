@@ -13,13 +13,109 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import cluster_request, internals
-from nbaccel_in_ray.cluster_request import Bundle
+from nbaccel_in_ray import internals
 from nbaccel_in_ray.collector_link import NAMESPACE
+
+Bundle = dict[str, dict[str, Any]]
+_TIMEOUT_S = 10
+
+
+def is_second() -> bool:
+    """Whether the cluster has Ray's second autoscaler."""
+    from ray.autoscaler.v2.utils import is_autoscaler_v2
+
+    return bool(is_autoscaler_v2(fetch_from_server=True))  # what Ray remembers may be of another cluster
+
+
+def read_request() -> list[Bundle]:
+    """What is asked for now, by whomever."""
+    return request_in(second_status()) if is_second() else _of_the_first()
+
+
+def read_judged_request() -> tuple[list[Bundle], list[Bundle]]:
+    """What is asked for now, and what the autoscaler says that no nodes can meet; the first one says nothing."""
+    if not is_second():
+        return _of_the_first(), []
+    reply = second_status()
+    return request_in(reply), infeasible_in(reply)
+
+
+def write_request(bundles: list[Bundle]) -> None:
+    """Replace the request."""
+    if is_second():
+        from ray.autoscaler.v2.sdk import request_cluster_resources
+
+        request_cluster_resources(ray.get_runtime_context().gcs_address, bundles, timeout=_TIMEOUT_S)
+    else:
+        internal_kv._internal_kv_put(
+            internals.request_key(), json.dumps([bundle["resources"] for bundle in bundles]), overwrite=True
+        )
+
+
+def second_status() -> Any:
+    """What the second autoscaler knows of the cluster, as Ray's own message."""
+    return internals.autoscaler_status(_TIMEOUT_S)
+
+
+def request_in(reply: Any) -> list[Bundle]:
+    """The request in the second autoscaler's message."""
+    return _bundles(reply.cluster_resource_state.cluster_resource_constraints)
+
+
+def infeasible_in(reply: Any) -> list[Bundle]:
+    """The request that no nodes can meet, in the second autoscaler's message."""
+    return _bundles(reply.autoscaling_state.infeasible_cluster_resource_constraints)
+
+
+def _bundles(constraints: Any) -> list[Bundle]:
+    bundles: list[Bundle] = []
+    for constraint in constraints:
+        for each in constraint.resource_requests:
+            bundles += [plain_bundle(each.request)] * each.count
+    return bundles
+
+
+def plain_bundle(request: Any) -> Bundle:
+    """A request for resources of Ray's as a bundle."""
+    selector = {}
+    for each in request.label_selectors:
+        for constraint in each.label_constraints:
+            selector[constraint.label_key] = _condition(constraint)
+    return {"resources": dict(request.resources_bundle), "label_selector": selector}
+
+
+def _condition(constraint: Any) -> str:
+    """The condition as users write it: "a", "in(a,b)", "!a", "!in(a,b)"."""
+    values = sorted(constraint.label_values)
+    text = values[0] if len(values) == 1 else f"in({','.join(values)})"
+    is_not = (
+        constraint.operator
+        == type(constraint)
+        .DESCRIPTOR.fields_by_name["operator"]
+        .enum_type.values_by_name["LABEL_OPERATOR_NOT_IN"]
+        .number
+    )
+    return f"!{text}" if is_not else text
+
+
+def _of_the_first() -> list[Bundle]:
+    asked = internal_kv._internal_kv_get(internals.request_key())
+    return [{"resources": bundle, "label_selector": {}} for bundle in json.loads(asked or b"[]")]
+
+
+def same_request(left: Iterable[Bundle], right: Iterable[Bundle]) -> bool:
+    """Whether two requests ask for the same; Ray keeps no order."""
+    return sorted(map(_sortable, left)) == sorted(map(_sortable, right))
+
+
+def _sortable(bundle: Bundle) -> str:
+    resources = {name: float(amount) for name, amount in bundle["resources"].items()}
+    return json.dumps([resources, bundle["label_selector"]], sort_keys=True)
+
 
 # ---- what notebooks hold on a Ray cluster, added up and written into the cluster's one request
 #
-# Ray keeps one request and not whose it is. One small actor for the cluster knows who holds what; it adds that to the
+# Ray keeps one request and not whose it is. One service actor for the cluster knows who holds what; it adds that to the
 # request that programs have made, writes the sum, and takes out what a driver held when that driver has ended. A
 # program that replaces the request meanwhile is seen within a second: its request counts then, with what is held
 # added.
@@ -50,7 +146,7 @@ class HoldBook:
     def seen(self, current: list[Bundle]) -> None:
         """The cluster's request now. One that this book has not written is a program's."""
         self._now = current
-        if not any(cluster_request.same(current, each) for each in self._written):
+        if not any(same_request(current, each) for each in self._written):
             self.request, self._written = current, [current]
             self._try_all()
 
@@ -76,7 +172,7 @@ class HoldBook:
     def too_much(self, bundles: list[Bundle]) -> None:
         """No nodes can meet this, as the autoscaler says. If it is what is asked for now, leave the last part out."""
         counted = [each for each in self.held if each not in self.left_out]
-        if not counted or not cluster_request.same(bundles, self._now):
+        if not counted or not same_request(bundles, self._now):
             return
         if len(counted) == 1:  # by itself it is too much: the others may fit without it
             self._impossible.append(counted[0])
@@ -94,7 +190,7 @@ class HoldBook:
             if each in self.left_out:
                 continue
             wanted += [{"resources": bundle, "label_selector": {}} for bundle in each["bundles"]]
-        return None if cluster_request.same(wanted, self._now) else wanted
+        return None if same_request(wanted, self._now) else wanted
 
     def writing(self, wanted: list[Bundle]) -> None:
         """This is about to be written. Until it is, and after a crash, the request before is no program's either."""
@@ -119,14 +215,14 @@ class Keeper:
     def hold(self, held: Held) -> None:
         """Hold this from now on."""
         with self._lock:
-            self._book.seen(cluster_request.read())
+            self._book.seen(read_request())
             self._book.hold(held)
             self._write()
 
     def request(self, bundles: list[Bundle]) -> None:
         """Replace the request of programs."""
         with self._lock:
-            self._book.seen(cluster_request.read())
+            self._book.seen(read_request())
             self._book.replace_request(bundles)
             self._write()
 
@@ -142,7 +238,7 @@ class Keeper:
             time.sleep(LOOK_EVERY_S)
             with self._lock:
                 try:
-                    current, too_much = cluster_request.read_judged()
+                    current, too_much = read_judged_request()
                     self._book.seen(current)
                     self._book.ended(_ended_jobs())
                     if too_much:
@@ -162,7 +258,7 @@ class Keeper:
             self._book.writing(wanted)
         self._keep()
         if wanted is not None:
-            cluster_request.write(wanted)
+            write_request(wanted)
             self._book.seen(wanted)
 
     def _keep(self) -> None:
@@ -214,13 +310,13 @@ def growth() -> Row:
     """
     known = kept()
     facts: Row = {"held": known.get("held", []), "left_out": known.get("left_out", []), "types": published_types()}
-    if not cluster_request.is_second():
-        current = cluster_request.read()
+    if not is_second():
+        current = read_request()
         return {**facts, "request": _of_programs(current, known), "nodes": {}, "arriving": [], "failed": []} | {
             "infeasible": []
         }
-    reply = cluster_request.status()
-    return {**facts, "request": _of_programs(cluster_request.of_status(reply), known), **news(reply)}
+    reply = second_status()
+    return {**facts, "request": _of_programs(request_in(reply), known), **news(reply)}
 
 
 def news(reply: Any) -> Row:
@@ -257,7 +353,7 @@ def of_status(reply: Any) -> Row:
         },
         "arriving": arriving,
         "failed": _failed(state.failed_instance_requests),
-        "infeasible": [bundle["resources"] for bundle in cluster_request.infeasible(reply)],
+        "infeasible": [bundle["resources"] for bundle in infeasible_in(reply)],
     }
 
 
@@ -355,9 +451,9 @@ def _by(source: str, said: str) -> str:
     return f"{_SOURCES.get(source, source)}: {said}" if said else ""
 
 
-def _of_programs(current: list[cluster_request.Bundle], known: Row) -> list[cluster_request.Bundle]:
+def _of_programs(current: list[Bundle], known: Row) -> list[Bundle]:
     """The part of the cluster's request that notebooks do not hold."""
     book = HoldBook(known)
     book.seen(current)
-    request: list[cluster_request.Bundle] = book.request
+    request: list[Bundle] = book.request
     return request

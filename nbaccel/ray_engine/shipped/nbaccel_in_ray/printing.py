@@ -34,8 +34,8 @@ MOST_HELD = 65_536  # characters of a line that has not ended
 _NOBODY = "f" * 48  # Ray's id of no task
 
 if TYPE_CHECKING:
+    from nbaccel_in_ray.collector_link import Note
     from nbaccel_in_ray.reporting import Reporter
-    from nbaccel_in_ray.short_notes import Note
 
 
 class ReportedOutput:

@@ -2,12 +2,12 @@
 
 A note costs a microsecond or two, and several times that where other work has pushed its code out of the processor's
 caches. The thread sleeps while no task runs. While a task runs, it looks every two seconds for the sign that somebody
-watches (a key in Ray's own store, read for all processes of a node, twice a second at most: SharedLook); then it
+watches (a key in Ray's own store, read for all processes of a node, twice a second at most: SharedWatchFile); then it
 sends the running and the latest ended tasks. When nobody watches any more, it still says of tasks that the collector
 holds for running that they have ended, and no more.
 
 A task that ended before its first report, and of which nothing else is known, travels as 48 bytes. Such tasks wait for
-half a second, in a flood for 1.5 s, and then cost one small message together. See short_notes.
+half a second, in a flood for 1.5 s, and then cost one small message together. See collector_link.
 """
 
 from __future__ import annotations
@@ -21,9 +21,20 @@ from typing import Any, TypeVar
 
 import ray
 
-from nbaccel_in_ray import internals, interrupting, printing
-from nbaccel_in_ray.collector_link import LOOK_EVERY_S, CollectorLink, Forgotten, value_of
-from nbaccel_in_ray.short_notes import FIELDS_OF_BRIEF, Call, Description, Note, as_note, is_brief, packed
+from nbaccel_in_ray import internals, interrupting, printing, stacks
+from nbaccel_in_ray.collector_link import (
+    FIELDS_OF_BRIEF,
+    LOOK_EVERY_S,
+    Call,
+    CollectorLink,
+    Description,
+    Forgotten,
+    Note,
+    as_note,
+    is_brief,
+    packed,
+    value_of,
+)
 
 SEND_EVERY_S = 0.1
 SHORT_S = 0.05  # a task without devices is reported when it has run so long, or has ended
@@ -120,6 +131,8 @@ class Reporter:
             note.update(more(note))  # before the thread sees it
         if kind == "actor creation":
             self._lives_on, self.creation = told, note
+            if core.current_actor_max_concurrency() > 1:
+                stacks.answer_for_threads()
         if not told:
             note["untold"] = True
         self._running[task_id] = note

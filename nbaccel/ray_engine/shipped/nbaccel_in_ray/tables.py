@@ -11,7 +11,7 @@ from typing import Any
 import ray
 from ray.experimental import internal_kv
 
-from nbaccel_in_ray import cluster_request, growth, internal, internals
+from nbaccel_in_ray import growth, internals
 
 Row = dict[str, Any]
 _MIRRORED = re.compile("node_[0-9a-f]{56}")  # types that Ray's monitor makes up of nodes' ids where nothing scales
@@ -43,7 +43,7 @@ def autoscaler() -> Row:
         return {"groups": [_group(each) for each in config.node_group_configs], "scales": True}
     if (told := growth.published_types()) is not None:
         groups = [_told_group(name, each) for name, each in told.items()]
-        return {"groups": groups, "scales": True, **(_news() if cluster_request.is_second() else {})}
+        return {"groups": groups, "scales": True, **(_news() if growth.is_second() else {})}
     status = internal_kv._internal_kv_get("__autoscaling_status")
     report = (json.loads(status) if status else {}).get("autoscaler_report") or {}
     kinds = [*kinds_of_the_first(report), *_kinds_of_the_second()]
@@ -68,7 +68,7 @@ def _group(config: Any) -> Row:
 
 def _news() -> Row:
     """Which nodes come, and which did not."""
-    known = growth.news(cluster_request.status())
+    known = growth.news(growth.second_status())
     return {name: known[name] for name in ("arriving", "failed")} | {
         "here": Counter(node["type"] for node in known["nodes"].values())
     }
@@ -107,7 +107,7 @@ def _actor(row: Row) -> Row:
     plain["why"] = _words(row.get("DeathCause"))
     plain["out_of_scope"] = _is_out_of_scope(row.get("DeathCause"))
     plain["class_name"] = row["ActorClassName"].rpartition(".")[2]
-    plain["internal"] = internal.is_marked(row["ActorClassName"])
+    plain["internal"] = internals.is_marked(row["ActorClassName"])
     return plain
 
 

@@ -14,27 +14,19 @@ from typing import Any, Protocol
 
 from ray.exceptions import ActorUnschedulableError
 
-from nbaccel_in_ray import internal as internal_classes
-from nbaccel_in_ray import (
-    internals,
-    leftovers,
-    let_refs_be_received,
-    main_module,
-    own_arrays,
-    printing,
-    returned_values,
-    setup_hooks,
-)
+from nbaccel_in_ray import internals, leftovers, let_refs_be_received, printing, setup_hooks, stacks, values
+from nbaccel_in_ray.collector_link import Note
 from nbaccel_in_ray.reporting import devices_here, reporter
-from nbaccel_in_ray.short_notes import Note
 
 _WHERE = "_nbaccel_where"
 Code = Callable[..., Any]  # the user's code, or its wrapper
 
 let_refs_be_received()
-own_arrays.copy_small(True)
-returned_values.name_culprits()
+values.copy_small(True)
+values.name_culprits()
 printing.use()
+if internals.is_worker():
+    stacks.install()
 
 
 class AttemptClaim(Protocol):
@@ -68,7 +60,7 @@ def noted_call(code: Code, about: CodeDescription, args: tuple[object, ...], kwa
     if setup_hooks.wanted:
         with noted(about):
             return code(*args, **kwargs)
-    main_module.name_again(code)
+    values.name_again(code)
     call = reporter.call_began(about)
     if call is None:
         return code(*args, **kwargs)
@@ -131,7 +123,7 @@ def _mark(error: BaseException, about: CodeDescription, note: Note) -> None:
     The driver removes this again.
     """
     _let_travel(error)
-    own_arrays.add_hint(error)
+    values.add_hint(error)
     if hasattr(error, "__dict__"):
         devices = note.get("devices")
         if devices is None and about.kind == "actor call" and about.families:
@@ -291,7 +283,7 @@ def wrap_class(
     """
     members: dict[str, object] = {
         "__module__": cls.__module__,
-        "__qualname__": internal_classes.qualified(cls.__name__) if internal else cls.__qualname__,
+        "__qualname__": internals.qualified(cls.__name__) if internal else cls.__qualname__,
         "__doc__": cls.__doc__,
     }
     about = CodeDescription(f"{cls.__name__}.__init__", "actor creation", families, choice, internal=internal)

@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
-from nbaccel.machines.kuberay.rehearsal.api_server import Certificate, make_certificate, serving
-from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, PlayedCluster, PodState, Replicas
+from nbaccel.machines.kuberay.rehearsal.played_cluster import (
+    HEAD_GROUP,
+    Certificate,
+    PlayedCluster,
+    PodState,
+    Replicas,
+    make_certificate,
+    serving,
+)
 from tests.machines.kuberay.rehearsal.manifests import manifest, needs_openssl
 
 pytestmark = needs_openssl

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from nbaccel.machines.kuberay.rehearsal.api_server import Certificate
 from nbaccel.machines.kuberay.rehearsal.play import Rehearsal
+from nbaccel.machines.kuberay.rehearsal.played_cluster import Certificate
 from nbaccel.machines.kuberay.rehearsal.processes import MARK, LoggedProcess, end_all
 from tests.census import carriers
 from tests.machines.kuberay.rehearsal.manifests import manifest, needs_openssl

@@ -9,8 +9,7 @@ from typing import Any
 
 from nbaccel.machines.kuberay.manifest import PodGroup, groups_of
 from nbaccel.machines.kuberay.rehearsal import processes
-from nbaccel.machines.kuberay.rehearsal.api_server import Certificate
-from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, PlayedCluster, Pod
+from nbaccel.machines.kuberay.rehearsal.played_cluster import HEAD_GROUP, Certificate, PlayedCluster, Pod
 from tests.machines.kuberay.rehearsal.manifests import manifest
 
 POD = Pod("c-gpu-worker-abcde", "gpu", "127.0.0.7")

@@ -1,1 +1,0 @@
-"""Starts a Ray here or joins one elsewhere, and watches whether its head is alive."""

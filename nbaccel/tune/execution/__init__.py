@@ -1,1 +1,0 @@
-"""Names of Ray Tune's own engine that programs import."""

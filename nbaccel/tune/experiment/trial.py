@@ -1,5 +1,0 @@
-"""Trial, under the path at which programs import it from Ray Tune."""
-
-from nbaccel.tune.trial import Trial
-
-__all__ = ["Trial"]

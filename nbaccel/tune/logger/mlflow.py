@@ -1,5 +1,0 @@
-"""MLflowLoggerCallback, which says what to call instead."""
-
-from nbaccel.tune import logger
-
-MLflowLoggerCallback = logger.MLflowLoggerCallback

@@ -1,5 +1,0 @@
-"""WandbLoggerCallback, which says what to call instead."""
-
-from nbaccel.tune import logger
-
-WandbLoggerCallback = logger.WandbLoggerCallback
