@@ -17,6 +17,7 @@ from nbaccel.notebook.parts import Html
 
 MOST_BYTES = 200 << 10  # of all pictures of one end
 MOST_DEPTH = 20
+BESIDE = 400  # pixels: narrower pictures stand beside each other
 _ELEMENTS = {"svg", "g", "path", "line", "rect", "circle", "text", "title"}
 _NAMES = """x y x1 x2 y1 y2 cx cy r rx width height d viewBox fill stroke stroke-width stroke-dasharray stroke-linecap
 opacity font-size font-weight text-anchor dominant-baseline aria-label role"""
@@ -47,7 +48,7 @@ def _picture(sent: dict[str, Any]) -> str:
     look = f"display:block;width:100%;max-width:{width:g}px;height:auto;font-size:11px;fill:currentColor"
     drawn = _rebuilt(root, f' style="{look}"', MOST_DEPTH)
     beside = f"display:inline-block;vertical-align:top;width:{width:g}px;max-width:100%;margin:4px 16px 4px 0"
-    return f'<div style="{beside}">{said}{drawn}</div>'
+    return f'<div style="{beside if width < BESIDE else "margin:4px 0 0"}">{said}{drawn}</div>'
 
 
 def _parsed(svg: str) -> ElementTree.Element:

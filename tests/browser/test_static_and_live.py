@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import accounting, card, parts, publishing, static_tables, timeline, view
+from nbaccel.notebook import accounting, card, page_pictures, parts, publishing, static_tables, timeline, view
 from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import task_lines
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
@@ -38,7 +38,7 @@ root => {
     const signs = running.filter(sign => sign.textContent === "●").map(sign => getComputedStyle(sign).color);
     return { caption: words(table.caption), heads, rows, swatches, signs };
   });
-  const runs = root.querySelectorAll("svg.timeline rect.run, rect.nbaccel-run");
+  const runs = root.querySelectorAll("svg.timeline rect.run, svg:not(.timeline) rect[rx]:not([opacity])");
   const bars = [...runs].map(bar => ({ box: bar.getBoundingClientRect(), style: getComputedStyle(bar) }));
   const [left, right] = [Math.min(...bars.map(({ box }) => box.left)), Math.max(...bars.map(({ box }) => box.right))];
   const tops = [...new Set(bars.map(({ box }) => Math.round(box.top)))].sort((a, b) => a - b);
@@ -277,7 +277,7 @@ def test_nodes_have_the_same_names_in_both(browser: Any) -> None:
         page.close()
 
 
-def test_the_timeline_counts_the_same_runs(page: LoosePage, shown: Snapshot) -> None:
+def test_the_timeline_that_is_saved_is_the_one_that_was_drawn(page: LoosePage, shown: Snapshot) -> None:
     said, answer = _past(shown, "runs", RunsAnswer)
     _opened(page, "Timeline")
     page.recall("runs", said)
@@ -285,11 +285,25 @@ def test_the_timeline_counts_the_same_runs(page: LoosePage, shown: Snapshot) -> 
     page.root.get_by_role("button", name="Whole run").click()
     page.page.wait_for_function("asked.at(-1).key.endsWith(' all')")
     page.recall("runs", said)
+    names = page.root.locator("p:has(.swatch) span.nowrap").all_inner_texts()
+    live = read_live(page)
+    words = page.root.get_by_role("region", name="Timeline").locator("text").all_text_contents()
+    page.push(json.loads(publishing.to_json(publishing.of_snapshot(shown))) | {"ended": True})
+    (sent,) = [each["pictures"] for each in page.sent() if each["say"] == "pictures"]
+    pictures = page_pictures.cleaned(sent)
+    saved = read_static(page, parts.box(timeline.sections(answer, shown, pictures)))
+    assert len(live["bars"]) == len(saved["bars"]) > 5
+    for one, other in zip(live["bars"], saved["bars"], strict=True):
+        assert [one[0], *one[3:]] == [other[0], *other[3:]], "the same line, colour and outline"
+        assert one[1:3] == pytest.approx(other[1:3], abs=0.004), "from the same moment to the same moment"
+    for said_there in [*words, *names]:
+        assert " ".join(said_there.split()) in " ".join(saved["words"].split())
     runs = Counter[str]()
     for row in timeline.table(answer, shown).rows:
         runs[row[1].removesuffix(" and others")] += int(row[3])
-    names = page.root.locator("p:has(.swatch) span.nowrap").all_inner_texts()
-    assert [name.split(" × ") for name in names] == [[name, str(number)] for name, number in runs.most_common(8)]
+    for name in names:
+        function, _, number = name.strip().partition(" × ")
+        assert runs[function] == int(number or 1)
 
 
 def test_the_last_two_minutes_are_lines_in_both(page: LoosePage, shown: Snapshot) -> None:

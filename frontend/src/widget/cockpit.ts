@@ -11,6 +11,7 @@ import { ENDED } from "../model/words";
 import { drawEmpty, drawFrame, drawOnly } from "../views/frame";
 import { actions, isHere } from "./actions";
 import { endings, notify } from "./notices";
+import { sendPictures, timelineIn, type Picture } from "./picture";
 import { measure, measureRows, measureTiles, stayAtEnd, watchRows, watchVisibility } from "./sight";
 
 const MORE_ROWS = 1000;
@@ -33,9 +34,13 @@ export function mount(place: HTMLElement, source: Source, options: {details?: bo
   const noticed = { running: (new Set() as Set<string>), told: (new Set() as Set<string>) };
   let waiting = 0; // the frame that is asked for
 
+  let timeline: Picture[] = []; // as it was drawn before the person looked elsewhere
+  let hasEnded = false;
+
   const redraw = () => {
     waiting = 0;
     const snapshot = source.snapshot();
+    if (!state.details || state.tab !== "timeline") keepTimeline();
     const focused = root.contains(page.activeElement) ? page.activeElement : null;
     if (root.clientWidth) state.room = root.clientWidth - 30; // its padding, and a pixel on each side
     if (!snapshot) draw(root, drawEmpty("Waiting for the first snapshot of the cluster …"));
@@ -43,6 +48,10 @@ export function mount(place: HTMLElement, source: Source, options: {details?: bo
     if (visible && !snapshot?.ended) finding.moved();
     if (focused && focused !== page.activeElement) refocus(root, state, focused);
     takeAim(root, state);
+  };
+  const keepTimeline = () => {
+    const drawn = timelineIn(root);
+    if (drawn.length) timeline = drawn;
   };
   const soon = () => {
     if (visible && !waiting) waiting = requestAnimationFrame(redraw);
@@ -54,6 +63,11 @@ export function mount(place: HTMLElement, source: Source, options: {details?: bo
     if (visible && !snapshot?.ended) look();
     const told = snapshot ? endings(noticed, snapshot) : [];
     if (state.notices) notify(page.defaultView, told);
+    if (snapshot?.ended && !hasEnded) {
+      keepTimeline(); // with the last of it that was drawn
+      sendPictures(source, timeline);
+    }
+    hasEnded = Boolean(snapshot?.ended);
     soon();
   };
   const seen = (now: boolean, leaving = false) => {

@@ -6,6 +6,7 @@ import type { Snapshot, Source } from "../model/types";
 import { mount } from "./cockpit";
 import { pastOf, runsOf } from "./modules";
 import { cover, stateOf, takePlaces } from "./places";
+import { watchExperiments } from "./trial_pictures";
 
 /** What anywidget gives. */
 export interface Model {
@@ -65,11 +66,16 @@ function render({ model, el }: {model: Model, el: HTMLElement}) {
 /** A page that makes the model without showing it has places for views. */
 function initialize({ model }: {model: Model}) {
   const states: WeakMap<HTMLElement, State> = new WeakMap(); // an output that scrolls far away leaves the page and comes back
-  return takePlaces(document, model.get("place"), (place) => {
+  const takes = takePlaces(document, model.get("place"), (place) => {
     const state = states.get(place) ?? stateOf(place);
     states.set(place, state);
     return cover(place, (live) => mount(live, sourceOf(model), { state }));
   });
+  const watches = watchExperiments(model, () => sourceOf(model));
+  return () => {
+    takes();
+    watches();
+  };
 }
 
 export default { initialize, render };
